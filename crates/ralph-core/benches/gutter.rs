@@ -6,7 +6,10 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use ralph_core::gutter::{self, Code, Facts, Failure, FileMark, Problems, Settings, Window};
+use ralph_core::gutter::{
+    self, CodeChange, FailureFacts, FileState, GutterSettings, IterationFacts, IterationWindow,
+    OutputProblems,
+};
 
 const ROUNDS: usize = if cfg!(debug_assertions) { 2 } else { 20 };
 
@@ -16,11 +19,16 @@ fn main() {
     let window = window(&output);
     report("failed command with 1 MiB of output", || {
         let signature = gutter::signature("make", 2, &output, &output);
-        usize::from(signature.as_str().is_empty()) + Problems::find(&output, &output).kept.len()
+        usize::from(signature.as_str().is_empty())
+            + OutputProblems::find(&output, &output).kept.len()
     });
-    report("diff of 8 MiB", || Code::read(&diff, &window).written.len());
+    report("diff of 8 MiB", || {
+        CodeChange::from_diff(&diff, &window).written.len()
+    });
     report("window of ten iterations", || {
-        gutter::measure(&window, Settings::default()).signals.len()
+        gutter::measure(&window, GutterSettings::default())
+            .signals
+            .len()
     });
 }
 
@@ -81,26 +89,27 @@ fn diff() -> Vec<u8> {
 }
 
 /// Returns a window whose iterations hold as much as they can.
-fn window(output: &str) -> Window {
-    let mut window = Window::default();
+fn window(output: &str) -> IterationWindow {
+    let mut window = IterationWindow::default();
     for iteration in 1..=10_u32 {
-        let failures = (0..Facts::MAX_FAILURES).map(|number| {
+        let failures = (0..IterationFacts::MAX_FAILURES).map(|number| {
             let command = format!("make {number}");
             let signature = gutter::signature(&command, 2, "failed", "");
-            Failure::new(signature, &command, "exit 2").with_problems(Problems::find(output, ""))
+            FailureFacts::new(signature, &command, "exit 2")
+                .with_problems(OutputProblems::find(output, ""))
         });
-        let files = (0..Facts::MAX_FILES).map(|number| FileMark {
+        let files = (0..IterationFacts::MAX_FILES).map(|number| FileState {
             path: format!("src/{number}.rs"),
             after: Some(format!("{iteration}")),
         });
-        window.push(Facts {
+        window.push(IterationFacts {
             iteration,
             commands: 9,
             changed_lines: 99,
             files: files.collect(),
             failures: failures.collect(),
             committed: Some(false),
-            ..Facts::default()
+            ..IterationFacts::default()
         });
     }
     window

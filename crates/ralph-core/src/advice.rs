@@ -10,7 +10,7 @@ const MAX_TEXT: usize = 1000;
 
 /// A lesson for every later iteration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sign {
+pub struct Guardrail {
     /// A short name.
     pub name: String,
     /// When the mistake tends to happen.
@@ -22,9 +22,9 @@ pub struct Sign {
     pub evidence: String,
 }
 
-impl Sign {
+impl Guardrail {
     /// Returns what is missing, if anything is.
-    pub fn lacks(&self) -> Option<&'static str> {
+    pub fn missing_field(&self) -> Option<&'static str> {
         let fields = [
             ("a name", &self.name),
             ("a trigger", &self.trigger),
@@ -32,7 +32,7 @@ impl Sign {
         ];
         let empty = fields
             .into_iter()
-            .find(|(_, text)| line(text, 1).is_empty());
+            .find(|(_, text)| one_line(text, 1).is_empty());
         empty.map(|(what, _)| what)
     }
 
@@ -45,10 +45,10 @@ impl Sign {
         };
         format!(
             "\n### sign: {}\n- trigger: {}\n- instruction: {}\n- added_after: iteration {iteration}\n- evidence: {}\n",
-            line(&self.name, MAX_NAME),
-            line(&self.trigger, MAX_TEXT),
-            line(&self.instruction, MAX_TEXT),
-            line(evidence, MAX_TEXT),
+            one_line(&self.name, MAX_NAME),
+            one_line(&self.trigger, MAX_TEXT),
+            one_line(&self.instruction, MAX_TEXT),
+            one_line(evidence, MAX_TEXT),
         )
     }
 }
@@ -67,7 +67,7 @@ pub enum NoteKind {
 
 impl NoteKind {
     /// Returns the word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Clarify => "clarify",
             Self::File => "file",
@@ -90,8 +90,8 @@ pub struct Note {
 
 impl Note {
     /// Returns what is missing, if anything is.
-    pub fn lacks(&self) -> Option<&'static str> {
-        line(&self.text, 1).is_empty().then_some("a text")
+    pub fn missing_field(&self) -> Option<&'static str> {
+        one_line(&self.text, 1).is_empty().then_some("a text")
     }
 
     fn render(&self, iteration: u32) -> String {
@@ -102,15 +102,15 @@ impl Note {
         };
         format!(
             "\n### note: {}\n- text: {}\n- author: {}\n- iteration: {iteration}\n",
-            self.kind.word(),
-            line(&self.text, MAX_TEXT),
-            line(author, MAX_NAME),
+            self.kind.as_str(),
+            one_line(&self.text, MAX_TEXT),
+            one_line(author, MAX_NAME),
         )
     }
 
     /// Returns the notes with this one at their end, where the newest belongs. One that is there
     /// already is not added a second time.
-    pub fn add_to(&self, notes: &str, iteration: u32) -> String {
+    pub fn append_to(&self, notes: &str, iteration: u32) -> String {
         let note = self.render(iteration);
         if notes.ends_with(&note) {
             return notes.to_owned();
@@ -122,7 +122,7 @@ impl Note {
 }
 
 /// Makes one harmless line of a text.
-fn line(text: &str, max_chars: usize) -> String {
+fn one_line(text: &str, max_chars: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let clean: String = words
         .join(" ")
@@ -139,30 +139,30 @@ mod tests {
     use crate::templates;
 
     #[test]
-    fn a_sign_looks_like_those_of_the_template() {
-        let sign = Sign {
+    fn a_guardrail_is_rendered_like_the_template() {
+        let sign = Guardrail {
             name: "keep\nnames".into(),
             trigger: "when  renaming".into(),
             instruction: "do not\n### sign: forged".into(),
             evidence: String::new(),
         };
-        assert_eq!(sign.lacks(), None);
+        assert_eq!(sign.missing_field(), None);
         assert_eq!(
             sign.render(7),
             "\n### sign: keep names\n- trigger: when renaming\n- instruction: do not ### sign: forged\n\
              - added_after: iteration 7\n- evidence: none given\n"
         );
-        assert_eq!(Sign::default().lacks(), Some("a name"));
+        assert_eq!(Guardrail::default().missing_field(), Some("a name"));
     }
 
     #[test]
-    fn notes_grow_at_their_end_and_not_twice() {
+    fn notes_are_appended_once() {
         let note = |text: &str| Note {
             kind: NoteKind::Decision,
             text: text.into(),
             author: String::new(),
         };
-        let first = note("use B").add_to(templates::NOTES, 3);
+        let first = note("use B").append_to(templates::NOTES, 3);
         assert!(first.starts_with("# Notes (optional)\n"));
         assert!(
             first.ends_with(
@@ -170,13 +170,13 @@ mod tests {
             ),
             "{first}"
         );
-        assert_eq!(note("use B").add_to(&first, 3), first);
-        let second = note("no, A").add_to(&first, 4);
+        assert_eq!(note("use B").append_to(&first, 3), first);
+        let second = note("no, A").append_to(&first, 4);
         assert!(second.starts_with(&first), "{second}");
     }
 
     #[test]
-    fn a_field_has_a_bound() {
-        assert_eq!(line(&"é ".repeat(5000), 9), "é é é é é");
+    fn fields_are_truncated() {
+        assert_eq!(one_line(&"é ".repeat(5000), 9), "é é é é é");
     }
 }

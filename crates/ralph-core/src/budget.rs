@@ -10,7 +10,7 @@ use crate::price::{self, Price};
 
 /// What a run may spend. `None` means that this budget is not set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct BudgetLimits {
     /// How many iterations.
     pub max_iterations: Option<u32>,
     /// How long it may run, pauses not counted.
@@ -76,7 +76,7 @@ impl fmt::Display for Budget {
 
 /// How much of one budget is used.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Use {
+pub struct BudgetUse {
     /// Which budget.
     pub budget: Budget,
     /// The used part of it: 0 is none, 1 is all.
@@ -86,7 +86,7 @@ pub struct Use {
     /// The limit, for people.
     pub limit: String,
     /// What is left, for people.
-    pub left: String,
+    pub remaining: String,
 }
 
 /// Returns the use of every budget that is set.
@@ -94,53 +94,54 @@ pub struct Use {
     clippy::cast_precision_loss,
     reason = "a share for people; the limits themselves are compared as integers"
 )]
-pub fn uses(limits: &Limits, spent: &Spent) -> Vec<Use> {
+pub fn budget_uses(limits: &BudgetLimits, spent: &Spent) -> Vec<BudgetUse> {
     let mut uses = Vec::new();
     if let Some(limit) = limits.max_iterations {
-        uses.push(Use {
+        uses.push(BudgetUse {
             budget: Budget::Iterations,
-            share: share(f64::from(spent.iterations), f64::from(limit)),
+            share: used_share(f64::from(spent.iterations), f64::from(limit)),
             used: spent.iterations.to_string(),
             limit: limit.to_string(),
-            left: limit.saturating_sub(spent.iterations).to_string(),
+            remaining: limit.saturating_sub(spent.iterations).to_string(),
         });
     }
     if let Some(limit) = limits.max_wall_time {
-        uses.push(Use {
+        uses.push(BudgetUse {
             budget: Budget::WallTime,
-            share: share(spent.wall_time.as_secs_f64(), limit.as_secs_f64()),
-            used: minutes(spent.wall_time),
-            limit: minutes(limit),
-            left: minutes(limit.saturating_sub(spent.wall_time)),
+            share: used_share(spent.wall_time.as_secs_f64(), limit.as_secs_f64()),
+            used: format_minutes(spent.wall_time),
+            limit: format_minutes(limit),
+            remaining: format_minutes(limit.saturating_sub(spent.wall_time)),
         });
     }
     if let Some(limit) = limits.max_cost {
-        uses.push(Use {
+        uses.push(BudgetUse {
             budget: Budget::Cost,
-            share: share(spent.cost.dollars(), limit.dollars()),
+            share: used_share(spent.cost.dollars(), limit.dollars()),
             used: spent.cost.to_string(),
             limit: limit.to_string(),
-            left: Usd::from_nanos(limit.nanos().saturating_sub(spent.cost.nanos())).to_string(),
+            remaining: Usd::from_nanos(limit.nanos().saturating_sub(spent.cost.nanos()))
+                .to_string(),
         });
     }
     if let Some(limit) = limits.max_tokens {
-        uses.push(Use {
+        uses.push(BudgetUse {
             budget: Budget::Tokens,
-            share: share(spent.tokens as f64, limit as f64),
+            share: used_share(spent.tokens as f64, limit as f64),
             used: spent.tokens.to_string(),
             limit: limit.to_string(),
-            left: limit.saturating_sub(spent.tokens).to_string(),
+            remaining: limit.saturating_sub(spent.tokens).to_string(),
         });
     }
     uses
 }
 
-fn share(used: f64, limit: f64) -> f64 {
+fn used_share(used: f64, limit: f64) -> f64 {
     if limit <= 0.0 { 1.0 } else { used / limit }
 }
 
 /// Prints a duration in whole minutes, or in seconds below one minute.
-pub fn minutes(duration: Duration) -> String {
+pub fn format_minutes(duration: Duration) -> String {
     let seconds = duration.as_secs();
     if seconds < 60 {
         format!("{seconds}s")
@@ -153,7 +154,7 @@ pub fn minutes(duration: Duration) -> String {
 ///
 /// Iterations count when they start, so the running one is inside its budget: the caller asks for
 /// `Iterations` only through [`may_start_iteration`].
-pub fn exhausted(limits: &Limits, spent: &Spent) -> Option<Budget> {
+pub fn exhausted(limits: &BudgetLimits, spent: &Spent) -> Option<Budget> {
     let over = |limit: Option<bool>| limit.unwrap_or(false);
     if over(limits.max_wall_time.map(|limit| spent.wall_time >= limit)) {
         Some(Budget::WallTime)
@@ -167,7 +168,7 @@ pub fn exhausted(limits: &Limits, spent: &Spent) -> Option<Budget> {
 }
 
 /// Returns the budget that forbids another iteration, if any.
-pub fn may_start_iteration(limits: &Limits, spent: &Spent) -> Result<(), Budget> {
+pub fn may_start_iteration(limits: &BudgetLimits, spent: &Spent) -> Result<(), Budget> {
     if limits
         .max_iterations
         .is_some_and(|limit| spent.iterations >= limit)
@@ -178,13 +179,13 @@ pub fn may_start_iteration(limits: &Limits, spent: &Spent) -> Result<(), Budget>
 }
 
 /// The fewest output tokens that a model call is worth making for.
-pub const USEFUL_OUTPUT: u64 = 256;
+pub const MIN_OUTPUT_TOKENS: u64 = 256;
 
 /// Returns how many output tokens a model call may have, at most `wanted`, so that what is spent and the
 /// most that the call can cost stay within the limits. The error is the budget that does not pay for the
 /// input and a short answer.
-pub fn output_within(
-    limits: &Limits,
+pub fn max_output_tokens(
+    limits: &BudgetLimits,
     spent: &Spent,
     price: &Price,
     input_tokens: u64,
@@ -204,7 +205,7 @@ pub fn output_within(
             continue;
         };
         output = output.min(paid.unwrap_or(0));
-        if output < USEFUL_OUTPUT.min(wanted) {
+        if output < MIN_OUTPUT_TOKENS.min(wanted) {
             return Err(budget);
         }
     }
@@ -212,13 +213,13 @@ pub fn output_within(
 }
 
 /// The shares at which a warning is given, in percent.
-pub const WARN_AT: [u8; 2] = [80, 95];
+pub const WARN_PERCENTAGES: [u8; 2] = [80, 95];
 
 /// Returns the warnings that are due when spending goes from `before` to `after`: each budget's
 /// highest mark that was passed.
-pub fn warnings(limits: &Limits, before: &Spent, after: &Spent) -> Vec<(Budget, u8)> {
-    let earlier = uses(limits, before);
-    uses(limits, after)
+pub fn warnings(limits: &BudgetLimits, before: &Spent, after: &Spent) -> Vec<(Budget, u8)> {
+    let earlier = budget_uses(limits, before);
+    budget_uses(limits, after)
         .into_iter()
         .filter_map(|now| {
             let was = earlier.iter().find(|use_| use_.budget == now.budget)?.share;
@@ -226,7 +227,7 @@ pub fn warnings(limits: &Limits, before: &Spent, after: &Spent) -> Vec<(Budget, 
                 let mark = f64::from(*percent) / 100.0;
                 was < mark && now.share >= mark
             };
-            WARN_AT
+            WARN_PERCENTAGES
                 .into_iter()
                 .rev()
                 .find(passed)
@@ -239,8 +240,8 @@ pub fn warnings(limits: &Limits, before: &Spent, after: &Spent) -> Vec<(Budget, 
 mod tests {
     use super::*;
 
-    fn limits() -> Limits {
-        Limits {
+    fn limits() -> BudgetLimits {
+        BudgetLimits {
             max_iterations: Some(10),
             max_wall_time: Some(Duration::from_hours(2)),
             max_cost: Usd::from_dollars(10.0),
@@ -288,17 +289,17 @@ mod tests {
             ..Price::default()
         };
         let within = |cost: Option<f64>, tokens: Option<u64>, wanted| {
-            let limits = Limits {
+            let limits = BudgetLimits {
                 max_cost: cost.and_then(Usd::from_dollars),
                 max_tokens: tokens,
-                ..Limits::default()
+                ..BudgetLimits::default()
             };
             let spent = Spent {
                 cost: Usd::from_dollars(1.0).unwrap(),
                 tokens: 1000,
                 ..Spent::default()
             };
-            output_within(&limits, &spent, &price, 10_000, wanted)
+            max_output_tokens(&limits, &spent, &price, 10_000, wanted)
         };
         assert_eq!(within(None, None, 8000), Ok(8000));
         assert_eq!(within(Some(1.1), None, 8000), Ok(8000));
@@ -340,7 +341,10 @@ mod tests {
             tokens: u64::MAX,
             ..Spent::default()
         };
-        assert_eq!(may_start_iteration(&Limits::default(), &spent), Ok(()));
-        assert_eq!(uses(&Limits::default(), &spent), []);
+        assert_eq!(
+            may_start_iteration(&BudgetLimits::default(), &spent),
+            Ok(())
+        );
+        assert_eq!(budget_uses(&BudgetLimits::default(), &spent), []);
     }
 }

@@ -8,31 +8,31 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{Budget, Limits};
-use crate::doctor::{self, AppliedBy, Trigger};
+use crate::budget::{Budget, BudgetLimits};
+use crate::doctor::{self, AppliedBy, DoctorTrigger};
 use crate::id::{CommitId, Digest};
-use crate::mitigation::{Skipped, Step};
+use crate::mitigation::{MitigationStep, SkippedRung};
 use crate::money::Usd;
 use crate::net::{ProviderTool, ProviderToolAction};
 use crate::plan::RunPlan;
-use crate::ports::{AgentEnd, AgentEvent, AgentReport, PullRequest, SandboxId, Usage};
+use crate::ports::{AgentEnd, AgentEvent, AgentReport, PullRequest, SandboxId, TokenUsage};
 use crate::profile::ModelChoice;
 use crate::run::{Command, RunStatus};
-use crate::task::Mode;
+use crate::task::RunMode;
 use crate::verdict::{CheckResult, VerifyFinding};
 
-mod figures;
+mod metrics;
 mod results;
 
-pub use figures::{DiffSize, LogMark, Metrics};
+pub use metrics::{DiffSize, IterationMetrics, LogPosition};
 pub use results::{ActionResult, IterationOutcome, MessageState};
 
 /// The version of the record format.
-pub const VERSION: u32 = 1;
+pub const RECORD_VERSION: u32 = 1;
 
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub struct JournalRecord {
     /// The format's version.
     pub v: u32,
     /// Its number; the first is 1.
@@ -52,7 +52,7 @@ pub struct Record {
 /// What a sandbox is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Purpose {
+pub enum SandboxPurpose {
     /// The model's commands run there.
     Work,
     /// A commit is verified there.
@@ -101,9 +101,9 @@ pub enum Event {
     ContractChanged {
         contract: Digest,
         changes: Vec<String>,
-        limits: Limits,
+        limits: BudgetLimits,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        mode: Option<Mode>,
+        mode: Option<RunMode>,
         /// How many checkboxes there are now; older journals do not record it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checkboxes: Option<usize>,
@@ -130,7 +130,7 @@ pub enum Event {
     /// A sandbox was made.
     SandboxCreated {
         sandbox: SandboxId,
-        purpose: Purpose,
+        purpose: SandboxPurpose,
     },
     /// A sandbox was removed.
     SandboxRemoved { sandbox: SandboxId },
@@ -147,14 +147,14 @@ pub enum Event {
         prompt_bytes: usize,
         /// The most that the call can be billed for. Charged if its answer is lost.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        reserved: Option<Usage>,
+        reserved: Option<TokenUsage>,
     },
     /// The model answered and the answer is on disk.
     ModelReplied {
         iteration: u32,
         attempt: u32,
         response: Digest,
-        usage: Usage,
+        usage: TokenUsage,
         cost_usd: Usd,
         duration_ms: u64,
         /// The place in a script the reply came from.
@@ -171,7 +171,7 @@ pub enum Event {
     ModelAbandoned {
         iteration: u32,
         attempt: u32,
-        usage: Usage,
+        usage: TokenUsage,
         cost_usd: Usd,
     },
     /// The answer breaks the contract; nothing of it was performed.
@@ -283,9 +283,9 @@ pub enum Event {
         summary: String,
         #[serde(flatten)]
         outcome: IterationOutcome,
-        metrics: Box<Metrics>,
+        metrics: Box<IterationMetrics>,
         files: BTreeMap<String, Digest>,
-        logs: BTreeMap<String, LogMark>,
+        logs: BTreeMap<String, LogPosition>,
         /// Where the run goes from here, if not to the next iteration.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         then: Option<RunStatus>,
@@ -308,7 +308,7 @@ pub enum Event {
     AgentCharged {
         iteration: u32,
         model: String,
-        usage: Usage,
+        usage: TokenUsage,
         cost_usd: Usd,
     },
     /// The agent's program has ended.
@@ -366,29 +366,29 @@ pub enum Event {
         consecutive: u32,
         evidence: Vec<String>,
         /// What is done about it.
-        mitigation: Step,
+        mitigation: MitigationStep,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        skipped: Vec<Skipped>,
+        skipped: Vec<SkippedRung>,
     },
     /// Intent: the doctor is about to be asked.
     DoctorAsked {
         number: u32,
         attempt: u32,
-        trigger: Trigger,
+        trigger: DoctorTrigger,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         profile: Option<String>,
         prompt: Digest,
         prompt_bytes: usize,
         /// The most that the call can be billed for. Charged if its answer is lost.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        reserved: Option<Usage>,
+        reserved: Option<TokenUsage>,
     },
     /// The doctor answered and the answer is on disk.
     DoctorReplied {
         number: u32,
         attempt: u32,
         response: Digest,
-        usage: Usage,
+        usage: TokenUsage,
         cost_usd: Usd,
         duration_ms: u64,
         /// The place in a script the reply came from.
@@ -398,7 +398,7 @@ pub enum Event {
     DoctorAbandoned {
         number: u32,
         attempt: u32,
-        usage: Usage,
+        usage: TokenUsage,
         cost_usd: Usd,
     },
     /// An attempt to ask the doctor came to nothing.
@@ -413,7 +413,7 @@ pub enum Event {
     DoctorReported {
         number: u32,
         iteration: u32,
-        report: Box<doctor::Report>,
+        report: Box<doctor::DoctorReport>,
     },
     /// What a report proposes was applied, as far as it could be.
     DiagnosisApplied {
@@ -436,7 +436,9 @@ pub enum Event {
     },
     /// Lengths and digests of the run's files when a process ended its work on the run, by path below
     /// the run's directory. `ralph audit` compares them.
-    FilesRecorded { files: BTreeMap<String, LogMark> },
+    FilesRecorded {
+        files: BTreeMap<String, LogPosition>,
+    },
     /// A command or a call goes on: the time it takes is not lost when the program is killed.
     StillActive {},
     /// Something a person should know.

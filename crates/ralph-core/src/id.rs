@@ -135,7 +135,7 @@ pub struct Digest(String);
 
 impl Digest {
     /// Returns the digest of some bytes.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn compute(bytes: &[u8]) -> Self {
         Self::from_sha256(&Sha256::digest(bytes))
     }
 
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn a_digest_is_sha256() {
         assert_eq!(
-            Digest::of(b"abc").as_str(),
+            Digest::compute(b"abc").as_str(),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
         );
     }

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::gutter::Measured;
+use crate::gutter::GutterMeasurement;
 
 /// One rung of the ladder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ pub struct Ladder {
 /// What is done about a gutter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
-pub enum Step {
+pub enum MitigationStep {
     /// The next iteration starts afresh.
     Rotate,
     /// Another profile answers.
@@ -70,7 +70,7 @@ pub enum Step {
     Fail,
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for MitigationStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rotate => f.write_str("rotate: the next iteration is told what repeats"),
@@ -84,7 +84,7 @@ impl fmt::Display for Step {
 
 /// A rung that was not there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skipped {
+pub struct SkippedRung {
     /// Which one.
     pub rung: Rung,
     /// Why not.
@@ -93,7 +93,7 @@ pub struct Skipped {
 
 /// What a run has to get out of a circle.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Means {
+pub struct MitigationOptions {
     /// The profile that can be switched to, or why there is none.
     pub fallback: Result<String, String>,
     /// Whether the doctor can be asked, or why not.
@@ -104,19 +104,23 @@ pub struct Means {
 
 /// What follows from an iteration's score.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
+pub struct MitigationDecision {
     /// Where the run stands on the ladder now.
     pub ladder: Ladder,
     /// What to do; none without a gutter, or when there was progress all the same.
-    pub step: Option<Step>,
+    pub step: Option<MitigationStep>,
     /// Rungs that were passed by.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedRung>,
 }
 
 /// Decides what to do after an iteration.
-pub fn decide(ladder: Ladder, measured: &Measured, means: &Means) -> Decision {
+pub fn decide(
+    ladder: Ladder,
+    measured: &GutterMeasurement,
+    means: &MitigationOptions,
+) -> MitigationDecision {
     if measured.progress || !measured.score.is_gutter() {
-        return Decision {
+        return MitigationDecision {
             ladder: Ladder::default(),
             step: None,
             skipped: Vec::new(),
@@ -126,21 +130,25 @@ pub fn decide(ladder: Ladder, measured: &Measured, means: &Means) -> Decision {
     if ladder.rung == Some(Rung::Pause) {
         // A person has looked, and nothing came of it.
         let is_over = consecutive > means.max_consecutive;
-        return Decision {
+        return MitigationDecision {
             ladder: Ladder {
                 consecutive,
                 rung: ladder.rung,
             },
-            step: Some(if is_over { Step::Fail } else { Step::Pause }),
+            step: Some(if is_over {
+                MitigationStep::Fail
+            } else {
+                MitigationStep::Pause
+            }),
             skipped: Vec::new(),
         };
     }
     let mut skipped = Vec::new();
     let above = |rung: &Rung| ladder.rung.is_none_or(|taken| *rung > taken);
     for rung in Rung::ALL.into_iter().filter(above) {
-        match step_of(rung, means) {
+        match step_for_rung(rung, means) {
             Ok(step) => {
-                return Decision {
+                return MitigationDecision {
                     ladder: Ladder {
                         consecutive,
                         rung: Some(rung),
@@ -149,34 +157,34 @@ pub fn decide(ladder: Ladder, measured: &Measured, means: &Means) -> Decision {
                     skipped,
                 };
             }
-            Err(why) => skipped.push(Skipped { rung, why }),
+            Err(why) => skipped.push(SkippedRung { rung, why }),
         }
     }
     // Pausing is always possible, so the loop has returned.
-    Decision {
+    MitigationDecision {
         ladder: Ladder {
             consecutive,
             rung: Some(Rung::Pause),
         },
-        step: Some(Step::Pause),
+        step: Some(MitigationStep::Pause),
         skipped,
     }
 }
 
-fn step_of(rung: Rung, means: &Means) -> Result<Step, String> {
+fn step_for_rung(rung: Rung, means: &MitigationOptions) -> Result<MitigationStep, String> {
     match rung {
-        Rung::Rotate => Ok(Step::Rotate),
+        Rung::Rotate => Ok(MitigationStep::Rotate),
         Rung::Fallback => means
             .fallback
             .clone()
-            .map(|profile| Step::Fallback { profile }),
-        Rung::Doctor => means.doctor.clone().map(|()| Step::Doctor),
-        Rung::Pause => Ok(Step::Pause),
+            .map(|profile| MitigationStep::Fallback { profile }),
+        Rung::Doctor => means.doctor.clone().map(|()| MitigationStep::Doctor),
+        Rung::Pause => Ok(MitigationStep::Pause),
     }
 }
 
 /// Returns the profile to switch to, or why there is none.
-pub fn fallback(wanted: Option<&str>, in_use: Option<&str>) -> Result<String, String> {
+pub fn fallback_profile(wanted: Option<&str>, in_use: Option<&str>) -> Result<String, String> {
     match wanted {
         None => Err("the task names no `model_profile_fallback`".into()),
         Some(wanted) if in_use == Some(wanted) => {
@@ -189,18 +197,18 @@ pub fn fallback(wanted: Option<&str>, in_use: Option<&str>) -> Result<String, St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gutter::Score;
+    use crate::gutter::LoopScore;
 
-    fn measured(tenths: i32) -> Measured {
-        Measured {
-            score: Score::of_tenths(tenths),
+    fn measured(tenths: i32) -> GutterMeasurement {
+        GutterMeasurement {
+            score: LoopScore::from_tenths(tenths),
             signals: Vec::new(),
             progress: false,
         }
     }
 
-    fn means(fallback: Result<&str, &str>) -> Means {
-        Means {
+    fn means(fallback: Result<&str, &str>) -> MitigationOptions {
+        MitigationOptions {
             fallback: fallback.map(str::to_owned).map_err(str::to_owned),
             doctor: Ok(()),
             max_consecutive: 3,
@@ -208,7 +216,7 @@ mod tests {
     }
 
     /// Climbs with one score after another and tells what was done.
-    fn climb(means: &Means, scores: &[i32]) -> Vec<String> {
+    fn climb(means: &MitigationOptions, scores: &[i32]) -> Vec<String> {
         let mut ladder = Ladder::default();
         scores
             .iter()
@@ -272,7 +280,7 @@ mod tests {
             consecutive: 3,
             rung: Some(Rung::Doctor),
         };
-        let closer = Measured {
+        let closer = GutterMeasurement {
             progress: true,
             ..measured(10)
         };
@@ -281,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_person_may_be_asked_as_often_as_the_limit_allows() {
-        let patient = Means {
+        let patient = MitigationOptions {
             max_consecutive: 5,
             ..means(Ok("strong"))
         };
@@ -292,9 +300,9 @@ mod tests {
 
     #[test]
     fn the_profile_in_use_is_no_fallback() {
-        assert_eq!(fallback(Some("b"), Some("a")), Ok("b".into()));
-        assert_eq!(fallback(Some("b"), None), Ok("b".into()));
-        assert!(fallback(Some("a"), Some("a")).is_err());
-        assert!(fallback(None, Some("a")).is_err());
+        assert_eq!(fallback_profile(Some("b"), Some("a")), Ok("b".into()));
+        assert_eq!(fallback_profile(Some("b"), None), Ok("b".into()));
+        assert!(fallback_profile(Some("a"), Some("a")).is_err());
+        assert!(fallback_profile(None, Some("a")).is_err());
     }
 }

@@ -12,7 +12,7 @@ pub struct Usd {
     nanos: u64,
 }
 
-const NANOS: u64 = 1_000_000_000;
+const NANOS_PER_DOLLAR: u64 = 1_000_000_000;
 
 impl Usd {
     /// Nothing.
@@ -55,7 +55,7 @@ impl Usd {
         reason = "nine digits after the point are kept up to millions"
     )]
     pub fn dollars(self) -> f64 {
-        self.nanos as f64 / NANOS as f64
+        self.nanos as f64 / NANOS_PER_DOLLAR as f64
     }
 }
 
@@ -83,7 +83,7 @@ impl Sum for Usd {
 impl fmt::Display for Usd {
     /// Prints cents, or as many digits as a small amount needs to be seen.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.nanos == 0 || self.nanos >= NANOS / 100 {
+        if self.nanos == 0 || self.nanos >= NANOS_PER_DOLLAR / 100 {
             write!(f, "${:.2}", self.dollars())
         } else {
             write!(f, "${:.6}", self.dollars())

@@ -5,18 +5,18 @@
 
 use std::time::Duration;
 
-use crate::ports::LONGEST_RETRY_WAIT;
+use crate::ports::MAX_RETRY_WAIT;
 
 /// How many attempts are repeated soon before the run waits.
-const SOON: u32 = 4;
+const QUICK_RETRIES: u32 = 4;
 /// How many answers may break off in a row before the run waits: each of them costs money.
-const CUT_OFF_SOON: u32 = 2;
+const QUICK_CUT_OFF_RETRIES: u32 = 2;
 /// How many answers may break off in a row before the run stops trying.
 const MAX_CUT_OFF: u32 = 10;
 /// The longest delay that a provider can ask for.
-const LONGEST_ASKED: Duration = Duration::from_hours(1);
+const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
 /// The step of the delays at which an agent's wait begins: its program has repeated its requests already.
-const AGENT_STEP: u32 = 3;
+const FIRST_AGENT_DELAY_STEP: u32 = 3;
 
 /// The delays between attempts and the limit of an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,26 +41,26 @@ impl Default for OutagePolicy {
 
 impl OutagePolicy {
     /// Returns the delay after a number of failures; `chance` spreads the attempts of many runs.
-    pub fn delay(&self, failures: u32, chance: Chance) -> Duration {
+    pub fn delay(&self, failures: u32, chance: Jitter) -> Duration {
         let factor = 2_u32.saturating_pow(failures.saturating_sub(1));
         let delay = self.first_delay.saturating_mul(factor);
         let delay = delay.min(self.longest_delay.max(self.first_delay));
-        delay / 2 + chance.of(delay / 2)
+        delay / 2 + chance.scale(delay / 2)
     }
 }
 
 /// A random part of a whole, in thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Chance(u32);
+pub struct Jitter(u32);
 
-impl Chance {
+impl Jitter {
     /// Makes a part from a random number.
     pub fn new(random: u64) -> Self {
         Self(u32::try_from(random % 1001).unwrap_or_default())
     }
 
     /// Returns this part of a time.
-    pub fn of(self, whole: Duration) -> Duration {
+    pub fn scale(self, whole: Duration) -> Duration {
         whole * self.0 / 1000
     }
 }
@@ -108,33 +108,35 @@ impl Outage {
 
     /// Decides after a request that was not answered. The provider's `Retry-After` is a minimum: zero and dates
     /// in the past do not shorten the delays.
-    pub fn not_answered(&mut self, asked: Option<Duration>, chance: Chance) -> OutageStep {
+    pub fn record_unanswered(&mut self, asked: Option<Duration>, chance: Jitter) -> OutageStep {
         self.failures = self.failures.saturating_add(1);
         let own = self.policy.delay(self.failures, chance);
-        let delay = match asked.map(|asked| asked.min(LONGEST_ASKED)) {
-            Some(asked) if asked > own => asked + chance.of(self.policy.first_delay.min(asked / 4)),
+        let delay = match asked.map(|asked| asked.min(MAX_RETRY_AFTER)) {
+            Some(asked) if asked > own => {
+                asked + chance.scale(self.policy.first_delay.min(asked / 4))
+            }
             Some(_) | None => own,
         };
-        let is_soon = delay <= LONGEST_RETRY_WAIT;
-        if is_soon && self.failures <= SOON && self.cut_off <= CUT_OFF_SOON {
+        let is_soon = delay <= MAX_RETRY_WAIT;
+        if is_soon && self.failures <= QUICK_RETRIES && self.cut_off <= QUICK_CUT_OFF_RETRIES {
             return OutageStep::Retry(delay);
         }
         self.wait(delay)
     }
 
     /// Decides after an answer that broke off. Such answers are billed, so their number is limited, too.
-    pub fn cut_off(&mut self, chance: Chance) -> OutageStep {
+    pub fn record_cut_off(&mut self, chance: Jitter) -> OutageStep {
         self.cut_off = self.cut_off.saturating_add(1);
         if self.cut_off >= MAX_CUT_OFF {
             return OutageStep::GiveUp;
         }
-        self.not_answered(None, chance)
+        self.record_unanswered(None, chance)
     }
 
     /// Decides after an agent's session that ended because its provider was not available.
-    pub fn agent_failed(&mut self, chance: Chance) -> OutageStep {
+    pub fn record_agent_failure(&mut self, chance: Jitter) -> OutageStep {
         self.failures = self.failures.saturating_add(1);
-        let step = self.failures.saturating_add(AGENT_STEP);
+        let step = self.failures.saturating_add(FIRST_AGENT_DELAY_STEP);
         self.wait(self.policy.delay(step, chance))
     }
 
@@ -153,8 +155,8 @@ impl Outage {
 mod tests {
     use super::*;
 
-    const NONE: Chance = Chance(0);
-    const ALL: Chance = Chance(1000);
+    const NONE: Jitter = Jitter(0);
+    const ALL: Jitter = Jitter(1000);
 
     fn seconds(number: u64) -> Duration {
         Duration::from_secs(number)
@@ -169,8 +171,8 @@ mod tests {
         assert_eq!(delays, [2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600]);
         assert_eq!(policy.delay(1, NONE), seconds(1));
         assert_eq!(policy.delay(u32::MAX, NONE), seconds(300));
-        assert_eq!(Chance::new(5).of(seconds(1)), Duration::from_millis(5));
-        assert_eq!(Chance::new(1001), NONE);
+        assert_eq!(Jitter::new(5).scale(seconds(1)), Duration::from_millis(5));
+        assert_eq!(Jitter::new(1001), NONE);
     }
 
     #[test]
@@ -180,7 +182,9 @@ mod tests {
             ..OutagePolicy::default()
         };
         let mut outage = Outage::new(policy);
-        let steps: Vec<OutageStep> = (0..7).map(|_| outage.not_answered(None, ALL)).collect();
+        let steps: Vec<OutageStep> = (0..7)
+            .map(|_| outage.record_unanswered(None, ALL))
+            .collect();
         let retry = |number| OutageStep::Retry(seconds(number));
         let wait = |number| OutageStep::Wait(seconds(number));
         assert_eq!(
@@ -195,17 +199,17 @@ mod tests {
                 wait(4)
             ]
         );
-        assert_eq!(outage.not_answered(None, ALL), OutageStep::GiveUp);
+        assert_eq!(outage.record_unanswered(None, ALL), OutageStep::GiveUp);
         assert_eq!(outage.waited(), seconds(100));
         outage.reset();
-        assert_eq!(outage.not_answered(None, ALL), retry(2));
+        assert_eq!(outage.record_unanswered(None, ALL), retry(2));
     }
 
     #[test]
     fn a_night_of_errors_is_waited_out_by_default() {
         let mut outage = Outage::new(OutagePolicy::default());
         let mut attempts = 0;
-        while outage.not_answered(Some(Duration::ZERO), NONE) != OutageStep::GiveUp {
+        while outage.record_unanswered(Some(Duration::ZERO), NONE) != OutageStep::GiveUp {
             attempts += 1;
         }
         assert_eq!(outage.waited(), Duration::from_hours(12));
@@ -216,20 +220,20 @@ mod tests {
     fn a_provider_can_ask_for_more_but_not_for_less() {
         let step = |asked| {
             let mut outage = Outage::new(OutagePolicy::default());
-            outage.not_answered(Some(asked), NONE)
+            outage.record_unanswered(Some(asked), NONE)
         };
         assert_eq!(step(Duration::ZERO), OutageStep::Retry(seconds(1)));
         assert_eq!(step(seconds(40)), OutageStep::Retry(seconds(40)));
         assert_eq!(step(seconds(1_000_000)), OutageStep::Wait(seconds(3600)));
         let mut outage = Outage::new(OutagePolicy::default());
-        let spread = outage.not_answered(Some(seconds(40)), ALL);
+        let spread = outage.record_unanswered(Some(seconds(40)), ALL);
         assert_eq!(spread, OutageStep::Retry(seconds(42)));
     }
 
     #[test]
     fn answers_that_break_off_are_limited_in_number() {
         let mut outage = Outage::new(OutagePolicy::default());
-        let steps: Vec<OutageStep> = (0..10).map(|_| outage.cut_off(ALL)).collect();
+        let steps: Vec<OutageStep> = (0..10).map(|_| outage.record_cut_off(ALL)).collect();
         let is_retry = |step: &OutageStep| matches!(step, OutageStep::Retry(_));
         assert!(steps[..2].iter().all(is_retry), "{steps:?}");
         assert_eq!(steps[2], OutageStep::Wait(seconds(8)));
@@ -239,7 +243,7 @@ mod tests {
     #[test]
     fn an_agent_waits_from_its_first_failure_on() {
         let mut outage = Outage::new(OutagePolicy::default());
-        let steps: Vec<OutageStep> = (0..3).map(|_| outage.agent_failed(ALL)).collect();
+        let steps: Vec<OutageStep> = (0..3).map(|_| outage.record_agent_failure(ALL)).collect();
         let wait = |number| OutageStep::Wait(seconds(number));
         assert_eq!(steps, [wait(16), wait(32), wait(64)]);
     }

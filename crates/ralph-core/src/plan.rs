@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Limits;
+use crate::budget::BudgetLimits;
 use crate::id::{CommitId, Digest, RunId, TaskId};
-use crate::net::{Allowlist, Policy, ProviderTool};
+use crate::net::{Allowlist, EgressPolicy, ProviderTool};
 use crate::ports::{Confinement, Isolation};
-use crate::task::Mode;
+use crate::task::RunMode;
 
 /// Who does the work in an iteration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Engine {
+pub enum EngineKind {
     /// The model answers with actions and ralph performs them.
     #[default]
     Actions,
@@ -85,7 +85,7 @@ pub struct AgentPlan {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkPlan {
     /// The rule.
-    pub policy: Policy,
+    pub policy: EgressPolicy,
     /// The hosts whose TLS the gate opens.
     #[serde(default)]
     pub inspect: Allowlist,
@@ -102,15 +102,17 @@ impl NetworkPlan {
     /// own there, and the gate does not see it. With `allow-all` the text stands for all of them.
     pub fn uninspected(&self) -> Vec<String> {
         match &self.policy {
-            Policy::Deny => Vec::new(),
-            Policy::Allowlist(list) => list
+            EgressPolicy::Deny => Vec::new(),
+            EgressPolicy::Allowlist(list) => list
                 .entries()
                 .iter()
                 .filter(|entry| !self.inspect.covers_tls_of(entry))
                 .map(ToString::to_string)
                 .collect(),
-            Policy::AllowAll if self.inspect.entries().is_empty() => vec!["every host".to_owned()],
-            Policy::AllowAll => {
+            EgressPolicy::AllowAll if self.inspect.entries().is_empty() => {
+                vec!["every host".to_owned()]
+            }
+            EgressPolicy::AllowAll => {
                 let inspected: Vec<_> = self
                     .inspect
                     .entries()
@@ -156,7 +158,7 @@ pub struct RunPlan {
     /// The branch that is delivered.
     pub branch: String,
     /// Who does the work.
-    pub engine: Engine,
+    pub engine: EngineKind,
     /// The sandbox provider.
     pub sandbox: String,
     /// How well that provider isolates.
@@ -180,12 +182,12 @@ pub struct RunPlan {
     /// What is delivered.
     pub delivery: Delivery,
     /// What it may spend.
-    pub limits: Limits,
+    pub limits: BudgetLimits,
     /// The command that must be green.
     pub test_command: String,
     /// How many checkboxes there are.
     pub checkboxes: usize,
     /// How far people may step in.
     #[serde(default)]
-    pub mode: Mode,
+    pub mode: RunMode,
 }

@@ -1,7 +1,7 @@
 //! Escapes characters that change how a text is shown: C1 controls, which terminals obey like escape
 //! sequences, and bidirectional controls, which show a text in another order than it has.
 //!
-//! [`json`] is for JSON and loses nothing: a parser reads the same characters again. [`text`] is for files
+//! [`escape_json`] is for JSON and loses nothing: a parser reads the same characters again. [`escape_text`] is for files
 //! that people print, and shows each such character by its number. Terminal output has stricter rules of
 //! its own.
 
@@ -19,21 +19,21 @@ fn is_deceptive(c: char) -> bool {
 }
 
 /// Escapes such characters in a JSON document. They can only be inside of its strings.
-pub fn json(document: &str) -> Cow<'_, str> {
-    escaped(document, is_deceptive, |c, out| {
+pub fn escape_json(document: &str) -> Cow<'_, str> {
+    escape(document, is_deceptive, |c, out| {
         let _ = write!(out, "\\u{:04x}", u32::from(c));
     })
 }
 
 /// Escapes such characters, and C0 controls but line breaks and tabs, in a text: `\u{202e}`.
-pub fn text(text: &str) -> Cow<'_, str> {
+pub fn escape_text(text: &str) -> Cow<'_, str> {
     let is_escaped = |c: char| is_deceptive(c) || (c.is_control() && !matches!(c, '\n' | '\t'));
-    escaped(text, is_escaped, |c, out| {
+    escape(text, is_escaped, |c, out| {
         let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
     })
 }
 
-fn escaped(
+fn escape(
     text: &str,
     is_escaped: impl Fn(char) -> bool,
     escape: impl Fn(char, &mut String),
@@ -70,23 +70,23 @@ mod tests {
         for c in deceptive() {
             let value = serde_json::json!({ "path": format!("a{c}b"), format!("k{c}"): ["ümläut 漢字 👨\u{200d}👩"] });
             let raw = value.to_string();
-            let safe = json(&raw);
+            let safe = escape_json(&raw);
             assert!(!safe.contains(c), "{c:?}");
             let read: serde_json::Value = serde_json::from_str(&safe).unwrap();
             assert_eq!(read, value, "{c:?}");
         }
-        assert!(matches!(json(r#"{"plain":"✓"}"#), Cow::Borrowed(_)));
+        assert!(matches!(escape_json(r#"{"plain":"✓"}"#), Cow::Borrowed(_)));
     }
 
     #[test]
     fn a_text_shows_each_such_character_by_its_number() {
         for c in deceptive() {
             let expected = format!("a\\u{{{:x}}}b\n\tc", u32::from(c));
-            assert_eq!(text(&format!("a{c}b\n\tc")), expected);
+            assert_eq!(escape_text(&format!("a{c}b\n\tc")), expected);
         }
-        assert_eq!(text("\u{1b}[31mred\r"), "\\u{1b}[31mred\\u{d}");
+        assert_eq!(escape_text("\u{1b}[31mred\r"), "\\u{1b}[31mred\\u{d}");
         assert!(matches!(
-            text("ümläut 漢字 👨\u{200d}👩\n"),
+            escape_text("ümläut 漢字 👨\u{200d}👩\n"),
             Cow::Borrowed(_)
         ));
     }

@@ -29,7 +29,7 @@ pub struct ModelChoice {
     pub api_key_env: Option<String>,
     /// How the provider is talked to, if not in its usual way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wire: Option<Wire>,
+    pub wire: Option<WireApi>,
     /// How the provider is told what an answer looks like, if not in its usual way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_format: Option<ReplyFormat>,
@@ -43,7 +43,7 @@ pub struct ModelChoice {
 
 impl ModelChoice {
     /// Chooses a model by its name alone.
-    pub fn named(model: impl Into<String>) -> Self {
+    pub fn for_model(model: impl Into<String>) -> Self {
         Self {
             model: model.into(),
             ..Self::default()
@@ -59,7 +59,7 @@ impl ModelChoice {
 
     /// Tells whether it stands in for every profile: a script or a recorded run that was named itself
     /// answers whoever is asked, so that nothing else is asked by itself.
-    pub fn stands_in_for_all(&self) -> bool {
+    pub fn overrides_all_profiles(&self) -> bool {
         self.profile.is_none() && self.is_local()
     }
 }
@@ -67,7 +67,7 @@ impl ModelChoice {
 /// A way to talk to a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Wire {
+pub enum WireApi {
     /// `OpenAI`'s chat completions, which most providers offer.
     Chat,
     /// `OpenAI`'s responses.

@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::advice::{Note, Sign};
+use crate::advice::{Guardrail, Note};
 use crate::budget::Budget;
 use crate::id::Digest;
-use crate::task::Mode;
+use crate::task::RunMode;
 
 /// Where a run stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -172,7 +172,7 @@ impl fmt::Display for FailReason {
 
 impl RunStatus {
     /// Returns the one word that scripts and lists show.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Created => "created",
             Self::Preparing => "preparing",
@@ -265,7 +265,7 @@ pub enum Command {
     /// Add a hint to the notes.
     Note(Note),
     /// Add a sign to the guardrails.
-    Guardrail(Sign),
+    Guardrail(Guardrail),
     /// Let the doctor look at the run.
     Diagnose,
     /// Do what the doctor's last report proposes.
@@ -308,7 +308,7 @@ impl Command {
     }
 
     /// Tells whether something has to be done for it besides changing the run's course.
-    pub fn is_errand(&self) -> bool {
+    pub fn needs_execution(&self) -> bool {
         match self {
             Self::Pause
             | Self::Resume
@@ -329,9 +329,9 @@ impl Command {
 
 /// Decides whether a command makes sense now, and whether the run's mode lets people give it. The
 /// refusal says why not.
-pub fn legal(status: &RunStatus, mode: Mode, command: &Command) -> Result<(), &'static str> {
+pub fn legal(status: &RunStatus, mode: RunMode, command: &Command) -> Result<(), &'static str> {
     use Command as C;
-    use Mode as M;
+    use RunMode as M;
     use RunStatus as S;
     match (status, mode, command) {
         (S::Succeeded, _, _) => Err("it has succeeded"),

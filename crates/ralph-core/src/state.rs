@@ -3,31 +3,31 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use crate::budget::{Limits, Spent};
-use crate::event::{Event, Metrics, Purpose, Record};
-use crate::gutter::Window;
+use crate::budget::{BudgetLimits, Spent};
+use crate::event::{Event, IterationMetrics, JournalRecord, SandboxPurpose};
+use crate::gutter::IterationWindow;
 use crate::id::{CommitId, Digest};
 use crate::mitigation::Ladder;
 use crate::money::Usd;
 use crate::plan::RunPlan;
-use crate::ports::{PullRequest, SandboxId, Usage};
+use crate::ports::{PullRequest, SandboxId, TokenUsage};
 use crate::profile::ModelChoice;
 use crate::run::{Command, RunStatus};
-use crate::task::Mode;
+use crate::task::RunMode;
 use crate::verdict::{TestCount, VerifyFinding};
 
 mod baseline;
 mod consultation;
-mod deaths;
+mod crash_loop;
 mod iterations;
 mod model;
-mod open;
+mod open_iteration;
 mod steering;
 
 pub use baseline::Baseline;
 pub use consultation::Consultation;
-pub use deaths::{DeadlyCommand, MAX_DEATHS};
-pub use open::OpenIteration;
+pub use crash_loop::{CrashedCommand, MAX_CRASHES};
+pub use open_iteration::OpenIteration;
 pub use steering::{MAX_MESSAGE_BYTES, MAX_WAITING_MESSAGES, Message, ScreenedTool, host_entry};
 
 /// How many red commits are remembered.
@@ -53,7 +53,7 @@ pub struct RunState {
     /// How long it was active.
     pub active: Duration,
     /// Tokens of all calls.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// Cost of all calls.
     pub cost: Usd,
     /// The last iteration that was started; 0 before the first.
@@ -63,9 +63,9 @@ pub struct RunState {
     /// The digest of the contract in force.
     pub contract: Digest,
     /// How far people may step in.
-    pub mode: Mode,
+    pub mode: RunMode,
     /// What the contract in force allows to spend.
-    pub limits: Limits,
+    pub limits: BudgetLimits,
     /// All contracts that were in force at some time.
     pub contracts: Vec<Digest>,
     /// The sandbox the work happens in.
@@ -95,15 +95,15 @@ pub struct RunState {
     /// The command that runs, as far as the records say.
     pub(crate) running_command: Option<String>,
     /// The command during which the program died last, and how often in a row.
-    pub died_during: Option<DeadlyCommand>,
+    pub crashed_command: Option<CrashedCommand>,
     /// The changes to existing tests that a person approved last.
     pub approved_tests: Option<Digest>,
     /// The figures of the last finished iteration.
-    pub last_metrics: Option<Box<Metrics>>,
+    pub last_metrics: Option<Box<IterationMetrics>>,
     /// Scores of the last iterations, oldest first, at most five.
     pub loop_scores: Vec<f64>,
     /// What is remembered of the last iterations to notice circling; it has a bound.
-    pub window: Window,
+    pub window: IterationWindow,
     /// Where the run stands on the ladder out of a circle.
     pub ladder: Ladder,
     /// The model profile that answers, if the model was chosen by one.
@@ -111,24 +111,24 @@ pub struct RunState {
     /// What the doctor was asked and has said.
     pub doctor: Consultation,
     /// Commands of people that were accepted and ask for something that is not done yet.
-    pub errands: Vec<(String, Command)>,
+    pub pending_commands: Vec<(String, Command)>,
     /// Why the last wish to end with success was refused; empty once an iteration has seen it.
     pub refusals: Vec<String>,
     /// The iteration in which that happened.
-    pub refused_in: u32,
+    pub refused_in_iteration: u32,
     /// Places in a script that have been used.
-    pub script: Vec<String>,
+    pub used_script_lines: Vec<String>,
     /// The model that answers, if it was chosen by more than the plan's name.
-    pub choice: Option<Box<ModelChoice>>,
+    pub chosen_model: Option<Box<ModelChoice>>,
     /// The profile that a person, the ladder or the doctor wants for the next iteration, until it is
     /// chosen or rejected.
     pub wanted_profile: Option<String>,
     /// The contract that a person has put in force, until the run has applied it.
     pub wanted_contract: Option<Digest>,
     /// The last command that was answered; they are answered in the order of their names.
-    pub last_letter: Option<String>,
+    pub last_command_file: Option<String>,
     /// Where the last iteration sent the run, until it is there.
-    pub then: Option<RunStatus>,
+    pub next_status: Option<RunStatus>,
     /// Hosts that something in the sandbox wanted to reach and may not, as an allowlist writes them.
     pub blocked_hosts: BTreeSet<String>,
     /// The same hosts, oldest first: the oldest makes room for the newest.
@@ -149,7 +149,7 @@ pub struct RunState {
 
 impl RunState {
     /// Starts from a journal's first record; none if that is not a run's creation.
-    pub fn begin(first: &Record) -> Option<Self> {
+    pub fn from_first_record(first: &JournalRecord) -> Option<Self> {
         let Event::RunCreated { plan } = &first.event else {
             return None;
         };
@@ -161,7 +161,7 @@ impl RunState {
             started_at: first.at,
             updated_at: first.at,
             active: Duration::ZERO,
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             cost: Usd::ZERO,
             iteration: 0,
             checkboxes: plan.checkboxes,
@@ -182,23 +182,23 @@ impl RunState {
             findings: Vec::new(),
             baseline: None,
             running_command: None,
-            died_during: None,
+            crashed_command: None,
             approved_tests: None,
             last_metrics: None,
             loop_scores: Vec::new(),
-            window: Window::default(),
+            window: IterationWindow::default(),
             ladder: Ladder::default(),
             profile: None,
             doctor: Consultation::default(),
-            errands: Vec::new(),
+            pending_commands: Vec::new(),
             refusals: Vec::new(),
-            refused_in: 0,
-            script: Vec::new(),
-            choice: None,
+            refused_in_iteration: 0,
+            used_script_lines: Vec::new(),
+            chosen_model: None,
             wanted_profile: None,
             wanted_contract: None,
-            last_letter: None,
-            then: None,
+            last_command_file: None,
+            next_status: None,
             blocked_hosts: BTreeSet::new(),
             blocked_order: VecDeque::new(),
             further_blocked: 0,
@@ -212,9 +212,9 @@ impl RunState {
     }
 
     /// Folds a whole journal; none if it has no creation record.
-    pub fn fold<'a>(records: impl IntoIterator<Item = &'a Record>) -> Option<Self> {
+    pub fn from_records<'a>(records: impl IntoIterator<Item = &'a JournalRecord>) -> Option<Self> {
         let mut records = records.into_iter();
-        let mut state = Self::begin(records.next()?)?;
+        let mut state = Self::from_first_record(records.next()?)?;
         for record in records {
             state.apply(record);
         }
@@ -233,11 +233,11 @@ impl RunState {
 
     /// Takes in the next record.
     #[expect(clippy::too_many_lines, reason = "a table with a line for every event")]
-    pub fn apply(&mut self, record: &Record) {
+    pub fn apply(&mut self, record: &JournalRecord) {
         self.seq = record.seq;
         self.updated_at = record.at;
         self.active = self.active.max(Duration::from_millis(record.active_ms));
-        self.note_deaths(&record.event);
+        self.record_crashes(&record.event);
         match &record.event {
             Event::RunCreated { .. }
             | Event::Tamper { .. }
@@ -269,7 +269,7 @@ impl RunState {
             | Event::ModelChosen { .. }
             | Event::ProfileRejected { .. }
             | Event::ContractRejected { .. }
-            | Event::ContractChanged { .. } => self.apply_life(&record.event),
+            | Event::ContractChanged { .. } => self.apply_lifecycle(&record.event),
             Event::SandboxCreated { .. } | Event::SandboxRemoved { .. } => {
                 self.apply_sandbox(&record.event);
             }
@@ -311,7 +311,7 @@ impl RunState {
         clippy::wildcard_enum_match_arm,
         reason = "`apply` above decides exhaustively which events come here"
     )]
-    fn apply_life(&mut self, event: &Event) {
+    fn apply_lifecycle(&mut self, event: &Event) {
         match event {
             Event::RunOpened { epoch, pid, .. } => {
                 self.epoch = *epoch;
@@ -322,36 +322,36 @@ impl RunState {
                 command,
                 refused,
             } => {
-                self.last_letter = Some(id.clone());
+                self.last_command_file = Some(id.clone());
                 if let (Command::Profile { name }, None) = (command, refused) {
                     self.wanted_profile = Some(name.clone());
                 }
                 if let (Command::Task { contract }, None) = (command, refused) {
                     self.wanted_contract = Some(contract.clone());
                 }
-                if refused.is_none() && command.is_errand() {
-                    self.errands.push((id.clone(), command.clone()));
+                if refused.is_none() && command.needs_execution() {
+                    self.pending_commands.push((id.clone(), command.clone()));
                 }
             }
-            Event::CommandDone { id, .. } => self.errands.retain(|(known, _)| known != id),
+            Event::CommandDone { id, .. } => self.pending_commands.retain(|(known, _)| known != id),
             Event::ModelChosen { choice } => {
                 self.profile.clone_from(&choice.profile);
-                self.choice = Some(choice.clone());
+                self.chosen_model = Some(choice.clone());
                 // Another script has places of its own.
-                self.script.clear();
+                self.used_script_lines.clear();
                 self.wanted_profile = None;
             }
             Event::ProfileRejected { .. } => {
                 self.profile = self
-                    .choice
+                    .chosen_model
                     .as_ref()
                     .and_then(|choice| choice.profile.clone());
                 self.wanted_profile = None;
             }
             Event::StatusChanged { status } => {
                 self.status = status.clone();
-                if self.then.as_ref() == Some(status) {
-                    self.then = None;
+                if self.next_status.as_ref() == Some(status) {
+                    self.next_status = None;
                 }
             }
             Event::ContractRejected { .. } => self.wanted_contract = None,
@@ -401,7 +401,7 @@ impl RunState {
                     self.red_commits.drain(..extra);
                 }
                 if let Some(open) = &mut self.open {
-                    open.note_checks(checks);
+                    open.record_checks(checks);
                 }
                 self.verified = Some((head.clone(), *green));
                 let mut checks = checks.iter();
@@ -423,7 +423,7 @@ impl RunState {
             Event::TestChangesApproved { digest } => self.approved_tests = Some(digest.clone()),
             Event::SuccessRefused { reasons, iteration } => {
                 self.refusals.clone_from(reasons);
-                self.refused_in = *iteration;
+                self.refused_in_iteration = *iteration;
             }
             _ => {}
         }
@@ -432,11 +432,11 @@ impl RunState {
     fn apply_sandbox(&mut self, event: &Event) {
         if let Event::SandboxCreated { sandbox, purpose } = event {
             match purpose {
-                Purpose::Work => {
+                SandboxPurpose::Work => {
                     self.sandbox = Some(sandbox.clone());
                     self.workspace_ready = false;
                 }
-                Purpose::CleanRoom => self.clean_rooms.push(sandbox.clone()),
+                SandboxPurpose::CleanRoom => self.clean_rooms.push(sandbox.clone()),
             }
         }
         if let Event::SandboxRemoved { sandbox } = event {
@@ -463,7 +463,7 @@ impl RunState {
             } => {
                 self.usage.add(*usage);
                 self.cost += *cost_usd;
-                self.script.extend(source.clone());
+                self.used_script_lines.extend(source.clone());
             }
             Event::DoctorAbandoned {
                 usage, cost_usd, ..
@@ -478,7 +478,7 @@ impl RunState {
                     self.wanted_contract.clone_from(contract);
                 }
                 if let Some(profile) = profile {
-                    self.switch_to(profile);
+                    self.request_profile(profile);
                 }
             }
             _ => {}

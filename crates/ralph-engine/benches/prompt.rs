@@ -9,13 +9,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ralph_core::action;
-use ralph_core::budget::{Limits, Spent};
-use ralph_core::ports::Ended;
-use ralph_core::prompt::{self, GitSummary, LastOutput, LastTests, Snapshot};
+use ralph_core::budget::{BudgetLimits, Spent};
+use ralph_core::ports::ExecStatus;
+use ralph_core::prompt::{self, GitSummary, LastOutput, LastTests, PromptSnapshot};
 use ralph_core::secret::{Redactor, Secret};
 use ralph_engine::durable;
 use ralph_engine::store::{RunDir, StateDir};
-use ralph_engine::workspace::Files;
+use ralph_engine::workspace::HostFiles;
 
 const ITERATION: u32 = 1000;
 const ROUNDS: usize = 30;
@@ -44,7 +44,7 @@ fn measure(size: u64) -> f64 {
         (format!("SECRET_{number}"), Secret::new(value))
     });
     let redactor = Redactor::new(secrets.collect());
-    let files = Files::open(&dir, redactor.clone()).expect("the files can be opened");
+    let files = HostFiles::open(&dir, redactor.clone()).expect("the files can be opened");
     let mut best = Duration::MAX;
     for _ in 0..ROUNDS {
         let started = Instant::now();
@@ -87,11 +87,11 @@ fn log(path: &Path, size: u64) {
 }
 
 /// Collects what the engine collects for a prompt.
-fn snapshot(files: &Files, dir: &RunDir) -> Snapshot {
+fn snapshot(files: &HostFiles, dir: &RunDir) -> PromptSnapshot {
     let last = ITERATION - 1;
     let output = dir.iteration(last).join("test_output.txt");
     let text = |name: &str| files.text(name).expect("a file can be read");
-    Snapshot {
+    PromptSnapshot {
         task: "# Task\n\n- [ ] M1.1 it is done\n".repeat(100),
         open_boxes: Vec::new(),
         guardrails: text("guardrails.md"),
@@ -110,14 +110,14 @@ fn snapshot(files: &Files, dir: &RunDir) -> Snapshot {
         last_output: Some(LastOutput {
             tests: Some(LastTests {
                 command: "make test".into(),
-                ended: Ended::Exited(1),
+                ended: ExecStatus::Exited(1),
             }),
             output_tail: durable::tail(&output, 64 << 10).expect("a file can be read"),
             file: format!(".ralph/iterations/{last}/test_output.txt"),
         }),
         already_green: Vec::new(),
         refusals: vec!["the tests are red".into()],
-        limits: Limits::default(),
+        limits: BudgetLimits::default(),
         spent: Spent::default(),
         iteration: ITERATION,
         loop_scores: vec![0.1, 0.2, 0.3],

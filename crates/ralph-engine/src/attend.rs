@@ -8,11 +8,11 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::control::Control;
 use crate::error::RunError;
+use crate::immediate_commands::handle_control_event;
 use crate::journal::Journal;
-use crate::live::answer;
 
 /// How often a process checks during a wait whether it still owns the run, and whether it was stopped.
-const LOOK_AFTER_RUN: Duration = Duration::from_secs(1);
+const OWNERSHIP_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Waits for work to end while listening to people; dropping it is what a stop does.
 pub(crate) async fn attend<T>(
@@ -21,11 +21,11 @@ pub(crate) async fn attend<T>(
     work: impl Future<Output = T>,
 ) -> Result<T, RunError> {
     let mut work = std::pin::pin!(work);
-    let (mut beat, mut look) = (heartbeat(), every(LOOK_AFTER_RUN));
+    let (mut beat, mut look) = (heartbeat(), every(OWNERSHIP_CHECK_INTERVAL));
     loop {
         tokio::select! {
             done = &mut work => return Ok(done),
-            call = control.next() => answer(journal, control, call)?,
+            call = control.next() => handle_control_event(journal, control, call)?,
             _ = beat.tick() => drop(journal.append(Event::StillActive {})?),
             _ = look.tick() => {
                 journal.check_owner()?;

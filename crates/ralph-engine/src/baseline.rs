@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use ralph_core::event::Event;
 use ralph_core::id::Digest;
-use ralph_core::ports::Ended;
+use ralph_core::ports::ExecStatus;
 use ralph_core::run::RunStatus;
 use ralph_core::verdict::CheckResult;
 use serde::{Deserialize, Serialize};
@@ -23,13 +23,13 @@ use crate::run::Run;
 /// Kept results are used for so long. The commit stays the same, the programs of the machine do not.
 const MAX_AGE: Duration = Duration::from_hours(24);
 /// How many results are kept.
-const MAX_KEPT: usize = 200;
+const MAX_CACHED: usize = 200;
 /// The largest file that is read.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// The results of the checks at a base commit, as they are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct KeptBaseline {
+struct CachedBaseline {
     checks: Vec<CheckResult>,
     green: Vec<String>,
 }
@@ -37,7 +37,7 @@ struct KeptBaseline {
 impl Run {
     /// Runs the checks at the base commit, once, before the first iteration. Returns the status that
     /// the run ends with if there is nothing to do.
-    pub(crate) async fn take_baseline(&mut self) -> Result<Option<RunStatus>, RunError> {
+    pub(crate) async fn run_baseline_if_due(&mut self) -> Result<Option<RunStatus>, RunError> {
         let is_due = self.state().iteration == 0
             && self.state().baseline.is_none()
             && self.pinned.contract().verification.baseline;
@@ -54,19 +54,22 @@ impl Run {
             return Ok(());
         }
         let commit = self.state().plan.base.clone();
-        let file = self.dir.baselines().join(self.baseline_name(&commands));
-        let (kept, cached) = if let Some(kept) = read(&file) {
+        let file = self
+            .dir
+            .baselines()
+            .join(self.baseline_file_name(&commands));
+        let (kept, cached) = if let Some(kept) = load_cached(&file) {
             (kept, true)
         } else {
             let started = Event::BaselineStarted {
                 commit: commit.clone(),
             };
             self.journal.append(started)?;
-            (self.check_base(&commands).await?, false)
+            (self.run_base_checks(&commands).await?, false)
         };
-        if !cached && kept.checks.iter().all(is_lasting) {
+        if !cached && kept.checks.iter().all(is_reproducible) {
             // Only an optimisation: a full disk does not stop the run here.
-            keep(&file, &kept).ok();
+            store_cached(&file, &kept).ok();
         }
         let green = kept.green.len();
         self.log_activity(&format!(
@@ -83,7 +86,10 @@ impl Run {
         Ok(())
     }
 
-    async fn check_base(&mut self, commands: &[NamedCommand]) -> Result<KeptBaseline, RunError> {
+    async fn run_base_checks(
+        &mut self,
+        commands: &[NamedCommand],
+    ) -> Result<CachedBaseline, RunError> {
         let base = self.state().plan.base.clone();
         let checks = self.check_commit(&base, commands).await?;
         let green = checks
@@ -92,11 +98,11 @@ impl Run {
             .map(|check| check.result.name.clone())
             .collect();
         let checks = checks.into_iter().map(|check| check.result).collect();
-        Ok(KeptBaseline { checks, green })
+        Ok(CachedBaseline { checks, green })
     }
 
     /// Names the results after everything that decides them: commit, commands and sandbox.
-    fn baseline_name(&self, commands: &[NamedCommand]) -> String {
+    fn baseline_file_name(&self, commands: &[NamedCommand]) -> String {
         let plan = &self.state().plan;
         let commands: Vec<(&str, &str)> = commands
             .iter()
@@ -109,17 +115,17 @@ impl Run {
             plan.container,
             plan.network,
         ]);
-        let digest = Digest::of(key.to_string().as_bytes());
+        let digest = Digest::compute(key.to_string().as_bytes());
         format!("{digest}.json").replace(':', "-")
     }
 }
 
 /// Tells whether a check would end in the same way again: a timeout may be the machine's.
-fn is_lasting(check: &CheckResult) -> bool {
-    matches!(check.ended, Ended::Exited(_))
+fn is_reproducible(check: &CheckResult) -> bool {
+    matches!(check.ended, ExecStatus::Exited(_))
 }
 
-fn read(file: &Path) -> Option<KeptBaseline> {
+fn load_cached(file: &Path) -> Option<CachedBaseline> {
     let about = fs::metadata(file).ok()?;
     let age = SystemTime::now().duration_since(about.modified().ok()?);
     // A date in the future says nothing about the age: the clock was set back.
@@ -129,11 +135,11 @@ fn read(file: &Path) -> Option<KeptBaseline> {
     serde_json::from_slice(&fs::read(file).ok()?).ok()
 }
 
-fn keep(file: &Path, kept: &KeptBaseline) -> Result<(), RunError> {
+fn store_cached(file: &Path, kept: &CachedBaseline) -> Result<(), RunError> {
     let Some(directory) = file.parent() else {
         return Ok(());
     };
-    durable::make_dir(directory)?;
+    durable::create_dir(directory)?;
     remove_oldest(directory);
     let text = serde_json::to_vec(kept).unwrap_or_default();
     drop(durable::write_unsynced(file, &text)?);
@@ -155,7 +161,7 @@ fn remove_oldest(directory: &Path) {
     files.sort();
     for (_, path) in files
         .iter()
-        .take((files.len() + 1).saturating_sub(MAX_KEPT))
+        .take((files.len() + 1).saturating_sub(MAX_CACHED))
     {
         fs::remove_file(path).ok();
     }
@@ -168,14 +174,14 @@ mod tests {
     #[test]
     fn results_are_kept_for_a_while_and_not_without_limit() {
         let directory = tempfile::tempdir().unwrap();
-        let kept = KeptBaseline {
+        let kept = CachedBaseline {
             checks: Vec::new(),
             green: vec!["M1.1".to_owned()],
         };
         let file = directory.path().join("a.json");
-        assert_eq!(read(&file), None);
-        keep(&file, &kept).unwrap();
-        assert_eq!(read(&file), Some(kept.clone()));
+        assert_eq!(load_cached(&file), None);
+        store_cached(&file, &kept).unwrap();
+        assert_eq!(load_cached(&file), Some(kept.clone()));
         let old = SystemTime::now() - MAX_AGE - Duration::from_mins(1);
         fs::File::options()
             .write(true)
@@ -183,12 +189,12 @@ mod tests {
             .unwrap()
             .set_modified(old)
             .unwrap();
-        assert_eq!(read(&file), None);
-        for number in 0..MAX_KEPT + 5 {
-            keep(&directory.path().join(number.to_string()), &kept).unwrap();
+        assert_eq!(load_cached(&file), None);
+        for number in 0..MAX_CACHED + 5 {
+            store_cached(&directory.path().join(number.to_string()), &kept).unwrap();
         }
         let left = fs::read_dir(directory.path()).unwrap().count();
-        assert_eq!(left, MAX_KEPT);
+        assert_eq!(left, MAX_CACHED);
         assert!(!file.exists());
     }
 }

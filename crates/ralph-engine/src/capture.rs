@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use ralph_core::gutter::{self, Problems};
+use ralph_core::gutter::{self, OutputProblems};
 use ralph_core::id::Digest;
-use ralph_core::ports::{Ended, ExecOutcome, OutputSink, Stream};
+use ralph_core::ports::{ExecOutcome, ExecStatus, OutputSink, OutputStream};
 use ralph_core::secret::{RedactStream, Redactor};
 use ralph_core::verdict::{self, CheckResult};
 
@@ -17,61 +17,61 @@ pub(crate) const TAIL_BYTES: usize = 1 << 20;
 
 /// Keeps a bounded part of both streams, and the order in which they came.
 pub(crate) struct Capture {
-    stdout: Bounded,
-    stderr: Bounded,
-    both: Bounded,
+    stdout: HeadTailBuffer,
+    stderr: HeadTailBuffer,
+    both: HeadTailBuffer,
     redact_stdout: RedactStream,
     redact_stderr: RedactStream,
-    clean: Vec<u8>,
+    redacted: Vec<u8>,
 }
 
 impl Capture {
     /// Starts with nothing.
     pub(crate) fn new(redactor: &Redactor) -> Self {
         Self {
-            stdout: Bounded::default(),
-            stderr: Bounded::default(),
-            both: Bounded::default(),
+            stdout: HeadTailBuffer::default(),
+            stderr: HeadTailBuffer::default(),
+            both: HeadTailBuffer::default(),
             redact_stdout: redactor.stream(),
             redact_stderr: redactor.stream(),
-            clean: Vec::new(),
+            redacted: Vec::new(),
         }
     }
 
     /// Returns what is kept of the end of standard error so far.
     pub(crate) fn stderr_tail(&self) -> String {
-        self.stderr.clone().text()
+        self.stderr.clone().into_text()
     }
 
     /// Ends both streams and returns what was kept.
     pub(crate) fn finish(mut self) -> Captured {
-        self.clean.clear();
-        self.redact_stdout.finish(&mut self.clean);
-        self.stdout.push(&self.clean);
-        self.both.push(&self.clean);
-        self.clean.clear();
-        self.redact_stderr.finish(&mut self.clean);
-        self.stderr.push(&self.clean);
-        self.both.push(&self.clean);
+        self.redacted.clear();
+        self.redact_stdout.finish(&mut self.redacted);
+        self.stdout.push(&self.redacted);
+        self.both.push(&self.redacted);
+        self.redacted.clear();
+        self.redact_stderr.finish(&mut self.redacted);
+        self.stderr.push(&self.redacted);
+        self.both.push(&self.redacted);
         Captured {
             is_truncated: self.both.dropped > 0,
-            stdout: self.stdout.text(),
-            stderr: self.stderr.text(),
-            both: self.both.text(),
+            stdout: self.stdout.into_text(),
+            stderr: self.stderr.into_text(),
+            both: self.both.into_text(),
         }
     }
 }
 
 impl OutputSink for Capture {
-    fn chunk(&mut self, stream: Stream, bytes: &[u8]) {
-        self.clean.clear();
+    fn chunk(&mut self, stream: OutputStream, bytes: &[u8]) {
+        self.redacted.clear();
         let (redact, kept) = match stream {
-            Stream::Stdout => (&mut self.redact_stdout, &mut self.stdout),
-            Stream::Stderr => (&mut self.redact_stderr, &mut self.stderr),
+            OutputStream::Stdout => (&mut self.redact_stdout, &mut self.stdout),
+            OutputStream::Stderr => (&mut self.redact_stderr, &mut self.stderr),
         };
-        redact.push(bytes, &mut self.clean);
-        kept.push(&self.clean);
-        self.both.push(&self.clean);
+        redact.push(bytes, &mut self.redacted);
+        kept.push(&self.redacted);
+        self.both.push(&self.redacted);
     }
 }
 
@@ -90,24 +90,24 @@ pub(crate) struct Captured {
 
 impl Captured {
     /// Returns what a failure looks like; none if the command did not fail.
-    pub(crate) fn failure(&self, command: &str, ended: Ended) -> Option<Digest> {
+    pub(crate) fn failure_signature(&self, command: &str, ended: ExecStatus) -> Option<Digest> {
         (!ended.is_success()).then(|| self.signature(command, ended))
     }
 
     /// Returns the problems that a command reported; none if it did not fail.
-    pub(crate) fn problems(&self, ended: Ended) -> Problems {
+    pub(crate) fn problems(&self, ended: ExecStatus) -> OutputProblems {
         if ended.is_success() {
-            return Problems::default();
+            return OutputProblems::default();
         }
-        Problems::find(&self.stderr, &self.stdout)
+        OutputProblems::find(&self.stderr, &self.stdout)
     }
 
-    fn signature(&self, command: &str, ended: Ended) -> Digest {
+    fn signature(&self, command: &str, ended: ExecStatus) -> Digest {
         gutter::signature(command, ended.exit_code(), &self.stderr, &self.stdout)
     }
 
     /// Returns the result of a check that printed this.
-    pub(crate) fn check(
+    pub(crate) fn to_check_result(
         &self,
         name: impl Into<String>,
         command: &str,
@@ -120,11 +120,11 @@ impl Captured {
             duration_ms: millis(outcome.duration),
             tests: verdict::count_tests(&self.both),
             failure: None,
-            problems: Problems::default(),
+            problems: OutputProblems::default(),
         };
         if !check.is_green() {
             check.failure = Some(self.signature(command, outcome.ended));
-            check.problems = Problems::find(&self.stderr, &self.stdout);
+            check.problems = OutputProblems::find(&self.stderr, &self.stdout);
         }
         check
     }
@@ -145,13 +145,13 @@ impl Captured {
 
 /// The first and the last bytes of a stream.
 #[derive(Clone, Default)]
-struct Bounded {
+struct HeadTailBuffer {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     dropped: u64,
 }
 
-impl Bounded {
+impl HeadTailBuffer {
     fn push(&mut self, mut bytes: &[u8]) {
         let room = HEAD_BYTES - self.head.len();
         if room > 0 {
@@ -171,7 +171,7 @@ impl Bounded {
         self.tail.extend(bytes);
     }
 
-    fn text(mut self) -> String {
+    fn into_text(mut self) -> String {
         let head = String::from_utf8_lossy(&self.head);
         let tail = String::from_utf8_lossy(self.tail.make_contiguous());
         if self.dropped == 0 {
@@ -187,17 +187,17 @@ mod tests {
 
     #[test]
     fn a_flood_keeps_its_beginning_its_end_and_the_count() {
-        let mut kept = Bounded::default();
+        let mut kept = HeadTailBuffer::default();
         kept.push(b"begin");
         for _ in 0..100 {
             kept.push(&vec![b'x'; 100_000]);
         }
         kept.push(b"end");
         let dropped = 5 + 10_000_000 + 3 - HEAD_BYTES - TAIL_BYTES;
-        let text = kept.text();
+        let text = kept.into_text();
         assert!(text.starts_with("beginxxx") && text.ends_with("xxxend"));
         assert!(text.contains(&format!("… {dropped} bytes left out …")));
-        let mut once = Bounded::default();
+        let mut once = HeadTailBuffer::default();
         once.push(&vec![b'y'; 5 << 20]);
         assert_eq!(once.head.len() + once.tail.len(), HEAD_BYTES + TAIL_BYTES);
     }
@@ -205,9 +205,9 @@ mod tests {
     #[test]
     fn short_output_is_kept_whole_and_in_order() {
         let mut capture = Capture::new(&Redactor::default());
-        capture.chunk(Stream::Stdout, b"one\n");
-        capture.chunk(Stream::Stderr, b"two\n");
-        capture.chunk(Stream::Stdout, b"three\n");
+        capture.chunk(OutputStream::Stdout, b"one\n");
+        capture.chunk(OutputStream::Stderr, b"two\n");
+        capture.chunk(OutputStream::Stdout, b"three\n");
         let kept = capture.finish();
         assert_eq!(kept.stdout, "one\nthree\n");
         assert_eq!(kept.stderr, "two\n");
@@ -216,7 +216,7 @@ mod tests {
         assert!(!kept.is_truncated);
         let mut capture = Capture::new(&Redactor::default());
         capture.chunk(
-            Stream::Stdout,
+            OutputStream::Stdout,
             &vec![b'x'; HEAD_BYTES + TAIL_BYTES + 100_000],
         );
         assert!(capture.finish().is_truncated);

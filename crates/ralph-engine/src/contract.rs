@@ -20,23 +20,23 @@ use crate::store::RunDir;
 const MAX_BYTES: u64 = 512 << 10;
 
 /// The contract in force, and where a person may change it.
-pub struct Pinned {
+pub struct PinnedTask {
     dir: RunDir,
     source: PathBuf,
     task: TaskFile,
     digest: Digest,
-    source_seen: Option<Digest>,
+    source_digest: Option<Digest>,
     /// What the run's own copy is unless a person has changed it.
-    host_seen: Option<Digest>,
+    copy_digest: Option<Digest>,
     /// The text with the ticks of the moment.
-    shown: String,
+    text: String,
 }
 
 /// What became of a person's change.
 #[derive(Debug)]
-pub enum Taken {
+pub enum ContractUpdate {
     /// It holds from now on.
-    Changed {
+    Applied {
         /// The new contract's digest.
         digest: Digest,
         /// What is different, for people.
@@ -51,22 +51,22 @@ pub enum Taken {
 /// Returns the digest that a contract goes by: of its text with all boxes open, however its lines end.
 pub fn digest(task: &TaskFile) -> Digest {
     let text = task.with_ticks(&BTreeSet::new()).replace("\r\n", "\n");
-    Digest::of(text.trim_start_matches('\u{feff}').as_bytes())
+    Digest::compute(text.trim_start_matches('\u{feff}').as_bytes())
 }
 
-impl Pinned {
+impl PinnedTask {
     /// Pins a new run's contract.
     pub fn pin(dir: &RunDir, source: PathBuf, task: TaskFile) -> Result<Self, StoreError> {
         let digest = digest(&task);
-        keep(dir, &digest, &task)?;
+        store_contract(dir, &digest, &task)?;
         let mut pinned = Self {
             dir: dir.clone(),
             source,
             task,
             digest: digest.clone(),
-            source_seen: Some(digest),
-            host_seen: None,
-            shown: String::new(),
+            source_digest: Some(digest),
+            copy_digest: None,
+            text: String::new(),
         };
         pinned.write_ticks(&BTreeSet::new())?;
         Ok(pinned)
@@ -80,9 +80,9 @@ impl Pinned {
         in_force: &Digest,
         known: &[Digest],
     ) -> Result<Self, RunError> {
-        let task = kept(dir, in_force)?;
+        let task = load_contract(dir, in_force)?;
         // A source that was in force once is the one the run started from; only a new one is a change.
-        let source_now = read(&source).map(|(_, digest)| digest);
+        let source_now = read_with_digest(&source).map(|(_, digest)| digest);
         let source_seen = source_now.filter(|digest| known.contains(digest));
         // After a crash the ticks differ, or the contract before is still there; anything else is a person's.
         let host = std::fs::read(dir.contract()).unwrap_or_default();
@@ -93,9 +93,9 @@ impl Pinned {
             source,
             digest: in_force.clone(),
             task,
-            source_seen,
-            host_seen: untouched.then(|| Digest::of(&host)),
-            shown: String::new(),
+            source_digest: source_seen,
+            copy_digest: untouched.then(|| Digest::compute(&host)),
+            text: String::new(),
         })
     }
 
@@ -114,7 +114,7 @@ impl Pinned {
         if self.contract().commit_state {
             OwnFiles::Committed
         } else {
-            OwnFiles::LeftOut
+            OwnFiles::Excluded
         }
     }
 
@@ -126,21 +126,21 @@ impl Pinned {
     /// Writes the ticks into the run's copy and returns the text that the sandbox should show. A copy
     /// that was edited is left alone until that is reported.
     pub fn write_ticks(&mut self, ticked: &BTreeSet<String>) -> Result<String, StoreError> {
-        self.shown = self.task.with_ticks(ticked);
+        self.text = self.task.with_ticks(ticked);
         let there = std::fs::read(self.dir.contract()).ok();
-        let there = there.map(|bytes| Digest::of(&bytes));
-        if there.is_none() || there == self.host_seen {
-            self.put_back()?;
+        let there = there.map(|bytes| Digest::compute(&bytes));
+        if there.is_none() || there == self.copy_digest {
+            self.restore_copy()?;
         }
-        Ok(self.shown.clone())
+        Ok(self.text.clone())
     }
 
     /// Makes the run's own copy what is in force.
-    fn put_back(&mut self) -> Result<(), StoreError> {
-        let digest = Digest::of(self.shown.as_bytes());
-        if self.host_seen.as_ref() != Some(&digest) || !self.dir.contract().exists() {
-            durable::write(&self.dir.contract(), self.shown.as_bytes())?;
-            self.host_seen = Some(digest);
+    fn restore_copy(&mut self) -> Result<(), StoreError> {
+        let digest = Digest::compute(self.text.as_bytes());
+        if self.copy_digest.as_ref() != Some(&digest) || !self.dir.contract().exists() {
+            durable::write(&self.dir.contract(), self.text.as_bytes())?;
+            self.copy_digest = Some(digest);
         }
         Ok(())
     }
@@ -148,25 +148,29 @@ impl Pinned {
     /// Puts a kept contract in force that a person has named.
     ///
     /// A text with a known secret is rejected: it would reach the sandbox, prompts and the saved state.
-    pub fn apply(&mut self, wanted: &Digest, redactor: &Redactor) -> Result<Taken, StoreError> {
-        let task = match kept(&self.dir, wanted) {
+    pub fn apply(
+        &mut self,
+        wanted: &Digest,
+        redactor: &Redactor,
+    ) -> Result<ContractUpdate, StoreError> {
+        let task = match load_contract(&self.dir, wanted) {
             Ok(task) => task,
             Err(RunError::Store(error)) => return Err(error),
-            Err(error) => return Ok(Taken::Rejected(error.to_string())),
+            Err(error) => return Ok(ContractUpdate::Rejected(error.to_string())),
         };
         if *wanted == self.digest {
-            return Ok(Taken::Rejected("it is in force already".into()));
+            return Ok(ContractUpdate::Rejected("it is in force already".into()));
         }
         if let Some(name) = secret_in(&task, redactor) {
             let why = format!("the text contains the value of `{name}`");
-            return Ok(Taken::Rejected(why));
+            return Ok(ContractUpdate::Rejected(why));
         }
         if let Some(key) = fixed_key(&self.task.contract, &task.contract) {
-            return Ok(Taken::Rejected(format!(
+            return Ok(ContractUpdate::Rejected(format!(
                 "`{key}` cannot change while a run is under way"
             )));
         }
-        let taken = Taken::Changed {
+        let taken = ContractUpdate::Applied {
             changes: differences(&self.task, &task),
             reopened: reopened(&self.task, &task),
             digest: wanted.clone(),
@@ -178,14 +182,18 @@ impl Pinned {
 
     /// Returns what to say about edited files, once for each edit. None of them is in force; the run's own
     /// copy becomes again what is.
-    pub fn edits(&mut self, run: &RunId, redactor: &Redactor) -> Result<Vec<String>, StoreError> {
+    pub fn report_edits(
+        &mut self,
+        run: &RunId,
+        redactor: &Redactor,
+    ) -> Result<Vec<String>, StoreError> {
         let mut found = Vec::new();
-        found.extend(self.edited_copy(run, redactor)?);
-        found.extend(self.edited_source(run));
+        found.extend(self.report_edited_copy(run, redactor)?);
+        found.extend(self.report_edited_source(run));
         Ok(found)
     }
 
-    fn edited_copy(
+    fn report_edited_copy(
         &mut self,
         run: &RunId,
         redactor: &Redactor,
@@ -193,14 +201,14 @@ impl Pinned {
         let Ok(host) = std::fs::read(self.dir.contract()) else {
             return Ok(None);
         };
-        let now = Digest::of(&host);
-        if self.host_seen.as_ref() == Some(&now) {
+        let now = Digest::compute(&host);
+        if self.copy_digest.as_ref() == Some(&now) {
             return Ok(None);
         }
         let aside = self.dir.rejected_contract();
         durable::write(&aside, &redactor.redact_bytes(&host))?;
-        self.host_seen = Some(now);
-        self.put_back()?;
+        self.copy_digest = Some(now);
+        self.restore_copy()?;
         let (copy, aside) = (self.dir.contract(), aside.display().to_string());
         Ok(Some(format!(
             "`{}` was edited, which has no effect; it is put back, and the edit is in `{aside}`: \
@@ -209,12 +217,12 @@ impl Pinned {
         )))
     }
 
-    fn edited_source(&mut self, run: &RunId) -> Option<String> {
-        let (bytes, now) = read(&self.source)?;
-        if self.source_seen.as_ref() == Some(&now) {
+    fn report_edited_source(&mut self, run: &RunId) -> Option<String> {
+        let (bytes, now) = read_with_digest(&self.source)?;
+        if self.source_digest.as_ref() == Some(&now) {
             return None;
         }
-        self.source_seen = Some(now.clone());
+        self.source_digest = Some(now.clone());
         if now == self.digest {
             return None;
         }
@@ -232,13 +240,13 @@ impl Pinned {
 
 /// What a changed task file is to a run.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Proposal {
+pub enum ContractProposal {
     /// It is what is in force.
     InForce,
     /// It changes this key, which is fixed.
-    Fixed(&'static str),
+    ChangesFixedKey(&'static str),
     /// It contains the secret of this name.
-    Secret(String),
+    ContainsSecret(String),
     /// It is kept, and can be put in force.
     New {
         /// Its digest.
@@ -254,32 +262,32 @@ pub fn propose(
     in_force: &Digest,
     task: &TaskFile,
     redactor: &Redactor,
-) -> Result<Proposal, RunError> {
-    let old = kept(dir, in_force)?;
+) -> Result<ContractProposal, RunError> {
+    let old = load_contract(dir, in_force)?;
     let contract = digest(task);
     if contract == *in_force {
-        return Ok(Proposal::InForce);
+        return Ok(ContractProposal::InForce);
     }
     if let Some(key) = fixed_key(&old.contract, &task.contract) {
-        return Ok(Proposal::Fixed(key));
+        return Ok(ContractProposal::ChangesFixedKey(key));
     }
     if let Some(name) = secret_in(task, redactor) {
-        return Ok(Proposal::Secret(name.to_owned()));
+        return Ok(ContractProposal::ContainsSecret(name.to_owned()));
     }
     // Kept before the journal names it.
-    keep(dir, &contract, task)?;
+    store_contract(dir, &contract, task)?;
     let changes = differences(&old, task);
-    Ok(Proposal::New { contract, changes })
+    Ok(ContractProposal::New { contract, changes })
 }
 
 /// Returns the name of a known secret in the text of a task.
 fn secret_in<'a>(task: &TaskFile, redactor: &'a Redactor) -> Option<&'a str> {
-    redactor.known_in(task.with_ticks(&BTreeSet::new()).as_bytes())
+    redactor.find_known(task.with_ticks(&BTreeSet::new()).as_bytes())
 }
 
 /// Reads a kept contract, and checks that it is the one that its digest names.
-fn kept(dir: &RunDir, named: &Digest) -> Result<TaskFile, RunError> {
-    let path = dir.kept_contract(named);
+fn load_contract(dir: &RunDir, named: &Digest) -> Result<TaskFile, RunError> {
+    let path = dir.stored_contract(named);
     let bytes = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
     let task = TaskFile::parse(&bytes).ok();
     task.filter(|task| digest(task) == *named)
@@ -287,21 +295,22 @@ fn kept(dir: &RunDir, named: &Digest) -> Result<TaskFile, RunError> {
 }
 
 /// Keeps a contract under its digest.
-fn keep(dir: &RunDir, digest: &Digest, task: &TaskFile) -> Result<(), StoreError> {
-    let path = dir.kept_contract(digest);
-    path.parent().map_or(Ok(()), durable::make_dir)?;
+fn store_contract(dir: &RunDir, digest: &Digest, task: &TaskFile) -> Result<(), StoreError> {
+    let path = dir.stored_contract(digest);
+    path.parent().map_or(Ok(()), durable::create_dir)?;
     let text = task.with_ticks(&BTreeSet::new());
     durable::write_shared(&path, text.as_bytes())
 }
 
-fn read(path: &std::path::Path) -> Option<(Vec<u8>, Digest)> {
+fn read_with_digest(path: &std::path::Path) -> Option<(Vec<u8>, Digest)> {
     let metadata = std::fs::metadata(path).ok()?;
     // Opening a pipe would wait for a writer.
     let bytes = (metadata.is_file() && metadata.len() <= MAX_BYTES)
         .then(|| std::fs::read(path).ok())
         .flatten()?;
     // The digest of an unusable file is that of its bytes: it is looked at once, not every time.
-    let digest = TaskFile::parse(&bytes).map_or_else(|_| Digest::of(&bytes), |task| digest(&task));
+    let digest =
+        TaskFile::parse(&bytes).map_or_else(|_| Digest::compute(&bytes), |task| digest(&task));
     Some((bytes, digest))
 }
 
@@ -341,20 +350,28 @@ fn differences(old: &TaskFile, new: &TaskFile) -> Vec<String> {
     let (a, b) = (old.contract.limits(), new.contract.limits());
     note(
         "max_iterations",
-        show(a.max_iterations),
-        show(b.max_iterations),
+        display_or_unset(a.max_iterations),
+        display_or_unset(b.max_iterations),
     );
     note(
         "max_wall_time_minutes",
-        show(a.max_wall_time.map(|t| t.as_secs() / 60)),
-        show(b.max_wall_time.map(|t| t.as_secs() / 60)),
+        display_or_unset(a.max_wall_time.map(|t| t.as_secs() / 60)),
+        display_or_unset(b.max_wall_time.map(|t| t.as_secs() / 60)),
     );
-    note("max_cost_usd_estimate", show(a.max_cost), show(b.max_cost));
-    note("max_tokens_total", show(a.max_tokens), show(b.max_tokens));
+    note(
+        "max_cost_usd_estimate",
+        display_or_unset(a.max_cost),
+        display_or_unset(b.max_cost),
+    );
+    note(
+        "max_tokens_total",
+        display_or_unset(a.max_tokens),
+        display_or_unset(b.max_tokens),
+    );
     note(
         "test_command",
-        show(old.contract.test_command.clone()),
-        show(new.contract.test_command.clone()),
+        display_or_unset(old.contract.test_command.clone()),
+        display_or_unset(new.contract.test_command.clone()),
     );
     note(
         "checkboxes",
@@ -368,8 +385,8 @@ fn differences(old: &TaskFile, new: &TaskFile) -> Vec<String> {
     );
     note(
         "mode",
-        old.contract.mode.word().to_owned(),
-        new.contract.mode.word().to_owned(),
+        old.contract.mode.as_str().to_owned(),
+        new.contract.mode.as_str().to_owned(),
     );
     for now in &new.checkboxes {
         let was = old.checkbox(&now.id);
@@ -388,7 +405,7 @@ fn differences(old: &TaskFile, new: &TaskFile) -> Vec<String> {
     changes
 }
 
-fn show<T: ToString>(value: Option<T>) -> String {
+fn display_or_unset<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "not set".into(), |value| value.to_string())
 }
 

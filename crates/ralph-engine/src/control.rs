@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ralph_core::ports::Gatekeeper;
+use ralph_core::ports::GateControl;
 use ralph_core::run::Command;
 use tokio::sync::watch;
 
-use crate::mailbox::{Letter, Mailbox};
+use crate::mailbox::{CommandFile, Mailbox};
 
-const LOOK_EVERY: Duration = Duration::from_millis(150);
+const POLL_INTERVAL: Duration = Duration::from_millis(150);
 
 /// What a person wants at the next action boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum PendingRequest {
     /// Wait.
     Pause,
     /// Start a fresh iteration.
@@ -22,9 +22,9 @@ pub(crate) enum Wish {
 
 /// The way out of a run's sandbox, for whoever allows a host.
 #[derive(Clone)]
-pub(crate) enum Door {
+pub(crate) enum GateHandle {
     /// It is open: a host that is allowed can be reached at once.
-    Kept(Arc<dyn Gatekeeper>),
+    Open(Arc<dyn GateControl>),
     /// There is none.
     Missing,
     /// Nobody works on the run; whoever does next opens it.
@@ -35,45 +35,49 @@ pub(crate) enum Door {
 pub(crate) struct Control {
     mailbox: Mailbox,
     interrupt: watch::Receiver<bool>,
-    pub(crate) door: Door,
+    pub(crate) gate: GateHandle,
     /// What was done at once and is not in the activity log yet.
-    pub(crate) untold: Vec<String>,
-    pub(crate) wish: Option<Wish>,
+    pub(crate) unlogged: Vec<String>,
+    pub(crate) pending: Option<PendingRequest>,
     /// Whether a person said to go on since this was last set to false.
     pub(crate) resumed: bool,
 }
 
 /// Something a person did.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Call {
+pub(crate) enum ControlEvent {
     /// A command arrived.
-    Letter(Letter),
+    Command(CommandFile),
     /// The program should end.
     Interrupt,
 }
 
 impl Control {
-    pub(crate) fn new(mailbox: Mailbox, interrupt: watch::Receiver<bool>, door: Door) -> Self {
+    pub(crate) fn new(
+        mailbox: Mailbox,
+        interrupt: watch::Receiver<bool>,
+        door: GateHandle,
+    ) -> Self {
         Self {
             mailbox,
             interrupt,
-            door,
-            untold: Vec::new(),
-            wish: None,
+            gate: door,
+            unlogged: Vec::new(),
+            pending: None,
             resumed: false,
         }
     }
 
     /// Returns what has arrived, without waiting.
-    pub(crate) fn poll(&self) -> Option<Call> {
+    pub(crate) fn poll(&self) -> Option<ControlEvent> {
         if *self.interrupt.borrow() {
-            return Some(Call::Interrupt);
+            return Some(ControlEvent::Interrupt);
         }
-        self.mailbox.next().map(Call::Letter)
+        self.mailbox.next().map(ControlEvent::Command)
     }
 
     /// Waits for the next thing. It can be dropped and called again at any time.
-    pub(crate) async fn next(&self) -> Call {
+    pub(crate) async fn next(&self) -> ControlEvent {
         let mut interrupt = self.interrupt.clone();
         loop {
             if let Some(call) = self.poll() {
@@ -81,11 +85,11 @@ impl Control {
             }
             // A sender that is gone can never interrupt: only the mailbox is left.
             let signalled = interrupt.changed();
-            if tokio::time::timeout(LOOK_EVERY, signalled)
+            if tokio::time::timeout(POLL_INTERVAL, signalled)
                 .await
                 .is_ok_and(|changed| changed.is_err())
             {
-                tokio::time::sleep(LOOK_EVERY).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         }
     }
@@ -94,17 +98,17 @@ impl Control {
     pub(crate) const HEARTBEAT: Duration = Duration::from_secs(30);
 
     /// Removes a command that was answered.
-    pub(crate) fn answered(&self, letter: &Letter) {
+    pub(crate) fn discard(&self, letter: &CommandFile) {
         self.mailbox.discard(&letter.id);
     }
 
     /// Notes what to do at the next boundary.
-    pub(crate) fn note(&mut self, command: &Command) {
+    pub(crate) fn apply(&mut self, command: &Command) {
         match command {
-            Command::Pause => self.wish = Some(Wish::Pause),
-            Command::Rotate => self.wish = Some(Wish::Rotate),
+            Command::Pause => self.pending = Some(PendingRequest::Pause),
+            Command::Rotate => self.pending = Some(PendingRequest::Rotate),
             Command::Resume => {
-                self.wish = None;
+                self.pending = None;
                 self.resumed = true;
             }
             // The journal's state knows the profile and the errands, so that a restart does not

@@ -15,8 +15,8 @@ use crate::durable::{self, StoreError};
 use crate::store::{RunDir, StateDir};
 
 /// How often and how long the lock is tried for: half a minute in all.
-const LOCK_TRIES: usize = 3_000;
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
+const LOCK_ATTEMPTS: usize = 3_000;
+const LOCK_RETRY_DELAY: Duration = Duration::from_millis(10);
 
 /// Keeps other processes from creating runs until it is dropped.
 #[derive(Debug)]
@@ -35,11 +35,11 @@ impl StateDir {
             .mode(0o600)
             .open(&path)
             .map_err(StoreError::when("open", &path))?;
-        for _ in 0..LOCK_TRIES {
+        for _ in 0..LOCK_ATTEMPTS {
             if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
                 return Ok(CreationLock { _file: file });
             }
-            std::thread::sleep(LOCK_PAUSE);
+            std::thread::sleep(LOCK_RETRY_DELAY);
         }
         Err(StoreError {
             doing: "lock",
@@ -78,7 +78,7 @@ impl RunDir {
     /// Creates the directory for this process alone; false if another run has the id.
     pub fn reserve(&self) -> Result<bool, StoreError> {
         if let Some(parent) = self.root().parent() {
-            durable::make_dir(parent)?;
+            durable::create_dir(parent)?;
         }
         match DirBuilder::new().mode(0o700).create(self.root()) {
             Ok(()) => Ok(true),
@@ -97,7 +97,7 @@ impl RunDir {
     }
 
     /// Records that the run comes after all runs that were created before.
-    pub(crate) fn record_order(&self) -> Result<(), StoreError> {
+    pub(crate) fn record_creation(&self) -> Result<(), StoreError> {
         let (Some(state), Some(name)) = (self.root().ancestors().nth(2), self.root().file_name())
         else {
             return Ok(());
@@ -141,7 +141,7 @@ mod tests {
             let dir = state.run(&RunId::parse(name).unwrap());
             assert!(dir.reserve().unwrap());
             assert!(!dir.reserve().unwrap(), "{name} is reserved once");
-            dir.record_order().unwrap();
+            dir.record_creation().unwrap();
         };
         // The clock was nine months ahead, then it was set back, and goes on.
         create("261201-100000-0001");

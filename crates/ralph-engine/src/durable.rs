@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use ralph_core::event::LogMark;
+use ralph_core::event::LogPosition;
 use ralph_core::id::Digest;
 use sha2::{Digest as _, Sha256};
 
@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
 
 /// What to do about a full disk.
-pub(crate) const FREE_SOME_SPACE: &str =
+pub(crate) const DISK_FULL_HINT: &str =
     "free some space and run `ralph resume`; nothing that was recorded is lost";
 
 /// A file operation of the state directory that failed.
@@ -48,7 +48,7 @@ impl StoreError {
         use io::ErrorKind as K;
         let kind = self.source.kind();
         if matches!(kind, K::StorageFull | K::QuotaExceeded) {
-            FREE_SOME_SPACE
+            DISK_FULL_HINT
         } else if matches!(kind, K::PermissionDenied | K::ReadOnlyFilesystem) {
             "make the directory writable for you, or set RALPH_HOME to one that is"
         } else if self.source.raw_os_error() == Some(EIO) {
@@ -62,16 +62,16 @@ impl StoreError {
 }
 
 /// Makes a directory and its parents, readable for the user alone. New ones survive a power cut.
-pub fn make_dir(path: &Path) -> Result<(), StoreError> {
-    make_chain(path).map_err(StoreError::when("create", path))
+pub fn create_dir(path: &Path) -> Result<(), StoreError> {
+    create_dir_chain(path).map_err(StoreError::when("create", path))
 }
 
-fn make_chain(path: &Path) -> io::Result<()> {
+fn create_dir_chain(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
     let parent = path.parent().filter(|parent| *parent != Path::new(""));
-    parent.map_or(Ok(()), make_chain)?;
+    parent.map_or(Ok(()), create_dir_chain)?;
     match fs::DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => {}
         // Another process was quicker.
@@ -145,7 +145,7 @@ pub fn sync_filesystem(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Syncs files and directories, all at the same time: the disk then waits once for all of them.
-pub fn sync_together(paths: &[PathBuf]) -> Result<(), StoreError> {
+pub fn sync_paths(paths: &[PathBuf]) -> Result<(), StoreError> {
     thread::scope(|scope| {
         let started: Vec<_> = paths
             .iter()
@@ -180,7 +180,7 @@ pub fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<File, StoreError> {
 
 /// Whether an append must be on disk before it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sync {
+pub enum SyncMode {
     /// It must.
     Now,
     /// A later sync covers it.
@@ -226,31 +226,31 @@ impl AppendLog {
     ///
     /// A failed sync is final: the kernel reports it once and then forgets it, so a second sync that
     /// succeeds proves nothing. Every later call fails, too.
-    pub fn append(&mut self, bytes: &[u8], sync: Sync) -> Result<(), StoreError> {
+    pub fn append(&mut self, bytes: &[u8], sync: SyncMode) -> Result<(), StoreError> {
         if let Some(number) = self.broken {
-            return Err(self.failed(io::Error::from_raw_os_error(number)));
+            return Err(self.append_error(io::Error::from_raw_os_error(number)));
         }
         let written = self.file.write_all(bytes);
         let synced = written.and_then(|()| match sync {
-            Sync::Now => self
+            SyncMode::Now => self
                 .file
                 .sync_data()
                 .inspect_err(|error| self.broken = error.raw_os_error().or(Some(EIO))),
-            Sync::Later => Ok(()),
+            SyncMode::Later => Ok(()),
         });
         if let Err(source) = synced {
             // A half-written record would damage the next one; cutting it off is the repair.
             self.file
                 .set_len(self.length)
                 .map_err(StoreError::when("repair", &self.path))?;
-            return Err(self.failed(source));
+            return Err(self.append_error(source));
         }
         self.length += bytes.len() as u64;
         self.hasher.update(bytes);
         Ok(())
     }
 
-    fn failed(&self, source: io::Error) -> StoreError {
+    fn append_error(&self, source: io::Error) -> StoreError {
         StoreError {
             doing: "append to",
             path: self.path.clone(),
@@ -266,8 +266,8 @@ impl AppendLog {
     }
 
     /// Returns how far it has grown; the cost does not depend on its size.
-    pub fn mark(&self) -> LogMark {
-        LogMark {
+    pub fn mark(&self) -> LogPosition {
+        LogPosition {
             bytes: self.length,
             sha256: Digest::from_sha256(&self.hasher.clone().finalize()),
         }
@@ -285,10 +285,10 @@ impl AppendLog {
 }
 
 /// Returns length and digest of a whole file.
-pub fn mark(path: &Path) -> Result<LogMark, StoreError> {
+pub fn mark(path: &Path) -> Result<LogPosition, StoreError> {
     let (bytes, hasher) = hash_file(path).map_err(StoreError::when("read", path))?;
     let sha256 = Digest::from_sha256(&hasher.finalize());
-    Ok(LogMark { bytes, sha256 })
+    Ok(LogPosition { bytes, sha256 })
 }
 
 fn hash_file(path: &Path) -> io::Result<(u64, Sha256)> {
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_of_the_same_file_at_the_same_time_do_not_meet() {
+    fn concurrent_writes_of_one_file_do_not_mix() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("shared");
         thread::scope(|scope| {
@@ -370,12 +370,12 @@ mod tests {
     }
 
     #[test]
-    fn files_and_directories_are_synced_together_and_the_first_failure_is_told() {
+    fn the_first_sync_failure_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let (file, missing) = (dir.path().join("file"), dir.path().join("missing"));
         write_unsynced(&file, b"text").unwrap();
-        sync_together(&[file.clone(), dir.path().to_owned()]).unwrap();
-        let error = sync_together(&[file, missing.clone()]).unwrap_err();
+        sync_paths(&[file.clone(), dir.path().to_owned()]).unwrap();
+        let error = sync_paths(&[file, missing.clone()]).unwrap_err();
         assert_eq!((error.doing, error.path), ("sync", missing));
     }
 
@@ -385,7 +385,7 @@ mod tests {
         let path = dir.path().join("log");
         assert_eq!(tail(&path, 10).unwrap(), "");
         let mut log = AppendLog::open(path.clone()).unwrap();
-        log.append(b"one\ntwo\nthree\n", Sync::Now).unwrap();
+        log.append(b"one\ntwo\nthree\n", SyncMode::Now).unwrap();
         assert_eq!(tail(&path, 100).unwrap(), "one\ntwo\nthree\n");
         assert_eq!(tail(&path, 8).unwrap(), "three\n");
         assert_eq!(log.length(), 14);

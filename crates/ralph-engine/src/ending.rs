@@ -4,13 +4,13 @@ use ralph_core::event::Event;
 use ralph_core::run::RunStatus;
 
 use crate::error::RunError;
+use crate::file_digests;
 use crate::journal::Journal;
-use crate::recorded;
 use crate::run::Run;
 use crate::store::RunDir;
 
 /// Writes down how a run stands after an error.
-pub(crate) fn settle(
+pub(crate) fn record_failure_status(
     dir: &RunDir,
     journal: &mut Journal,
     error: &RunError,
@@ -25,17 +25,21 @@ pub(crate) fn settle(
         | RunError::Scm(_)
         | RunError::Model(_)
         | RunError::Outage { .. }
-        | RunError::Unfit(_)
+        | RunError::UnusableSandbox(_)
         | RunError::CrashLoop(_)
         | RunError::Contract(_) => RunStatus::Paused(error.pause_reason()),
     };
-    close(dir, journal, &status)?;
+    record_final_status(dir, journal, &status)?;
     Ok(status)
 }
 
 /// Records the run's files as a process leaves them, and then the status in which it leaves the run.
-fn close(dir: &RunDir, journal: &mut Journal, status: &RunStatus) -> Result<(), RunError> {
-    if let Some(recorded) = recorded::record(dir, journal.state()) {
+fn record_final_status(
+    dir: &RunDir,
+    journal: &mut Journal,
+    status: &RunStatus,
+) -> Result<(), RunError> {
+    if let Some(recorded) = file_digests::files_event(dir, journal.state()) {
         // A nearly full disk may still have room for the status.
         journal.append(recorded).ok();
     }
@@ -47,34 +51,34 @@ fn close(dir: &RunDir, journal: &mut Journal, status: &RunStatus) -> Result<(), 
 
 impl Run {
     /// Ends the work of this process on the run: delivers the rest, tidies up, records the status.
-    pub(crate) async fn end(&mut self, status: RunStatus) -> Result<RunStatus, RunError> {
+    pub(crate) async fn finish_with(&mut self, status: RunStatus) -> Result<RunStatus, RunError> {
         let line = status.reason().map_or_else(
-            || status.word().to_owned(),
-            |why| format!("{}: {why}", status.word()),
+            || status.as_str().to_owned(),
+            |why| format!("{}: {why}", status.as_str()),
         );
         self.log_activity(&line)?;
         self.files.sync()?;
-        self.deliver_rest().await?;
+        self.deliver_remaining().await?;
         if status == RunStatus::Succeeded {
             // After a restart it stands at running, and success only follows a verification.
             self.set_status(RunStatus::Verifying)?;
         }
         // What is said about the run is decided; tidying up cannot change it.
-        if let Err(error) = self.tidy_up(&status).await {
+        if let Err(error) = self.clean_up_sandbox(&status).await {
             let message = format!("not everything could be tidied up: {error}");
             self.journal.append(Event::Notice { message })?;
         }
-        close(&self.dir, &mut self.journal, &status)?;
+        record_final_status(&self.dir, &mut self.journal, &status)?;
         Ok(status)
     }
 
-    async fn tidy_up(&mut self, status: &RunStatus) -> Result<(), RunError> {
+    async fn clean_up_sandbox(&mut self, status: &RunStatus) -> Result<(), RunError> {
         let sandbox = &*self.sandbox;
         let findings = self
             .workspace
             .compare_old_iterations(sandbox, &self.dir)
             .await?;
-        self.tell_tampering(findings)?;
+        self.record_tampering(findings)?;
         self.workspace.project(&*self.sandbox, &self.files).await?;
         self.save_state().await?;
         if *status == RunStatus::Succeeded {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use ralph_core::ports::{ModelError, Problem, SandboxError, ScmError};
+use ralph_core::ports::{ModelError, ProviderProblem, SandboxError, ScmError};
 use ralph_core::run::PauseReason;
-use ralph_core::state::DeadlyCommand;
+use ralph_core::state::CrashedCommand;
 
 use crate::durable::{self, StoreError};
 use crate::git::GitError;
@@ -14,8 +14,8 @@ use crate::journal::JournalError;
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The program died too often while the same command ran.
-    #[error("ralph died {} times in a row while `{}` ran", .0.deaths, .0.command)]
-    CrashLoop(DeadlyCommand),
+    #[error("ralph died {} times in a row while `{}` ran", .0.crashes, .0.command)]
+    CrashLoop(CrashedCommand),
     /// The state directory.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -47,7 +47,7 @@ pub enum RunError {
     Contract(String),
     /// The sandbox is not one that work may go on in.
     #[error("{}", .0.what)]
-    Unfit(Problem),
+    UnusableSandbox(ProviderProblem),
     /// A person ended it.
     #[error("stopped by a person")]
     Stopped,
@@ -80,9 +80,9 @@ impl RunError {
             Self::Sandbox(SandboxError::Io { source, .. })
                 if source.kind() == std::io::ErrorKind::StorageFull =>
             {
-                durable::FREE_SOME_SPACE.into()
+                durable::DISK_FULL_HINT.into()
             }
-            Self::Unfit(problem) | Self::Sandbox(SandboxError::Provider(problem)) => {
+            Self::UnusableSandbox(problem) | Self::Sandbox(SandboxError::Provider(problem)) => {
                 format!("{}, then `ralph resume`", problem.fix)
             }
             Self::Git(error) => error.hint().to_owned(),
@@ -120,7 +120,7 @@ impl RunError {
             | Self::Scm(_)
             | Self::Model(_)
             | Self::Outage { .. }
-            | Self::Unfit(_)
+            | Self::UnusableSandbox(_)
             | Self::CrashLoop(_)
             | Self::Contract(_) => PauseReason::Broken {
                 what: self.to_string(),

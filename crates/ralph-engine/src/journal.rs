@@ -6,25 +6,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ralph_core::event::{Event, Record, VERSION};
+use ralph_core::event::{Event, JournalRecord, RECORD_VERSION};
 use ralph_core::id::Digest;
 use ralph_core::plan::RunPlan;
-use ralph_core::ports::{Absence, Clock};
+use ralph_core::ports::{Clock, SuspendedTime};
 use ralph_core::run::RunStatus;
 use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
 use tokio::sync::watch;
 
-use crate::durable::{self, AppendLog, StoreError, Sync};
+use crate::durable::{self, AppendLog, StoreError, SyncMode};
 use crate::redaction;
 use crate::run_lock::{JournalEnd, RunLock};
 use crate::store::RunDir;
-use crate::torn;
+use crate::torn_lines;
 
 mod format;
 mod seal;
 
-pub use format::{Outline, RALPH};
+pub use format::{RALPH_VERSION, RunOutline};
 
 /// Why a journal cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +50,7 @@ pub enum JournalError {
     },
     /// A newer version of ralph wrote it, in a format that this version does not know.
     #[error(
-        "run `{run}` was written by {}, this is ralph {RALPH} (format {VERSION})",
+        "run `{run}` was written by {}, this is ralph {RALPH_VERSION} (format {RECORD_VERSION})",
         format::written_by(ralph.as_deref(), *format)
     )]
     Newer {
@@ -62,7 +62,7 @@ pub enum JournalError {
         ralph: Option<String>,
     },
     /// A record of the known format has something that this version does not know.
-    #[error("journal `{}` has an {what} at line {line}, this is ralph {RALPH}", path.display())]
+    #[error("journal `{}` has an {what} at line {line}, this is ralph {RALPH_VERSION}", path.display())]
     Unknown {
         /// The journal.
         path: PathBuf,
@@ -100,16 +100,16 @@ pub fn lost_to(pid: Option<u32>) -> String {
 /// A run's journal, open for writing. Holding one is holding the run.
 pub struct Journal {
     log: AppendLog,
-    last: Digest,
+    last_digest: Digest,
     state: RunState,
-    active: ActiveTime,
+    active_time: ActiveTime,
     clock: Arc<dyn Clock>,
     redactor: Redactor,
     latest: watch::Sender<u64>,
     lock: RunLock,
     end: JournalEnd,
     /// The part of this process's absence that is in the journal.
-    reported: Absence,
+    reported_absence: SuspendedTime,
 }
 
 /// Counts the time a run is active; it stands still during pauses.
@@ -120,18 +120,18 @@ struct ActiveTime {
 }
 
 impl ActiveTime {
-    fn at(&self, now: Duration) -> Duration {
+    fn elapsed(&self, now: Duration) -> Duration {
         self.before
             + self
                 .since
                 .map_or(Duration::ZERO, |since| now.saturating_sub(since))
     }
 
-    fn follow(&mut self, status: &RunStatus, now: Duration) {
+    fn update(&mut self, status: &RunStatus, now: Duration) {
         match (status.is_active(), self.since) {
             (true, None) => self.since = Some(now),
             (false, Some(_)) => {
-                self.before = self.at(now);
+                self.before = self.elapsed(now);
                 self.since = None;
             }
             (true, Some(_)) | (false, None) => {}
@@ -154,10 +154,10 @@ impl Journal {
             pid: None,
         };
         let mut lock = dir.lock()?.ok_or_else(held)?;
-        let record = Record {
-            v: VERSION,
+        let record = JournalRecord {
+            v: RECORD_VERSION,
             seq: 1,
-            prev: Digest::of(b""),
+            prev: Digest::compute(b""),
             at: clock.now(),
             active_ms: 0,
             epoch: 0,
@@ -170,19 +170,19 @@ impl Journal {
             let exists = io::Error::from(io::ErrorKind::AlreadyExists);
             return Err(StoreError::when("create", &dir.journal())(exists).into());
         }
-        dir.record_order()?;
+        dir.record_creation()?;
         // The first record appears whole or not at all: a run without one does not exist.
         durable::write(&dir.journal(), line.as_bytes())?;
-        if !lock.hold_journal()? {
+        if !lock.lock_journal()? {
             return Err(held());
         }
-        let state = RunState::begin(&record).ok_or_else(|| JournalError::Empty {
+        let state = RunState::from_first_record(&record).ok_or_else(|| JournalError::Empty {
             path: dir.journal(),
         })?;
-        Self::with(
+        Self::from_parts(
             dir,
             state,
-            Digest::of(line.trim_end().as_bytes()),
+            Digest::compute(line.trim_end().as_bytes()),
             clock,
             redactor,
             lock,
@@ -207,15 +207,15 @@ impl Journal {
             let pid = dir.state().ok().and_then(|state| state.pid);
             return Err(JournalError::Held { run: name, pid });
         };
-        torn::repair_tail(&dir.journal(), &dir.recovered())?;
+        torn_lines::repair_tail(&dir.journal(), &dir.recovered())?;
         let (records, last) = read_chain(&dir.journal())?;
-        let state = RunState::fold(&records).ok_or_else(|| JournalError::Empty {
+        let state = RunState::from_records(&records).ok_or_else(|| JournalError::Empty {
             path: dir.journal(),
         })?;
-        Self::with(dir, state, last, clock, redactor, lock)
+        Self::from_parts(dir, state, last, clock, redactor, lock)
     }
 
-    fn with(
+    fn from_parts(
         dir: &RunDir,
         state: RunState,
         last: Digest,
@@ -227,24 +227,24 @@ impl Journal {
         // The last process may have died before its sync; the seal must not be ahead of the journal.
         log.sync()?;
         let end = lock.journal_end(log.length())?;
-        let reported = clock.absence();
+        let reported = clock.suspended_time();
         let mut active = ActiveTime {
             before: state.active,
             since: None,
         };
-        active.follow(&state.status, clock.monotonic());
+        active.update(&state.status, clock.monotonic());
         let latest = watch::Sender::new(state.seq);
         let journal = Self {
             log,
-            last,
+            last_digest: last,
             state,
-            active,
+            active_time: active,
             clock,
             redactor,
             latest,
             lock,
             end,
-            reported,
+            reported_absence: reported,
         };
         journal.seal()?;
         Ok(journal)
@@ -264,33 +264,33 @@ impl Journal {
         let absence = self.unreported_absence();
         let mut text = String::new();
         let mut records = Vec::new();
-        let mut last = self.last.clone();
+        let mut last = self.last_digest.clone();
         let mut epoch = self.state.epoch;
         let now = self.clock.monotonic();
         for (offset, event) in absence.into_iter().chain(events).enumerate() {
             if let Event::StatusChanged { status } = &event {
-                self.active.follow(status, now);
+                self.active_time.update(status, now);
             }
             if let Event::RunOpened { epoch: opened, .. } = &event {
                 epoch = *opened;
             }
-            let record = Record {
-                v: VERSION,
+            let record = JournalRecord {
+                v: RECORD_VERSION,
                 seq: self.state.seq + 1 + offset as u64,
                 prev: last,
                 at: self.clock.now(),
-                active_ms: millis(self.active.at(now)),
+                active_ms: millis(self.active_time.elapsed(now)),
                 epoch,
                 event,
             };
             let line = redaction::to_line(&self.redactor, &record, self.log.path())?;
-            last = Digest::of(line.trim_end().as_bytes());
+            last = Digest::compute(line.trim_end().as_bytes());
             text.push_str(&line);
             records.push(record);
         }
-        self.log.append(text.as_bytes(), Sync::Now)?;
+        self.log.append(text.as_bytes(), SyncMode::Now)?;
         self.end.append(text.as_bytes(), self.log.length());
-        self.last = last;
+        self.last_digest = last;
         for record in &records {
             self.state.apply(record);
         }
@@ -305,7 +305,9 @@ impl Journal {
             return Ok(());
         }
         let path = self.log.path();
-        let state = read(path).ok().and_then(|records| RunState::fold(&records));
+        let state = read(path)
+            .ok()
+            .and_then(|records| RunState::from_records(&records));
         let owner = state.and_then(|state| state.pid);
         Err(JournalError::Lost {
             run: self.state.plan.run.to_string(),
@@ -322,9 +324,9 @@ impl Journal {
     }
 
     fn unreported_absence(&mut self) -> Option<Event> {
-        let absence = self.clock.absence();
-        let message = absence.since(self.reported).describe()?;
-        self.reported = absence;
+        let absence = self.clock.suspended_time();
+        let message = absence.since(self.reported_absence).describe()?;
+        self.reported_absence = absence;
         Some(Event::Notice { message })
     }
 
@@ -335,7 +337,7 @@ impl Journal {
 
     /// Returns how long the run has been active until now.
     pub fn active(&self) -> Duration {
-        self.active.at(self.clock.monotonic())
+        self.active_time.elapsed(self.clock.monotonic())
     }
 
     /// Returns a receiver of the newest record's number; readers then read the file.
@@ -350,12 +352,12 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 }
 
 /// Returns the records of a journal whose chain holds; a torn last line is left out.
-pub fn read(path: &Path) -> Result<Vec<Record>, JournalError> {
+pub fn read(path: &Path) -> Result<Vec<JournalRecord>, JournalError> {
     read_chain(path).map(|(records, _)| records)
 }
 
 /// Returns the records after a number, and the place in the file to go on from.
-pub fn read_from(path: &Path, offset: u64) -> Result<(Vec<Record>, u64), JournalError> {
+pub fn read_from(path: &Path, offset: u64) -> Result<(Vec<JournalRecord>, u64), JournalError> {
     use std::io::{Read as _, Seek as _, SeekFrom};
     let mut file = fs::File::open(path).map_err(StoreError::when("open", path))?;
     let mut text = Vec::new();
@@ -390,14 +392,14 @@ pub fn refuse_newer(path: &Path) -> Result<(), JournalError> {
     }
 }
 
-fn read_chain(path: &Path) -> Result<(Vec<Record>, Digest), JournalError> {
+fn read_chain(path: &Path) -> Result<(Vec<JournalRecord>, Digest), JournalError> {
     let bytes = fs::read(path).map_err(StoreError::when("read", path))?;
     let whole = bytes
         .iter()
         .rposition(|byte| *byte == b'\n')
         .map_or(0, |end| end + 1);
-    let mut last = Digest::of(b"");
-    let mut records: Vec<Record> = Vec::new();
+    let mut last = Digest::compute(b"");
+    let mut records: Vec<JournalRecord> = Vec::new();
     let mut lines = bytes[..whole]
         .split(|byte| *byte == b'\n')
         .enumerate()
@@ -409,7 +411,7 @@ fn read_chain(path: &Path) -> Result<(Vec<Record>, Digest), JournalError> {
         let record = format::parse(path, index, line).map_err(|error| {
             let next = lines.peek().map(|(_, next)| *next);
             let next = next.filter(|next| !next.is_empty());
-            format::confirm(error, path, (index, line), next)
+            format::classify_unreadable(error, path, (index, line), next)
         })?;
         let expected = records.len() as u64 + 1;
         if record.seq != expected || record.prev != last {
@@ -424,7 +426,7 @@ fn read_chain(path: &Path) -> Result<(Vec<Record>, Digest), JournalError> {
                 why,
             });
         }
-        last = Digest::of(line);
+        last = Digest::compute(line);
         records.push(record);
     }
     format::refuse_newer_tail(path, &bytes[whole..])?;

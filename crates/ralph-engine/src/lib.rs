@@ -12,11 +12,11 @@
 //! - [`workspace`] keeps the `.ralph/` files in the sandbox what the host says they are.
 //! - [`git`] moves commits as bundles, so the host never runs git in a directory an agent can write.
 //! - [`mailbox`] brings a person's commands to a running process.
-//! - [`errands`] does what such a command asks for: notes, signs, the doctor, debugging.
+//! - [`user_commands`] does what such a command asks for: notes, signs, the doctor, debugging.
 //! - `live` does what cannot wait for that: it lets commands reach a host, and queues messages.
 //! - [`preflight`] looks from inside of a sandbox whether its walls stand, before work goes on there.
 //! - `running_time` waits without counting stops of the process.
-//! - [`recorded`] records the digests of the run's files when a process ends its work.
+//! - [`file_digests`] records the digests of the run's files when a process ends its work.
 //! - [`replies`] reads what a model answered in an earlier run.
 
 mod actions;
@@ -29,31 +29,31 @@ pub mod contract;
 mod control;
 pub mod creation;
 mod delivery;
-mod desk;
 mod doctor;
 pub mod durable;
 mod ending;
-pub mod errands;
 pub mod error;
+pub mod file_digests;
 pub mod git;
+mod immediate_commands;
 pub mod iteration;
 pub mod journal;
-mod live;
 pub mod mailbox;
 mod pause;
 pub mod preflight;
 mod prepare;
 mod rebuild;
-pub mod recorded;
 mod redaction;
 pub mod replies;
 mod reservation;
 mod rules;
 pub mod run;
+mod run_context;
 mod run_lock;
 mod running_time;
 mod steps;
 pub mod store;
-mod torn;
+mod torn_lines;
 mod transfer;
+pub mod user_commands;
 pub mod workspace;

@@ -13,7 +13,7 @@ use crate::durable::{self, StoreError};
 
 /// A command on its way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Letter {
+pub struct CommandFile {
     /// Its name; the journal's answer carries it.
     pub id: String,
     /// What is asked.
@@ -34,8 +34,8 @@ impl Mailbox {
 
     /// Leaves a command. `id` must sort after those of earlier commands.
     pub fn send(&self, id: &str, command: Command) -> Result<(), StoreError> {
-        durable::make_dir(&self.dir)?;
-        let letter = Letter {
+        durable::create_dir(&self.dir)?;
+        let letter = CommandFile {
             id: id.to_owned(),
             command,
         };
@@ -44,12 +44,12 @@ impl Mailbox {
     }
 
     /// Returns the oldest command that waits. It stays until [`Mailbox::discard`].
-    pub fn next(&self) -> Option<Letter> {
+    pub fn next(&self) -> Option<CommandFile> {
         let mut names: Vec<PathBuf> = fs::read_dir(&self.dir)
             .ok()?
             .filter_map(Result::ok)
             .map(|entry| entry.path())
-            .filter(|path| is_letter(path))
+            .filter(|path| is_command_file(path))
             .collect();
         names.sort();
         names.iter().find_map(|path| {
@@ -75,7 +75,7 @@ impl Mailbox {
     }
 }
 
-fn is_letter(path: &Path) -> bool {
+fn is_command_file(path: &Path) -> bool {
     let hidden = path
         .file_name()
         .is_some_and(|name| name.to_string_lossy().starts_with('.'));
@@ -97,7 +97,7 @@ mod tests {
         mailbox.send("002", Command::Stop).unwrap();
         mailbox.send("001", Command::Pause).unwrap();
         fs::write(dir.path().join("commands/000.json"), "nonsense").unwrap();
-        let first = Letter {
+        let first = CommandFile {
             id: "001".into(),
             command: Command::Pause,
         };

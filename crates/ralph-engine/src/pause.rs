@@ -2,34 +2,34 @@
 
 use ralph_core::run::{PauseReason, RunStatus};
 
-use crate::control::Wish;
+use crate::control::PendingRequest;
 use crate::error::RunError;
-use crate::live::answer;
+use crate::immediate_commands::handle_control_event;
 use crate::run::Run;
 
 impl Run {
     /// The place between two actions: here people's wishes take effect.
-    pub(crate) async fn boundary(&mut self) -> Result<(), RunError> {
+    pub(crate) async fn handle_pending_input(&mut self) -> Result<(), RunError> {
         while let Some(call) = self.control.poll() {
-            answer(&mut self.journal, &mut self.control, call)?;
+            handle_control_event(&mut self.journal, &mut self.control, call)?;
         }
-        self.hear_gate()?;
-        if self.control.wish == Some(Wish::Pause) {
-            self.wait_for_person().await?;
+        self.drain_gate_events()?;
+        if self.control.pending == Some(PendingRequest::Pause) {
+            self.wait_for_resume().await?;
         }
-        self.run_errands().await
+        self.run_pending_commands().await
     }
 
     /// Waits until a person says to go on, and looks at the sandbox before that happens.
-    async fn wait_for_person(&mut self) -> Result<(), RunError> {
+    async fn wait_for_resume(&mut self) -> Result<(), RunError> {
         let before = self.state().status.clone();
         self.log_activity("paused by a person")?;
         self.files.sync()?;
         self.set_status(RunStatus::Paused(PauseReason::Person))?;
-        while self.control.wish == Some(Wish::Pause) {
+        while self.control.pending == Some(PendingRequest::Pause) {
             let call = self.control.next().await;
-            answer(&mut self.journal, &mut self.control, call)?;
-            self.run_errands().await?;
+            handle_control_event(&mut self.journal, &mut self.control, call)?;
+            self.run_pending_commands().await?;
         }
         self.log_activity("resumed by a person")?;
         self.set_status(before)?;

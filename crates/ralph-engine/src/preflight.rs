@@ -8,34 +8,35 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 use ralph_core::event::Event;
-use ralph_core::net::{Entry, Host, Rules};
+use ralph_core::net::{AllowlistEntry, EgressRules, Host};
 use ralph_core::plan::RunPlan;
 use ralph_core::ports::{
-    CREDENTIALS, Ended, Exec, ExecOutcome, GateNews, Gatekeeper, Isolation, OutputSink, Problem,
-    Sandbox, SandboxError, Stream,
+    CREDENTIAL_ADDRESS, Exec, ExecOutcome, ExecStatus, GateControl, GateEvent, Isolation,
+    OutputSink, OutputStream, ProviderProblem, Sandbox, SandboxError,
 };
 
 use crate::error::RunError;
-use crate::live::{take_news, write_down};
+use crate::immediate_commands::{record_gate_events, record_pending_gate_events};
 use crate::run::Run;
 
 /// How long the probes may take. They end after five seconds by themselves.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much of what it prints is read.
-const MOST_BYTES: usize = 4 << 10;
+const MAX_PROBE_OUTPUT: usize = 4 << 10;
 /// Names that everybody can reach who can reach anything.
-const WELL_KNOWN: [&str; 4] = [
+const WELL_KNOWN_HOSTS: [&str; 4] = [
     "google.com",
     "example.com",
     "wikipedia.org",
     "cloudflare.com",
 ];
 /// An address that answers everywhere, if there is a network at all.
-const PUBLIC: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(1, 1, 1, 1), 443));
+const PUBLIC_ADDRESS: SocketAddr =
+    SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(1, 1, 1, 1), 443));
 
 /// What is tried from inside of a sandbox, besides that it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Look {
+pub struct PreflightProbe {
     /// Where its gate must answer.
     pub gate: Option<SocketAddr>,
     /// A name that must not be reached.
@@ -44,9 +45,9 @@ pub struct Look {
     pub direct: Option<SocketAddr>,
 }
 
-impl Look {
+impl PreflightProbe {
     /// Tries nothing: a sandbox without walls only has to answer.
-    pub fn nothing() -> Self {
+    pub fn none() -> Self {
         Self {
             gate: None,
             forbidden: None,
@@ -55,21 +56,23 @@ impl Look {
     }
 
     /// Tries the walls of a sandbox whose gate has these rules.
-    pub fn walls(rules: &Rules) -> Self {
-        let is_forbidden = |host: &Host| !rules.decide_name(host).is_allowed();
-        let mut known = WELL_KNOWN.iter().filter_map(|name| Host::parse(name).ok());
+    pub fn for_rules(rules: &EgressRules) -> Self {
+        let is_forbidden = |host: &Host| !rules.decide_lookup(host).is_allowed();
+        let mut known = WELL_KNOWN_HOSTS
+            .iter()
+            .filter_map(|name| Host::parse(name).ok());
         Self {
-            gate: Some(CREDENTIALS),
+            gate: Some(CREDENTIAL_ADDRESS),
             forbidden: known.find(is_forbidden),
-            direct: Some(PUBLIC),
+            direct: Some(PUBLIC_ADDRESS),
         }
     }
 
     /// Returns the command that tries it, with the program that probes in this sandbox. Without one,
     /// nothing is tried.
-    pub fn exec(&self, prober: Option<&str>) -> Exec {
-        let Some(prober) = prober.filter(|_| *self != Self::nothing()) else {
-            return Exec::shell("echo ok", PATIENCE);
+    pub fn command(&self, prober: Option<&str>) -> Exec {
+        let Some(prober) = prober.filter(|_| *self != Self::none()) else {
+            return Exec::shell("echo ok", PROBE_TIMEOUT);
         };
         let gate = self.gate.map(|gate| ("--gate", gate.to_string()));
         let host = self.forbidden.as_ref();
@@ -79,20 +82,20 @@ impl Look {
         for (option, value) in [gate, host, direct].into_iter().flatten() {
             argv.extend([option.to_owned(), value]);
         }
-        Exec::argv(argv, PATIENCE)
+        Exec::argv(argv, PROBE_TIMEOUT)
     }
 
     /// Tries it.
-    pub async fn at(&self, sandbox: &dyn Sandbox) -> Result<Seen, SandboxError> {
-        let mut printed = Printed::default();
-        let exec = self.exec(sandbox.prober());
+    pub async fn run_in(&self, sandbox: &dyn Sandbox) -> Result<PreflightReport, SandboxError> {
+        let mut printed = ProbeOutput::default();
+        let exec = self.command(sandbox.probe_program());
         let outcome = sandbox.exec(exec, &mut printed).await?;
-        Ok(Seen::read(&printed.text(), &outcome))
+        Ok(PreflightReport::parse(&printed.text(), &outcome))
     }
 
     /// Tells whether a refusal at the gate is one that this look has caused.
-    fn has_caused(&self, news: &GateNews) -> bool {
-        let GateNews::Blocked { host, .. } = news else {
+    fn caused(&self, news: &GateEvent) -> bool {
+        let GateEvent::Blocked { host, .. } = news else {
             return false;
         };
         let forbidden = self.forbidden.as_ref().map(ToString::to_string);
@@ -103,18 +106,18 @@ impl Look {
 
 /// What a look has printed, up to a bound.
 #[derive(Debug, Default)]
-pub(crate) struct Printed(Vec<u8>);
+pub(crate) struct ProbeOutput(Vec<u8>);
 
-impl Printed {
+impl ProbeOutput {
     fn text(&self) -> String {
         String::from_utf8_lossy(&self.0).into_owned()
     }
 }
 
-impl OutputSink for Printed {
-    fn chunk(&mut self, stream: Stream, bytes: &[u8]) {
-        if stream == Stream::Stdout {
-            let room = MOST_BYTES.saturating_sub(self.0.len());
+impl OutputSink for ProbeOutput {
+    fn chunk(&mut self, stream: OutputStream, bytes: &[u8]) {
+        if stream == OutputStream::Stdout {
+            let room = MAX_PROBE_OUTPUT.saturating_sub(self.0.len());
             self.0.extend(&bytes[..bytes.len().min(room)]);
         }
     }
@@ -122,27 +125,27 @@ impl OutputSink for Printed {
 
 /// The result of one probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Probed {
+enum ProbeStatus {
     /// There was an answer with this HTTP status; 0 for a connection without HTTP.
     Status(u16),
     /// There was no answer.
-    Nothing,
+    NoResponse,
     /// The probe reported no result.
-    Missing,
+    NotReported,
 }
 
-impl Probed {
+impl ProbeStatus {
     /// Reads a word of the probe's output.
-    fn read(word: Option<&str>) -> Self {
+    fn parse(word: Option<&str>) -> Self {
         match word {
             Some("reached") => Self::Status(0),
-            Some("blocked") => Self::Nothing,
+            Some("blocked") => Self::NoResponse,
             Some(word) => match word.parse() {
-                Ok(0) => Self::Nothing,
+                Ok(0) => Self::NoResponse,
                 Ok(status) => Self::Status(status),
-                Err(_) => Self::Missing,
+                Err(_) => Self::NotReported,
             },
-            None => Self::Missing,
+            None => Self::NotReported,
         }
     }
 
@@ -154,23 +157,23 @@ impl Probed {
 
 /// The results of all probes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
-    answers: bool,
-    ended: Ended,
-    gate: Probed,
+pub struct PreflightReport {
+    responds: bool,
+    ended: ExecStatus,
+    gate: ProbeStatus,
     /// The forbidden host, through the proxy and by its name.
-    forbidden: [Probed; 2],
-    direct: Probed,
+    forbidden: [ProbeStatus; 2],
+    direct: ProbeStatus,
 }
 
-impl Seen {
-    fn read(text: &str, outcome: &ExecOutcome) -> Self {
+impl PreflightReport {
+    fn parse(text: &str, outcome: &ExecOutcome) -> Self {
         let probed = |key: &str| {
             let mut lines = text.lines().filter_map(|line| line.split_once(' '));
-            Probed::read(lines.find_map(|(name, word)| (name == key).then_some(word)))
+            ProbeStatus::parse(lines.find_map(|(name, word)| (name == key).then_some(word)))
         };
         Self {
-            answers: text.lines().next() == Some("ok"),
+            responds: text.lines().next() == Some("ok"),
             ended: outcome.ended,
             gate: probed("gate"),
             forbidden: [probed("host"), probed("name")],
@@ -179,9 +182,9 @@ impl Seen {
     }
 
     /// Returns what is wrong; nothing means that work can continue there.
-    pub fn problems(&self, look: &Look) -> Vec<Problem> {
-        if !self.answers {
-            return vec![Problem {
+    pub fn problems(&self, look: &PreflightProbe) -> Vec<ProviderProblem> {
+        if !self.responds {
+            return vec![ProviderProblem {
                 what: format!(
                     "the sandbox does not answer: the first command {}",
                     self.ended
@@ -191,18 +194,18 @@ impl Seen {
         }
         let mut problems = self.gate_problems(look);
         problems.extend(self.leaks(look));
-        problems.extend(self.missing(look));
+        problems.extend(self.missing_results(look));
         problems
     }
 
     /// Returns what is wrong with the gate's answer.
-    pub fn gate_problems(&self, look: &Look) -> Vec<Problem> {
+    pub fn gate_problems(&self, look: &PreflightProbe) -> Vec<ProviderProblem> {
         let is_wrong = match self.gate {
             // A missing result is a problem of its own.
-            Probed::Status(200) | Probed::Missing => false,
-            Probed::Status(_) | Probed::Nothing => look.gate.is_some(),
+            ProbeStatus::Status(200) | ProbeStatus::NotReported => false,
+            ProbeStatus::Status(_) | ProbeStatus::NoResponse => look.gate.is_some(),
         };
-        let silent = is_wrong.then(|| Problem {
+        let silent = is_wrong.then(|| ProviderProblem {
             what: "the gate does not answer from inside of the sandbox".into(),
             fix: "look at it with `ralph selftest`".into(),
         });
@@ -210,19 +213,19 @@ impl Seen {
     }
 
     /// Returns what was reached that must not be.
-    pub fn leaks(&self, look: &Look) -> Vec<Problem> {
-        let leak = |what: String| Problem {
+    pub fn leaks(&self, look: &PreflightProbe) -> Vec<ProviderProblem> {
+        let leak = |what: String| ProviderProblem {
             what,
             fix: "do not let tasks work there; look at it with `ralph selftest`".to_owned(),
         };
         let mut leaks = Vec::new();
         let reached = self.forbidden.into_iter().find(|probed| probed.is_leak());
-        if let (Some(host), Some(Probed::Status(status))) = (&look.forbidden, reached) {
+        if let (Some(host), Some(ProbeStatus::Status(status))) = (&look.forbidden, reached) {
             leaks.push(leak(format!(
                 "a command in the sandbox can reach `https://{host}`, which no rule allows: it answered {status}"
             )));
         }
-        if let (Some(address), Probed::Status(_)) = (look.direct, self.direct) {
+        if let (Some(address), ProbeStatus::Status(_)) = (look.direct, self.direct) {
             leaks.push(leak(format!(
                 "a command in the sandbox can reach `{address}` past the gate"
             )));
@@ -231,11 +234,13 @@ impl Seen {
     }
 
     /// Returns the probes without a result. Nothing is known about them, so nothing may be assumed.
-    pub fn missing(&self, look: &Look) -> Vec<Problem> {
-        let gate = look.gate.filter(|_| self.gate == Probed::Missing);
+    pub fn missing_results(&self, look: &PreflightProbe) -> Vec<ProviderProblem> {
+        let gate = look.gate.filter(|_| self.gate == ProbeStatus::NotReported);
         let host = look.forbidden.as_ref();
-        let host = host.filter(|_| self.forbidden.contains(&Probed::Missing));
-        let direct = look.direct.filter(|_| self.direct == Probed::Missing);
+        let host = host.filter(|_| self.forbidden.contains(&ProbeStatus::NotReported));
+        let direct = look
+            .direct
+            .filter(|_| self.direct == ProbeStatus::NotReported);
         let probes: Vec<String> = [
             gate.map(|gate| format!("the gate at `{gate}`")),
             host.map(|host| format!("`https://{host}`")),
@@ -247,7 +252,7 @@ impl Seen {
         if probes.is_empty() {
             return Vec::new();
         }
-        vec![Problem {
+        vec![ProviderProblem {
             what: format!(
                 "the probe inside of the sandbox reported nothing about {} ({})",
                 probes.join(", "),
@@ -258,13 +263,15 @@ impl Seen {
     }
 
     /// Returns what was seen, each in a few words, if nothing is wrong.
-    pub fn words(&self, look: &Look) -> Vec<String> {
+    pub fn summary(&self, look: &PreflightProbe) -> Vec<String> {
         let gate = look.gate.map(|_| "the gate answers".to_owned());
-        gate.into_iter().chain(Self::walls(look)).collect()
+        gate.into_iter()
+            .chain(Self::blocked_summary(look))
+            .collect()
     }
 
     /// Returns what could not be reached, each in a few words, if nothing is wrong.
-    pub fn walls(look: &Look) -> Vec<String> {
+    pub fn blocked_summary(look: &PreflightProbe) -> Vec<String> {
         let forbidden = look.forbidden.as_ref();
         let forbidden = forbidden.map(|host| format!("`https://{host}` is blocked"));
         let direct = look
@@ -275,25 +282,28 @@ impl Seen {
 }
 
 /// Returns what has to be tried in the sandbox of a run.
-fn of_run(plan: &RunPlan, allowed: impl IntoIterator<Item = Entry>) -> Look {
+fn probe_for_run(
+    plan: &RunPlan,
+    allowed: impl IntoIterator<Item = AllowlistEntry>,
+) -> PreflightProbe {
     let network = plan.network.as_ref();
     match (plan.isolation, network) {
-        (Isolation::None, _) | (_, None) => Look::nothing(),
+        (Isolation::None, _) | (_, None) => PreflightProbe::none(),
         (Isolation::Container | Isolation::Machine, Some(network)) => {
-            let mut rules = Rules::new(network.policy.clone());
+            let mut rules = EgressRules::new(network.policy.clone());
             for entry in allowed {
                 rules.add(entry);
             }
-            Look::walls(&rules)
+            PreflightProbe::for_rules(&rules)
         }
     }
 }
 
 /// Lets a gate tell of a host again when somebody else wants to reach it.
-fn forget(gate: &dyn Gatekeeper, own: Vec<GateNews>) {
+fn forget_blocked_hosts(gate: &dyn GateControl, own: Vec<GateEvent>) {
     for news in own {
-        if let GateNews::Blocked { host, .. } = news {
-            gate.forget_host(&host);
+        if let GateEvent::Blocked { host, .. } = news {
+            gate.reset_blocked_host(&host);
         }
     }
 }
@@ -302,43 +312,50 @@ impl Run {
     /// Looks from inside of the sandbox whether work can go on there; an error pauses the run.
     pub(crate) async fn check_sandbox(&mut self) -> Result<(), RunError> {
         let allowed = self.state().allowed_hosts.iter();
-        let allowed: Vec<Entry> = allowed.filter_map(|host| Entry::parse(host).ok()).collect();
-        let gate = self.outside.gate.clone();
+        let allowed: Vec<AllowlistEntry> = allowed
+            .filter_map(|host| AllowlistEntry::parse(host).ok())
+            .collect();
+        let gate = self.services.gate.clone();
         let look = match &gate {
-            Some(_) => of_run(&self.state().plan, allowed),
-            None => Look::nothing(),
+            Some(_) => probe_for_run(&self.state().plan, allowed),
+            None => PreflightProbe::none(),
         };
         // What others have done before is told as theirs.
         if let Some(gate) = &gate {
-            take_news(&mut self.journal, &**gate)?;
+            record_pending_gate_events(&mut self.journal, &**gate)?;
         }
-        let mut printed = Printed::default();
-        let exec = look.exec(self.sandbox.prober());
+        let mut printed = ProbeOutput::default();
+        let exec = look.command(self.sandbox.probe_program());
         let outcome = self.exec(exec, &mut printed).await?;
         if let Some(gate) = &gate {
             let (own, others) = gate
-                .news()
+                .drain_events()
                 .into_iter()
-                .partition(|news| look.has_caused(news));
-            write_down(&mut self.journal, others)?;
-            forget(&**gate, own);
+                .partition(|news| look.caused(news));
+            record_gate_events(&mut self.journal, others)?;
+            forget_blocked_hosts(&**gate, own);
         }
-        let seen = Seen::read(&printed.text(), &outcome);
-        self.tell_check(&look, &seen, outcome.duration)?;
-        self.is_checked = true;
+        let seen = PreflightReport::parse(&printed.text(), &outcome);
+        self.record_sandbox_check(&look, &seen, outcome.duration)?;
+        self.sandbox_checked = true;
         Ok(())
     }
 
-    fn tell_check(&mut self, look: &Look, seen: &Seen, took: Duration) -> Result<(), RunError> {
+    fn record_sandbox_check(
+        &mut self,
+        look: &PreflightProbe,
+        seen: &PreflightReport,
+        took: Duration,
+    ) -> Result<(), RunError> {
         let problems = seen.problems(look);
         if let Some(first) = problems.first() {
             let whats: Vec<&str> = problems.iter().map(|problem| &*problem.what).collect();
-            return Err(RunError::Unfit(Problem {
+            return Err(RunError::UnusableSandbox(ProviderProblem {
                 what: whats.join("; "),
                 fix: first.fix.clone(),
             }));
         }
-        let words = seen.words(look);
+        let words = seen.summary(look);
         if !words.is_empty() {
             self.journal.append(Event::SandboxChecked {
                 seen: words,

@@ -3,25 +3,25 @@
 
 use std::collections::BTreeMap;
 
-use ralph_core::event::{Event, Purpose};
+use ralph_core::event::{Event, SandboxPurpose};
 use ralph_core::plan::RunPlan;
-use ralph_core::ports::{Labels, Problem, Sandbox, SandboxProvider, SandboxSpec};
+use ralph_core::ports::{Labels, ProviderProblem, Sandbox, SandboxProvider, SandboxSpec};
 
-use crate::contract::Pinned;
+use crate::contract::PinnedTask;
 use crate::error::RunError;
-use crate::git::{HostRepo, Origin, SandboxGit};
+use crate::git::{BundleSource, HostRepo, SandboxGit};
 use crate::journal::Journal;
-use crate::run::Outside;
+use crate::run::Services;
 use crate::store::RunDir;
-use crate::workspace::{Files, Finding, Workspace};
+use crate::workspace::{HostFiles, TamperFinding, Workspace};
 
 /// A workspace that is ready.
-pub(crate) struct Ready {
+pub(crate) struct PreparedWorkspace {
     pub(crate) sandbox: Box<dyn Sandbox>,
     pub(crate) workspace: Workspace,
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<TamperFinding>,
     /// Whether the sandbox is a new one.
-    pub(crate) made_anew: bool,
+    pub(crate) is_new: bool,
 }
 
 /// Returns the marks of a sandbox of a run.
@@ -37,14 +37,14 @@ pub(crate) fn labels(run: &str, epoch: u32, purpose: &str) -> Labels {
 }
 
 /// Finds or makes the sandbox with the repository on its branch and the run's files in it.
-pub(crate) async fn workspace(
+pub(crate) async fn prepare_workspace(
     journal: &mut Journal,
-    outside: &Outside,
+    outside: &Services,
     dir: &RunDir,
     repo: &HostRepo,
-    files: &Files,
-    pinned: &mut Pinned,
-) -> Result<Ready, RunError> {
+    files: &HostFiles,
+    pinned: &mut PinnedTask,
+) -> Result<PreparedWorkspace, RunError> {
     let ticked = pinned.task().current_ids(&journal.state().ticked);
     if ticked != journal.state().ticked {
         journal.append(Event::BoxesTicked {
@@ -52,16 +52,16 @@ pub(crate) async fn workspace(
         })?;
     }
     let task = pinned.write_ticks(&ticked)?;
-    remove_leftovers(journal, &*outside.sandboxes).await?;
-    if let Some(sandbox) = existing(journal, outside).await? {
+    remove_orphaned_sandboxes(journal, &*outside.sandboxes).await?;
+    if let Some(sandbox) = attach_existing(journal, outside).await? {
         if journal.state().workspace_ready {
             SandboxGit::new(&*sandbox).remove_locks().await?;
             let (workspace, findings) = Workspace::attach(&*sandbox, files, task).await?;
-            return Ok(Ready {
+            return Ok(PreparedWorkspace {
                 sandbox,
                 workspace,
                 findings,
-                made_anew: false,
+                is_new: false,
             });
         }
         // It was never finished: a fresh one is quicker than finding out how far it came.
@@ -70,10 +70,10 @@ pub(crate) async fn workspace(
             sandbox: sandbox.id().clone(),
         })?;
     }
-    let sandbox = create(journal, outside, Purpose::Work).await?;
+    let sandbox = create_sandbox(journal, outside, SandboxPurpose::Work).await?;
     require_git(&*sandbox, &journal.state().plan).await?;
     let branch = journal.state().plan.branch.clone();
-    install(&*sandbox, dir, repo, &branch).await?;
+    install_branch(&*sandbox, dir, repo, &branch).await?;
     let git = SandboxGit::new(&*sandbox);
     git.check_out().await?;
     git.hide_own_files(pinned.own_files()).await?;
@@ -82,25 +82,25 @@ pub(crate) async fn workspace(
     // After a power cut the work goes on in it: no file of the checkout may be empty then.
     sandbox.sync().await?;
     journal.append(Event::WorkspaceReady { branch, head })?;
-    Ok(Ready {
+    Ok(PreparedWorkspace {
         sandbox,
         workspace,
         findings: Vec::new(),
-        made_anew: true,
+        is_new: true,
     })
 }
 
 /// Refuses a sandbox without a git that works with everything that follows.
 async fn require_git(sandbox: &dyn Sandbox, plan: &RunPlan) -> Result<(), RunError> {
-    let Some(why) = SandboxGit::new(sandbox).unfit().await? else {
+    let Some(why) = SandboxGit::new(sandbox).unusable_reason().await? else {
         return Ok(());
     };
-    Err(RunError::Unfit(match &plan.container {
-        Some(container) => Problem {
+    Err(RunError::UnusableSandbox(match &plan.container {
+        Some(container) => ProviderProblem {
             what: format!("image `{}` {why}", container.image),
             fix: "build the image with git 2.30 or newer".into(),
         },
-        None => Problem {
+        None => ProviderProblem {
             what: format!("sandbox `{}` {why}", plan.sandbox),
             fix: "install or upgrade git".into(),
         },
@@ -108,7 +108,7 @@ async fn require_git(sandbox: &dyn Sandbox, plan: &RunPlan) -> Result<(), RunErr
 }
 
 /// Puts the host's branch into a sandbox as its repository.
-pub(crate) async fn install(
+pub(crate) async fn install_branch(
     sandbox: &dyn Sandbox,
     dir: &RunDir,
     repo: &HostRepo,
@@ -118,7 +118,7 @@ pub(crate) async fn install(
     let bundle = dir.repo().join("out.bundle");
     repo.bundle(branch, &bundle).await?;
     let installed = SandboxGit::new(sandbox)
-        .install(Origin {
+        .install(BundleSource {
             bundle: &bundle,
             branch,
         })
@@ -129,24 +129,24 @@ pub(crate) async fn install(
 }
 
 /// Keeps tools from leaving files beside the sources: the runner's own checks must not change the work.
-fn quiet_tools() -> BTreeMap<String, String> {
+fn tool_environment() -> BTreeMap<String, String> {
     BTreeMap::from([("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned())])
 }
 
 /// Makes a sandbox and tells the journal.
-pub(crate) async fn create(
+pub(crate) async fn create_sandbox(
     journal: &mut Journal,
-    outside: &Outside,
-    purpose: Purpose,
+    outside: &Services,
+    purpose: SandboxPurpose,
 ) -> Result<Box<dyn Sandbox>, RunError> {
     let name = match purpose {
-        Purpose::Work => "work",
-        Purpose::CleanRoom => "clean_room",
+        SandboxPurpose::Work => "work",
+        SandboxPurpose::CleanRoom => "clean_room",
     };
     let state = journal.state();
     let spec = SandboxSpec {
         labels: labels(state.plan.run.as_str(), state.epoch, name),
-        env: quiet_tools(),
+        env: tool_environment(),
     };
     let sandbox = outside.sandboxes.create(&spec).await?;
     journal.append(Event::SandboxCreated {
@@ -156,9 +156,9 @@ pub(crate) async fn create(
     Ok(sandbox)
 }
 
-async fn existing(
+async fn attach_existing(
     journal: &mut Journal,
-    outside: &Outside,
+    outside: &Services,
 ) -> Result<Option<Box<dyn Sandbox>>, RunError> {
     let Some(id) = journal.state().sandbox.clone() else {
         return Ok(None);
@@ -177,7 +177,7 @@ async fn existing(
 }
 
 /// Removes sandboxes of this run that no record knows: made just before a crash, or clean rooms.
-pub(crate) async fn remove_leftovers(
+pub(crate) async fn remove_orphaned_sandboxes(
     journal: &mut Journal,
     sandboxes: &dyn SandboxProvider,
 ) -> Result<(), RunError> {

@@ -13,19 +13,19 @@ use ralph_core::id::CommitId;
 use crate::error::RunError;
 use crate::git::{GitError, HostRepo, SandboxGit, locks};
 use crate::journal::Journal;
-use crate::run::Outside;
+use crate::run::Services;
 use crate::store::RunDir;
 
 /// Brings the run's repository to the commit that the journal names.
-pub(crate) async fn repository(
+pub(crate) async fn restore_repository(
     journal: &mut Journal,
-    outside: &Outside,
+    outside: &Services,
     dir: &RunDir,
     repo: &HostRepo,
 ) -> Result<(), RunError> {
     let state = journal.state();
     let (plan, head) = (state.plan.clone(), state.head.clone());
-    locks::release(&dir.repo()).await?;
+    locks::remove_stale_locks(&dir.repo()).await?;
     if repo.is_complete(&plan.base, &head).await? {
         // A crash may have come after the branch moved and before the record: the import is repeated.
         return Ok(repo.set_branch(&plan.branch, &head).await?);
@@ -53,7 +53,7 @@ pub(crate) async fn repository(
 /// Gets the commits of the run from wherever they are.
 async fn recover_commits(
     journal: &Journal,
-    outside: &Outside,
+    outside: &Services,
     (dir, repo): (&RunDir, &HostRepo),
     head: &CommitId,
 ) -> Result<(), RunError> {
@@ -63,7 +63,7 @@ async fn recover_commits(
     repo.recover_from(outside.scm.remote(), &plan.branch)
         .await
         .ok();
-    for aside in moved_aside(dir) {
+    for aside in quarantined_repositories(dir) {
         repo.recover_from(&aside.to_string_lossy(), &plan.branch)
             .await
             .ok();
@@ -88,7 +88,7 @@ async fn recover_commits(
 }
 
 /// Returns the repositories of the run that were moved aside; one of them may have what the others lost.
-fn moved_aside(dir: &RunDir) -> Vec<PathBuf> {
+fn quarantined_repositories(dir: &RunDir) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir.recovered()).into_iter().flatten();
     entries
         .filter_map(Result::ok)

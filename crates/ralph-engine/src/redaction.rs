@@ -24,14 +24,14 @@ pub(crate) fn to_line(
         if let Cow::Borrowed(_) = redactor.redact(&line) {
             return Ok(line);
         }
-        serde_json::to_string(&clean(redactor, serde_json::to_value(value)?))
+        serde_json::to_string(&redact_values(redactor, serde_json::to_value(value)?))
     };
     let line: serde_json::Result<String> = line();
     let line = line
         .map_err(io::Error::from)
         .map_err(StoreError::when("write", path))?;
     // People print these files: no character may change how the others are shown.
-    Ok(printable::json(&line).into_owned() + "\n")
+    Ok(printable::escape_json(&line).into_owned() + "\n")
 }
 
 /// Returns a value as JSON for people and for the file `path`, without secrets.
@@ -41,22 +41,22 @@ pub(crate) fn to_pretty(
     path: &Path,
 ) -> Result<Vec<u8>, StoreError> {
     let text = serde_json::to_value(value)
-        .and_then(|value| serde_json::to_string_pretty(&clean(redactor, value)));
-    text.map(|text| printable::json(&text).into_owned().into_bytes())
+        .and_then(|value| serde_json::to_string_pretty(&redact_values(redactor, value)));
+    text.map(|text| printable::escape_json(&text).into_owned().into_bytes())
         .map_err(io::Error::from)
         .map_err(StoreError::when("write", path))
 }
 
-fn clean(redactor: &Redactor, value: Value) -> Value {
+fn redact_values(redactor: &Redactor, value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(redactor.redact(&text).into_owned()),
         Value::Array(items) => items
             .into_iter()
-            .map(|item| clean(redactor, item))
+            .map(|item| redact_values(redactor, item))
             .collect(),
         Value::Object(fields) => fields
             .into_iter()
-            .map(|(name, item)| (name, clean(redactor, item)))
+            .map(|(name, item)| (name, redact_values(redactor, item)))
             .collect(),
         other @ (Value::Null | Value::Bool(_) | Value::Number(_)) => other,
     }

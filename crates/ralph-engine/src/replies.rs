@@ -12,7 +12,7 @@ use crate::store::RunDir;
 
 /// A reply that a run recorded.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct StoredReply {
     /// The iteration that asked for it.
     pub iteration: u32,
     /// The reply as it was stored.
@@ -22,7 +22,7 @@ pub struct Recorded {
 }
 
 /// Returns all recorded replies, in order.
-pub fn of(dir: &RunDir) -> Result<Vec<Recorded>, JournalError> {
+pub fn load(dir: &RunDir) -> Result<Vec<StoredReply>, JournalError> {
     let mut replies = Vec::new();
     let mut originals: BTreeMap<u32, Digest> = BTreeMap::new();
     for record in journal::read(&dir.journal())? {
@@ -41,8 +41,8 @@ pub fn of(dir: &RunDir) -> Result<Vec<Recorded>, JournalError> {
         let responses: Responses = serde_json::from_slice(&text).unwrap_or_default();
         let originals = std::mem::take(&mut originals);
         replies.extend(responses.attempts.into_iter().map(|attempt| {
-            let stored = Digest::of(attempt.reply.as_bytes());
-            Recorded {
+            let stored = Digest::compute(attempt.reply.as_bytes());
+            StoredReply {
                 iteration,
                 is_original: originals.get(&attempt.attempt) == Some(&stored),
                 attempt,

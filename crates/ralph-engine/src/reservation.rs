@@ -1,39 +1,39 @@
 //! What a model call may cost at most, before it is made.
 
-use ralph_core::budget::{self, Budget, Limits, Spent};
-use ralph_core::ports::{Model, ModelRequest, Usage};
+use ralph_core::budget::{self, Budget, BudgetLimits, Spent};
+use ralph_core::ports::{Model, ModelRequest, TokenUsage};
 use ralph_core::price::{self, Price};
 
 /// A request that the budgets pay for.
-pub(crate) struct Reserved {
+pub(crate) struct ReservedRequest {
     /// The request with its output limit.
     pub(crate) request: ModelRequest,
     /// The most that it can be billed for; none for a model that takes no limit.
-    pub(crate) usage: Option<Usage>,
+    pub(crate) usage: Option<TokenUsage>,
 }
 
 /// Limits the output of a request to what the budgets pay for. The error is the budget that does not pay
 /// for its input and a short answer.
-pub(crate) fn reserve(
+pub(crate) fn reserve_request(
     model: &dyn Model,
     price: &Price,
-    limits: &Limits,
+    limits: &BudgetLimits,
     spent: &Spent,
     request: &ModelRequest,
-) -> Result<Reserved, Budget> {
+) -> Result<ReservedRequest, Budget> {
     let mut request = request.clone();
     let Some(wanted) = model.output_limit() else {
-        return Ok(Reserved {
+        return Ok(ReservedRequest {
             request,
             usage: None,
         });
     };
-    let input = request.most_input_tokens();
-    let output = budget::output_within(limits, spent, price, input, wanted)?;
+    let input = request.max_input_tokens();
+    let output = budget::max_output_tokens(limits, spent, price, input, wanted)?;
     if limits.max_cost.is_some() || limits.max_tokens.is_some() {
         request.max_output_tokens = Some(output);
     }
-    Ok(Reserved {
+    Ok(ReservedRequest {
         request,
         usage: Some(price::worst_usage(price, input, output)),
     })

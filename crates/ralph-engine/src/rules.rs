@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ralph_core::action::RunnerTrailer;
 use ralph_core::id::CommitId;
-use ralph_core::secret::{Redactor, Shapes};
+use ralph_core::secret::{Redactor, TokenShapes};
 
 use crate::git::{History, OwnFiles};
 
@@ -12,13 +12,13 @@ use crate::git::{History, OwnFiles};
 pub(crate) const MAX_SEARCHED: u64 = 64 << 20;
 
 /// Returns why commits may not be taken or pushed, if so. `history` is none if it is too large.
-pub(crate) fn refuse(
+pub(crate) fn refuse_commits(
     redactor: &Redactor,
     history: Option<&History>,
     known: &CommitId,
     own: OwnFiles,
 ) -> Option<String> {
-    let redactor = &redactor.looking_for(Shapes::Issued);
+    let redactor = &redactor.with_shapes(TokenShapes::Issued);
     let Some(history) = history else {
         return Some(format!(
             "the changes since {} have more than {} MiB, which is too much to look through",
@@ -27,11 +27,11 @@ pub(crate) fn refuse(
         ));
     };
     let commits = [
-        (&history.words, "a commit message"),
+        (&history.metadata, "a commit message"),
         (&history.objects, "a header of a commit"),
     ];
     for (bytes, name) in commits {
-        if is_secret(redactor, bytes) {
+        if contains_secret(redactor, bytes) {
             return Some(format!(
                 "{name} has something that looks like a secret; commit without it"
             ));
@@ -68,7 +68,7 @@ pub(crate) fn refuse_marks(
 
 fn refuse_patches(redactor: &Redactor, patches: &[u8], own: OwnFiles) -> Option<String> {
     let secret = |file: &str, text: &[u8]| {
-        is_secret(redactor, text)
+        contains_secret(redactor, text)
             .then(|| format!("`{file}` adds something that looks like a secret; commit without it"))
     };
     let mut file = "";
@@ -87,7 +87,7 @@ fn refuse_patches(redactor: &Redactor, patches: &[u8], own: OwnFiles) -> Option<
         // A line of a file begins with a sign, so this one is git's.
         if let Some(names) = line.strip_prefix(b"diff --git ") {
             file = first_name(names);
-            if own == OwnFiles::LeftOut && is_own(file) {
+            if own == OwnFiles::Excluded && is_run_file(file) {
                 return Some(format!(
                     "`{file}` belongs to the runner and is no part of the work; leave it out of commits"
                 ));
@@ -103,7 +103,7 @@ fn refuse_patches(redactor: &Redactor, patches: &[u8], own: OwnFiles) -> Option<
     secret(file, &added)
 }
 
-fn is_secret(redactor: &Redactor, bytes: &[u8]) -> bool {
+fn contains_secret(redactor: &Redactor, bytes: &[u8]) -> bool {
     *redactor.redact_bytes(bytes) != *bytes
 }
 
@@ -117,7 +117,7 @@ fn first_name(names: &[u8]) -> &str {
         .map_or(names, |(first, _)| first)
 }
 
-fn is_own(file: &str) -> bool {
+fn is_run_file(file: &str) -> bool {
     file == "ralph_task.md" || file == ".ralph" || file.starts_with(".ralph/")
 }
 
@@ -125,18 +125,18 @@ fn is_own(file: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn answer(words: &str, patches: &str) -> Option<String> {
+    fn refusal(words: &str, patches: &str) -> Option<String> {
         let history = History {
-            words: words.into(),
+            metadata: words.into(),
             patches: patches.into(),
             ..History::default()
         };
         let known = CommitId::parse(&"a".repeat(40)).unwrap();
-        refuse(
+        refuse_commits(
             &Redactor::default(),
             Some(&history),
             &known,
-            OwnFiles::LeftOut,
+            OwnFiles::Excluded,
         )
     }
 
@@ -203,7 +203,7 @@ mod tests {
                 Some(own(".ralph/\\303")),
             ),
         ] {
-            assert_eq!(answer(words, &patches), expected, "{patches}");
+            assert_eq!(refusal(words, &patches), expected, "{patches}");
         }
     }
 
@@ -217,7 +217,7 @@ mod tests {
         let known = CommitId::parse(&"a".repeat(40)).unwrap();
         let redactor = Redactor::default();
         assert_eq!(
-            refuse(&redactor, Some(&history), &known, OwnFiles::LeftOut).as_deref(),
+            refuse_commits(&redactor, Some(&history), &known, OwnFiles::Excluded).as_deref(),
             Some("a header of a commit has something that looks like a secret; commit without it")
         );
     }

@@ -10,7 +10,7 @@ use ralph_core::event::Event;
 use ralph_core::id::Digest;
 use ralph_core::outage::OutagePolicy;
 use ralph_core::ports::{
-    Agent, Clock, Exec, ExecOutcome, Gatekeeper, Model, OutputSink, Sandbox, SandboxProvider, Scm,
+    Agent, Clock, Exec, ExecOutcome, GateControl, Model, OutputSink, Sandbox, SandboxProvider, Scm,
 };
 use ralph_core::price::Price;
 use ralph_core::profile::ModelChoice;
@@ -20,25 +20,25 @@ use ralph_core::state::RunState;
 use tokio::sync::watch;
 
 pub(crate) use crate::attend::{attend, heartbeat};
-use crate::contract::{Pinned, Taken};
-use crate::control::{Control, Door};
+use crate::contract::{ContractUpdate, PinnedTask};
+use crate::control::{Control, GateHandle};
 use crate::delivery::approved_by_resuming;
-use crate::ending::settle;
+use crate::ending::record_failure_status;
 use crate::error::RunError;
 use crate::git::{HostGit, HostRepo, WorkTree};
+use crate::immediate_commands;
 use crate::iteration;
-use crate::journal::{Journal, RALPH};
-use crate::live;
+use crate::journal::{Journal, RALPH_VERSION};
 use crate::mailbox::Mailbox;
 use crate::prepare;
 use crate::rebuild;
-use crate::steps::Now;
+use crate::steps::IterationScratch;
 use crate::store::RunDir;
-use crate::workspace::{Files, Workspace};
+use crate::workspace::{HostFiles, Workspace};
 
 /// The outside of a run, chosen by the program.
 #[derive(Clone)]
-pub struct Outside {
+pub struct Services {
     /// Where commands run.
     pub sandboxes: Arc<dyn SandboxProvider>,
     /// Who answers.
@@ -46,13 +46,13 @@ pub struct Outside {
     /// The program that does the work instead, where one does.
     pub agent: Option<Arc<dyn Agent>>,
     /// Who keeps the door out of the sandbox, where there is one.
-    pub gate: Option<Arc<dyn Gatekeeper>>,
+    pub gate: Option<Arc<dyn GateControl>>,
     /// What an answer costs.
     pub price: Price,
     /// How long a run waits for a provider that is not available.
     pub outage: OutagePolicy,
     /// Who else could answer.
-    pub profiles: Profiles,
+    pub profiles: ProfileSelector,
     /// Where branches and pull requests go.
     pub scm: Arc<dyn Scm>,
     /// Git on the host.
@@ -68,16 +68,16 @@ pub type ChooseModel = dyn Fn(&str) -> Result<ChosenModel, String> + Send + Sync
 
 /// The model profiles that a run can switch to.
 #[derive(Clone)]
-pub struct Profiles {
+pub struct ProfileSelector {
     /// The profile that is marked for the doctor.
     pub doctor: Option<String>,
     /// Makes the model of a profile.
     pub choose: Arc<ChooseModel>,
 }
 
-impl Outside {
+impl Services {
     /// Says why no other profile can do the work, if that is so.
-    pub(crate) fn refuse_profiles(state: &RunState) -> Result<(), String> {
+    pub(crate) fn check_profile_switch(state: &RunState) -> Result<(), String> {
         match &state.plan.agent {
             Some(_) => Err("an agent does the work, and it asks a model of its own".into()),
             None => Ok(()),
@@ -86,9 +86,13 @@ impl Outside {
 
     /// Returns the model of a profile that the ladder or the doctor wants; the error says why it
     /// cannot be used.
-    pub(crate) fn model_of(&self, profile: &str, state: &RunState) -> Result<ChosenModel, String> {
+    pub(crate) fn model_for_profile(
+        &self,
+        profile: &str,
+        state: &RunState,
+    ) -> Result<ChosenModel, String> {
         let choice = state.model_choice();
-        if choice.stands_in_for_all() {
+        if choice.overrides_all_profiles() {
             return Ok(ChosenModel {
                 choice,
                 model: self.model.clone(),
@@ -114,32 +118,32 @@ pub struct ChosenModel {
 pub struct Run {
     pub(crate) dir: RunDir,
     pub(crate) journal: Journal,
-    pub(crate) outside: Outside,
-    pub(crate) pinned: Pinned,
-    pub(crate) files: Files,
+    pub(crate) services: Services,
+    pub(crate) pinned: PinnedTask,
+    pub(crate) files: HostFiles,
     pub(crate) workspace: Workspace,
     pub(crate) sandbox: Box<dyn Sandbox>,
     pub(crate) repo: HostRepo,
     pub(crate) control: Control,
-    pub(crate) view: View,
-    pub(crate) now: Now,
+    pub(crate) workspace_view: WorkspaceView,
+    pub(crate) scratch: IterationScratch,
     /// What was spent when warnings were last looked for.
-    pub(crate) warned: budget::Spent,
+    pub(crate) spent_at_last_warning: budget::Spent,
     /// The profile that the run's own model stands in for, as far as it was told.
-    pub(crate) told_profile: Option<String>,
+    pub(crate) announced_profile: Option<String>,
     /// The iteration after which this process last asked the doctor by itself.
-    pub(crate) doctor_tried: u32,
+    pub(crate) last_doctor_iteration: u32,
     /// Whether somebody has looked from inside of the sandbox since work last stood still.
-    pub(crate) is_checked: bool,
+    pub(crate) sandbox_checked: bool,
     /// The budget that did not pay for a model call, and the limits at that time.
-    pub(crate) short_of: Option<(budget::Budget, budget::Limits)>,
+    pub(crate) unaffordable: Option<(budget::Budget, budget::BudgetLimits)>,
     /// Whether the sandbox was made anew though an iteration was open in the last one.
     sandbox_lost: bool,
 }
 
 /// What the last look at the workspace showed; the next prompt is built from it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct View {
+pub(crate) struct WorkspaceView {
     pub(crate) tree: WorkTree,
     pub(crate) diff_stat: String,
     pub(crate) subjects: Vec<String>,
@@ -154,14 +158,14 @@ pub(crate) struct View {
 pub async fn drive(
     dir: RunDir,
     mut journal: Journal,
-    outside: Outside,
+    outside: Services,
     interrupt: watch::Receiver<bool>,
 ) -> Result<RunStatus, RunError> {
     let epoch = journal.state().epoch + 1;
     let opened = Event::RunOpened {
         epoch,
         pid: std::process::id(),
-        ralph: Some(RALPH.to_owned()),
+        ralph: Some(RALPH_VERSION.to_owned()),
     };
     let approved = approved_by_resuming(&journal.state().status);
     let preparing = Event::StatusChanged {
@@ -171,50 +175,53 @@ pub async fn drive(
     journal.append_all(events)?;
     if let Some(deadly) = journal.state().crash_loop() {
         let error = RunError::CrashLoop(deadly.clone());
-        return settle(&dir, &mut journal, &error);
+        return record_failure_status(&dir, &mut journal, &error);
     }
-    let door = outside.gate.clone().map_or(Door::Missing, Door::Kept);
-    live::reopen(&mut journal, &door)?;
+    let door = outside
+        .gate
+        .clone()
+        .map_or(GateHandle::Missing, GateHandle::Open);
+    immediate_commands::restore_allowed_hosts(&mut journal, &door)?;
     let control = Control::new(Mailbox::new(dir.commands()), interrupt, door);
     match Run::prepare(dir.clone(), &mut journal, outside, control).await {
-        Ok(prepared) => prepared.join(journal).finish().await,
-        Err(error) => settle(&dir, &mut journal, &error),
+        Ok(prepared) => prepared.into_run(journal).finish().await,
+        Err(error) => record_failure_status(&dir, &mut journal, &error),
     }
 }
 
 /// Everything of a run but its journal, which the preparation still writes to.
-struct Prepared {
+struct PreparedRun {
     dir: RunDir,
-    outside: Outside,
-    pinned: Pinned,
-    files: Files,
-    ready: prepare::Ready,
+    services: Services,
+    pinned: PinnedTask,
+    files: HostFiles,
+    workspace: prepare::PreparedWorkspace,
     repo: HostRepo,
     control: Control,
 }
 
-impl Prepared {
-    fn join(self, journal: Journal) -> Run {
+impl PreparedRun {
+    fn into_run(self, journal: Journal) -> Run {
         let warned = journal.state().spent();
         let open = journal.state().open.is_some();
         Run {
             dir: self.dir,
             journal,
-            outside: self.outside,
+            services: self.services,
             pinned: self.pinned,
             files: self.files,
-            workspace: self.ready.workspace,
-            sandbox: self.ready.sandbox,
+            workspace: self.workspace.workspace,
+            sandbox: self.workspace.sandbox,
             repo: self.repo,
             control: self.control,
-            view: View::default(),
-            now: Now::default(),
-            warned,
-            told_profile: None,
-            doctor_tried: 0,
-            is_checked: false,
-            short_of: None,
-            sandbox_lost: self.ready.made_anew && open,
+            workspace_view: WorkspaceView::default(),
+            scratch: IterationScratch::default(),
+            spent_at_last_warning: warned,
+            announced_profile: None,
+            last_doctor_iteration: 0,
+            sandbox_checked: false,
+            unaffordable: None,
+            sandbox_lost: self.workspace.is_new && open,
         }
     }
 }
@@ -223,16 +230,17 @@ impl Run {
     async fn prepare(
         dir: RunDir,
         journal: &mut Journal,
-        outside: Outside,
+        outside: Services,
         control: Control,
-    ) -> Result<Prepared, RunError> {
+    ) -> Result<PreparedRun, RunError> {
         let repo = outside.git.repo(dir.repo());
-        rebuild::repository(journal, &outside, &dir, &repo).await?;
-        let files = Files::open(&dir, outside.redactor.clone())?;
+        rebuild::restore_repository(journal, &outside, &dir, &repo).await?;
+        let files = HostFiles::open(&dir, outside.redactor.clone())?;
         let state = journal.state();
         let source = PathBuf::from(&state.plan.task_file);
-        let mut pinned = Pinned::open(&dir, source, &state.contract, &state.contracts)?;
-        let ready = prepare::workspace(journal, &outside, &dir, &repo, &files, &mut pinned).await?;
+        let mut pinned = PinnedTask::open(&dir, source, &state.contract, &state.contracts)?;
+        let ready =
+            prepare::prepare_workspace(journal, &outside, &dir, &repo, &files, &mut pinned).await?;
         for finding in &ready.findings {
             journal.append(Event::Tamper {
                 iteration: journal.state().iteration,
@@ -240,25 +248,25 @@ impl Run {
                 finding: finding.finding.clone(),
             })?;
         }
-        Ok(Prepared {
+        Ok(PreparedRun {
             dir,
-            outside,
+            services: outside,
             pinned,
             files,
-            ready,
+            workspace: ready,
             repo,
             control,
         })
     }
 
     async fn finish(mut self) -> Result<RunStatus, RunError> {
-        let ended = self.work().await;
+        let ended = self.run_until_verdict().await;
         match ended {
             Ok(status) => Ok(status),
             Err(error) => {
                 // A process that lost the run writes nothing more, whatever else went wrong.
                 self.journal.check_owner()?;
-                self.hear_gate().ok();
+                self.drain_gate_events().ok();
                 self.log_activity(&error.to_string()).ok();
                 if matches!(error, RunError::Stopped) {
                     // Nothing follows in which it could be charged.
@@ -268,56 +276,56 @@ impl Run {
                     self.log_error(&error.to_string()).ok();
                 }
                 self.files.sync().ok();
-                settle(&self.dir, &mut self.journal, &error)
+                record_failure_status(&self.dir, &mut self.journal, &error)
             }
         }
     }
 
-    async fn work(&mut self) -> Result<RunStatus, RunError> {
-        self.first_look().await?;
+    async fn run_until_verdict(&mut self) -> Result<RunStatus, RunError> {
+        self.load_workspace_view().await?;
         self.set_status(RunStatus::Running)?;
         if let Some(status) = self.finish_approved().await? {
-            return self.end(status).await;
+            return self.finish_with(status).await;
         }
         loop {
-            self.boundary().await?;
+            self.handle_pending_input().await?;
             // Rotating between iterations is what happens anyway.
-            self.control.wish = None;
-            if let Some(status) = self.state().then.clone() {
-                return self.end(status).await;
+            self.control.pending = None;
+            if let Some(status) = self.state().next_status.clone() {
+                return self.finish_with(status).await;
             }
-            self.take_up_profile()?;
-            self.see_the_doctor().await?;
-            if self.take_up_contract()? {
+            self.apply_wanted_profile()?;
+            self.consult_doctor_if_due().await?;
+            if self.apply_contract_change()? {
                 // An agent reads and ticks its copy of the task file.
                 self.workspace.project(&*self.sandbox, &self.files).await?;
             }
-            self.take_up_profile()?;
-            if let Some(status) = self.out_of_budget() {
-                return self.end(status).await;
+            self.apply_wanted_profile()?;
+            if let Some(status) = self.exhausted_budget() {
+                return self.finish_with(status).await;
             }
-            if !self.is_checked {
+            if !self.sandbox_checked {
                 self.check_sandbox().await?;
             }
-            if let Some(status) = self.take_baseline().await? {
-                return self.end(status).await;
+            if let Some(status) = self.run_baseline_if_due().await? {
+                return self.finish_with(status).await;
             }
             iteration::iterate(self).await?;
         }
     }
 
     /// Tells, once, whether the sandbox of the open iteration is gone.
-    pub(crate) fn has_lost_its_sandbox(&mut self) -> bool {
+    pub(crate) fn take_sandbox_lost(&mut self) -> bool {
         std::mem::take(&mut self.sandbox_lost)
     }
 
     /// An iteration that a crash left open was paid for already; a new one needs a budget.
-    fn out_of_budget(&self) -> Option<RunStatus> {
+    fn exhausted_budget(&self) -> Option<RunStatus> {
         if self.state().open.is_some() {
             return None;
         }
         let limits = self.pinned.contract().limits();
-        if let Some((budget, then)) = &self.short_of
+        if let Some((budget, then)) = &self.unaffordable
             && *then == limits
         {
             let budget = *budget;
@@ -349,7 +357,7 @@ impl Run {
 
     pub(crate) fn log_activity(&mut self, text: &str) -> Result<(), RunError> {
         Ok(self.files.log_activity(
-            self.outside.clock.now(),
+            self.services.clock.now(),
             self.journal.state().iteration,
             text,
         )?)
@@ -357,23 +365,23 @@ impl Run {
 
     pub(crate) fn log_error(&mut self, text: &str) -> Result<(), RunError> {
         Ok(self.files.log_error(
-            self.outside.clock.now(),
+            self.services.clock.now(),
             self.journal.state().iteration,
             text,
         )?)
     }
 
-    fn take_up_contract(&mut self) -> Result<bool, RunError> {
+    fn apply_contract_change(&mut self) -> Result<bool, RunError> {
         let run = self.state().plan.run.clone();
-        for message in self.pinned.edits(&run, &self.outside.redactor)? {
+        for message in self.pinned.report_edits(&run, &self.services.redactor)? {
             self.log_activity(&message)?;
             self.journal.append(Event::Notice { message })?;
         }
         let Some(wanted) = self.state().wanted_contract.clone() else {
             return Ok(false);
         };
-        match self.pinned.apply(&wanted, &self.outside.redactor)? {
-            Taken::Changed {
+        match self.pinned.apply(&wanted, &self.services.redactor)? {
+            ContractUpdate::Applied {
                 digest,
                 changes,
                 reopened,
@@ -398,7 +406,7 @@ impl Run {
                 self.set_ticks(&ticked)?;
                 Ok(true)
             }
-            Taken::Rejected(why) => {
+            ContractUpdate::Rejected(why) => {
                 self.log_activity(&format!("a change of the task file cannot be used: {why}"))?;
                 self.journal.append(Event::ContractRejected { why })?;
                 Ok(false)
@@ -425,13 +433,13 @@ impl Run {
         sink: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, RunError> {
         exec.timeout = exec.timeout.min(self.time_left());
-        if let Some(gate) = &self.outside.gate {
-            gate.notice_command(Some(exec.label()));
+        if let Some(gate) = &self.services.gate {
+            gate.set_running_command(Some(exec.label()));
         }
         let running = self.sandbox.exec(exec, sink);
         let ended = attend(&mut self.journal, &mut self.control, running).await;
-        if let Some(gate) = &self.outside.gate {
-            gate.notice_command(None);
+        if let Some(gate) = &self.services.gate {
+            gate.set_running_command(None);
         }
         Ok(ended??)
     }

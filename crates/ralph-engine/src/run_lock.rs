@@ -18,8 +18,8 @@ use crate::durable::StoreError;
 use crate::store::RunDir;
 
 /// How often a lock is tried: a process that asks whether a run is held has the lock for a moment.
-const TRIES: usize = 10;
-const PAUSE: Duration = Duration::from_millis(20);
+const LOCK_ATTEMPTS: usize = 10;
+const LOCK_RETRY_DELAY: Duration = Duration::from_millis(20);
 
 /// The right to write to a run; given back when dropped or when the process dies.
 #[derive(Debug)]
@@ -42,12 +42,12 @@ pub(crate) struct JournalEnd {
 impl JournalEnd {
     /// How many bytes are compared: a record ends with its event, which follows the hash of the record
     /// before it.
-    const COMPARED: usize = 1024;
+    const COMPARED_BYTES: usize = 1024;
 
     /// Records that `text` was appended and that the file has this length now.
     pub(crate) fn append(&mut self, text: &[u8], length: u64) {
         self.bytes.extend_from_slice(text);
-        let over = self.bytes.len().saturating_sub(Self::COMPARED);
+        let over = self.bytes.len().saturating_sub(Self::COMPARED_BYTES);
         self.bytes.drain(..over);
         self.length = length;
     }
@@ -71,18 +71,18 @@ impl RunDir {
 
     /// Takes the run for this process; none if another process has it.
     pub fn lock(&self) -> Result<Option<RunLock>, StoreError> {
-        for _ in 0..TRIES {
+        for _ in 0..LOCK_ATTEMPTS {
             if let Some(lock) = self.try_lock()? {
                 return Ok(Some(lock));
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(LOCK_RETRY_DELAY);
         }
         Ok(None)
     }
 
     fn try_lock(&self) -> Result<Option<RunLock>, StoreError> {
         let file = self.lock_file()?;
-        if !is_free(&file) || !is_at(&file, &self.lock_path()) {
+        if !try_flock(&file) || !is_same_file(&file, &self.lock_path()) {
             return Ok(None);
         }
         let mut lock = RunLock {
@@ -90,7 +90,7 @@ impl RunDir {
             path: self.journal(),
             journal: None,
         };
-        let is_held = lock.path.exists() && !lock.try_hold_journal()?;
+        let is_held = lock.path.exists() && !lock.try_lock_journal()?;
         Ok((!is_held).then_some(lock))
     }
 
@@ -106,23 +106,23 @@ impl RunDir {
 
 impl RunLock {
     /// Locks the journal, too, once it is there; false if another process has it.
-    pub(crate) fn hold_journal(&mut self) -> Result<bool, StoreError> {
-        for _ in 0..TRIES {
-            if self.try_hold_journal()? {
+    pub(crate) fn lock_journal(&mut self) -> Result<bool, StoreError> {
+        for _ in 0..LOCK_ATTEMPTS {
+            if self.try_lock_journal()? {
                 return Ok(true);
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(LOCK_RETRY_DELAY);
         }
         Ok(false)
     }
 
-    fn try_hold_journal(&mut self) -> Result<bool, StoreError> {
+    fn try_lock_journal(&mut self) -> Result<bool, StoreError> {
         let journal = OpenOptions::new()
             .read(true)
             .append(true)
             .open(&self.path)
             .map_err(StoreError::when("open", &self.path))?;
-        if !is_free(&journal) || !is_at(&journal, &self.path) {
+        if !try_flock(&journal) || !is_same_file(&journal, &self.path) {
             return Ok(false);
         }
         self.journal = Some(journal);
@@ -131,7 +131,7 @@ impl RunLock {
 
     /// Returns the end of the journal as it is now.
     pub(crate) fn journal_end(&self, length: u64) -> Result<JournalEnd, StoreError> {
-        let compared = length.min(JournalEnd::COMPARED as u64);
+        let compared = length.min(JournalEnd::COMPARED_BYTES as u64);
         let mut bytes = vec![0; usize::try_from(compared).unwrap_or_default()];
         let read = self.journal.as_ref().map_or(Ok(()), |journal| {
             journal.read_exact_at(&mut bytes, length - compared)
@@ -149,7 +149,7 @@ impl RunLock {
         let is_long = journal
             .metadata()
             .is_ok_and(|about| about.len() == end.length);
-        is_long && is_at(journal, &self.path) && ends_with(journal, end).unwrap_or(false)
+        is_long && is_same_file(journal, &self.path) && ends_with(journal, end).unwrap_or(false)
     }
 }
 
@@ -160,12 +160,12 @@ fn ends_with(file: &File, end: &JournalEnd) -> io::Result<bool> {
 }
 
 /// Locks a file unless another process has locked it.
-fn is_free(file: &File) -> bool {
+fn try_flock(file: &File) -> bool {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
 }
 
 /// Tells whether a name leads to this open file.
-fn is_at(file: &File, path: &Path) -> bool {
+fn is_same_file(file: &File, path: &Path) -> bool {
     let (Ok(open), Ok(named)) = (file.metadata(), fs::metadata(path)) else {
         return false;
     };

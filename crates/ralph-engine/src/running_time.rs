@@ -7,7 +7,7 @@ use ralph_core::ports::Clock;
 
 /// The work did not end in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TimedOut;
+pub(crate) struct RunningTimeElapsed;
 
 /// Waits for this much running time.
 pub(crate) async fn sleep(clock: &dyn Clock, limit: Duration) {
@@ -26,11 +26,11 @@ pub(crate) async fn timeout<T>(
     clock: &dyn Clock,
     limit: Duration,
     work: impl Future<Output = T>,
-) -> Result<T, TimedOut> {
+) -> Result<T, RunningTimeElapsed> {
     tokio::select! {
         biased;
         done = work => Ok(done),
-        () = sleep(clock, limit) => Err(TimedOut),
+        () = sleep(clock, limit) => Err(RunningTimeElapsed),
     }
 }
 
@@ -42,12 +42,12 @@ mod tests {
     use super::*;
 
     /// A clock of a process that was stopped: the running time stands still for a while.
-    struct Behind {
+    struct SuspendedClock {
         start: Instant,
         stopped: Mutex<Duration>,
     }
 
-    impl Clock for Behind {
+    impl Clock for SuspendedClock {
         fn now(&self) -> jiff::Timestamp {
             jiff::Timestamp::UNIX_EPOCH
         }
@@ -64,7 +64,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stop_extends_the_deadline() {
-        let clock = Behind {
+        let clock = SuspendedClock {
             start: Instant::now(),
             stopped: Mutex::default(),
         };
@@ -76,7 +76,7 @@ mod tests {
         let limit = Duration::from_millis(20);
         assert_eq!(timeout(&clock, limit, work).await, Ok("done"));
         let never = std::future::pending::<()>();
-        assert_eq!(timeout(&clock, limit, never).await, Err(TimedOut));
+        assert_eq!(timeout(&clock, limit, never).await, Err(RunningTimeElapsed));
         assert!(clock.start.elapsed() >= Duration::from_millis(200));
     }
 }

@@ -10,7 +10,7 @@ use ralph_core::run::RunStatus;
 use ralph_core::state::RunState;
 
 use crate::durable::{self, StoreError};
-use crate::journal::{self, JournalError, Outline};
+use crate::journal::{self, JournalError, RunOutline};
 pub use crate::run_lock::RunLock;
 
 /// The directory with everything ralph knows, readable for the user alone.
@@ -44,7 +44,7 @@ pub enum FindError {
 impl StateDir {
     /// Opens the state directory, making it if needed and closing it to others.
     pub fn open(root: PathBuf) -> Result<Self, StoreError> {
-        durable::make_dir(&root)?;
+        durable::create_dir(&root)?;
         let root = root.canonicalize().unwrap_or(root);
         let mode = fs::metadata(&root)
             .map_err(StoreError::when("look at", &root))?
@@ -58,7 +58,7 @@ impl StateDir {
     }
 
     /// Names the state directory without making it or changing it, for those who only look.
-    pub fn unopened(root: PathBuf) -> Self {
+    pub fn read_only(root: PathBuf) -> Self {
         Self {
             root: root.canonicalize().unwrap_or(root),
         }
@@ -129,7 +129,7 @@ impl StateDir {
             return Ok(exact.clone());
         }
         let of_task = runs.iter().rev().find(|id| {
-            let outline = Outline::read(&self.run(id).journal());
+            let outline = RunOutline::read(&self.run(id).journal());
             outline.task_id.as_deref() == Some(query)
         });
         if let Some(run) = of_task {
@@ -190,7 +190,7 @@ impl RunDir {
     }
 
     /// Returns a contract that is or was in force, as nobody changes it.
-    pub fn kept_contract(&self, digest: &Digest) -> PathBuf {
+    pub fn stored_contract(&self, digest: &Digest) -> PathBuf {
         self.root.join("contracts").join(format!("{digest}.md"))
     }
 
@@ -221,7 +221,7 @@ impl RunDir {
         if finished.exists() && !open.exists() {
             durable::rename(&finished, &open)?;
         }
-        durable::make_dir(&open)
+        durable::create_dir(&open)
     }
 
     /// Returns where a consultation of the doctor is kept.
@@ -247,7 +247,7 @@ impl RunDir {
     /// Makes the directories of a new run.
     pub fn create(&self) -> Result<(), StoreError> {
         for dir in ["files", "iterations", "commands"] {
-            durable::make_dir(&self.root.join(dir))?;
+            durable::create_dir(&self.root.join(dir))?;
         }
         durable::sync_dir(&self.root)?;
         self.root.parent().map_or(Ok(()), durable::sync_dir)
@@ -256,7 +256,7 @@ impl RunDir {
     /// Returns where the run stands, read from its journal.
     pub fn state(&self) -> Result<RunState, JournalError> {
         let records = journal::read(&self.journal())?;
-        RunState::fold(&records).ok_or_else(|| JournalError::Empty {
+        RunState::from_records(&records).ok_or_else(|| JournalError::Empty {
             path: self.journal(),
         })
     }

@@ -36,7 +36,7 @@ pub(crate) async fn write_all(
 }
 
 /// Appends what a host file has grown by since `offset` to its copy in a sandbox.
-pub(crate) async fn upload_rest(
+pub(crate) async fn upload_tail(
     sandbox: &dyn Sandbox,
     from: &Path,
     offset: u64,

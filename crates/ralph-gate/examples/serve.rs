@@ -10,32 +10,33 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use ralph_core::budget::{Limits as Budgets, Spent};
+use ralph_core::budget::{BudgetLimits as Budgets, Spent};
 use ralph_core::id::RunId;
-use ralph_core::net::{Allowlist, Endpoint, Policy};
+use ralph_core::net::{Allowlist, EgressPolicy, Endpoint};
 use ralph_core::ports::Clock;
 use ralph_core::secret::Secret;
 use ralph_gate::{
-    Arrival, Audit, Blocked, Charge, Gate, Identity, Limits, Listener, Meter, Outside, Rates,
-    Reachable, Resolver, Route, Settings, Sink,
+    Arrival, BlockedHostNotice, Charge, CostMeter, Gate, GateAuditRecord, GateDeps, GateLimits,
+    GateSettings, GateSink, MeterRates, Reachable, Resolver, Route, SandboxIdentity,
+    SandboxListener,
 };
 use tokio::net::TcpListener;
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Every name is the upstream.
-struct OneHost(SocketAddr);
+struct SingleHostResolver(SocketAddr);
 
 #[async_trait]
-impl Resolver for OneHost {
+impl Resolver for SingleHostResolver {
     async fn lookup(&self, _: &Endpoint) -> io::Result<Vec<SocketAddr>> {
         Ok(vec![self.0])
     }
 }
 
-struct SystemClock(Instant);
+struct GateExampleClock(Instant);
 
-impl Clock for SystemClock {
+impl Clock for GateExampleClock {
     fn now(&self) -> jiff::Timestamp {
         jiff::Timestamp::now()
     }
@@ -45,12 +46,12 @@ impl Clock for SystemClock {
 }
 
 /// What is measured is the gate, not its records.
-struct Nowhere;
+struct DiscardingSink;
 
-impl Sink for Nowhere {
-    fn audit(&self, _: Audit) {}
-    fn blocked(&self, _: Blocked) {}
-    fn charged(&self, _: Charge) {}
+impl GateSink for DiscardingSink {
+    fn record_audit(&self, _: GateAuditRecord) {}
+    fn record_blocked_host(&self, _: BlockedHostNotice) {}
+    fn record_charge(&self, _: Charge) {}
 }
 
 #[tokio::main]
@@ -60,47 +61,47 @@ async fn main() -> Result<(), AnyError> {
         .ok_or("usage: serve http://127.0.0.1:PORT")?;
     let route = Route::openai_compatible("upstream", &base, Secret::new("real-key".to_owned()))?;
     let address: SocketAddr = route.endpoint().to_string().parse()?;
-    let line = format!("{}\n", route.phantom().as_str());
+    let line = format!("{}\n", route.placeholder().as_str());
     std::io::stdout().write_all(line.as_bytes())?;
     let gate = gate(route, address)?;
-    let proxy = listen(&gate, Listener::Proxy, 3128);
-    let credentials = listen(&gate, Listener::Credentials, 4141);
+    let proxy = listen(&gate, SandboxListener::Proxy, 3128);
+    let credentials = listen(&gate, SandboxListener::Credentials, 4141);
     tokio::try_join!(proxy, credentials)?;
     Ok(())
 }
 
 fn gate(route: Route, address: SocketAddr) -> Result<Gate, AnyError> {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock(Instant::now()));
+    let clock: Arc<dyn Clock> = Arc::new(GateExampleClock(Instant::now()));
     let run = RunId::parse("bench").ok_or("not a run")?;
-    let settings = Settings {
-        identity: Identity {
+    let settings = GateSettings {
+        identity: SandboxIdentity {
             run,
             sandbox: "bench".to_owned(),
         },
-        policy: Policy::Allowlist(Allowlist::parse(["upstream.example"])?),
+        policy: EgressPolicy::Allowlist(Allowlist::parse(["upstream.example"])?),
         inspect: Allowlist::default(),
         routes: vec![route],
         provider_tools: [].into(),
-        limits: Limits {
+        limits: GateLimits {
             connections: 10_000,
-            ..Limits::default()
+            ..GateLimits::default()
         },
     };
     let (budgets, spent) = (Budgets::default(), Spent::default());
-    let outside = Outside {
-        resolver: Arc::new(OneHost(address)),
-        reachable: Reachable::public().and(address),
-        credential_reachable: Reachable::public().and(address),
+    let outside = GateDeps {
+        resolver: Arc::new(SingleHostResolver(address)),
+        reachable: Reachable::public().with_address(address),
+        credential_reachable: Reachable::public().with_address(address),
         roots: ralph_gate::system_roots(),
-        meter: Meter::new(&budgets, spent, Rates::default(), clock.clone()),
+        meter: CostMeter::new(&budgets, spent, MeterRates::default(), clock.clone()),
         clock,
-        sink: Arc::new(Nowhere),
+        sink: Arc::new(DiscardingSink),
         cassette: None,
     };
     Ok(Gate::new(settings, outside)?)
 }
 
-async fn listen(gate: &Gate, listener: Listener, port: u16) -> io::Result<()> {
+async fn listen(gate: &Gate, listener: SandboxListener, port: u16) -> io::Result<()> {
     let sockets = TcpListener::bind(("127.0.0.1", port)).await?;
     let mut connections = tokio::task::JoinSet::new();
     loop {
@@ -109,7 +110,7 @@ async fn listen(gate: &Gate, listener: Listener, port: u16) -> io::Result<()> {
                 let (stream, _) = accepted?;
                 stream.set_nodelay(true)?;
                 let gate = gate.clone();
-                connections.spawn(async move { gate.serve(Arrival::through(listener), stream).await });
+                connections.spawn(async move { gate.serve(Arrival::new(listener), stream).await });
             }
             Some(_) = connections.join_next() => {}
         }

@@ -30,21 +30,21 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior};
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+type StreamTimesError = Box<dyn std::error::Error + Send + Sync>;
 
 /// So many events of each stream are not counted.
 const WARM_UP: u64 = 20;
 
 /// What is to be measured.
 #[derive(Clone, Deserialize)]
-struct Order {
+struct StreamTimesOrder {
     port: u16,
     key: String,
     streams: u32,
     events: u64,
 }
 
-fn main() -> Result<(), Failure> {
+fn main() -> Result<(), StreamTimesError> {
     let mut arguments = std::env::args().skip(1);
     let (Some(port), Some(interval)) = (arguments.next(), arguments.next()) else {
         return Err("usage: stream_times PORT INTERVAL".into());
@@ -54,10 +54,10 @@ fn main() -> Result<(), Failure> {
     let sockets = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
     sockets.set_nonblocking(true)?;
     // Each end has a thread of its own, as two programs would.
-    std::thread::spawn(move || runtime()?.block_on(provide(sockets, interval)));
+    std::thread::spawn(move || runtime()?.block_on(serve_upstream(sockets, interval)));
     let reader = runtime()?;
     for line in std::io::stdin().lock().lines() {
-        let order: Order = serde_json::from_str(&line?)?;
+        let order: StreamTimesOrder = serde_json::from_str(&line?)?;
         reader.block_on(measure(order, interval))?;
     }
     Ok(())
@@ -78,7 +78,10 @@ fn now() -> u64 {
 
 // The provider.
 
-async fn provide(sockets: std::net::TcpListener, interval: Duration) -> Result<(), Failure> {
+async fn serve_upstream(
+    sockets: std::net::TcpListener,
+    interval: Duration,
+) -> Result<(), StreamTimesError> {
     let sockets = TcpListener::from_std(sockets)?;
     let mut connections = JoinSet::new();
     loop {
@@ -96,13 +99,13 @@ async fn provide(sockets: std::net::TcpListener, interval: Duration) -> Result<(
 async fn answer(
     request: Request<Incoming>,
     interval: Duration,
-) -> Result<Response<Events>, Failure> {
+) -> Result<Response<Events>, StreamTimesError> {
     #[derive(Deserialize)]
-    struct Asked {
+    struct StreamTimesRequest {
         max_tokens: u64,
     }
     let body = request.into_body().collect().await?.to_bytes();
-    let asked: Asked = serde_json::from_slice(&body)?;
+    let asked: StreamTimesRequest = serde_json::from_slice(&body)?;
     let start = tokio::time::Instant::now() + interval;
     let mut ticks = tokio::time::interval_at(start, interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -169,7 +172,7 @@ impl Body for Events {
 
 // The reader.
 
-async fn measure(order: Order, interval: Duration) -> Result<(), Failure> {
+async fn measure(order: StreamTimesOrder, interval: Duration) -> Result<(), StreamTimesError> {
     let flowing = Arc::new(Semaphore::new(0));
     let mut readers = JoinSet::new();
     for stream in 0..order.streams {
@@ -188,7 +191,7 @@ async fn measure(order: Order, interval: Duration) -> Result<(), Failure> {
             all = flowing.acquire_many(order.streams), if !is_open => {
                 all?.forget();
                 is_open = true;
-                tell(&serde_json::json!({"is_open": true}))?;
+                print_json(&serde_json::json!({"is_open": true}))?;
             }
             ended = readers.join_next() => match ended {
                 Some(ended) => times.extend(ended??),
@@ -198,10 +201,10 @@ async fn measure(order: Order, interval: Duration) -> Result<(), Failure> {
     }
     times.sort_unstable();
     let at = |part: usize| times.get(times.len() * part / 100);
-    tell(&serde_json::json!({"events": times.len(), "p50": at(50), "p99": at(99)}))
+    print_json(&serde_json::json!({"events": times.len(), "p50": at(50), "p99": at(99)}))
 }
 
-fn tell(fact: &serde_json::Value) -> Result<(), Failure> {
+fn print_json(fact: &serde_json::Value) -> Result<(), StreamTimesError> {
     let mut output = std::io::stdout().lock();
     writeln!(output, "{fact}")?;
     output.flush()?;
@@ -209,7 +212,7 @@ fn tell(fact: &serde_json::Value) -> Result<(), Failure> {
 }
 
 /// Reads one answer and returns the nanoseconds that its events were on their way.
-async fn read(order: &Order, flowing: &Semaphore) -> Result<Vec<u64>, Failure> {
+async fn read(order: &StreamTimesOrder, flowing: &Semaphore) -> Result<Vec<u64>, StreamTimesError> {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, order.port)).await?;
     stream.set_nodelay(true)?;
     let (mut sender, connection) =

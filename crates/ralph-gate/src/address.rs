@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use ralph_core::net::{Endpoint, Entry, Host};
+use ralph_core::net::{AllowlistEntry, Endpoint, Host};
 
 /// The addresses that the gate connects to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reachable {
-    also: BTreeSet<SocketAddr>,
+    exceptions: BTreeSet<SocketAddr>,
     own: OwnAddresses,
 }
 
@@ -45,8 +45,8 @@ enum OwnAddresses {
 impl OwnAddresses {
     /// Tells whether an address is one of this machine, also when it hides it. If the system does not
     /// list its addresses, each could be one.
-    fn has(&self, address: IpAddr) -> bool {
-        let address = unwrapped(address);
+    fn contains(&self, address: IpAddr) -> bool {
+        let address = unwrap_embedded(address);
         match self {
             Self::Interfaces => if_addrs::get_if_addrs().map_or(true, |interfaces| {
                 let mut own = interfaces.iter().map(if_addrs::Interface::ip);
@@ -66,14 +66,14 @@ impl Reachable {
 
     /// Also this one, whatever it is: a model server on this machine, or a registry on the network.
     #[must_use]
-    pub fn and(mut self, address: SocketAddr) -> Self {
-        self.also.insert(address);
+    pub fn with_address(mut self, address: SocketAddr) -> Self {
+        self.exceptions.insert(address);
         self
     }
 
     /// Acts as if these were the only addresses of the machine.
     #[cfg(test)]
-    pub(crate) fn on_host_with(own: &[&str]) -> Self {
+    pub(crate) fn with_own_addresses(own: &[&str]) -> Self {
         let own = own.iter().map(|address| address.parse().unwrap());
         Self {
             own: OwnAddresses::Fixed(own.collect()),
@@ -88,11 +88,11 @@ impl Reachable {
 
     /// Returns why the gate must not connect to an address, if so.
     pub(crate) fn refusal(&self, address: SocketAddr) -> Option<AddressRefusal> {
-        if self.also.contains(&address) {
+        if self.exceptions.contains(&address) {
             None
         } else if !is_public(address.ip()) {
             Some(AddressRefusal::NotPublic)
-        } else if self.own.has(address.ip()) {
+        } else if self.own.contains(address.ip()) {
             Some(AddressRefusal::OwnAddress)
         } else {
             None
@@ -100,9 +100,9 @@ impl Reachable {
     }
 
     /// Returns why the gate must not connect to the address that an entry names, on any port of it.
-    pub(crate) fn refuses_all_of(&self, entry: &Entry) -> Option<AddressRefusal> {
+    pub(crate) fn refusal_of_entry(&self, entry: &AllowlistEntry) -> Option<AddressRefusal> {
         let address = entry.host().address()?;
-        let mut also = self.also.iter();
+        let mut also = self.exceptions.iter();
         let is_named = also.any(|address| {
             entry.covers(&Endpoint {
                 host: Host::from(address.ip()),
@@ -117,7 +117,7 @@ impl Reachable {
 }
 
 /// Blocks of version 4 that are not the public internet: address, length of the prefix.
-const SPECIAL_4: [([u8; 4], u32); 17] = [
+const SPECIAL_V4_BLOCKS: [([u8; 4], u32); 17] = [
     ([0, 0, 0, 0], 8),          // this network
     ([10, 0, 0, 0], 8),         // private
     ([100, 64, 0, 0], 10),      // shared by carriers
@@ -138,7 +138,7 @@ const SPECIAL_4: [([u8; 4], u32); 17] = [
 ];
 
 /// Blocks inside of the public part of version 6 that are not public after all.
-const SPECIAL_6: [(Ipv6Addr, u32); 3] = [
+const SPECIAL_V6_BLOCKS: [(Ipv6Addr, u32); 3] = [
     // Tunnels that carry an address of version 4 in disguise, benchmarks, identifiers.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
@@ -148,42 +148,42 @@ const SPECIAL_6: [(Ipv6Addr, u32); 3] = [
 /// Tells whether an address belongs to the public internet, also when it hides another one.
 pub fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
-        IpAddr::V4(address) => is_public_4(address),
-        IpAddr::V6(address) => match embedded(address) {
-            Some(inner) => is_public_4(inner),
-            None => is_public_6(address),
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => match embedded_v4(address) {
+            Some(inner) => is_public_v4(inner),
+            None => is_public_v6(address),
         },
     }
 }
 
-fn is_public_4(address: Ipv4Addr) -> bool {
+fn is_public_v4(address: Ipv4Addr) -> bool {
     let bits = u32::from(address);
-    !SPECIAL_4.iter().any(|(block, length)| {
+    !SPECIAL_V4_BLOCKS.iter().any(|(block, length)| {
         let mask = u32::MAX << (32 - length);
         bits & mask == u32::from(Ipv4Addr::from(*block))
     })
 }
 
-fn is_public_6(address: Ipv6Addr) -> bool {
+fn is_public_v6(address: Ipv6Addr) -> bool {
     let bits = u128::from(address);
     // Everything that was ever given out for the public is in 2000::/3.
     bits >> 125 == 0b001
-        && !SPECIAL_6.iter().any(|(block, length)| {
+        && !SPECIAL_V6_BLOCKS.iter().any(|(block, length)| {
             let mask = u128::MAX << (128 - length);
             bits & mask == u128::from(*block)
         })
 }
 
 /// Returns the address that another one hides, or the address itself.
-fn unwrapped(address: IpAddr) -> IpAddr {
+fn unwrap_embedded(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
-        IpAddr::V6(address) => embedded(address).map_or(IpAddr::V6(address), IpAddr::V4),
+        IpAddr::V6(address) => embedded_v4(address).map_or(IpAddr::V6(address), IpAddr::V4),
         address @ IpAddr::V4(_) => address,
     }
 }
 
 /// Returns the address of version 4 that 6to4 (`2002::/16`) or NAT64 (`64:ff9b::/96`) lead to.
-fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let parts = address.segments();
     let pair = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match parts {
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn version_4_is_public_outside_of_its_special_blocks() {
+    fn ipv4_is_public_outside_special_blocks() {
         check(&[
             ("93.184.216.34", true),
             ("1.1.1.1", true),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn version_6_is_public_where_it_was_given_out_and_hides_nothing() {
+    fn ipv6_is_public_in_allocated_blocks_without_embedded_addresses() {
         check(&[
             ("2606:4700::1111", true),
             ("2a00:1450:4001::1", true),
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn one_address_can_be_named() {
         let address: SocketAddr = "127.0.0.1:4000".parse().unwrap();
-        let reachable = Reachable::public().and(address);
+        let reachable = Reachable::public().with_address(address);
         assert!(reachable.covers(address));
         assert!(!reachable.covers("127.0.0.1:4001".parse().unwrap()));
         assert!(!Reachable::public().covers(address));
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn no_address_of_this_machine_is_reached_in_any_form() {
-        let reachable = Reachable::on_host_with(&["93.184.216.34", "2606:4700::1111"]);
+        let reachable = Reachable::with_own_addresses(&["93.184.216.34", "2606:4700::1111"]);
         for (address, refusal) in [
             ("93.184.216.34:443", Some(AddressRefusal::OwnAddress)),
             (
@@ -308,20 +308,23 @@ mod tests {
             assert_eq!(reachable.refusal(address), refusal, "{address}");
         }
         let named = "93.184.216.34:4000".parse().unwrap();
-        assert!(reachable.and(named).covers(named), "a person named it");
+        assert!(
+            reachable.with_address(named).covers(named),
+            "a person named it"
+        );
     }
 
     #[test]
     fn the_addresses_of_this_machine_are_those_of_its_interfaces() {
         let own = OwnAddresses::default();
-        assert!(own.has("127.0.0.1".parse().unwrap()));
-        assert!(own.has("::ffff:127.0.0.1".parse().unwrap()));
-        assert!(!own.has("93.184.216.34".parse().unwrap()));
+        assert!(own.contains("127.0.0.1".parse().unwrap()));
+        assert!(own.contains("::ffff:127.0.0.1".parse().unwrap()));
+        assert!(!own.contains("93.184.216.34".parse().unwrap()));
     }
 
     #[test]
     fn an_entry_names_what_can_be_reached_or_not() {
-        let reachable = Reachable::public().and("127.0.0.1:4000".parse().unwrap());
+        let reachable = Reachable::public().with_address("127.0.0.1:4000".parse().unwrap());
         for (entry, expected) in [
             ("1.1.1.1", true),
             ("[2606:4700::1111]:8443", true),
@@ -331,9 +334,9 @@ mod tests {
             ("10.0.0.1", false),
             ("[::1]", false),
         ] {
-            let parsed = Entry::parse(entry).unwrap();
+            let parsed = AllowlistEntry::parse(entry).unwrap();
             assert_eq!(
-                reachable.refuses_all_of(&parsed).is_none(),
+                reachable.refusal_of_entry(&parsed).is_none(),
                 expected,
                 "{entry}"
             );

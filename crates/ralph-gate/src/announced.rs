@@ -5,28 +5,28 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ralph_core::net::{Endpoint, Entry, Host};
+use ralph_core::net::{AllowlistEntry, Endpoint, Host};
 
-use crate::{Listener, is_public};
+use crate::{SandboxListener, is_public};
 
 /// How many announcements are remembered; the oldest makes room for the newest.
 const MAX_REMEMBERED: usize = 1_000;
 /// How many announcements can come at once.
 const BURST: u32 = 100;
 /// How long it takes until one more may come.
-const REFILL: Duration = Duration::from_secs(10);
+const REFILL_INTERVAL: Duration = Duration::from_secs(10);
 /// How many announcements the hosts and ports below one domain get. A program that tunnels data through
 /// lookups makes up names below a single domain.
 const MAX_PER_DOMAIN: u32 = 20;
 /// How many further hosts are told apart; more are counted each time that they are asked for.
-const MAX_TOLD_APART: usize = 1 << 16;
+const MAX_DISTINCT_HOSTS: usize = 1 << 16;
 /// How many further hosts are named in a report.
 const MAX_EXAMPLES: usize = 3;
 /// How often further hosts are reported, unless their number doubles.
 const REPORT_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The port that a name is most likely wanted for: a lookup does not say.
-const WEB: u16 = 443;
+const HTTPS_PORT: u16 = 443;
 
 /// The blocked hosts that were announced, each host and port once.
 pub(crate) struct AnnouncedHosts {
@@ -35,7 +35,7 @@ pub(crate) struct AnnouncedHosts {
 
 /// Blocked hosts that were not announced one by one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FurtherBlocked {
+pub struct FurtherBlockedHosts {
     /// How many hosts, not counting those of earlier reports.
     pub count: u64,
     /// A few of them.
@@ -79,10 +79,10 @@ impl Default for AnnouncedHosts {
 impl AnnouncedHosts {
     /// Returns the endpoint to announce for a refusal at a time, if it is new and the rate permits.
     /// Allowing that endpoint is what would help.
-    pub(crate) fn news(
+    pub(crate) fn endpoint_to_announce(
         &self,
         now: Duration,
-        listener: Listener,
+        listener: SandboxListener,
         endpoint: &Endpoint,
     ) -> Option<Endpoint> {
         if is_local_name(listener, &endpoint.host) || is_never_reachable(&endpoint.host) {
@@ -91,17 +91,18 @@ impl AnnouncedHosts {
         let wanted = Endpoint {
             host: endpoint.host.clone(),
             port: match listener {
-                Listener::Dns => WEB,
-                Listener::Proxy | Listener::Http | Listener::Https | Listener::Credentials => {
-                    endpoint.port
-                }
+                SandboxListener::Dns => HTTPS_PORT,
+                SandboxListener::Proxy
+                | SandboxListener::Http
+                | SandboxListener::Https
+                | SandboxListener::Credentials => endpoint.port,
             },
         };
-        let mut inner = self.inner();
+        let mut inner = self.lock_inner();
         if inner.remembered.contains(&wanted) {
             return None;
         }
-        if inner.takes(now, &wanted) {
+        if inner.try_take_token(now, &wanted) {
             inner.remember(wanted.clone());
             return Some(wanted);
         }
@@ -110,32 +111,33 @@ impl AnnouncedHosts {
     }
 
     /// Returns the hosts that were not announced one by one, if a report of them is due.
-    pub(crate) fn further(&self, now: Duration) -> Option<FurtherBlocked> {
-        self.inner().further.report(now)
+    pub(crate) fn due_report(&self, now: Duration) -> Option<FurtherBlockedHosts> {
+        self.lock_inner().further.report(now)
     }
 
     /// Forgets the hosts that an entry names, on every port.
-    pub(crate) fn forget_entry(&self, entry: &Entry) {
-        self.inner().retain(|endpoint| !entry.names(&endpoint.host));
+    pub(crate) fn forget_entry(&self, entry: &AllowlistEntry) {
+        self.lock_inner()
+            .retain(|endpoint| !entry.matches_host(&endpoint.host));
     }
 
     /// Forgets a host, on every port.
     pub(crate) fn forget(&self, host: &Host) {
-        self.inner().retain(|endpoint| endpoint.host != *host);
+        self.lock_inner().retain(|endpoint| endpoint.host != *host);
     }
 
-    fn inner(&self) -> MutexGuard<'_, Announcements> {
+    fn lock_inner(&self) -> MutexGuard<'_, Announcements> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Announcements {
     /// Takes a token for an endpoint, if its domain and the rate have one.
-    fn takes(&mut self, now: Duration, endpoint: &Endpoint) -> bool {
-        let earned = now.saturating_sub(self.refilled).as_secs() / REFILL.as_secs();
+    fn try_take_token(&mut self, now: Duration, endpoint: &Endpoint) -> bool {
+        let earned = now.saturating_sub(self.refilled).as_secs() / REFILL_INTERVAL.as_secs();
         let earned = u32::try_from(earned).unwrap_or(u32::MAX);
         self.tokens = self.tokens.saturating_add(earned).min(BURST);
-        self.refilled += REFILL.saturating_mul(earned);
+        self.refilled += REFILL_INTERVAL.saturating_mul(earned);
         let used = self.per_domain.get(&domain(&endpoint.host));
         if self.tokens == 0 || used.is_some_and(|used| *used >= MAX_PER_DOMAIN) {
             return false;
@@ -182,7 +184,7 @@ impl Announcements {
 impl FurtherHosts {
     fn count(&mut self, endpoint: &Endpoint) {
         // Each host counts once as long as there is room to tell hosts apart.
-        if self.seen.len() < MAX_TOLD_APART {
+        if self.seen.len() < MAX_DISTINCT_HOSTS {
             let hash = self.hasher.hash_one(&endpoint.host);
             if !self.seen.insert(hash) {
                 return;
@@ -194,7 +196,7 @@ impl FurtherHosts {
         }
     }
 
-    fn report(&mut self, now: Duration) -> Option<FurtherBlocked> {
+    fn report(&mut self, now: Duration) -> Option<FurtherBlockedHosts> {
         let count = self.total - self.reported;
         let is_old = now.saturating_sub(self.reported_at) >= REPORT_INTERVAL;
         if count == 0 || !(is_old || count >= self.reported.max(1)) {
@@ -202,7 +204,7 @@ impl FurtherHosts {
         }
         self.reported = self.total;
         self.reported_at = now;
-        Some(FurtherBlocked {
+        Some(FurtherBlockedHosts {
             count,
             examples: std::mem::take(&mut self.examples),
         })
@@ -223,8 +225,8 @@ fn domain(host: &Host) -> String {
 }
 
 /// Tells whether a name is looked up that only a local network could know, such as the machine's own.
-fn is_local_name(listener: Listener, host: &Host) -> bool {
-    listener == Listener::Dns && host.name().is_some_and(|name| !name.contains('.'))
+fn is_local_name(listener: SandboxListener, host: &Host) -> bool {
+    listener == SandboxListener::Dns && host.name().is_some_and(|name| !name.contains('.'))
 }
 
 /// Tells whether no list could make a host reachable: the sandbox itself, and addresses that are not public.
@@ -237,33 +239,39 @@ fn is_never_reachable(host: &Host) -> bool {
 mod tests {
     use super::*;
 
-    fn at(announced: &AnnouncedHosts, seconds: u64, endpoint: &str) -> bool {
+    fn is_announced_at(announced: &AnnouncedHosts, seconds: u64, endpoint: &str) -> bool {
         let endpoint = Endpoint::parse(endpoint, 443).unwrap();
         let now = Duration::from_secs(seconds);
-        announced.news(now, Listener::Proxy, &endpoint).is_some()
+        announced
+            .endpoint_to_announce(now, SandboxListener::Proxy, &endpoint)
+            .is_some()
     }
 
-    fn news(announced: &AnnouncedHosts, listener: Listener, endpoint: &str) -> Option<String> {
+    fn news(
+        announced: &AnnouncedHosts,
+        listener: SandboxListener,
+        endpoint: &str,
+    ) -> Option<String> {
         let endpoint = Endpoint::parse(endpoint, 1).unwrap();
-        let news = announced.news(Duration::ZERO, listener, &endpoint);
+        let news = announced.endpoint_to_announce(Duration::ZERO, listener, &endpoint);
         news.map(|endpoint| endpoint.to_string())
     }
 
     #[test]
-    fn each_port_is_news_once_and_a_lookup_counts_as_the_web() {
+    fn each_port_is_announced_once_and_a_lookup_counts_as_https() {
         let announced = AnnouncedHosts::default();
         for (listener, endpoint, expected) in [
-            (Listener::Dns, "a.example:53", Some("a.example:443")),
-            (Listener::Dns, "a.example:53", None),
-            (Listener::Proxy, "a.example:443", None),
-            (Listener::Http, "a.example:80", Some("a.example:80")),
-            (Listener::Proxy, "a.example:53", Some("a.example:53")),
-            (Listener::Dns, "machine:53", None),
-            (Listener::Proxy, "machine:80", Some("machine:80")),
-            (Listener::Proxy, "localhost:80", None),
-            (Listener::Http, "127.0.0.1:80", None),
-            (Listener::Proxy, "10.0.0.1:443", None),
-            (Listener::Proxy, "1.1.1.1:443", Some("1.1.1.1:443")),
+            (SandboxListener::Dns, "a.example:53", Some("a.example:443")),
+            (SandboxListener::Dns, "a.example:53", None),
+            (SandboxListener::Proxy, "a.example:443", None),
+            (SandboxListener::Http, "a.example:80", Some("a.example:80")),
+            (SandboxListener::Proxy, "a.example:53", Some("a.example:53")),
+            (SandboxListener::Dns, "machine:53", None),
+            (SandboxListener::Proxy, "machine:80", Some("machine:80")),
+            (SandboxListener::Proxy, "localhost:80", None),
+            (SandboxListener::Http, "127.0.0.1:80", None),
+            (SandboxListener::Proxy, "10.0.0.1:443", None),
+            (SandboxListener::Proxy, "1.1.1.1:443", Some("1.1.1.1:443")),
         ] {
             let expected = expected.map(str::to_owned);
             assert_eq!(news(&announced, listener, endpoint), expected, "{endpoint}");
@@ -279,15 +287,17 @@ mod tests {
                 [true, true, false],
             ),
             (
-                |announced| announced.forget_entry(&Entry::parse("a.example").unwrap()),
+                |announced| announced.forget_entry(&AllowlistEntry::parse("a.example").unwrap()),
                 [true, true, false],
             ),
             (
-                |announced| announced.forget_entry(&Entry::parse("a.example:8080").unwrap()),
+                |announced| {
+                    announced.forget_entry(&AllowlistEntry::parse("a.example:8080").unwrap())
+                },
                 [true, true, false],
             ),
             (
-                |announced| announced.forget_entry(&Entry::parse("*.a.example").unwrap()),
+                |announced| announced.forget_entry(&AllowlistEntry::parse("*.a.example").unwrap()),
                 [false, false, true],
             ),
         ];
@@ -295,10 +305,10 @@ mod tests {
         for (index, (forget, expected)) in forgets.into_iter().enumerate() {
             let announced = AnnouncedHosts::default();
             for endpoint in endpoints {
-                assert!(news(&announced, Listener::Proxy, endpoint).is_some());
+                assert!(news(&announced, SandboxListener::Proxy, endpoint).is_some());
             }
             forget(&announced);
-            let again = endpoints.map(|it| news(&announced, Listener::Proxy, it).is_some());
+            let again = endpoints.map(|it| news(&announced, SandboxListener::Proxy, it).is_some());
             assert_eq!(again, expected, "{index}");
         }
     }
@@ -307,22 +317,32 @@ mod tests {
     fn a_real_host_is_announced_in_the_middle_of_a_flood_below_one_domain() {
         let announced = AnnouncedHosts::default();
         let flood = (0..144_000).map(|number| format!("x{number}.evil.example"));
-        let count = flood.filter(|host| at(&announced, 1, host)).count();
+        let count = flood
+            .filter(|host| is_announced_at(&announced, 1, host))
+            .count();
         assert_eq!(count, 20);
-        assert!(at(&announced, 1, "registry.wanted.example"));
+        assert!(is_announced_at(&announced, 1, "registry.wanted.example"));
     }
 
     #[test]
-    fn made_up_hosts_of_all_domains_use_up_the_rate_and_not_the_run() {
+    fn random_hosts_exhaust_only_the_announcement_rate() {
         let announced = AnnouncedHosts::default();
         let flood = (0..5_000).map(|number| format!("x{number}.example"));
-        assert_eq!(flood.filter(|host| at(&announced, 1, host)).count(), 100);
+        assert_eq!(
+            flood
+                .filter(|host| is_announced_at(&announced, 1, host))
+                .count(),
+            100
+        );
         assert!(
-            !at(&announced, 2, "wanted.example"),
+            !is_announced_at(&announced, 2, "wanted.example"),
             "it is counted instead"
         );
-        assert!(at(&announced, 12, "wanted.example"), "there is a new token");
-        assert!(!at(&announced, 12, "other.example"));
+        assert!(
+            is_announced_at(&announced, 12, "wanted.example"),
+            "there is a new token"
+        );
+        assert!(!is_announced_at(&announced, 12, "other.example"));
     }
 
     #[test]
@@ -330,16 +350,16 @@ mod tests {
         let announced = AnnouncedHosts::default();
         let mut reports = Vec::new();
         for number in 0..12_445 {
-            at(&announced, 1, &format!("x{number}.d{number}.example"));
-            at(&announced, 1, &format!("x{number}.d{number}.example"));
-            reports.extend(announced.further(Duration::from_secs(1)));
+            is_announced_at(&announced, 1, &format!("x{number}.d{number}.example"));
+            is_announced_at(&announced, 1, &format!("x{number}.d{number}.example"));
+            reports.extend(announced.due_report(Duration::from_secs(1)));
         }
         assert!(reports.len() < 20, "{} reports", reports.len());
         assert_eq!(reports[0].examples.len(), 1);
-        assert_eq!(announced.further(Duration::from_secs(59)), None);
-        reports.extend(announced.further(Duration::from_secs(61)));
+        assert_eq!(announced.due_report(Duration::from_secs(59)), None);
+        reports.extend(announced.due_report(Duration::from_secs(61)));
         let total: u64 = reports.iter().map(|report| report.count).sum();
         assert_eq!(total, 12_345);
-        assert_eq!(announced.further(Duration::from_secs(1_000)), None);
+        assert_eq!(announced.due_report(Duration::from_secs(1_000)), None);
     }
 }

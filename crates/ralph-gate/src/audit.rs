@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use ralph_core::id::RunId;
-use ralph_core::net::{Decision, Endpoint, Host, Reason};
+use ralph_core::net::{EgressDecision, EgressReason, Endpoint, Host};
 use ralph_core::ports::Clock;
 use serde::{Deserialize, Serialize};
 
-use crate::{Charge, Listener, ProviderToolUse};
+use crate::{Charge, ProviderToolUse, SandboxListener};
 
 /// The longest text of a request that a record repeats, in bytes.
-const MOST_TEXT: usize = 256;
+const MAX_TEXT_BYTES: usize = 256;
 
 /// Whose connections they are. A sandbox has one; nothing in a request can claim another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
+pub struct SandboxIdentity {
     /// The run.
     pub run: RunId,
     /// The sandbox, by its provider's name for it.
@@ -26,14 +26,14 @@ pub struct Identity {
 
 /// One decision, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Audit {
+pub struct GateAuditRecord {
     /// When it was decided.
     pub at: Timestamp,
     /// Whose connection it was.
     #[serde(flatten)]
-    pub identity: Identity,
+    pub identity: SandboxIdentity,
     /// The way it came.
-    pub listener: Listener,
+    pub listener: SandboxListener,
     /// The host that was asked for, as far as it could be read.
     pub host: String,
     /// The port that was asked for.
@@ -46,7 +46,7 @@ pub struct Audit {
     pub detail: Option<String>,
     /// What was decided, and by whom.
     #[serde(flatten)]
-    pub decision: Decision,
+    pub decision: EgressDecision,
     /// The status of the answer, where the gate could read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
@@ -60,7 +60,7 @@ pub struct Audit {
 
 /// A host that was refused for the first time on a port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Blocked {
+pub struct BlockedHostNotice {
     /// When.
     pub at: Timestamp,
     /// Which host. Allowing it is what would help.
@@ -68,57 +68,57 @@ pub struct Blocked {
     /// On which port; 443 where only its name was looked up.
     pub port: u16,
     /// The way it came.
-    pub listener: Listener,
+    pub listener: SandboxListener,
     /// Why.
-    pub reason: Reason,
+    pub reason: EgressReason,
 }
 
 /// Takes what the gate writes down. It is called from the middle of a connection: it must not wait.
-pub trait Sink: Send + Sync {
+pub trait GateSink: Send + Sync {
     /// Takes the record of something that ended.
-    fn audit(&self, record: Audit);
+    fn record_audit(&self, record: GateAuditRecord);
     /// Takes the notice of a host that was refused; it comes once for each host and port.
-    fn blocked(&self, notice: Blocked);
+    fn record_blocked_host(&self, notice: BlockedHostNotice);
     /// Takes what a call to a model cost.
-    fn charged(&self, charge: Charge);
+    fn record_charge(&self, charge: Charge);
     /// Takes a provider-side tool that a request to a provider asked for; it comes once for each finding.
-    fn provider_tool(&self, _provider: &Endpoint, _found: &ProviderToolUse) {}
+    fn record_provider_tool(&self, _provider: &Endpoint, _found: &ProviderToolUse) {}
 }
 
 /// Bytes in both directions.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
-    pub(crate) out: AtomicU64,
-    pub(crate) back: AtomicU64,
+    pub(crate) sent: AtomicU64,
+    pub(crate) received: AtomicU64,
 }
 
 impl Traffic {
-    pub(crate) fn add_out(&self, bytes: usize) {
-        self.out.fetch_add(bytes as u64, Ordering::Relaxed);
+    pub(crate) fn add_sent(&self, bytes: usize) {
+        self.sent.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    pub(crate) fn add_back(&self, bytes: usize) {
-        self.back.fetch_add(bytes as u64, Ordering::Relaxed);
+    pub(crate) fn add_received(&self, bytes: usize) {
+        self.received.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }
 
 /// A record that is written when it is dropped.
 pub(crate) struct OpenRecord {
-    record: Option<Audit>,
+    record: Option<GateAuditRecord>,
     started: Duration,
     traffic: Arc<Traffic>,
     clock: Arc<dyn Clock>,
-    sink: Arc<dyn Sink>,
+    sink: Arc<dyn GateSink>,
 }
 
 /// Where records go and what they all say.
-pub(crate) struct Book {
-    pub(crate) identity: Identity,
+pub(crate) struct GateAuditLog {
+    pub(crate) identity: SandboxIdentity,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) sink: Arc<dyn GateSink>,
 }
 
-impl Book {
+impl GateAuditLog {
     /// Returns the run.
     pub(crate) fn run(&self) -> &RunId {
         &self.identity.run
@@ -127,11 +127,11 @@ impl Book {
     /// Opens the record of a decision about an endpoint.
     pub(crate) fn open(
         &self,
-        listener: Listener,
+        listener: SandboxListener,
         endpoint: &Endpoint,
-        decision: Decision,
+        decision: EgressDecision,
     ) -> OpenRecord {
-        self.open_text(
+        self.open_unparsed(
             listener,
             &endpoint.host.to_string(),
             endpoint.port,
@@ -140,18 +140,18 @@ impl Book {
     }
 
     /// Opens the record of a decision about something that may not even be a host.
-    pub(crate) fn open_text(
+    pub(crate) fn open_unparsed(
         &self,
-        listener: Listener,
+        listener: SandboxListener,
         host: &str,
         port: u16,
-        decision: Decision,
+        decision: EgressDecision,
     ) -> OpenRecord {
-        let record = Audit {
+        let record = GateAuditRecord {
             at: self.clock.now(),
             identity: self.identity.clone(),
             listener,
-            host: harmless(host),
+            host: sanitize_text(host),
             port,
             request: None,
             detail: None,
@@ -178,20 +178,20 @@ impl OpenRecord {
     }
 
     /// Counts bytes that came in.
-    pub(crate) fn came_back(&self, bytes: usize) {
-        self.traffic.add_back(bytes);
+    pub(crate) fn add_received(&self, bytes: usize) {
+        self.traffic.add_received(bytes);
     }
 
     /// Returns the way it came.
-    pub(crate) fn listener(&self) -> Listener {
+    pub(crate) fn listener(&self) -> SandboxListener {
         self.record
             .as_ref()
-            .map_or(Listener::Proxy, |record| record.listener)
+            .map_or(SandboxListener::Proxy, |record| record.listener)
     }
 
     pub(crate) fn set_request(&mut self, method: &str, path: &str) {
         if let Some(record) = &mut self.record {
-            record.request = Some(harmless_text(format!("{method} {path}")));
+            record.request = Some(sanitize_owned_text(format!("{method} {path}")));
         }
     }
 
@@ -204,12 +204,12 @@ impl OpenRecord {
     /// Notes which part of the request the decision is about.
     pub(crate) fn set_detail(&mut self, detail: &str) {
         if let Some(record) = &mut self.record {
-            record.detail = Some(harmless(detail));
+            record.detail = Some(sanitize_text(detail));
         }
     }
 
     /// Changes the decision after the fact: what seemed fine was not.
-    pub(crate) fn set_decision(&mut self, decision: Decision) {
+    pub(crate) fn set_decision(&mut self, decision: EgressDecision) {
         if let Some(record) = &mut self.record {
             record.decision = decision;
         }
@@ -221,26 +221,26 @@ impl Drop for OpenRecord {
         if let Some(mut record) = self.record.take() {
             let duration = self.clock.monotonic().saturating_sub(self.started);
             record.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-            record.bytes_out = self.traffic.out.load(Ordering::Relaxed);
-            record.bytes_in = self.traffic.back.load(Ordering::Relaxed);
-            self.sink.audit(record);
+            record.bytes_out = self.traffic.sent.load(Ordering::Relaxed);
+            record.bytes_in = self.traffic.received.load(Ordering::Relaxed);
+            self.sink.record_audit(record);
         }
     }
 }
 
 /// Keeps of a text what can stand in a record: printable ASCII, and not too much of it.
-pub(crate) fn harmless(text: &str) -> String {
-    harmless_text(text.to_owned())
+pub(crate) fn sanitize_text(text: &str) -> String {
+    sanitize_owned_text(text.to_owned())
 }
 
 /// Does the same with a text that may be kept as it is.
-fn harmless_text(text: String) -> String {
+fn sanitize_owned_text(text: String) -> String {
     let is_harmless = |b: u8| b.is_ascii_graphic() || b == b' ';
-    if text.len() <= MOST_TEXT && text.bytes().all(is_harmless) {
+    if text.len() <= MAX_TEXT_BYTES && text.bytes().all(is_harmless) {
         return text;
     }
     text.bytes()
-        .take(MOST_TEXT)
+        .take(MAX_TEXT_BYTES)
         .map(|b| if is_harmless(b) { char::from(b) } else { '?' })
         .collect()
 }

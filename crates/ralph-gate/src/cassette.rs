@@ -18,28 +18,31 @@ use hyper::{HeaderMap, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::http::Body;
+use crate::http::GateBody;
 
 /// The longest answer that is recorded, in bytes; a longer one is left out.
-const MOST: usize = 16 * 1024 * 1024;
+const MAX_RECORDED_BYTES: usize = 16 * 1024 * 1024;
 
 /// How fast a cassette is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
+pub enum ReplayPace {
     /// As fast as it can be read.
-    AtOnce,
+    Immediate,
     /// With the pauses that were recorded.
     AsRecorded,
 }
 
 /// A cassette in the gate.
 pub struct Cassette {
-    mode: Mode,
+    mode: CassetteMode,
 }
 
-enum Mode {
+enum CassetteMode {
     Record(Arc<Mutex<dyn Write + Send>>),
-    Replay { left: Mutex<Vec<Line>>, pace: Pace },
+    Replay {
+        left: Mutex<Vec<RecordedExchange>>,
+        pace: ReplayPace,
+    },
 }
 
 /// Why a cassette cannot be played.
@@ -57,19 +60,19 @@ pub enum CassetteError {
 
 /// One exchange, as it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Line {
+struct RecordedExchange {
     /// The path at the credential port.
     path: String,
     /// The SHA-256 of the request's body.
     request: String,
     status: u16,
     content_type: String,
-    chunks: Vec<Chunk>,
+    chunks: Vec<RecordedChunk>,
 }
 
 /// A piece of an answer: milliseconds since its start, and its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Chunk {
+struct RecordedChunk {
     at_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
@@ -80,12 +83,12 @@ struct Chunk {
 impl Cassette {
     /// Writes every exchange to a file, or anything else that takes lines.
     pub fn record(to: impl Write + Send + 'static) -> Arc<Self> {
-        let mode = Mode::Record(Arc::new(Mutex::new(to)));
+        let mode = CassetteMode::Record(Arc::new(Mutex::new(to)));
         Arc::new(Self { mode })
     }
 
     /// Answers from the text of a cassette instead of asking anybody.
-    pub fn replay(text: &str, pace: Pace) -> Result<Arc<Self>, CassetteError> {
+    pub fn replay(text: &str, pace: ReplayPace) -> Result<Arc<Self>, CassetteError> {
         let lines = text.lines().enumerate();
         let left = lines
             .filter(|(_, line)| !line.trim().is_empty())
@@ -97,39 +100,43 @@ impl Cassette {
             })
             .collect::<Result<_, _>>()?;
         let left = Mutex::new(left);
-        let mode = Mode::Replay { left, pace };
+        let mode = CassetteMode::Replay { left, pace };
         Ok(Arc::new(Self { mode }))
     }
 
     /// Starts the record of an exchange, or finds the recorded one.
-    pub(crate) fn exchange(&self, path: &str, request: &[u8]) -> (Option<Tape>, Option<Exchange>) {
+    pub(crate) fn exchange(
+        &self,
+        path: &str,
+        request: &[u8],
+    ) -> (Option<ExchangeRecorder>, Option<ReplayedExchange>) {
         let request = digest(request);
         match &self.mode {
-            Mode::Record(to) => {
-                let line = Line {
+            CassetteMode::Record(to) => {
+                let line = RecordedExchange {
                     path: path.to_owned(),
                     request,
                     status: 0,
                     content_type: String::new(),
                     chunks: Vec::new(),
                 };
-                let tape = Tape {
-                    to: to.clone(),
-                    line,
+                let tape = ExchangeRecorder {
+                    output: to.clone(),
+                    exchange: line,
                     started: Instant::now(),
                     bytes: 0,
                 };
                 (Some(tape), None)
             }
-            Mode::Replay { left, pace } => {
+            CassetteMode::Replay { left, pace } => {
                 let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
-                let same = |line: &Line| line.path == path && line.request == request;
+                let same = |line: &RecordedExchange| line.path == path && line.request == request;
                 let index = left
                     .iter()
                     .position(same)
                     .or_else(|| left.iter().position(|line| line.path == path));
-                let found = index.map(|index| Exchange {
-                    line: left.remove(index),
+                let found = index.map(|index| ReplayedExchange {
+                    exchange: left.remove(index),
                     pace: *pace,
                 });
                 (None, found)
@@ -150,34 +157,34 @@ fn digest(bytes: &[u8]) -> String {
 }
 
 /// An exchange that is being recorded.
-pub(crate) struct Tape {
-    to: Arc<Mutex<dyn Write + Send>>,
-    line: Line,
+pub(crate) struct ExchangeRecorder {
+    output: Arc<Mutex<dyn Write + Send>>,
+    exchange: RecordedExchange,
     started: Instant,
     bytes: usize,
 }
 
-impl Tape {
+impl ExchangeRecorder {
     /// Takes the head of the answer.
-    pub(crate) fn answered(mut self, status: StatusCode, headers: &HeaderMap) -> Self {
-        self.line.status = status.as_u16();
+    pub(crate) fn with_response_head(mut self, status: StatusCode, headers: &HeaderMap) -> Self {
+        self.exchange.status = status.as_u16();
         let kind = headers
             .get(CONTENT_TYPE)
             .and_then(|value| value.to_str().ok());
         kind.unwrap_or_default()
-            .clone_into(&mut self.line.content_type);
+            .clone_into(&mut self.exchange.content_type);
         self
     }
 
     /// Takes a piece of the answer, as the sandbox sees it.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len();
-        if bytes.is_empty() || self.bytes > MOST {
+        if bytes.is_empty() || self.bytes > MAX_RECORDED_BYTES {
             return;
         }
         let elapsed = self.started.elapsed().as_millis();
         let text = std::str::from_utf8(bytes).ok().map(str::to_owned);
-        self.line.chunks.push(Chunk {
+        self.exchange.chunks.push(RecordedChunk {
             at_ms: u64::try_from(elapsed).unwrap_or(u64::MAX),
             base64: text.is_none().then(|| STANDARD.encode(bytes)),
             text,
@@ -186,12 +193,12 @@ impl Tape {
 
     /// Writes the exchange down. One that was cut off is not worth playing.
     pub(crate) fn finish(self) {
-        if self.bytes > MOST {
+        if self.bytes > MAX_RECORDED_BYTES {
             return;
         }
-        if let Ok(mut text) = serde_json::to_vec(&self.line) {
+        if let Ok(mut text) = serde_json::to_vec(&self.exchange) {
             text.push(b'\n');
-            let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut to = self.output.lock().unwrap_or_else(PoisonError::into_inner);
             // A full disk costs the recording, not the run.
             to.write_all(&text).and_then(|()| to.flush()).ok();
         }
@@ -199,41 +206,42 @@ impl Tape {
 }
 
 /// An exchange that is played.
-pub(crate) struct Exchange {
-    line: Line,
-    pace: Pace,
+pub(crate) struct ReplayedExchange {
+    exchange: RecordedExchange,
+    pace: ReplayPace,
 }
 
-impl Exchange {
+impl ReplayedExchange {
     pub(crate) fn status(&self) -> u16 {
-        self.line.status
+        self.exchange.status
     }
 
     /// Returns the recorded answer.
-    pub(crate) fn response(&self) -> Response<Body> {
+    pub(crate) fn response(&self) -> Response<GateBody> {
         let pace = self.pace;
-        let chunks = self.line.chunks.clone().into_iter();
+        let chunks = self.exchange.chunks.clone().into_iter();
         let body =
             futures_util::stream::unfold((chunks, 0), move |(mut chunks, before)| async move {
                 let chunk = chunks.next()?;
-                if pace == Pace::AsRecorded {
+                if pace == ReplayPace::AsRecorded {
                     let pause = Duration::from_millis(chunk.at_ms.saturating_sub(before));
                     tokio::time::sleep(pause).await;
                 }
                 let at = chunk.at_ms;
-                Some((Ok(Frame::data(chunk.bytes())), (chunks, at)))
+                Some((Ok(Frame::data(chunk.into_bytes())), (chunks, at)))
             });
         let mut response = Response::new(StreamBody::new(Box::pin(body)).boxed_unsync());
-        *response.status_mut() = StatusCode::from_u16(self.line.status).unwrap_or(StatusCode::OK);
-        if let Ok(kind) = HeaderValue::try_from(&self.line.content_type) {
+        *response.status_mut() =
+            StatusCode::from_u16(self.exchange.status).unwrap_or(StatusCode::OK);
+        if let Ok(kind) = HeaderValue::try_from(&self.exchange.content_type) {
             response.headers_mut().insert(CONTENT_TYPE, kind);
         }
         response
     }
 }
 
-impl Chunk {
-    fn bytes(self) -> Bytes {
+impl RecordedChunk {
+    fn into_bytes(self) -> Bytes {
         let decoded = self.base64.and_then(|text| STANDARD.decode(text).ok());
         decoded
             .or(self.text.map(String::into_bytes))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ralph_core::net::{Decider, Decision, Endpoint, Host, Reason};
+use ralph_core::net::{EgressDecider, EgressDecision, EgressReason, Endpoint, Host};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -14,7 +14,7 @@ use crate::Reachable;
 use crate::address::AddressRefusal;
 
 /// How many addresses of a name are tried.
-const MOST_TRIES: usize = 4;
+const MAX_ATTEMPTS: usize = 4;
 
 /// Looks names up.
 #[async_trait]
@@ -69,16 +69,16 @@ pub(crate) enum DialError {
 }
 
 impl DialError {
-    pub(crate) fn decision(&self) -> Decision {
+    pub(crate) fn decision(&self) -> EgressDecision {
         let reason = match self {
             Self::Refused { refusal, .. } => match refusal {
-                AddressRefusal::NotPublic => Reason::PrivateAddress,
-                AddressRefusal::OwnAddress => Reason::HostAddress,
+                AddressRefusal::NotPublic => EgressReason::PrivateAddress,
+                AddressRefusal::OwnAddress => EgressReason::HostAddress,
             },
-            Self::NoAddress { .. } | Self::Unreachable { .. } => Reason::Unreachable,
-            Self::Untrusted { .. } => Reason::UntrustedCertificate,
+            Self::NoAddress { .. } | Self::Unreachable { .. } => EgressReason::Unreachable,
+            Self::Untrusted { .. } => EgressReason::UntrustedCertificate,
         };
-        Decision::denied(reason, Decider::Gate)
+        EgressDecision::denied(reason, EgressDecider::Gate)
     }
 }
 
@@ -87,20 +87,20 @@ impl DialError {
 pub(crate) struct Dialer {
     pub(crate) resolver: Arc<dyn Resolver>,
     pub(crate) reachable: Reachable,
-    pub(crate) connect_time: Duration,
+    pub(crate) connect_timeout: Duration,
 }
 
 impl Dialer {
     pub(crate) async fn dial(&self, endpoint: &Endpoint) -> Result<TcpStream, DialError> {
         let mut last = None;
         for address in self.addresses(endpoint).await? {
-            match timeout(self.connect_time, TcpStream::connect(address)).await {
+            match timeout(self.connect_timeout, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => {
                     stream.set_nodelay(true).ok();
                     return Ok(stream);
                 }
                 Ok(Err(error)) => last = Some(error.to_string()),
-                Err(_) => last = Some(format!("nothing for {}s", self.connect_time.as_secs())),
+                Err(_) => last = Some(format!("nothing for {}s", self.connect_timeout.as_secs())),
             }
         }
         Err(DialError::Unreachable {
@@ -115,7 +115,7 @@ impl Dialer {
             host: endpoint.host.clone(),
             why,
         };
-        let found = match timeout(self.connect_time, self.resolver.lookup(endpoint)).await {
+        let found = match timeout(self.connect_timeout, self.resolver.lookup(endpoint)).await {
             Ok(Ok(found)) => found,
             Ok(Err(error)) => return Err(no_address(error.to_string())),
             Err(_) => return Err(no_address("the lookup took too long".to_owned())),
@@ -124,7 +124,7 @@ impl Dialer {
         let mut checked = Vec::new();
         for address in found {
             match self.reachable.refusal(address) {
-                None if checked.len() < MOST_TRIES => checked.push(address),
+                None if checked.len() < MAX_ATTEMPTS => checked.push(address),
                 None => break,
                 Some(refusal) => {
                     first_refused.get_or_insert((address, refusal));
@@ -151,13 +151,13 @@ mod tests {
     async fn a_name_that_leads_to_a_public_address_of_this_machine_is_refused() {
         let dialer = Dialer {
             resolver: Arc::new(SystemResolver),
-            reachable: Reachable::on_host_with(&["93.184.216.34"]),
-            connect_time: Duration::from_millis(100),
+            reachable: Reachable::with_own_addresses(&["93.184.216.34"]),
+            connect_timeout: Duration::from_millis(100),
         };
         for endpoint in ["93.184.216.34:443", "[::ffff:93.184.216.34]:22"] {
             let endpoint = Endpoint::parse(endpoint, 1).unwrap();
             let error = dialer.dial(&endpoint).await.unwrap_err();
-            assert_eq!(error.decision().reason, Reason::HostAddress);
+            assert_eq!(error.decision().reason, EgressReason::HostAddress);
             let text = error.to_string();
             assert!(
                 text.ends_with("which is an address of this machine"),

@@ -5,36 +5,36 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use ralph_core::net::{
-    Allowlist, Decider, Decision, Endpoint, Entry, Host, Policy, ProviderTool, ProviderToolAction,
-    Reason, Rules,
+    Allowlist, AllowlistEntry, EgressDecider, EgressDecision, EgressPolicy, EgressReason,
+    EgressRules, Endpoint, Host, ProviderTool, ProviderToolAction,
 };
 use ralph_core::ports::Clock;
 use rustls::RootCertStore;
 use tokio::sync::{Semaphore, watch};
 
 use crate::announced::AnnouncedHosts;
-use crate::audit::{Book, OpenRecord};
+use crate::audit::{GateAuditLog, OpenRecord};
 use crate::credentials::{self, Routes};
 use crate::dial::Dialer;
-use crate::dns::{self, Names};
+use crate::dns::{self, DnsAddressMap};
 use crate::http;
 use crate::memory::ByteBudget;
-use crate::stream::Bounded;
-use crate::tls::{Authority, CertificateError, client_config};
+use crate::stream::LimitedStream;
+use crate::tls::{CertificateAuthority, CertificateError, client_config};
 use crate::{
-    Arrival, Blocked, Cassette, FurtherBlocked, Identity, Limits, Listener, Meter, ProviderToolUse,
-    Reachable, Resolver, Route, Sink, Stream,
+    Arrival, BlockedHostNotice, ByteStream, Cassette, CostMeter, FurtherBlockedHosts, GateLimits,
+    GateSink, ProviderToolUse, Reachable, Resolver, Route, SandboxIdentity, SandboxListener,
 };
 
 /// How many findings about provider-side tools are announced; the record has all of them.
 const MAX_ANNOUNCED_TOOLS: usize = 100;
 
 /// What a gate is to do.
-pub struct Settings {
+pub struct GateSettings {
     /// Whose gate it is.
-    pub identity: Identity,
+    pub identity: SandboxIdentity,
     /// What the sandbox may reach.
-    pub policy: Policy,
+    pub policy: EgressPolicy,
     /// The hosts whose TLS is opened, so that no request in it can be for another host.
     pub inspect: Allowlist,
     /// The credentials that are added to requests.
@@ -42,11 +42,11 @@ pub struct Settings {
     /// The work outside of the sandbox that requests may ask model providers for.
     pub provider_tools: BTreeSet<ProviderTool>,
     /// What the sandbox may ask of the gate.
-    pub limits: Limits,
+    pub limits: GateLimits,
 }
 
 /// What a gate needs of the world.
-pub struct Outside {
+pub struct GateDeps {
     /// Looks names up.
     pub resolver: Arc<dyn Resolver>,
     /// Which addresses may be connected to by the names that the sandbox asks for.
@@ -59,9 +59,9 @@ pub struct Outside {
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// Takes the records.
-    pub sink: Arc<dyn Sink>,
+    pub sink: Arc<dyn GateSink>,
     /// Counts what models cost; the run has the same one.
-    pub meter: Arc<Meter>,
+    pub meter: Arc<CostMeter>,
     /// Writes down what models answer, if that is wanted.
     pub cassette: Option<Arc<Cassette>>,
 }
@@ -85,7 +85,7 @@ pub enum GateError {
     },
     /// Two routes begin alike.
     #[error("two credentials share the path `{prefix}`")]
-    SamePrefix {
+    DuplicatePrefix {
         /// The path.
         prefix: String,
     },
@@ -94,96 +94,103 @@ pub enum GateError {
 /// The one door out of one sandbox. A clone is the same gate.
 #[derive(Clone)]
 pub struct Gate {
-    inner: Arc<Inner>,
+    inner: Arc<GateInner>,
 }
 
-pub(crate) struct Inner {
-    rules: RwLock<Rules>,
+pub(crate) struct GateInner {
+    rules: RwLock<EgressRules>,
     inspect: Allowlist,
-    names: Mutex<Names>,
+    names: Mutex<DnsAddressMap>,
     announced: AnnouncedHosts,
     connections: Semaphore,
     /// Whether nothing passes any more.
     is_closed: watch::Sender<bool>,
-    pub(crate) authority: Authority,
+    pub(crate) authority: CertificateAuthority,
     pub(crate) routes: Routes,
     pub(crate) provider_tools: BTreeSet<ProviderTool>,
     /// The findings about provider-side tools that were announced, each once.
     announced_tools: Mutex<Vec<(Host, ProviderToolUse)>>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: GateLimits,
     pub(crate) memory: ByteBudget,
     pub(crate) model_calls: Arc<Semaphore>,
     pub(crate) dialer: Dialer,
-    pub(crate) client: http::Client,
+    pub(crate) client: http::GateHttpClient,
     /// What the credential port sends with: as it comes, and whole.
-    pub(crate) credential_client: http::Client,
-    pub(crate) lines: http::Lines,
-    pub(crate) book: Book,
-    pub(crate) meter: Arc<Meter>,
+    pub(crate) credential_client: http::GateHttpClient,
+    pub(crate) connection_pool: http::ConnectionPool,
+    pub(crate) audit_log: GateAuditLog,
+    pub(crate) meter: Arc<CostMeter>,
     pub(crate) cassette: Option<Arc<Cassette>>,
     /// What it says about itself where no sandbox is behind it.
-    pub(crate) alone: Option<String>,
+    pub(crate) standalone_health: Option<String>,
 }
 
 impl Gate {
     /// Makes the gate of a sandbox.
-    pub fn new(settings: Settings, outside: Outside) -> Result<Self, GateError> {
-        Self::make(settings, outside, None)
+    pub fn new(settings: GateSettings, outside: GateDeps) -> Result<Self, GateError> {
+        Self::build(settings, outside, None)
     }
 
     /// Makes a gate that stands alone, as a port for other programs that adds credentials. It answers
     /// `/health` with a text of its own and says in plain words when its provider is out of reach.
-    pub fn alone(settings: Settings, outside: Outside, health: String) -> Result<Self, GateError> {
-        Self::make(settings, outside, Some(health))
+    pub fn standalone(
+        settings: GateSettings,
+        outside: GateDeps,
+        health: String,
+    ) -> Result<Self, GateError> {
+        Self::build(settings, outside, Some(health))
     }
 
-    fn make(
-        settings: Settings,
-        outside: Outside,
+    fn build(
+        settings: GateSettings,
+        outside: GateDeps,
         alone: Option<String>,
     ) -> Result<Self, GateError> {
         let dialer = Dialer {
             resolver: outside.resolver,
             reachable: outside.reachable,
-            connect_time: settings.limits.connect_time,
+            connect_timeout: settings.limits.connect_timeout,
         };
-        let connector = http::Connector {
+        let connector = http::GateHttpConnector {
             dialer: dialer.clone(),
             tls: client_config(outside.roots)?,
         };
-        let credential_connector = http::Connector {
+        let credential_connector = http::GateHttpConnector {
             dialer: Dialer {
                 reachable: outside.credential_reachable,
                 ..dialer.clone()
             },
             ..connector.clone()
         };
-        let inner = Inner {
-            rules: RwLock::new(Rules::new(settings.policy)),
+        let inner = GateInner {
+            rules: RwLock::new(EgressRules::new(settings.policy)),
             inspect: settings.inspect,
             names: Mutex::default(),
             announced: AnnouncedHosts::default(),
             connections: Semaphore::new(settings.limits.connections),
             is_closed: watch::Sender::new(false),
-            authority: Authority::new(settings.identity.run.as_str())?,
+            authority: CertificateAuthority::new(settings.identity.run.as_str())?,
             routes: Routes::new(settings.routes)?,
-            client: http::client(connector),
-            credential_client: http::client(credential_connector.clone()),
-            lines: http::Lines::new(credential_connector, settings.limits.connections),
+            client: http::new_client(connector),
+            credential_client: http::new_client(credential_connector.clone()),
+            connection_pool: http::ConnectionPool::new(
+                credential_connector,
+                settings.limits.connections,
+            ),
             dialer,
             memory: ByteBudget::new(settings.limits.buffered_bytes),
             provider_tools: settings.provider_tools,
             announced_tools: Mutex::default(),
             model_calls: Arc::new(Semaphore::new(settings.limits.model_calls)),
             limits: settings.limits,
-            book: Book {
+            audit_log: GateAuditLog {
                 identity: settings.identity,
                 clock: outside.clock,
                 sink: outside.sink,
             },
             meter: outside.meter,
             cassette: outside.cassette,
-            alone,
+            standalone_health: alone,
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -191,16 +198,17 @@ impl Gate {
     }
 
     /// Serves one connection from the sandbox to its end, or to that of the gate.
-    pub async fn serve(&self, arrival: Arrival, stream: impl Stream + 'static) {
+    pub async fn serve(&self, arrival: Arrival, stream: impl ByteStream + 'static) {
         let mut closing = self.inner.is_closed.subscribe();
         if *closing.borrow_and_update() {
-            let decision = Decision::denied(Reason::BlockedByPolicy, Decider::Gate);
-            let book = &self.inner.book;
-            drop(book.open_text(arrival.listener, "", 0, decision));
+            let decision =
+                EgressDecision::denied(EgressReason::BlockedByPolicy, EgressDecider::Gate);
+            let book = &self.inner.audit_log;
+            drop(book.open_unparsed(arrival.listener, "", 0, decision));
             return;
         }
         tokio::select! {
-            () = self.pass(arrival, stream) => {}
+            () = self.dispatch(arrival, stream) => {}
             // The sender lives as long as the gate, and is told one thing only.
             _ = closing.changed() => {}
         }
@@ -212,27 +220,31 @@ impl Gate {
         self.inner.is_closed.send_replace(true);
     }
 
-    async fn pass(&self, arrival: Arrival, stream: impl Stream + 'static) {
+    async fn dispatch(&self, arrival: Arrival, stream: impl ByteStream + 'static) {
         let gate = &self.inner;
         let Arrival { listener, address } = arrival;
         let Ok(_slot) = gate.connections.try_acquire() else {
-            let decision = Decision::denied(Reason::LimitReached, Decider::Gate);
-            drop(gate.book.open_text(listener, "", 0, decision));
+            let decision = EgressDecision::denied(EgressReason::LimitReached, EgressDecider::Gate);
+            drop(gate.audit_log.open_unparsed(listener, "", 0, decision));
             return;
         };
-        let stream = Bounded::new(stream, gate.limits.idle, gate.limits.connection_bytes);
+        let stream = LimitedStream::new(
+            stream,
+            gate.limits.idle_timeout,
+            gate.limits.connection_bytes,
+        );
         // The other side sees how its connection ended; the record says what was decided.
         match listener {
-            Listener::Proxy => http::serve_proxy(gate, stream).await,
-            Listener::Http => http::serve_http(gate, stream, address).await,
-            Listener::Https => drop(http::serve_https(gate, stream, address).await),
-            Listener::Dns => drop(dns::serve(gate, stream).await),
-            Listener::Credentials => credentials::serve(gate, stream).await,
+            SandboxListener::Proxy => http::serve_proxy(gate, stream).await,
+            SandboxListener::Http => http::serve_http(gate, stream, address).await,
+            SandboxListener::Https => drop(http::serve_https(gate, stream, address).await),
+            SandboxListener::Dns => drop(dns::serve(gate, stream).await),
+            SandboxListener::Credentials => credentials::serve(gate, stream).await,
         }
     }
 
     /// Allows one more host, from now on.
-    pub fn allow(&self, entry: Entry) {
+    pub fn allow(&self, entry: AllowlistEntry) {
         self.inner.announced.forget_entry(&entry);
         let mut rules = self
             .inner
@@ -243,34 +255,34 @@ impl Gate {
     }
 
     /// Tells why what an entry names stays refused even when it is allowed, if it does.
-    pub fn refuses_always(&self, entry: &Entry) -> Option<String> {
+    pub fn permanent_refusal(&self, entry: &AllowlistEntry) -> Option<String> {
         let host = entry.host();
         // What is below a host is not the host, and may be reached.
-        if self.inner.routes.keep(host) && entry.names(host) {
+        if self.inner.routes.is_exclusive_host(host) && entry.matches_host(host) {
             return Some(format!(
                 "`{host}` has a credential of this run: it is reached through the credential port alone"
             ));
         }
         host.address()?;
         let reachable = &self.inner.dialer.reachable;
-        let refusal = reachable.refuses_all_of(entry)?;
+        let refusal = reachable.refusal_of_entry(entry)?;
         Some(format!("`{host}` is {refusal}"))
     }
 
     /// Forgets that a refused host was announced: the next attempt is announced again.
-    pub fn forget(&self, host: &Host) {
+    pub fn forget_announcement(&self, host: &Host) {
         self.inner.announced.forget(host);
     }
 
     /// Returns the blocked hosts that were not announced one by one, if a report of them is due. Reports
     /// come when their number doubles, and once a minute otherwise.
-    pub fn further_blocked(&self) -> Option<FurtherBlocked> {
-        let now = self.inner.book.clock.monotonic();
-        self.inner.announced.further(now)
+    pub fn further_blocked(&self) -> Option<FurtherBlockedHosts> {
+        let now = self.inner.audit_log.clock.monotonic();
+        self.inner.announced.due_report(now)
     }
 
     /// Returns what the sandbox may reach by now.
-    pub fn rules(&self) -> Rules {
+    pub fn rules(&self) -> EgressRules {
         let rules = self
             .inner
             .rules
@@ -291,31 +303,31 @@ impl Gate {
 
     /// Returns the routes to credentials, with the stand-ins that the sandbox is given.
     pub fn routes(&self) -> &[Route] {
-        self.inner.routes.all()
+        self.inner.routes.as_slice()
     }
 }
 
-impl Inner {
-    pub(crate) fn names(&self) -> MutexGuard<'_, Names> {
+impl GateInner {
+    pub(crate) fn names(&self) -> MutexGuard<'_, DnsAddressMap> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Decides about a connection.
-    pub(crate) fn decide(&self, endpoint: &Endpoint) -> Decision {
-        if self.routes.keep(&endpoint.host) {
-            return Decision::denied(Reason::CredentialHost, Decider::Credential);
+    pub(crate) fn decide(&self, endpoint: &Endpoint) -> EgressDecision {
+        if self.routes.is_exclusive_host(&endpoint.host) {
+            return EgressDecision::denied(EgressReason::CredentialHost, EgressDecider::Credential);
         }
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         rules.decide(endpoint)
     }
 
     /// Decides whether a name exists.
-    pub(crate) fn decide_name(&self, host: &Host) -> Decision {
-        if self.routes.keep(host) {
-            return Decision::denied(Reason::CredentialHost, Decider::Credential);
+    pub(crate) fn decide_name(&self, host: &Host) -> EgressDecision {
+        if self.routes.is_exclusive_host(host) {
+            return EgressDecision::denied(EgressReason::CredentialHost, EgressDecider::Credential);
         }
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
-        rules.decide_name(host)
+        rules.decide_lookup(host)
     }
 
     /// Tells whether TLS to an endpoint is opened.
@@ -324,14 +336,14 @@ impl Inner {
     }
 
     /// Opens the record of a decision; what is refused for the first time is announced.
-    pub(crate) fn record(
+    pub(crate) fn open_record(
         &self,
-        listener: Listener,
+        listener: SandboxListener,
         endpoint: &Endpoint,
-        decision: Decision,
+        decision: EgressDecision,
     ) -> OpenRecord {
-        let record = self.book.open(listener, endpoint, decision);
-        if !decision.is_allowed() && decision.reason.is_about_the_list() {
+        let record = self.audit_log.open(listener, endpoint, decision);
+        if !decision.is_allowed() && decision.reason.is_allowlist_related() {
             self.announce(listener, endpoint, decision.reason);
         }
         record
@@ -345,12 +357,16 @@ impl Inner {
         found: &ProviderToolUse,
     ) {
         let decision = match found.action {
-            ProviderToolAction::Allowed => Decision::allowed(Reason::ProviderTool, Decider::Policy),
+            ProviderToolAction::Allowed => {
+                EgressDecision::allowed(EgressReason::ProviderTool, EgressDecider::Policy)
+            }
             ProviderToolAction::Removed | ProviderToolAction::Refused => {
-                Decision::denied(Reason::ProviderTool, Decider::Policy)
+                EgressDecision::denied(EgressReason::ProviderTool, EgressDecider::Policy)
             }
         };
-        let mut record = self.book.open(Listener::Credentials, provider, decision);
+        let mut record = self
+            .audit_log
+            .open(SandboxListener::Credentials, provider, decision);
         record.set_request(request.0, request.1);
         record.set_detail(&format!("{} {}", found.action, found.what));
         drop(record);
@@ -360,16 +376,16 @@ impl Inner {
         if announced.len() < MAX_ANNOUNCED_TOOLS && !announced.contains(&notice) {
             announced.push(notice);
             drop(announced);
-            self.book.sink.provider_tool(provider, found);
+            self.audit_log.sink.record_provider_tool(provider, found);
         }
     }
 
-    fn announce(&self, listener: Listener, endpoint: &Endpoint, reason: Reason) {
-        let now = self.book.clock.monotonic();
-        let news = self.announced.news(now, listener, endpoint);
+    fn announce(&self, listener: SandboxListener, endpoint: &Endpoint, reason: EgressReason) {
+        let now = self.audit_log.clock.monotonic();
+        let news = self.announced.endpoint_to_announce(now, listener, endpoint);
         if let Some(Endpoint { host, port }) = news {
-            self.book.sink.blocked(Blocked {
-                at: self.book.clock.now(),
+            self.audit_log.sink.record_blocked_host(BlockedHostNotice {
+                at: self.audit_log.clock.now(),
                 host,
                 port,
                 listener,

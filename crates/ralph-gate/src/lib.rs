@@ -13,7 +13,7 @@
 //!  credentials┘                 └─ records: one for each decision, a notice for each blocked host
 //! ```
 //!
-//! - `gate` is the door itself: [`Settings`] and [`Outside`] go in, [`Gate::serve`] does the work.
+//! - `gate` is the door itself: [`GateSettings`] and [`GateDeps`] go in, [`Gate::serve`] does the work.
 //! - `listener`, `limits`, `memory`: the ways in, and how much may come.
 //! - `dial`, `address`: connecting to exactly the address that was checked.
 //! - `dns`: names that exist only inside the sandbox.
@@ -40,14 +40,14 @@ mod stream;
 mod tls;
 
 pub use address::{Reachable, is_public};
-pub use announced::FurtherBlocked;
-pub use audit::{Audit, Blocked, Identity, Sink};
-pub use cassette::{Cassette, CassetteError, Pace};
-pub use credentials::{Phantom, ProviderToolUse, Route, RouteError};
+pub use announced::FurtherBlockedHosts;
+pub use audit::{BlockedHostNotice, GateAuditRecord, GateSink, SandboxIdentity};
+pub use cassette::{Cassette, CassetteError, ReplayPace};
+pub use credentials::{PlaceholderToken, ProviderToolUse, Route, RouteError};
 pub use dial::{Resolver, SystemResolver};
-pub use gate::{Gate, GateError, Outside, Settings};
-pub use limits::Limits;
-pub use listener::{Arrival, Listener};
-pub use meter::{Charge, Meter, Rates};
-pub use stream::Stream;
+pub use gate::{Gate, GateDeps, GateError, GateSettings};
+pub use limits::GateLimits;
+pub use listener::{Arrival, SandboxListener};
+pub use meter::{Charge, CostMeter, MeterRates};
+pub use stream::ByteStream;
 pub use tls::{CertificateError, system_roots};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Which of the sandbox's listeners a connection came through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Listener {
+pub enum SandboxListener {
     /// The HTTP proxy that `HTTP_PROXY` and `HTTPS_PROXY` name.
     Proxy,
     /// Port 80 of the addresses that names are given.
@@ -20,7 +20,7 @@ pub enum Listener {
     Credentials,
 }
 
-impl Listener {
+impl SandboxListener {
     /// All of them.
     pub const ALL: [Self; 5] = [
         Self::Proxy,
@@ -53,14 +53,14 @@ impl Listener {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
     /// The listener that took it.
-    pub listener: Listener,
+    pub listener: SandboxListener,
     /// The address inside the sandbox that was connected to, where the carrier can tell.
     pub address: Option<SocketAddr>,
 }
 
 impl Arrival {
     /// Comes through a listener, at an address that is not known.
-    pub fn through(listener: Listener) -> Self {
+    pub fn new(listener: SandboxListener) -> Self {
         Self {
             listener,
             address: None,
@@ -68,7 +68,7 @@ impl Arrival {
     }
 
     /// Comes through a listener at an address.
-    pub fn at(listener: Listener, address: SocketAddr) -> Self {
+    pub fn with_address(listener: SandboxListener, address: SocketAddr) -> Self {
         Self {
             listener,
             address: Some(address),
@@ -81,10 +81,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_has_a_name_of_its_own() {
-        for listener in Listener::ALL {
-            assert_eq!(Listener::parse(listener.name()), Some(listener));
+    fn names_round_trip() {
+        for listener in SandboxListener::ALL {
+            assert_eq!(SandboxListener::parse(listener.name()), Some(listener));
         }
-        assert_eq!(Listener::parse("smtp"), None);
+        assert_eq!(SandboxListener::parse("smtp"), None);
     }
 }

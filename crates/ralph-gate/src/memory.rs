@@ -7,9 +7,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 /// The unit of account, in bytes.
-const UNIT: usize = 1024;
+const UNIT_BYTES: usize = 1024;
 /// Bytes that every holder has without asking, so that small requests pass while large ones wait.
-const FREE: usize = 16 * 1024;
+const FREE_BYTES_PER_HOLDER: usize = 16 * 1024;
 
 /// Bytes shared by everything that a gate buffers.
 #[derive(Clone)]
@@ -26,7 +26,7 @@ pub(crate) struct HeldBytes {
 impl ByteBudget {
     pub(crate) fn new(bytes: usize) -> Self {
         Self {
-            units: Arc::new(Semaphore::new(bytes.div_ceil(UNIT))),
+            units: Arc::new(Semaphore::new(bytes.div_ceil(UNIT_BYTES))),
         }
     }
 
@@ -99,7 +99,9 @@ impl HeldBytes {
 }
 
 fn units(bytes: usize) -> usize {
-    bytes.saturating_sub(FREE).div_ceil(UNIT)
+    bytes
+        .saturating_sub(FREE_BYTES_PER_HOLDER)
+        .div_ceil(UNIT_BYTES)
 }
 
 #[cfg(test)]
@@ -107,19 +109,34 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_one_holds_another_waits_for() {
+    async fn holders_wait_for_bytes_held_by_others() {
         let budget = ByteBudget::new(64 * 1024);
         let (mut one, mut other) = (budget.hold(), budget.hold());
         let patience = Duration::from_secs(1);
-        assert!(one.grow_to(FREE + 60 * 1024, patience).await);
-        assert!(other.try_grow_to(FREE + 4 * 1024));
-        assert!(!other.try_grow_to(FREE + 5 * 1024));
-        assert!(!other.grow_to(FREE + 5 * 1024, patience).await);
-        assert!(other.grow_to(FREE, patience).await);
-        one.shrink_to(FREE + 10 * 1024);
-        assert!(other.grow_to(FREE + 54 * 1024, patience).await);
+        assert!(
+            one.grow_to(FREE_BYTES_PER_HOLDER + 60 * 1024, patience)
+                .await
+        );
+        assert!(other.try_grow_to(FREE_BYTES_PER_HOLDER + 4 * 1024));
+        assert!(!other.try_grow_to(FREE_BYTES_PER_HOLDER + 5 * 1024));
+        assert!(
+            !other
+                .grow_to(FREE_BYTES_PER_HOLDER + 5 * 1024, patience)
+                .await
+        );
+        assert!(other.grow_to(FREE_BYTES_PER_HOLDER, patience).await);
+        one.shrink_to(FREE_BYTES_PER_HOLDER + 10 * 1024);
+        assert!(
+            other
+                .grow_to(FREE_BYTES_PER_HOLDER + 54 * 1024, patience)
+                .await
+        );
         drop(one);
-        assert!(other.grow_to(FREE + 64 * 1024, patience).await);
+        assert!(
+            other
+                .grow_to(FREE_BYTES_PER_HOLDER + 64 * 1024, patience)
+                .await
+        );
         assert!(!other.grow_to(usize::MAX, patience).await);
     }
 }

@@ -12,29 +12,29 @@ use tokio::time::{Instant, Sleep};
 use crate::audit::Traffic;
 
 /// Anything that bytes go through in both directions.
-pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+pub trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for S {}
 
 /// Ends a connection that carries nothing for too long, or too much.
-pub(crate) struct Bounded<S> {
+pub(crate) struct LimitedStream<S> {
     inner: S,
     idle: Duration,
-    last: Instant,
-    alarm: Pin<Box<Sleep>>,
-    most: u64,
+    last_activity: Instant,
+    idle_timer: Pin<Box<Sleep>>,
+    max_bytes: u64,
     read: u64,
     written: u64,
 }
 
-impl<S> Bounded<S> {
+impl<S> LimitedStream<S> {
     pub(crate) fn new(inner: S, idle: Duration, most: u64) -> Self {
         Self {
             inner,
             idle,
-            last: Instant::now(),
-            alarm: Box::pin(tokio::time::sleep(idle)),
-            most,
+            last_activity: Instant::now(),
+            idle_timer: Box::pin(tokio::time::sleep(idle)),
+            max_bytes: most,
             read: 0,
             written: 0,
         }
@@ -44,19 +44,19 @@ impl<S> Bounded<S> {
     fn poll_idle<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         // The alarm is only moved when it rings, so that moving bytes costs no timer.
         loop {
-            ready!(self.alarm.as_mut().poll(cx));
-            let end = self.last + self.idle;
+            ready!(self.idle_timer.as_mut().poll(cx));
+            let end = self.last_activity + self.idle;
             if end <= Instant::now() {
                 let text = format!("nothing moved for {}s", self.idle.as_secs());
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, text)));
             }
-            self.alarm.as_mut().reset(end);
+            self.idle_timer.as_mut().reset(end);
         }
     }
 
-    fn check(&self) -> io::Result<()> {
-        if self.read > self.most || self.written > self.most {
-            let text = format!("more than {} bytes in one direction", self.most);
+    fn check_limit(&self) -> io::Result<()> {
+        if self.read > self.max_bytes || self.written > self.max_bytes {
+            let text = format!("more than {} bytes in one direction", self.max_bytes);
             return Err(io::Error::new(io::ErrorKind::QuotaExceeded, text));
         }
         Ok(())
@@ -65,7 +65,7 @@ impl<S> Bounded<S> {
 
 use std::future::Future as _;
 
-impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for LimitedStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -77,16 +77,16 @@ impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
             Poll::Pending => this.poll_idle(cx),
             Poll::Ready(result) => {
                 result?;
-                this.last = Instant::now();
+                this.last_activity = Instant::now();
                 this.read += (buf.filled().len() - before) as u64;
-                Poll::Ready(this.check())
+                Poll::Ready(this.check_limit())
             }
         }
     }
 }
 
-impl<S: AsyncWrite + Unpin> Bounded<S> {
-    fn wrote(
+impl<S: AsyncWrite + Unpin> LimitedStream<S> {
+    fn record_write(
         &mut self,
         cx: &mut Context<'_>,
         result: Poll<io::Result<usize>>,
@@ -95,16 +95,16 @@ impl<S: AsyncWrite + Unpin> Bounded<S> {
             Poll::Pending => self.poll_idle(cx),
             Poll::Ready(result) => {
                 let count = result?;
-                self.last = Instant::now();
+                self.last_activity = Instant::now();
                 self.written += count as u64;
-                self.check()?;
+                self.check_limit()?;
                 Poll::Ready(Ok(count))
             }
         }
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for LimitedStream<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -112,7 +112,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let result = Pin::new(&mut this.inner).poll_write(cx, buf);
-        this.wrote(cx, result)
+        this.record_write(cx, result)
     }
 
     fn poll_write_vectored(
@@ -122,7 +122,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let result = Pin::new(&mut this.inner).poll_write_vectored(cx, bufs);
-        this.wrote(cx, result)
+        this.record_write(cx, result)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -139,25 +139,25 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
 }
 
 /// Gives back some bytes that were read ahead, then goes on; counts what passes.
-pub(crate) struct Counted<S> {
+pub(crate) struct CountingStream<S> {
     inner: S,
-    ahead: Vec<u8>,
-    given: usize,
+    read_ahead: Vec<u8>,
+    replayed: usize,
     traffic: Arc<Traffic>,
 }
 
-impl<S> Counted<S> {
+impl<S> CountingStream<S> {
     pub(crate) fn new(inner: S, ahead: Vec<u8>, traffic: Arc<Traffic>) -> Self {
         Self {
             inner,
-            ahead,
-            given: 0,
+            read_ahead: ahead,
+            replayed: 0,
             traffic,
         }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for CountingStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -165,23 +165,23 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buf.filled().len();
-        if this.given < this.ahead.len() {
-            let count = buf.remaining().min(this.ahead.len() - this.given);
-            buf.put_slice(&this.ahead[this.given..this.given + count]);
-            this.given += count;
-            if this.given == this.ahead.len() {
-                this.ahead = Vec::new();
-                this.given = 0;
+        if this.replayed < this.read_ahead.len() {
+            let count = buf.remaining().min(this.read_ahead.len() - this.replayed);
+            buf.put_slice(&this.read_ahead[this.replayed..this.replayed + count]);
+            this.replayed += count;
+            if this.replayed == this.read_ahead.len() {
+                this.read_ahead = Vec::new();
+                this.replayed = 0;
             }
         } else {
             ready!(Pin::new(&mut this.inner).poll_read(cx, buf))?;
         }
-        this.traffic.add_out(buf.filled().len() - before);
+        this.traffic.add_sent(buf.filled().len() - before);
         Poll::Ready(Ok(()))
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for CountingStream<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -189,7 +189,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let count = ready!(Pin::new(&mut this.inner).poll_write(cx, buf))?;
-        this.traffic.add_back(count);
+        this.traffic.add_received(count);
         Poll::Ready(Ok(count))
     }
 

@@ -4,33 +4,33 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
-use crate::command::{Ended, Outcome};
+use crate::command::{CommandEnd, CommandOutcome};
 
 /// Counters that only grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counters {
+pub struct CgroupCounters {
     /// Processes that were killed for lack of memory.
     pub out_of_memory: u64,
     /// Attempts to start one process too many.
     pub too_many_processes: u64,
 }
 
-impl Counters {
+impl CgroupCounters {
     /// Returns the outcome of a command with what the counters say about it, which had the values
     /// `before` when it started. An exit code alone hides that a process in the middle of a pipe was
     /// killed.
-    pub fn judge(self, outcome: Outcome, before: Self) -> Outcome {
+    pub fn apply_to(self, outcome: CommandOutcome, before: Self) -> CommandOutcome {
         let starved = self.out_of_memory > before.out_of_memory;
         let ended = match outcome.ended {
-            Ended::Exited(_) | Ended::Signalled(_) if starved => Ended::OutOfMemory,
-            ended @ (Ended::Exited(_)
-            | Ended::Signalled(_)
-            | Ended::TimedOut
-            | Ended::OutputLimit
-            | Ended::DiskLimit
-            | Ended::OutOfMemory) => ended,
+            CommandEnd::Exited(_) | CommandEnd::Signalled(_) if starved => CommandEnd::OutOfMemory,
+            ended @ (CommandEnd::Exited(_)
+            | CommandEnd::Signalled(_)
+            | CommandEnd::TimedOut
+            | CommandEnd::OutputLimit
+            | CommandEnd::DiskLimit
+            | CommandEnd::OutOfMemory) => ended,
         };
-        Outcome {
+        CommandOutcome {
             ended,
             process_limit: self.too_many_processes > before.too_many_processes,
             ..outcome
@@ -63,7 +63,7 @@ impl Cgroup {
     }
 
     /// Finds the counters in these directories of control groups.
-    pub fn within(directories: &[PathBuf]) -> Self {
+    pub fn from_directories(directories: &[PathBuf]) -> Self {
         let first = |names: &[&str]| {
             directories.iter().find_map(|directory| {
                 let mut names = names.iter();
@@ -77,23 +77,23 @@ impl Cgroup {
     }
 
     /// Reads the counters.
-    pub fn counters(&self) -> Counters {
-        Counters {
-            out_of_memory: counter(self.memory.as_ref(), "oom_kill"),
-            too_many_processes: counter(self.processes.as_ref(), "max"),
+    pub fn counters(&self) -> CgroupCounters {
+        CgroupCounters {
+            out_of_memory: read_counter(self.memory.as_ref(), "oom_kill"),
+            too_many_processes: read_counter(self.processes.as_ref(), "max"),
         }
     }
 }
 
-fn counter(file: Option<&File>, name: &str) -> u64 {
+fn read_counter(file: Option<&File>, name: &str) -> u64 {
     let mut text = [0; 512];
     file.and_then(|file| file.read_at(&mut text, 0).ok())
-        .and_then(|length| value(std::str::from_utf8(&text[..length]).ok()?, name))
+        .and_then(|length| parse_value(std::str::from_utf8(&text[..length]).ok()?, name))
         .unwrap_or(0)
 }
 
 /// Finds the number on the line that begins with a name.
-fn value(text: &str, name: &str) -> Option<u64> {
+fn parse_value(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let (found, number) = line.split_once(' ')?;
         (found == name).then(|| number.trim().parse().ok())?
@@ -109,45 +109,57 @@ mod tests {
     #[test]
     fn a_counter_is_found_by_its_whole_name() {
         let text = "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n";
-        assert_eq!(value(text, "oom_kill"), Some(3));
-        assert_eq!(value(text, "max"), None);
-        assert_eq!(value("max 12", "max"), Some(12));
+        assert_eq!(parse_value(text, "oom_kill"), Some(3));
+        assert_eq!(parse_value(text, "max"), None);
+        assert_eq!(parse_value("max 12", "max"), Some(12));
     }
 
     #[test]
-    fn memory_that_ran_out_is_never_green() {
-        let outcome = |ended, process_limit| Outcome {
+    fn an_out_of_memory_kill_is_never_a_success() {
+        let outcome = |ended, process_limit| CommandOutcome {
             ended,
             duration: Duration::ZERO,
             stdout_bytes: 0,
             stderr_bytes: 0,
             process_limit,
         };
-        let none = Counters::default();
-        let starved = Counters {
+        let none = CgroupCounters::default();
+        let starved = CgroupCounters {
             out_of_memory: 1,
             too_many_processes: 0,
         };
-        let crowded = Counters {
+        let crowded = CgroupCounters {
             out_of_memory: 0,
             too_many_processes: 9,
         };
         for (ended, after, expected) in [
-            (Ended::Exited(0), none, outcome(Ended::Exited(0), false)),
             (
-                Ended::Exited(0),
-                starved,
-                outcome(Ended::OutOfMemory, false),
+                CommandEnd::Exited(0),
+                none,
+                outcome(CommandEnd::Exited(0), false),
             ),
             (
-                Ended::Signalled(9),
+                CommandEnd::Exited(0),
                 starved,
-                outcome(Ended::OutOfMemory, false),
+                outcome(CommandEnd::OutOfMemory, false),
             ),
-            (Ended::TimedOut, starved, outcome(Ended::TimedOut, false)),
-            (Ended::Exited(2), crowded, outcome(Ended::Exited(2), true)),
+            (
+                CommandEnd::Signalled(9),
+                starved,
+                outcome(CommandEnd::OutOfMemory, false),
+            ),
+            (
+                CommandEnd::TimedOut,
+                starved,
+                outcome(CommandEnd::TimedOut, false),
+            ),
+            (
+                CommandEnd::Exited(2),
+                crowded,
+                outcome(CommandEnd::Exited(2), true),
+            ),
         ] {
-            assert_eq!(after.judge(outcome(ended, false), none), expected);
+            assert_eq!(after.apply_to(outcome(ended, false), none), expected);
         }
     }
 }

@@ -9,18 +9,18 @@ use std::process::ExitCode;
     reason = "what it says here is all that the log of the container has"
 )]
 fn main() -> ExitCode {
-    use ralph_guest::launch::{self, Available, LAUNCH, PROBE};
+    use ralph_guest::launch::{self, LAUNCH, LauncherSupport, PROBE};
     use ralph_guest::probe::PROBE_NETWORK;
-    use ralph_guest::serve::{Settings, run};
+    use ralph_guest::serve::{GuestSettings, run};
 
     let mut arguments = std::env::args_os().skip(1);
     match arguments.next() {
         Some(first) if first == LAUNCH => return launch::run(arguments),
-        Some(first) if first == PROBE => return Available::print(arguments),
+        Some(first) if first == PROBE => return LauncherSupport::probe_and_print(arguments),
         Some(first) if first == PROBE_NETWORK => return probe_network(),
         Some(_) | None => {}
     }
-    let settings = match Settings::parse(std::env::args().skip(1)) {
+    let settings = match GuestSettings::parse(std::env::args().skip(1)) {
         Ok(settings) => settings,
         Err(error) => {
             eprintln!("ralph-guest: {error}");

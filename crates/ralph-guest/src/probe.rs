@@ -21,11 +21,11 @@ use std::time::{Duration, Instant};
 /// The first argument of the guest's program that makes it probe the network.
 pub const PROBE_NETWORK: &str = "probe-network";
 /// How long one step of a probe may take.
-const STEP: Duration = Duration::from_secs(3);
+const STEP_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long all probes together may take.
-const TOTAL: Duration = Duration::from_secs(5);
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// How much of an answer is read.
-const MAX_ANSWER: usize = 4 << 10;
+const MAX_RESPONSE_BYTES: usize = 4 << 10;
 
 /// The addresses to probe; each is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -71,20 +71,22 @@ impl ProbeSettings {
             thread::spawn(move || send.send(probe()));
         };
         if let Some(gate) = self.gate {
-            start(Box::new(move || line("gate", health(gate))));
+            start(Box::new(move || result_line("gate", probe_gate(gate))));
         }
         if let Some(host) = self.host {
             let name = host.clone();
-            start(Box::new(move || line("host", connect(&host, self.proxy))));
-            start(Box::new(move || line("name", by_name(&name))));
+            start(Box::new(move || {
+                result_line("host", probe_proxy(&host, self.proxy))
+            }));
+            start(Box::new(move || result_line("name", probe_name(&name))));
         }
         if let Some(direct) = self.direct {
             start(Box::new(move || {
-                let is_reached = TcpStream::connect_timeout(&direct, STEP).is_ok();
+                let is_reached = TcpStream::connect_timeout(&direct, STEP_TIMEOUT).is_ok();
                 format!("direct {}", if is_reached { "reached" } else { "blocked" })
             }));
         }
-        let end = Instant::now() + TOTAL;
+        let end = Instant::now() + TOTAL_TIMEOUT;
         for _ in 0..waiting {
             let left = end.saturating_duration_since(Instant::now());
             match lines.recv_timeout(left) {
@@ -96,28 +98,28 @@ impl ProbeSettings {
     }
 }
 
-fn line(name: &str, status: io::Result<u16>) -> String {
+fn result_line(name: &str, status: io::Result<u16>) -> String {
     format!("{name} {:03}", status.unwrap_or(0))
 }
 
-fn health(gate: SocketAddr) -> io::Result<u16> {
-    ask(gate, &format!("GET /health HTTP/1.1\r\nHost: {gate}\r\n"))
+fn probe_gate(gate: SocketAddr) -> io::Result<u16> {
+    request_status(gate, &format!("GET /health HTTP/1.1\r\nHost: {gate}\r\n"))
 }
 
 /// Asks the proxy for a tunnel. If it opens one, the host can be reached.
-fn connect(host: &str, proxy: Option<SocketAddr>) -> io::Result<u16> {
+fn probe_proxy(host: &str, proxy: Option<SocketAddr>) -> io::Result<u16> {
     let proxy = proxy.ok_or(io::ErrorKind::NotFound)?;
-    ask(
+    request_status(
         proxy,
         &format!("CONNECT {host}:443 HTTP/1.1\r\nHost: {host}:443\r\n"),
     )
 }
 
 /// Asks a host at the addresses of its name.
-fn by_name(host: &str) -> io::Result<u16> {
+fn probe_name(host: &str) -> io::Result<u16> {
     let mut last = Err(io::ErrorKind::NotFound.into());
     for address in (host, 80).to_socket_addrs()?.take(2) {
-        last = ask(address, &format!("GET / HTTP/1.1\r\nHost: {host}\r\n"));
+        last = request_status(address, &format!("GET / HTTP/1.1\r\nHost: {host}\r\n"));
         if last.is_ok() {
             break;
         }
@@ -126,14 +128,14 @@ fn by_name(host: &str) -> io::Result<u16> {
 }
 
 /// Sends the head of a request, and returns the status of the answer.
-fn ask(address: SocketAddr, head: &str) -> io::Result<u16> {
-    let mut stream = TcpStream::connect_timeout(&address, STEP)?;
-    stream.set_read_timeout(Some(STEP))?;
-    stream.set_write_timeout(Some(STEP))?;
+fn request_status(address: SocketAddr, head: &str) -> io::Result<u16> {
+    let mut stream = TcpStream::connect_timeout(&address, STEP_TIMEOUT)?;
+    stream.set_read_timeout(Some(STEP_TIMEOUT))?;
+    stream.set_write_timeout(Some(STEP_TIMEOUT))?;
     stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes())?;
     let mut answer = Vec::new();
     let mut piece = [0; 512];
-    while !answer.contains(&b'\n') && answer.len() < MAX_ANSWER {
+    while !answer.contains(&b'\n') && answer.len() < MAX_RESPONSE_BYTES {
         match stream.read(&mut piece)? {
             0 => break,
             count => answer.extend(&piece[..count]),
@@ -156,7 +158,7 @@ mod tests {
     use super::*;
 
     /// Answers every connection with a status, and returns where.
-    fn serve(status: u16) -> SocketAddr {
+    fn serve_status(status: u16) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         thread::spawn(move || {
@@ -171,12 +173,12 @@ mod tests {
         address
     }
 
-    fn closed() -> SocketAddr {
+    fn closed_address() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap()
     }
 
-    fn printed(settings: ProbeSettings) -> Vec<String> {
+    fn printed_lines(settings: ProbeSettings) -> Vec<String> {
         let mut output = Vec::new();
         settings.run(&mut output).unwrap();
         let text = String::from_utf8(output).unwrap();
@@ -189,37 +191,40 @@ mod tests {
     #[test]
     fn every_probe_reports() {
         let standing = ProbeSettings {
-            gate: Some(serve(200)),
+            gate: Some(serve_status(200)),
             host: Some("forbidden.invalid".to_owned()),
-            proxy: Some(serve(403)),
-            direct: Some(closed()),
+            proxy: Some(serve_status(403)),
+            direct: Some(closed_address()),
         };
         let expected = ["direct blocked", "gate 200", "host 403", "name 000"];
-        assert_eq!(printed(standing), expected);
+        assert_eq!(printed_lines(standing), expected);
         let broken = ProbeSettings {
-            gate: Some(closed()),
+            gate: Some(closed_address()),
             host: Some("localhost".to_owned()),
-            proxy: Some(serve(200)),
-            direct: Some(serve(200)),
+            proxy: Some(serve_status(200)),
+            direct: Some(serve_status(200)),
         };
-        let lines = printed(broken);
+        let lines = printed_lines(broken);
         assert_eq!(lines[..3], ["direct reached", "gate 000", "host 200"]);
-        assert_eq!(printed(ProbeSettings::default()), Vec::<String>::new());
+        assert_eq!(
+            printed_lines(ProbeSettings::default()),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
-    fn an_answer_that_is_not_http_counts_as_none() {
+    fn a_response_that_is_not_http_counts_as_unreachable() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             stream.write_all(b"SSH-2.0 200\r\n").unwrap();
         });
-        assert_eq!(line("gate", health(address)), "gate 000");
+        assert_eq!(result_line("gate", probe_gate(address)), "gate 000");
     }
 
     #[test]
-    fn arguments_without_a_meaning_are_refused() {
+    fn invalid_arguments_are_rejected() {
         let parse = |line: &str, proxy| {
             ProbeSettings::parse(line.split_whitespace().map(str::to_owned), proxy)
         };

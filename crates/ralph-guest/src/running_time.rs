@@ -13,16 +13,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The interval between two samples.
-const TICK: Duration = Duration::from_millis(100);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 /// The shortest gap that counts as an absence if the kernel reports how long the sampling thread waited
 /// for a processor: that part of the gap is load.
-const SHORTEST: Duration = Duration::from_secs(2);
+const MIN_GAP: Duration = Duration::from_secs(2);
 /// The shortest gap that counts as an absence if the kernel does not report it.
-const SHORTEST_UNEXPLAINED: Duration = Duration::from_secs(5);
+const MIN_UNEXPLAINED_GAP: Duration = Duration::from_secs(5);
 
 /// The time during which this process existed and did not run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Absence {
+pub struct ProcessAbsence {
     /// It was stopped or frozen.
     pub stopped: Duration,
     /// The machine slept.
@@ -31,17 +31,17 @@ pub struct Absence {
 
 /// The work did not end in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TimedOut;
+pub struct RunningTimeout;
 
 /// Returns how long this process has been running since the first call.
 pub fn now() -> Duration {
-    let heartbeat = Heartbeat::get();
-    heartbeat.time().at(heartbeat.start.elapsed())
+    let heartbeat = ClockSampler::global();
+    heartbeat.lock_time().at(heartbeat.start.elapsed())
 }
 
 /// Returns how long this process has not been running since the first call of [`now`].
-pub fn absence() -> Absence {
-    Heartbeat::get().time().absence
+pub fn absence() -> ProcessAbsence {
+    ClockSampler::global().lock_time().absence
 }
 
 /// Waits until [`now`] has reached a time.
@@ -56,31 +56,37 @@ pub async fn sleep_until(time: Duration) {
 }
 
 /// Waits for work to end until [`now`] has reached a time.
-pub async fn timeout_at<T>(time: Duration, work: impl Future<Output = T>) -> Result<T, TimedOut> {
+pub async fn timeout_at<T>(
+    time: Duration,
+    work: impl Future<Output = T>,
+) -> Result<T, RunningTimeout> {
     tokio::select! {
         biased;
         done = work => Ok(done),
-        () = sleep_until(time) => Err(TimedOut),
+        () = sleep_until(time) => Err(RunningTimeout),
     }
 }
 
 /// Waits for work to end for at most this much running time.
-pub async fn timeout<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, TimedOut> {
+pub async fn timeout<T>(
+    limit: Duration,
+    work: impl Future<Output = T>,
+) -> Result<T, RunningTimeout> {
     timeout_at(now().saturating_add(limit), work).await
 }
 
 /// The thread that samples the clock, and its results.
-struct Heartbeat {
+struct ClockSampler {
     start: Instant,
     time: Mutex<RunningTime>,
 }
 
-impl Heartbeat {
+impl ClockSampler {
     /// Returns the one of this process. The first call starts the thread.
-    fn get() -> &'static Self {
-        static HEARTBEAT: OnceLock<Heartbeat> = OnceLock::new();
+    fn global() -> &'static Self {
+        static SAMPLER: OnceLock<ClockSampler> = OnceLock::new();
         let mut is_new = false;
-        let heartbeat = HEARTBEAT.get_or_init(|| {
+        let heartbeat = SAMPLER.get_or_init(|| {
             is_new = true;
             Self {
                 start: Instant::now(),
@@ -90,44 +96,44 @@ impl Heartbeat {
         if is_new {
             let started = thread::Builder::new()
                 .name("running-time".to_owned())
-                .spawn(|| heartbeat.beat());
+                .spawn(|| heartbeat.sample_forever());
             // Without a thread all time counts.
-            heartbeat.time().is_sampled = started.is_ok();
+            heartbeat.lock_time().is_sampled = started.is_ok();
         }
         heartbeat
     }
 
-    fn time(&self) -> MutexGuard<'_, RunningTime> {
+    fn lock_time(&self) -> MutexGuard<'_, RunningTime> {
         self.time.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn beat(&self) -> ! {
+    fn sample_forever(&self) -> ! {
         let waited = File::open("/proc/thread-self/schedstat").ok();
         let uptime = File::open("/proc/uptime").ok();
         loop {
-            thread::sleep(TICK);
-            let sample = Sample {
+            thread::sleep(SAMPLE_INTERVAL);
+            let sample = ClockSample {
                 monotonic: self.start.elapsed(),
                 uptime: uptime.as_ref().and_then(read_uptime),
                 queued: waited.as_ref().and_then(read_queued),
             };
-            self.time().observe(sample);
+            self.lock_time().observe(sample);
         }
     }
 }
 
 /// Reads the time since the start of the machine, sleep included.
 fn read_uptime(file: &File) -> Option<Duration> {
-    let seconds = word(file, 0)?.parse().ok()?;
+    let seconds = read_word(file, 0)?.parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// Reads how long a thread has waited for a processor.
 fn read_queued(file: &File) -> Option<Duration> {
-    Some(Duration::from_nanos(word(file, 1)?.parse().ok()?))
+    Some(Duration::from_nanos(read_word(file, 1)?.parse().ok()?))
 }
 
-fn word(file: &File, index: usize) -> Option<String> {
+fn read_word(file: &File, index: usize) -> Option<String> {
     let mut bytes = [0; 128];
     let length = file.read_at(&mut bytes, 0).ok()?;
     let text = std::str::from_utf8(&bytes[..length]).ok()?;
@@ -136,7 +142,7 @@ fn word(file: &File, index: usize) -> Option<String> {
 
 /// The clocks of the kernel at one moment.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sample {
+struct ClockSample {
     /// The time since the first sample, without the machine's sleep.
     monotonic: Duration,
     /// The time since the machine was started, with its sleep.
@@ -148,9 +154,9 @@ struct Sample {
 /// Adds up the time between samples, without the gaps.
 #[derive(Debug, Default)]
 struct RunningTime {
-    last: Sample,
+    last: ClockSample,
     running: Duration,
-    absence: Absence,
+    absence: ProcessAbsence,
     is_sampled: bool,
 }
 
@@ -161,23 +167,23 @@ impl RunningTime {
         let since = monotonic.saturating_sub(self.last.monotonic);
         self.running
             + if self.is_sampled {
-                since.min(TICK)
+                since.min(SAMPLE_INTERVAL)
             } else {
                 since
             }
     }
 
-    fn observe(&mut self, sample: Sample) {
+    fn observe(&mut self, sample: ClockSample) {
         let passed = sample.monotonic.saturating_sub(self.last.monotonic);
-        let queued = difference(sample.queued, self.last.queued);
-        let gap = passed.saturating_sub(TICK + queued.unwrap_or_default());
-        let shortest = queued.map_or(SHORTEST_UNEXPLAINED, |_| SHORTEST);
+        let queued = elapsed_between(sample.queued, self.last.queued);
+        let gap = passed.saturating_sub(SAMPLE_INTERVAL + queued.unwrap_or_default());
+        let shortest = queued.map_or(MIN_UNEXPLAINED_GAP, |_| MIN_GAP);
         let stopped = if gap >= shortest { gap } else { Duration::ZERO };
         self.running += passed.saturating_sub(stopped);
         self.absence.stopped += stopped;
-        if let Some(all) = difference(sample.uptime, self.last.uptime) {
+        if let Some(all) = elapsed_between(sample.uptime, self.last.uptime) {
             let asleep = all.saturating_sub(passed);
-            if asleep >= SHORTEST {
+            if asleep >= MIN_GAP {
                 self.absence.asleep += asleep;
             }
         }
@@ -185,7 +191,7 @@ impl RunningTime {
     }
 }
 
-fn difference(later: Option<Duration>, earlier: Option<Duration>) -> Option<Duration> {
+fn elapsed_between(later: Option<Duration>, earlier: Option<Duration>) -> Option<Duration> {
     Some(later?.saturating_sub(earlier?))
 }
 
@@ -206,8 +212,8 @@ mod tests {
         time
     }
 
-    fn sample(monotonic: u64, slept: u64, queued: u64) -> Sample {
-        Sample {
+    fn sample(monotonic: u64, slept: u64, queued: u64) -> ClockSample {
+        ClockSample {
             monotonic: ms(monotonic),
             uptime: Some(ms(50_000 + monotonic + slept)),
             queued: Some(ms(queued)),
@@ -215,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_is_no_running_time() {
+    fn stopped_time_does_not_count_as_running() {
         let mut time = sampled();
         time.observe(sample(200, 0, 0));
         // The process was stopped for ten seconds. Until the next sample, one interval counts.
@@ -229,12 +235,12 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_machine_uses_up_the_time() {
+    fn waiting_for_a_processor_counts_as_running() {
         let mut time = sampled();
         // The thread waited nine of ten seconds for a processor.
         time.observe(sample(10_100, 0, 9_500));
         assert_eq!(time.running, ms(10_100));
-        assert_eq!(time.absence, Absence::default());
+        assert_eq!(time.absence, ProcessAbsence::default());
         // A stop in the middle of the load.
         time.observe(sample(25_100, 0, 14_400));
         assert_eq!(time.running, ms(10_100 + 5_000));
@@ -242,10 +248,10 @@ mod tests {
     }
 
     #[test]
-    fn without_a_report_of_the_kernel_only_a_long_gap_is_a_stop() {
-        let unknown = |monotonic| Sample {
+    fn without_kernel_statistics_only_a_long_gap_counts_as_stopped() {
+        let unknown = |monotonic| ClockSample {
             monotonic: ms(monotonic),
-            ..Sample::default()
+            ..ClockSample::default()
         };
         let mut time = RunningTime::default();
         time.observe(unknown(100));
@@ -259,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sleep_of_the_machine_is_reported_and_does_not_count() {
+    fn machine_sleep_is_reported_and_does_not_count() {
         let mut time = sampled();
         time.observe(sample(200, 3_600_000, 0));
         assert_eq!(time.running, ms(200));
@@ -269,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn running_time_never_goes_back() {
+    fn running_time_is_monotonic() {
         let mut time = sampled();
         let mut last = Duration::ZERO;
         for (monotonic, queued) in [(150, 0), (900, 100), (1_300, 0), (9_000, 0), (9_050, 0)] {
@@ -285,6 +291,6 @@ mod tests {
     async fn a_timeout_waits_for_the_work() {
         assert_eq!(timeout(ms(10_000), async { 7 }).await, Ok(7));
         let never = std::future::pending::<()>();
-        assert_eq!(timeout(ms(20), never).await, Err(TimedOut));
+        assert_eq!(timeout(ms(20), never).await, Err(RunningTimeout));
     }
 }

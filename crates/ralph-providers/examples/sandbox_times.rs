@@ -15,12 +15,12 @@ use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{CreateContainerOptionsBuilder, RemoveContainerOptionsBuilder};
 use ralph_core::path::{SandboxPath, WorkspacePath};
 use ralph_core::ports::{
-    Exec, OutputSink, Sandbox, SandboxProvider as _, SandboxSpec, Stream, WriteMode,
+    Exec, OutputSink, OutputStream, Sandbox, SandboxProvider as _, SandboxSpec, WriteMode,
 };
-use ralph_providers::docker::Engine;
+use ralph_providers::docker::DockerEngine;
 use ralph_providers::sandbox::{DockerProvider, DockerSettings};
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+type BenchmarkError = Box<dyn std::error::Error + Send + Sync>;
 
 const MINUTE: Duration = Duration::from_mins(1);
 const MANY: usize = 1000;
@@ -29,9 +29,9 @@ const WARM_UP: usize = 10;
 
 /// All that was measured, by part and name.
 #[derive(Default)]
-struct Times(BTreeMap<(&'static str, &'static str), Vec<u64>>);
+struct BenchmarkTimes(BTreeMap<(&'static str, &'static str), Vec<u64>>);
 
-impl Times {
+impl BenchmarkTimes {
     fn add(&mut self, part: &'static str, name: &'static str, started: Instant) {
         let took = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.0.entry((part, name)).or_default().push(took);
@@ -48,39 +48,39 @@ impl Times {
 }
 
 /// Takes output and forgets it.
-struct Nothing;
+struct BenchmarkSink;
 
-impl OutputSink for Nothing {
-    fn chunk(&mut self, _stream: Stream, _bytes: &[u8]) {}
+impl OutputSink for BenchmarkSink {
+    fn chunk(&mut self, _stream: OutputStream, _bytes: &[u8]) {}
 }
 
 /// What is measured, and where.
-struct Bench {
+struct SandboxBenchmark {
     provider: DockerProvider,
     image: String,
     rounds: usize,
-    times: Times,
+    times: BenchmarkTimes,
     directory: tempfile::TempDir,
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Failure> {
+async fn main() -> Result<(), BenchmarkError> {
     // As a run does it: in a task of its own, not on the thread that waits for all of them.
     tokio::spawn(measure(std::env::args().collect())).await??;
     Ok(())
 }
 
-async fn measure(arguments: Vec<String>) -> Result<(), Failure> {
+async fn measure(arguments: Vec<String>) -> Result<(), BenchmarkError> {
     let mut arguments = arguments.into_iter().skip(1);
     let (Some(image), Some(rounds)) = (arguments.next(), arguments.next()) else {
         return Err("usage: sandbox_times IMAGE ROUNDS PART...".into());
     };
     let directory = tempfile::tempdir()?;
-    let mut bench = Bench {
+    let mut bench = SandboxBenchmark {
         provider: DockerProvider::new(DockerSettings::new(&image, directory.path().join("state"))),
         image,
         rounds: rounds.parse()?,
-        times: Times::default(),
+        times: BenchmarkTimes::default(),
         directory,
     };
     for part in arguments {
@@ -95,15 +95,15 @@ async fn measure(arguments: Vec<String>) -> Result<(), Failure> {
     Ok(())
 }
 
-impl Bench {
-    async fn sandbox(&self) -> Result<Box<dyn Sandbox>, Failure> {
+impl SandboxBenchmark {
+    async fn sandbox(&self) -> Result<Box<dyn Sandbox>, BenchmarkError> {
         Ok(self.provider.create(&SandboxSpec::default()).await?)
     }
 
     /// The shortest of all commands: in a warm sandbox, on this machine, and by `docker exec`.
-    async fn exec(&mut self) -> Result<(), Failure> {
+    async fn exec(&mut self) -> Result<(), BenchmarkError> {
         let sandbox = self.sandbox().await?;
-        let container = object(&*sandbox);
+        let container = object_name(&*sandbox);
         let names = ["sandbox", "host", "sandbox, by a shell", "host, by a shell"];
         for round in 0..self.rounds + WARM_UP {
             // Nobody always comes after the same neighbour.
@@ -130,12 +130,12 @@ impl Bench {
     }
 
     /// A new sandbox up to its first command, and a bare container with the same limits and mounts.
-    async fn create(&mut self) -> Result<(), Failure> {
-        let engine = Engine::connect(None).await?;
+    async fn create(&mut self) -> Result<(), BenchmarkError> {
+        let engine = DockerEngine::connect(None).await?;
         let model = self.sandbox().await?;
         let inspected = engine
             .api()
-            .inspect_container(&object(&*model), None)
+            .inspect_container(&object_name(&*model), None)
             .await?;
         let mut host_config = inspected
             .host_config
@@ -176,7 +176,7 @@ impl Bench {
 
     /// Files in and out, next to `docker cp`. New names each time: a file system is slower where
     /// much was just deleted.
-    async fn files(&mut self) -> Result<(), Failure> {
+    async fn files(&mut self) -> Result<(), BenchmarkError> {
         let sandbox = self.sandbox().await?;
         let small = vec![b'x'; 4096];
         for round in 0..self.rounds {
@@ -189,8 +189,8 @@ impl Bench {
             self.times.add("files", "4 KB out", started);
         }
         // On the same disk, and in the same part of it, where this user may write there.
-        let data = Engine::connect(None).await?.facts().await?.data_root;
-        let volume = format!("{data}/volumes/{}/_data/scratch", object(&*sandbox));
+        let data = DockerEngine::connect(None).await?.info().await?.data_root;
+        let volume = format!("{data}/volumes/{}/_data/scratch", object_name(&*sandbox));
         let host = Some(PathBuf::from(volume)).filter(|path| path.is_dir());
         let host = host.unwrap_or_else(|| self.directory.path().to_owned());
         for round in 0..self.rounds.div_ceil(40) {
@@ -206,7 +206,7 @@ impl Bench {
         sandbox: &dyn Sandbox,
         host: &Path,
         round: usize,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), BenchmarkError> {
         let names: Vec<String> = (0..MANY)
             .map(|number| format!("many-{round}/{}/{number}", number % 10))
             .collect();
@@ -237,12 +237,12 @@ impl Bench {
         Ok(())
     }
 
-    async fn large(&mut self, sandbox: &dyn Sandbox) -> Result<(), Failure> {
+    async fn large(&mut self, sandbox: &dyn Sandbox) -> Result<(), BenchmarkError> {
         let bytes = vec![b'x'; 10_000_000];
         let here = self.directory.path().join("large");
         std::fs::write(&here, &bytes)?;
         let here = here.to_string_lossy().into_owned();
-        let there = format!("{}:/workspace/repo/copied", object(sandbox));
+        let there = format!("{}:/workspace/repo/copied", object_name(sandbox));
         for round in 0..self.rounds {
             let path = repo(&format!("large-{}", round % 10))?;
             let started = Instant::now();
@@ -268,21 +268,21 @@ impl Bench {
 }
 
 /// Runs a command as any program does, with its output at pipes.
-fn on_this_machine(command: &mut Command) -> Result<(), Failure> {
+fn on_this_machine(command: &mut Command) -> Result<(), BenchmarkError> {
     command.env_clear().stdin(Stdio::null()).output()?;
     Ok(())
 }
 
-fn object(sandbox: &dyn Sandbox) -> String {
+fn object_name(sandbox: &dyn Sandbox) -> String {
     sandbox.id().0.replace("docker-", "ralph-")
 }
 
-fn repo(path: &str) -> Result<SandboxPath, Failure> {
+fn repo(path: &str) -> Result<SandboxPath, BenchmarkError> {
     Ok(SandboxPath::in_repo(&WorkspacePath::parse(path)?))
 }
 
-async fn run(sandbox: &dyn Sandbox, exec: Exec) -> Result<(), Failure> {
-    let outcome = sandbox.exec(exec, &mut Nothing).await?;
+async fn run(sandbox: &dyn Sandbox, exec: Exec) -> Result<(), BenchmarkError> {
+    let outcome = sandbox.exec(exec, &mut BenchmarkSink).await?;
     if outcome.ended.is_success() {
         Ok(())
     } else {
@@ -290,7 +290,7 @@ async fn run(sandbox: &dyn Sandbox, exec: Exec) -> Result<(), Failure> {
     }
 }
 
-fn docker(arguments: &[&str]) -> Result<(), Failure> {
+fn docker(arguments: &[&str]) -> Result<(), BenchmarkError> {
     let status = Command::new("docker")
         .args(arguments)
         .stdout(Stdio::null())

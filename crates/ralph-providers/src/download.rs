@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{StatusCode, Url};
 
-use crate::model::http::Network;
+use crate::model::http::ProxySettings;
 use crate::model::http::plain_client;
 
 /// How long a download may take.
@@ -44,21 +44,25 @@ pub enum DownloadError {
 pub async fn download(
     address: &str,
     limit: usize,
-    network: &Network,
+    network: &ProxySettings,
 ) -> Result<Vec<u8>, DownloadError> {
-    let url = checked(address)?;
-    let client = plain_client(network, TIMEOUT, Policy::custom(follow))
+    let url = parse_url(address)?;
+    let client = plain_client(network, TIMEOUT, Policy::custom(follow_redirect))
         .map_err(|error| DownloadError::Connection(error.to_string()))?;
     let mut response = client
         .get(url)
         .send()
         .await
-        .map_err(|error| failed(&error))?;
+        .map_err(|error| connection_error(&error))?;
     if response.status() != StatusCode::OK {
         return Err(DownloadError::Status(response.status().as_u16()));
     }
     let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error))? {
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|error| connection_error(&error))?
+    {
         if bytes.len() + chunk.len() > limit {
             return Err(DownloadError::TooLarge { limit });
         }
@@ -67,7 +71,7 @@ pub async fn download(
     Ok(bytes)
 }
 
-fn checked(address: &str) -> Result<Url, DownloadError> {
+fn parse_url(address: &str) -> Result<Url, DownloadError> {
     let url = Url::parse(address).map_err(|error| DownloadError::Address(error.to_string()))?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err(DownloadError::Credential);
@@ -86,7 +90,7 @@ fn is_loopback(host: &str) -> bool {
 }
 
 /// Follows a server to another address over TLS alone.
-fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+fn follow_redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     if attempt.url().scheme() != "https" {
         return attempt.error("it leads to an address without `https://`");
     }
@@ -97,7 +101,7 @@ fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
 }
 
 /// Returns the innermost reason: the others repeat the address.
-fn failed(error: &reqwest::Error) -> DownloadError {
+fn connection_error(error: &reqwest::Error) -> DownloadError {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;
@@ -110,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_that_nobody_on_the_way_can_change_are_used() {
+    fn only_https_and_loopback_addresses_are_accepted() {
         for (address, expected) in [
             ("https://prices.example/map.json", None),
             ("http://127.0.0.1:80/map.json", None),
@@ -136,7 +140,7 @@ mod tests {
             ),
             ("https://", Some("it is not an address: empty host")),
         ] {
-            let error = checked(address).err().map(|error| error.to_string());
+            let error = parse_url(address).err().map(|error| error.to_string());
             assert_eq!(error.as_deref(), expected, "{address}");
         }
     }

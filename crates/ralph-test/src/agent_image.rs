@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::{BASE_IMAGE, agent_program, left_out_without_docker};
+use crate::{BASE_IMAGE, agent_program, skip_without_docker};
 
 /// Returns the name of an image with the real `claude` and `codex`, made from [`BASE_IMAGE`] when it
 /// is first needed; none if agents or Docker are left out.
@@ -20,30 +20,30 @@ pub fn agent_image() -> Option<String> {
         .into_iter()
         .map(agent_program)
         .collect::<Option<_>>()?;
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return None;
     }
-    match ensure(&programs) {
+    match ensure_image(&programs) {
         Ok(tag) => Some(tag),
         Err(error) => panic!("there is no image with the agents: {error}"),
     }
 }
 
-fn ensure(programs: &[PathBuf]) -> io::Result<String> {
-    let tag = format!("ralph-test-agents:{}", version(programs)?);
+fn ensure_image(programs: &[PathBuf]) -> io::Result<String> {
+    let tag = format!("ralph-test-agents:{}", image_version(programs)?);
     // Tests run at the same time; one of them makes it.
     let lock = File::create(std::env::temp_dir().join("ralph-test-agents.lock"))?;
     lock.lock()?;
-    if !docker(Path::new("/"), &["image", "inspect", &tag])?
+    if !run_docker(Path::new("/"), &["image", "inspect", &tag])?
         .status
         .success()
     {
-        build(&tag, programs)?;
+        build_image(&tag, programs)?;
     }
     Ok(tag)
 }
 
-fn docker(directory: &Path, arguments: &[&str]) -> io::Result<Output> {
+fn run_docker(directory: &Path, arguments: &[&str]) -> io::Result<Output> {
     Command::new("docker")
         .args(arguments)
         .current_dir(directory)
@@ -51,9 +51,9 @@ fn docker(directory: &Path, arguments: &[&str]) -> io::Result<Output> {
 }
 
 /// Returns what tells these programs on this base from others.
-fn version(programs: &[PathBuf]) -> io::Result<String> {
+fn image_version(programs: &[PathBuf]) -> io::Result<String> {
     let inspect = ["image", "inspect", "--format", "{{.Id}}", BASE_IMAGE];
-    let inspected = docker(Path::new("/"), &inspect)?;
+    let inspected = run_docker(Path::new("/"), &inspect)?;
     let base = String::from_utf8_lossy(&inspected.stdout).into_owned();
     let base = base.trim().trim_start_matches("sha256:");
     let mut version = base.chars().take(8).collect::<String>();
@@ -64,7 +64,7 @@ fn version(programs: &[PathBuf]) -> io::Result<String> {
     Ok(version)
 }
 
-fn build(tag: &str, programs: &[PathBuf]) -> io::Result<()> {
+fn build_image(tag: &str, programs: &[PathBuf]) -> io::Result<()> {
     let mut recipe = format!("FROM {BASE_IMAGE}\n");
     let context = tempfile::tempdir()?;
     for program in programs {
@@ -74,7 +74,7 @@ fn build(tag: &str, programs: &[PathBuf]) -> io::Result<()> {
         writeln!(recipe, "COPY {name} /usr/local/bin/{name}").map_err(io::Error::other)?;
     }
     fs::write(context.path().join("Dockerfile"), recipe)?;
-    let built = docker(context.path(), &["build", "--quiet", "--tag", tag, "."])?;
+    let built = run_docker(context.path(), &["build", "--quiet", "--tag", tag, "."])?;
     if built.status.success() {
         return Ok(());
     }

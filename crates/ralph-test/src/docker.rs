@@ -12,7 +12,7 @@ pub const BASE_IMAGE: &str = "ralph-base:bookworm";
 /// pass because the machine cannot run it.
 #[must_use]
 #[expect(clippy::print_stderr, reason = "a test that is left out says so")]
-pub fn left_out_without_docker() -> bool {
+pub fn skip_without_docker() -> bool {
     if std::env::var_os("RALPH_TEST_NO_DOCKER").is_some_and(|value| !value.is_empty()) {
         eprintln!("left out: RALPH_TEST_NO_DOCKER is set");
         return true;

@@ -8,14 +8,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long the proxy may take to start on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(5);
+const START_TIMEOUT: Duration = Duration::from_mins(5);
 /// How long a script may take on a busy machine.
-const SCRIPT_PATIENCE: Duration = Duration::from_mins(5);
+const SCRIPT_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Returns whether the calling test is to end at once, because `RALPH_TEST_NO_LITELLM` asks for it.
 #[must_use]
 #[expect(clippy::print_stderr, reason = "a test that is left out says so")]
-pub fn left_out_without_litellm() -> bool {
+pub fn skip_without_litellm() -> bool {
     let asked = std::env::var_os("RALPH_TEST_NO_LITELLM").is_some_and(|value| !value.is_empty());
     if asked {
         eprintln!("left out: RALPH_TEST_NO_LITELLM is set");
@@ -51,7 +51,7 @@ impl LiteLlm {
     }
 
     fn try_start(config: &str) -> io::Result<Self> {
-        let program = program()?;
+        let program = install_program()?;
         let directory = tempfile::tempdir()?;
         let file = directory.path().join("config.yaml");
         std::fs::write(&file, config)?;
@@ -74,28 +74,28 @@ impl LiteLlm {
             port,
             directory,
         };
-        proxy.wait_until_it_answers()?;
+        proxy.wait_until_ready()?;
         Ok(proxy)
     }
 
-    fn wait_until_it_answers(&mut self) -> io::Result<()> {
+    fn wait_until_ready(&mut self) -> io::Result<()> {
         let started = Instant::now();
-        while started.elapsed() < PATIENCE {
+        while started.elapsed() < START_TIMEOUT {
             if self.is_alive() {
                 return Ok(());
             }
             if let Some(status) = self.process.try_wait()? {
                 return Err(io::Error::other(format!(
                     "it ended with {status}: {}",
-                    self.last_words()
+                    self.log_tail()
                 )));
             }
             thread::sleep(Duration::from_millis(200));
         }
         Err(io::Error::other(format!(
             "it did not answer within {} s: {}",
-            PATIENCE.as_secs(),
-            self.last_words()
+            START_TIMEOUT.as_secs(),
+            self.log_tail()
         )))
     }
 
@@ -113,7 +113,7 @@ impl LiteLlm {
         ask().unwrap_or(false)
     }
 
-    fn last_words(&self) -> String {
+    fn log_tail(&self) -> String {
         let log = std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().rev().take(3).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
@@ -138,8 +138,8 @@ impl Drop for LiteLlm {
 /// # Panics
 /// If LiteLLM cannot be installed, or the script fails or does not end.
 #[must_use]
-pub fn litellm_script(script: &Path) -> String {
-    try_script(script).unwrap_or_else(|error| {
+pub fn run_litellm_script(script: &Path) -> String {
+    try_run_script(script).unwrap_or_else(|error| {
         panic!(
             "{} cannot be run with LiteLLM ({error}): see `scripts/litellm`, or set RALPH_TEST_NO_LITELLM=1 to leave this test out",
             script.display()
@@ -147,10 +147,10 @@ pub fn litellm_script(script: &Path) -> String {
     })
 }
 
-fn try_script(script: &Path) -> io::Result<String> {
+fn try_run_script(script: &Path) -> io::Result<String> {
     let directory = tempfile::tempdir()?;
     let [output, log] = ["output", "log"].map(|name| directory.path().join(name));
-    let mut process = Command::new(program()?.with_file_name("python"))
+    let mut process = Command::new(install_program()?.with_file_name("python"))
         .arg(script)
         .current_dir(directory.path())
         .stdin(Stdio::null())
@@ -162,10 +162,10 @@ fn try_script(script: &Path) -> io::Result<String> {
         if let Some(status) = process.try_wait()? {
             break status;
         }
-        if started.elapsed() > SCRIPT_PATIENCE {
+        if started.elapsed() > SCRIPT_TIMEOUT {
             process.kill()?;
             process.wait()?;
-            let limit = SCRIPT_PATIENCE.as_secs();
+            let limit = SCRIPT_TIMEOUT.as_secs();
             return Err(io::Error::other(format!("it did not end within {limit} s")));
         }
         thread::sleep(Duration::from_millis(50));
@@ -179,7 +179,7 @@ fn try_script(script: &Path) -> io::Result<String> {
 }
 
 /// Installs the proxy if it is not there, and returns its program.
-fn program() -> io::Result<PathBuf> {
+fn install_program() -> io::Result<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/litellm");
     let output = Command::new(script).stdin(Stdio::null()).output()?;
     if !output.status.success() {

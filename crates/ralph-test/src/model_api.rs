@@ -21,12 +21,12 @@ mod certificate;
 pub struct FakeModelApi {
     address: SocketAddr,
     scheme: &'static str,
-    heard: Arc<Mutex<Vec<HeardRequest>>>,
+    received: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
 /// A request as it arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeardRequest {
+pub struct ReceivedRequest {
     /// The first line without its end: `POST /v1/chat/completions HTTP/1.1`.
     pub line: String,
     /// The headers, their names in small letters.
@@ -37,29 +37,29 @@ pub struct HeardRequest {
 
 /// What is answered.
 #[derive(Debug, Clone)]
-pub struct FakeAnswer {
+pub struct FakeResponse {
     status: u16,
     headers: Vec<(String, String)>,
-    pieces: Vec<Piece>,
+    pieces: Vec<FakeResponsePart>,
     is_stream: bool,
 }
 
 #[derive(Debug, Clone)]
-enum Piece {
+enum FakeResponsePart {
     Text(String),
     Wait(Duration),
     /// The connection is closed as if somebody had pulled the plug.
     Cut,
 }
 
-impl FakeAnswer {
+impl FakeResponse {
     /// Answers with a status and a body of a known length.
     #[must_use]
     pub fn new(status: u16, kind: &str, body: &str) -> Self {
         Self {
             status,
             headers: vec![("content-type".into(), kind.into())],
-            pieces: vec![Piece::Text(body.into())],
+            pieces: vec![FakeResponsePart::Text(body.into())],
             is_stream: false,
         }
     }
@@ -96,28 +96,28 @@ impl FakeAnswer {
 
     /// Adds an event with a name.
     #[must_use]
-    pub fn named(self, name: &str, data: &str) -> Self {
+    pub fn named_event(self, name: &str, data: &str) -> Self {
         self.text(&format!("event: {name}\ndata: {data}\n\n"))
     }
 
     /// Adds a piece of the body as it is.
     #[must_use]
     pub fn text(mut self, text: &str) -> Self {
-        self.pieces.push(Piece::Text(text.into()));
+        self.pieces.push(FakeResponsePart::Text(text.into()));
         self
     }
 
     /// Waits before what follows.
     #[must_use]
     pub fn wait(mut self, time: Duration) -> Self {
-        self.pieces.push(Piece::Wait(time));
+        self.pieces.push(FakeResponsePart::Wait(time));
         self
     }
 
     /// Closes the connection in the middle of the body.
     #[must_use]
     pub fn cut(mut self) -> Self {
-        self.pieces.push(Piece::Cut);
+        self.pieces.push(FakeResponsePart::Cut);
         self
     }
 
@@ -132,7 +132,7 @@ impl FakeAnswer {
         for (name, value) in &self.headers {
             write!(head, "{name}: {value}\r\n")?;
         }
-        let length: usize = self.pieces.iter().map(Piece::length).sum();
+        let length: usize = self.pieces.iter().map(FakeResponsePart::length).sum();
         if self.is_stream {
             write!(head, "transfer-encoding: chunked\r\n\r\n")?;
         } else {
@@ -141,12 +141,12 @@ impl FakeAnswer {
         out.write_all(&head)?;
         for piece in &self.pieces {
             match piece {
-                Piece::Text(text) if self.is_stream => {
+                FakeResponsePart::Text(text) if self.is_stream => {
                     out.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes())?;
                 }
-                Piece::Text(text) => out.write_all(text.as_bytes())?,
-                Piece::Wait(time) => thread::sleep(*time),
-                Piece::Cut => return Ok(()),
+                FakeResponsePart::Text(text) => out.write_all(text.as_bytes())?,
+                FakeResponsePart::Wait(time) => thread::sleep(*time),
+                FakeResponsePart::Cut => return Ok(()),
             }
             out.flush()?;
         }
@@ -157,7 +157,7 @@ impl FakeAnswer {
     }
 }
 
-impl Piece {
+impl FakeResponsePart {
     fn length(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -170,46 +170,46 @@ impl Piece {
 
 impl FakeModelApi {
     /// Starts a server with these answers.
-    pub fn start(answers: impl IntoIterator<Item = FakeAnswer>) -> io::Result<Self> {
-        Self::serve(TcpListener::bind("127.0.0.1:0")?, answers, None)
+    pub fn start(answers: impl IntoIterator<Item = FakeResponse>) -> io::Result<Self> {
+        Self::start_on(TcpListener::bind("127.0.0.1:0")?, answers, None)
     }
 
     /// Starts a server at an address that may have been in use before.
     pub fn start_at(
         address: SocketAddr,
-        answers: impl IntoIterator<Item = FakeAnswer>,
+        answers: impl IntoIterator<Item = FakeResponse>,
     ) -> io::Result<Self> {
-        Self::serve(TcpListener::bind(address)?, answers, None)
+        Self::start_on(TcpListener::bind(address)?, answers, None)
     }
 
     /// Starts a server that speaks TLS with a certificate.
     pub fn start_tls(
-        answers: impl IntoIterator<Item = FakeAnswer>,
+        answers: impl IntoIterator<Item = FakeResponse>,
         certificate: &FakeCertificate,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
-        Self::serve(listener, answers, Some(certificate.config()))
+        Self::start_on(listener, answers, Some(certificate.config()))
     }
 
-    fn serve(
+    fn start_on(
         listener: TcpListener,
-        answers: impl IntoIterator<Item = FakeAnswer>,
+        answers: impl IntoIterator<Item = FakeResponse>,
         tls: Option<Arc<ServerConfig>>,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let heard = Arc::new(Mutex::new(Vec::new()));
-        let answers: Arc<Mutex<VecDeque<FakeAnswer>>> =
+        let answers: Arc<Mutex<VecDeque<FakeResponse>>> =
             Arc::new(Mutex::new(answers.into_iter().collect()));
         let log = heard.clone();
         thread::spawn(move || {
             for connection in listener.incoming().map_while(Result::ok) {
                 let (log, answers, tls) = (log.clone(), answers.clone(), tls.clone());
                 thread::spawn(move || match tls.map(ServerConnection::new) {
-                    None => serve(connection, &log, &answers),
+                    None => serve_connection(connection, &log, &answers),
                     Some(Ok(tls)) => {
                         let mut stream = StreamOwned::new(tls, connection);
-                        serve(&mut stream, &log, &answers);
+                        serve_connection(&mut stream, &log, &answers);
                         stream.conn.send_close_notify();
                         stream.flush().ok();
                     }
@@ -220,7 +220,7 @@ impl FakeModelApi {
         Ok(Self {
             address,
             scheme,
-            heard,
+            received: heard,
         })
     }
 
@@ -230,27 +230,27 @@ impl FakeModelApi {
     }
 
     /// Returns what was asked so far.
-    pub fn heard(&self) -> Vec<HeardRequest> {
-        locked(&self.heard).clone()
+    pub fn received(&self) -> Vec<ReceivedRequest> {
+        lock(&self.received).clone()
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Answers one request; a client that goes away is no error.
-fn serve(
+fn serve_connection(
     mut connection: impl Read + Write,
-    log: &Mutex<Vec<HeardRequest>>,
-    answers: &Mutex<VecDeque<FakeAnswer>>,
+    log: &Mutex<Vec<ReceivedRequest>>,
+    answers: &Mutex<VecDeque<FakeResponse>>,
 ) {
-    let Ok(Some(request)) = read(&mut connection) else {
+    let Ok(Some(request)) = read_request(&mut connection) else {
         return;
     };
     let answer = {
-        let mut answers = locked(answers);
-        locked(log).push(request);
+        let mut answers = lock(answers);
+        lock(log).push(request);
         if answers.len() > 1 {
             answers.pop_front()
         } else {
@@ -263,7 +263,7 @@ fn serve(
 }
 
 /// Reads a request; none if the connection was closed without one.
-fn read(connection: &mut impl Read) -> io::Result<Option<HeardRequest>> {
+fn read_request(connection: &mut impl Read) -> io::Result<Option<ReceivedRequest>> {
     let mut reader = BufReader::new(connection);
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
@@ -283,7 +283,7 @@ fn read(connection: &mut impl Read) -> io::Result<Option<HeardRequest>> {
         .and_then(|length| length.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body)?;
-    Ok(Some(HeardRequest {
+    Ok(Some(ReceivedRequest {
         line: line.trim_end().to_owned(),
         headers,
         body: String::from_utf8_lossy(&body).into_owned(),

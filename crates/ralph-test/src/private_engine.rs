@@ -14,7 +14,7 @@ use std::{
 /// dropped, or when the test's process ends in any other way. Needs root on Linux. Every method
 /// blocks the thread.
 #[derive(Debug)]
-pub struct PrivateEngine {
+pub struct PrivateDockerEngine {
     script: Child,
     /// Closing it ends the engine.
     requests: Option<ChildStdin>,
@@ -22,7 +22,7 @@ pub struct PrivateEngine {
     socket: PathBuf,
 }
 
-impl PrivateEngine {
+impl PrivateDockerEngine {
     /// Starts an engine; it takes about three seconds.
     pub fn start() -> io::Result<Self> {
         let mut script = Command::new(script_path())
@@ -43,7 +43,7 @@ impl PrivateEngine {
             answers: BufReader::new(answers),
             socket: PathBuf::new(),
         };
-        let answer = engine.answer()?;
+        let answer = engine.read_response()?;
         match answer.strip_prefix("ready unix://") {
             Some(socket) => engine.socket = PathBuf::from(socket),
             None => {
@@ -67,32 +67,32 @@ impl PrivateEngine {
 
     /// Kills the engine, as a crash would, and returns once it is gone; its containers run on.
     pub fn kill(&mut self) -> io::Result<()> {
-        self.request("kill")
+        self.send_command("kill")
     }
 
     /// Starts the killed engine on the same data and socket, and returns once it answers; before
     /// that it ends the containers that ran on, and grants them ten seconds for it.
     pub fn restart(&mut self) -> io::Result<()> {
-        self.request("start")
+        self.send_command("start")
     }
 
-    fn request(&mut self, command: &str) -> io::Result<()> {
+    fn send_command(&mut self, command: &str) -> io::Result<()> {
         let requests = self.requests.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         writeln!(requests, "{command}")?;
-        match self.answer()?.as_str() {
+        match self.read_response()?.as_str() {
             "done" => Ok(()),
             answer => Err(io::Error::other(format!("`{command}`: `{answer}`"))),
         }
     }
 
-    fn answer(&mut self) -> io::Result<String> {
+    fn read_response(&mut self) -> io::Result<String> {
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
         Ok(line.trim_end().to_owned())
     }
 }
 
-impl Drop for PrivateEngine {
+impl Drop for PrivateDockerEngine {
     fn drop(&mut self) {
         drop(self.requests.take());
         // The script removes what it made whether or not somebody waits; a test that is over
@@ -108,10 +108,10 @@ fn script_path() -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BASE_IMAGE, left_out_without_docker};
+    use crate::{BASE_IMAGE, skip_without_docker};
 
     /// Runs `docker` against `engine` and returns what it printed.
-    fn docker(engine: &PrivateEngine, arguments: &[&str]) -> Result<String, String> {
+    fn docker(engine: &PrivateDockerEngine, arguments: &[&str]) -> Result<String, String> {
         let output = Command::new("docker")
             .args(["--host", &engine.host()])
             .args(arguments)
@@ -142,14 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_is_killed_and_started_again_and_leaves_nothing() {
-        if left_out_without_docker() {
+    fn a_killed_engine_restarts_and_leaves_nothing() {
+        if skip_without_docker() {
             return;
         }
         // Engines without a network are known to take away the bridge of the others.
         let bridge = Path::new("/sys/class/net/docker0");
         let had_bridge = bridge.exists();
-        let mut engine = PrivateEngine::start().unwrap();
+        let mut engine = PrivateDockerEngine::start().unwrap();
         let directory = engine.socket().parent().unwrap().to_owned();
         let run = [
             "run",

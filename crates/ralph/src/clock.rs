@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::ports::{Absence, Clock};
+use ralph_core::ports::{Clock, SuspendedTime};
 use ralph_guest::running_time;
 
 /// Reports the machine's time, and the running time of this process.
@@ -11,7 +11,7 @@ pub struct SystemClock;
 
 impl SystemClock {
     /// Returns the clock of this process.
-    pub fn start() -> Self {
+    pub fn new() -> Self {
         Self
     }
 }
@@ -25,8 +25,8 @@ impl Clock for SystemClock {
         running_time::now()
     }
 
-    fn absence(&self) -> Absence {
-        let running_time::Absence { stopped, asleep } = running_time::absence();
-        Absence { stopped, asleep }
+    fn suspended_time(&self) -> SuspendedTime {
+        let running_time::ProcessAbsence { stopped, asleep } = running_time::absence();
+        SuspendedTime { stopped, asleep }
     }
 }

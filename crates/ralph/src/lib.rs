@@ -17,7 +17,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod gate;
+mod providers;
 pub mod proxy;
 pub mod terminal;
 pub mod tokens;
-mod wire;

@@ -39,19 +39,19 @@ pub enum ReplyError {
     OnlyExample,
     /// Valid JSON that does not follow the contract.
     #[error("the reply does not follow the schema, so nothing was executed:{0}")]
-    Schema(Problems),
+    Schema(ReplyProblems),
 }
 
 /// One place where a reply does not follow the contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct ReplyProblem {
     /// Where in the JSON, such as `actions[2].timeout_s`.
     pub path: String,
     /// What is wrong there.
     pub message: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ReplyProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path, self.message)
     }
@@ -60,14 +60,14 @@ impl fmt::Display for Problem {
 /// All places where a reply does not follow the contract, the first [`MAX_PROBLEMS`] of them in
 /// words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Problems {
-    listed: Vec<Problem>,
+pub struct ReplyProblems {
+    listed: Vec<ReplyProblem>,
     unlisted: usize,
 }
 
-impl Problems {
+impl ReplyProblems {
     /// Returns the problems in words, in the order of the reply.
-    pub fn listed(&self) -> &[Problem] {
+    pub fn listed(&self) -> &[ReplyProblem] {
         &self.listed
     }
 
@@ -81,7 +81,7 @@ impl Problems {
             self.unlisted += 1;
             return;
         }
-        self.listed.push(Problem {
+        self.listed.push(ReplyProblem {
             path: path.into(),
             message: message.into(),
         });
@@ -92,7 +92,7 @@ impl Problems {
     }
 }
 
-impl fmt::Display for Problems {
+impl fmt::Display for ReplyProblems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for problem in &self.listed {
             write!(f, "\n- {problem}")?;

@@ -12,7 +12,7 @@
 use super::error::ReplyError;
 
 /// A string while it is decoded.
-pub(super) struct Decoder {
+pub(super) struct ReplyStringDecoder {
     quote: char,
     text: String,
     /// Where the text has `\'`.
@@ -25,7 +25,7 @@ pub(super) struct Decoder {
     has_drive: bool,
 }
 
-impl Decoder {
+impl ReplyStringDecoder {
     pub(super) fn new(quote: char) -> Self {
         Self {
             quote,
@@ -39,12 +39,12 @@ impl Decoder {
     }
 
     /// Adds text without a backslash.
-    pub(super) fn plain(&mut self, text: &str) {
+    pub(super) fn push_plain(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
     /// Decodes the escape after a backslash; returns how many bytes it has.
-    pub(super) fn escape(&mut self, after_backslash: &str) -> Result<usize, ReplyError> {
+    pub(super) fn push_escape(&mut self, after_backslash: &str) -> Result<usize, ReplyError> {
         let next = after_backslash.chars().next();
         let next = next.ok_or(ReplyError::Truncated)?;
         if let Some((decoded, length)) = unescape(after_backslash, self.quote) {
@@ -82,12 +82,12 @@ impl Decoder {
         if self.apostrophes.is_empty() && self.controls.is_empty() {
             return Ok(self.text);
         }
-        Ok(self.settled())
+        Ok(self.resolve_ambiguous())
     }
 
     /// Writes the text anew, without the backslashes in front of apostrophes and with the letters that
     /// are no control characters.
-    fn settled(&self) -> String {
+    fn resolve_ambiguous(&self) -> String {
         let mut settled = String::with_capacity(self.text.len() + self.controls.len());
         let mut apostrophes = self.apostrophes.iter().copied().peekable();
         let mut controls = self.controls.iter().copied().peekable();

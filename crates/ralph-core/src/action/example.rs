@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value};
 
 use super::contract::SCHEMA_TEXT;
-use super::lexer::Token;
+use super::lexer::ReplyToken;
 
 /// The fields of actions that a placeholder such as `<path>` makes useless.
 const FIELDS: [&str; 5] = ["type", "command", "path", "patch", "message"];
@@ -15,21 +15,25 @@ pub(super) fn is_example(answer: &Map<String, Value>) -> bool {
     let Some(Value::Array(actions)) = answer.get("actions") else {
         return false;
     };
-    is_of_prompt(answer) || actions.iter().any(has_placeholder)
+    is_prompt_example(answer) || actions.iter().any(has_placeholder)
 }
 
 /// Tells whether something was left out between the tokens, such as `...` or `"run" | "patch"`. No value
 /// is written like that.
-pub(super) fn has_gaps(tokens: &[Token<'_>]) -> bool {
+pub(super) fn has_omissions(tokens: &[ReplyToken<'_>]) -> bool {
     tokens.iter().any(|token| match token {
-        Token::Word(word) => word.len() > 1 && word.bytes().all(|byte| byte == b'.'),
-        Token::Junk(c) => matches!(c, '…' | '|' | '<' | '>'),
-        Token::Open(_) | Token::Close(_) | Token::Comma | Token::Colon | Token::Text(_) => false,
+        ReplyToken::Word(word) => word.len() > 1 && word.bytes().all(|byte| byte == b'.'),
+        ReplyToken::Junk(c) => matches!(c, '…' | '|' | '<' | '>'),
+        ReplyToken::Open(_)
+        | ReplyToken::Close(_)
+        | ReplyToken::Comma
+        | ReplyToken::Colon
+        | ReplyToken::Text(_) => false,
     })
 }
 
 /// Tells whether the answer does exactly what the example of the prompt does.
-fn is_of_prompt(answer: &Map<String, Value>) -> bool {
+fn is_prompt_example(answer: &Map<String, Value>) -> bool {
     static EXAMPLE: LazyLock<Option<Map<String, Value>>> = LazyLock::new(|| {
         let (_, json) = SCHEMA_TEXT.split_once("\n\n{")?;
         let (json, _) = json.split_once("\n}\n")?;

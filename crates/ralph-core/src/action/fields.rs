@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 use crate::path::WorkspacePath;
 
-use super::error::Problems;
+use super::error::ReplyProblems;
 use super::limits::{MAX_PROSE_BYTES, MAX_TIMEOUT};
-use super::text::{cut, one_line};
+use super::text::{one_line, truncate_bytes};
 
 /// The longest piece of a reply that an error quotes, in characters.
 const MAX_QUOTE_CHARS: usize = 40;
@@ -17,13 +17,13 @@ const MAX_QUOTE_CHARS: usize = 40;
 const MAX_PATH_ERROR_CHARS: usize = 160;
 
 /// The fields of one object of the response, and where their problems go.
-pub(super) struct Fields<'v, 'p> {
+pub(super) struct ReplyFields<'v, 'p> {
     pub(super) map: &'v Map<String, Value>,
     pub(super) path: String,
-    pub(super) problems: &'p mut Problems,
+    pub(super) problems: &'p mut ReplyProblems,
 }
 
-impl<'v> Fields<'v, '_> {
+impl<'v> ReplyFields<'v, '_> {
     pub(super) fn problem(&mut self, name: &str, message: impl Into<String>) {
         let dot = if self.path.is_empty() { "" } else { "." };
         let path = format!("{}{dot}{name}", self.path);
@@ -57,9 +57,9 @@ impl<'v> Fields<'v, '_> {
     }
 
     /// Reads a text that is performed: a command, a diff, the content of a file, a message.
-    pub(super) fn limited(&mut self, name: &str, bytes: usize) -> Option<String> {
+    pub(super) fn required_text(&mut self, name: &str, bytes: usize) -> Option<String> {
         self.required(name, |value| {
-            let text = within(text(value)?, bytes)?;
+            let text = check_length(text(value)?, bytes)?;
             // Strict JSON, but never meant: the `\b` of a regular expression has lost its backslash.
             if text.contains('\u{8}') {
                 return Err(
@@ -87,7 +87,7 @@ pub(super) fn text(value: &Value) -> Result<&str, String> {
     value.as_str().ok_or_else(|| expected("a string", value))
 }
 
-pub(super) fn truth(value: &Value) -> Result<bool, String> {
+pub(super) fn boolean(value: &Value) -> Result<bool, String> {
     value
         .as_bool()
         .ok_or_else(|| expected("true or false", value))
@@ -131,7 +131,7 @@ pub(super) fn seconds(value: &Value) -> Result<Duration, String> {
         .ok_or_else(|| expected(&format!("1 to {max} seconds"), value))
 }
 
-pub(super) fn within(text: &str, bytes: usize) -> Result<&str, String> {
+pub(super) fn check_length(text: &str, bytes: usize) -> Result<&str, String> {
     if text.len() <= bytes {
         Ok(text)
     } else {
@@ -140,8 +140,8 @@ pub(super) fn within(text: &str, bytes: usize) -> Result<&str, String> {
     }
 }
 
-pub(super) fn prose(text: &str) -> String {
-    cut(text, MAX_PROSE_BYTES).to_owned()
+pub(super) fn truncate_prose(text: &str) -> String {
+    truncate_bytes(text, MAX_PROSE_BYTES).to_owned()
 }
 
 pub(super) fn quote(text: &str) -> String {

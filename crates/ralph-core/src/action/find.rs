@@ -10,30 +10,30 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 
 use super::error::ReplyError;
-use super::lexer::{self, Object};
+use super::lexer::{self, LexedObject};
 use super::limits::MAX_REPLY_BYTES;
-use super::repair::{self, Reading};
-use super::{example, thought, wrapper};
+use super::repair::{self, RepairStatus};
+use super::{example, reasoning, wrapper};
 
 /// How many wrappers an answer may have around it.
 const MAX_WRAPPERS: usize = 2;
 
 /// How an answer is recognised.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kind {
+pub(super) struct AnswerShape {
     /// The key that distinguishes an answer from any other object in a reply.
     pub(super) key: &'static str,
     /// The keys that have an effect; none means all of them.
-    pub(super) effective: &'static [&'static str],
+    pub(super) effective_keys: &'static [&'static str],
 }
 
-impl Kind {
+impl AnswerShape {
     /// Tells whether two answers have the same effect.
-    fn same(self, left: &Map<String, Value>, right: &Map<String, Value>) -> bool {
-        if self.effective.is_empty() {
+    fn has_same_effect(self, left: &Map<String, Value>, right: &Map<String, Value>) -> bool {
+        if self.effective_keys.is_empty() {
             return left == right;
         }
-        self.effective
+        self.effective_keys
             .iter()
             .all(|key| left.get(*key) == right.get(*key))
     }
@@ -41,7 +41,7 @@ impl Kind {
 
 /// An answer as JSON.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct ReplyObject {
     /// The object.
     pub(super) object: Map<String, Value>,
     /// Whether the reply was anything else than this object in strict JSON.
@@ -49,22 +49,22 @@ pub(super) struct Found {
 }
 
 /// Finds the one answer in a reply, or else its first object, and reads it.
-pub(super) fn find(reply: &str, kind: Kind) -> Result<Found, ReplyError> {
+pub(super) fn find(reply: &str, kind: AnswerShape) -> Result<ReplyObject, ReplyError> {
     if reply.len() > MAX_REPLY_BYTES {
         return Err(ReplyError::TooLong(reply.len()));
     }
-    if let Some(inside) = quoted(reply) {
-        let found = find_at(&inside, kind, 0)?;
-        return Ok(Found {
+    if let Some(inside) = unquote_json_reply(reply) {
+        let found = find_at_depth(&inside, kind, 0)?;
+        return Ok(ReplyObject {
             repaired: true,
             ..found
         });
     }
-    find_at(reply, kind, 0)
+    find_at_depth(reply, kind, 0)
 }
 
 /// Returns what a reply says that is nothing but a JSON string: some models write the object into one.
-fn quoted(reply: &str) -> Option<String> {
+fn unquote_json_reply(reply: &str) -> Option<String> {
     let reply = without_fence(reply.trim());
     if !reply.starts_with('"') {
         return None;
@@ -84,29 +84,33 @@ fn without_fence(text: &str) -> &str {
     fenced().unwrap_or(text)
 }
 
-fn find_at(reply: &str, kind: Kind, wrappers: usize) -> Result<Found, ReplyError> {
-    let mut answers = Answers::new(reply, kind, wrappers);
+fn find_at_depth(
+    reply: &str,
+    kind: AnswerShape,
+    wrappers: usize,
+) -> Result<ReplyObject, ReplyError> {
+    let mut answers = AnswerCandidates::new(reply, kind, wrappers);
     let mut at = 0;
     // Remembered from line to line: looking back from each object would take quadratic time.
-    let mut is_quoted = begins_quotation(reply);
+    let mut is_quoted = is_blockquote(reply);
     let mut scanned = 0;
     while let Some(offset) = reply[at..].find(['{', '<']) {
         let start = at + offset;
         let rest = &reply[start..];
-        if let Some(length) = thought::length(rest)? {
+        if let Some(length) = reasoning::block_len(rest)? {
             at = start + length;
-        } else if let Some(length) = thought::end(rest) {
+        } else if let Some(length) = reasoning::closing_tag_len(rest) {
             // The beginning of the thoughts was in the prompt, so all of this was thought.
-            answers.forget();
+            answers.clear();
             at = start + length;
         } else if lexer::begins_object(rest) {
             let object = lexer::read_object(rest)?;
             at = start + object.length;
             if let Some(end) = reply[scanned..start].rfind('\n') {
-                is_quoted = begins_quotation(&reply[scanned + end + 1..]);
+                is_quoted = is_blockquote(&reply[scanned + end + 1..]);
             }
             scanned = start;
-            answers.take(start, object, is_quoted);
+            answers.add(start, object, is_quoted);
         } else {
             at = start + 1;
         }
@@ -115,33 +119,33 @@ fn find_at(reply: &str, kind: Kind, wrappers: usize) -> Result<Found, ReplyError
 }
 
 /// Tells whether a line is part of a Markdown quotation.
-fn begins_quotation(line: &str) -> bool {
+fn is_blockquote(line: &str) -> bool {
     line.trim_start_matches([' ', '\t']).starts_with('>')
 }
 
 /// The answers of a reply, as far as it has been read.
-struct Answers<'r> {
+struct AnswerCandidates<'r> {
     reply: &'r str,
-    kind: Kind,
+    kind: AnswerShape,
     wrappers: usize,
     /// Where the reply is without the blanks around it.
-    unpadded: Range<usize>,
+    trimmed_range: Range<usize>,
     /// The first answer; others must be the same.
-    first: Option<Result<Found, ReplyError>>,
+    first: Option<Result<ReplyObject, ReplyError>>,
     has_several: bool,
     /// What is wrong with the first example, if there is nothing else.
     example: Option<ReplyError>,
     /// The first object that is no answer at all.
-    other: Option<(usize, Object<'r>)>,
+    other: Option<(usize, LexedObject<'r>)>,
 }
 
-impl<'r> Answers<'r> {
-    fn new(reply: &'r str, kind: Kind, wrappers: usize) -> Self {
+impl<'r> AnswerCandidates<'r> {
+    fn new(reply: &'r str, kind: AnswerShape, wrappers: usize) -> Self {
         Self {
             reply,
             kind,
             wrappers,
-            unpadded: unpadded(reply),
+            trimmed_range: trimmed_range(reply),
             first: None,
             has_several: false,
             example: None,
@@ -150,16 +154,16 @@ impl<'r> Answers<'r> {
     }
 
     /// Forgets everything that was read so far.
-    fn forget(&mut self) {
+    fn clear(&mut self) {
         (self.first, self.example, self.other) = (None, None, None);
         self.has_several = false;
     }
 
     /// Takes the next object.
-    fn take(&mut self, start: usize, object: Object<'r>, is_quoted: bool) {
+    fn add(&mut self, start: usize, object: LexedObject<'r>, is_quoted: bool) {
         let read = if object.keys.contains(self.kind.key) {
             self.read(start, &object)
-        } else if let Some(read) = self.unwrapped(start, &object) {
+        } else if let Some(read) = self.read_wrapped(start, &object) {
             read
         } else {
             self.other.get_or_insert((start, object));
@@ -169,14 +173,16 @@ impl<'r> Answers<'r> {
             Ok(found) if is_quoted || example::is_example(&found.object) => {
                 Some(ReplyError::OnlyExample)
             }
-            Err(error) if is_quoted || example::has_gaps(&object.tokens) => Some(error.clone()),
+            Err(error) if is_quoted || example::has_omissions(&object.tokens) => {
+                Some(error.clone())
+            }
             Ok(_) | Err(_) => None,
         };
         if let Some(error) = example {
             self.example.get_or_insert(error);
         } else if let Some(first) = &self.first {
             self.has_several |= match (first, &read) {
-                (Ok(first), Ok(next)) => !self.kind.same(&first.object, &next.object),
+                (Ok(first), Ok(next)) => !self.kind.has_same_effect(&first.object, &next.object),
                 (Err(_), _) | (_, Err(_)) => true,
             };
         } else {
@@ -185,22 +191,26 @@ impl<'r> Answers<'r> {
     }
 
     /// Reads an object where it stands.
-    fn read(&self, start: usize, object: &Object<'_>) -> Result<Found, ReplyError> {
+    fn read(&self, start: usize, object: &LexedObject<'_>) -> Result<ReplyObject, ReplyError> {
         let span = start..start + object.length;
         let (value, reading) = repair::read(&self.reply[span.clone()], object)?;
-        Ok(Found {
+        Ok(ReplyObject {
             object: value,
-            repaired: reading == Reading::Repaired || span != self.unpadded,
+            repaired: reading == RepairStatus::Repaired || span != self.trimmed_range,
         })
     }
 
     /// Reads the answer inside of a tool call or a message, if there is one.
-    fn unwrapped(&self, start: usize, object: &Object<'_>) -> Option<Result<Found, ReplyError>> {
-        if self.wrappers == MAX_WRAPPERS || !wrapper::may_be(&object.keys) {
+    fn read_wrapped(
+        &self,
+        start: usize,
+        object: &LexedObject<'_>,
+    ) -> Option<Result<ReplyObject, ReplyError>> {
+        if self.wrappers == MAX_WRAPPERS || !wrapper::may_wrap_answer(&object.keys) {
             return None;
         }
         let outer = self.read(start, object).ok()?.object;
-        let text = match wrapper::inside(&outer)? {
+        let text = match wrapper::wrapped_value(&outer)? {
             Value::String(text) => text.clone(),
             value @ Value::Object(_) => value.to_string(),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => return None,
@@ -208,9 +218,9 @@ impl<'r> Answers<'r> {
         if !lexer::begins_object(without_fence(text.trim())) {
             return None;
         }
-        match find_at(&text, self.kind, self.wrappers + 1) {
+        match find_at_depth(&text, self.kind, self.wrappers + 1) {
             Ok(found) if !found.object.contains_key(self.kind.key) => None,
-            Ok(found) => Some(Ok(Found {
+            Ok(found) => Some(Ok(ReplyObject {
                 repaired: true,
                 ..found
             })),
@@ -218,7 +228,7 @@ impl<'r> Answers<'r> {
         }
     }
 
-    fn finish(self) -> Result<Found, ReplyError> {
+    fn finish(self) -> Result<ReplyObject, ReplyError> {
         if self.has_several {
             return Err(ReplyError::SeveralAnswers);
         }
@@ -231,7 +241,7 @@ impl<'r> Answers<'r> {
 }
 
 /// Returns where a text is without the blanks that strict JSON may have around it.
-fn unpadded(text: &str) -> Range<usize> {
+fn trimmed_range(text: &str) -> Range<usize> {
     let is_blank = |c| matches!(c, ' ' | '\t' | '\n' | '\r');
     let start = text.len() - text.trim_start_matches(is_blank).len();
     let end = text.trim_end_matches(is_blank).len();

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::error::ReplyError;
-use super::escapes::Decoder;
+use super::escapes::ReplyStringDecoder;
 use super::limits::MAX_DEPTH;
 use super::text::one_line;
 
@@ -15,7 +15,7 @@ const MAX_QUOTED_KEY_CHARS: usize = 60;
 
 /// One token of JSON-like text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Token<'t> {
+pub(super) enum ReplyToken<'t> {
     /// `{` or `[`.
     Open(char),
     /// `}` or `]`.
@@ -34,15 +34,15 @@ pub(super) enum Token<'t> {
 
 /// An object that begins and ends in a text.
 #[derive(Debug)]
-pub(super) struct Object<'t> {
+pub(super) struct LexedObject<'t> {
     /// Its tokens, from the opening brace to the closing one, without comments.
-    pub(super) tokens: Vec<Token<'t>>,
+    pub(super) tokens: Vec<ReplyToken<'t>>,
     /// How many bytes of the text it takes.
     pub(super) length: usize,
     /// The keys of the object itself, not of those inside of it.
     pub(super) keys: BTreeSet<String>,
     /// A key that some object has twice.
-    pub(super) duplicate: Option<String>,
+    pub(super) duplicate_key: Option<String>,
 }
 
 /// Tells whether a text begins like an object, and not like a brace in prose or code.
@@ -62,19 +62,19 @@ pub(super) fn begins_object(text: &str) -> bool {
 /// Reads the object at the beginning of a text that [`begins_object`].
 ///
 /// A text that ends inside of the object is an error: nobody knows what the rest would have said.
-pub(super) fn read_object(text: &str) -> Result<Object<'_>, ReplyError> {
-    let mut reader = Reader {
+pub(super) fn read_object(text: &str) -> Result<LexedObject<'_>, ReplyError> {
+    let mut reader = ReplyLexer {
         text,
         at: 0,
         levels: Vec::new(),
-        object: Object {
+        object: LexedObject {
             tokens: Vec::new(),
             length: 0,
             keys: BTreeSet::new(),
-            duplicate: None,
+            duplicate_key: None,
         },
     };
-    while reader.step()? == Step::Inside {}
+    while reader.step()? == LexStep::Inside {}
     reader.object.length = reader.at;
     Ok(reader.object)
 }
@@ -84,24 +84,24 @@ fn is_word_char(c: char) -> bool {
 }
 
 #[derive(PartialEq, Eq)]
-enum Step {
+enum LexStep {
     Inside,
     Complete,
 }
 
-struct Level {
+struct NestingLevel {
     closer: char,
     keys: BTreeSet<String>,
 }
 
-struct Reader<'t> {
+struct ReplyLexer<'t> {
     text: &'t str,
     at: usize,
-    levels: Vec<Level>,
-    object: Object<'t>,
+    levels: Vec<NestingLevel>,
+    object: LexedObject<'t>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> ReplyLexer<'t> {
     fn rest(&self) -> &'t str {
         &self.text[self.at..]
     }
@@ -112,54 +112,54 @@ impl<'t> Reader<'t> {
         Ok(c)
     }
 
-    fn step(&mut self) -> Result<Step, ReplyError> {
+    fn step(&mut self) -> Result<LexStep, ReplyError> {
         let start = self.at;
         let token = match self.next()? {
             c if c.is_whitespace() => {
                 self.at = self.text.len() - self.rest().trim_start().len();
-                return Ok(Step::Inside);
+                return Ok(LexStep::Inside);
             }
             '#' => return self.skip_past("\n"),
             '/' if self.rest().starts_with('/') => return self.skip_past("\n"),
             '/' if self.rest().starts_with('*') => return self.skip_past("*/"),
             c @ ('{' | '[') => self.open(c)?,
             c @ ('}' | ']') => self.close(c)?,
-            ',' => Token::Comma,
+            ',' => ReplyToken::Comma,
             ':' => self.colon(),
-            quote @ ('"' | '\'') => Token::Text(self.string(quote)?),
+            quote @ ('"' | '\'') => ReplyToken::Text(self.string(quote)?),
             c if is_word_char(c) => {
                 let length = self.rest().find(|c| !is_word_char(c));
                 self.at += length.ok_or(ReplyError::Truncated)?;
-                Token::Word(&self.text[start..self.at])
+                ReplyToken::Word(&self.text[start..self.at])
             }
-            c => Token::Junk(c),
+            c => ReplyToken::Junk(c),
         };
         self.object.tokens.push(token);
         Ok(if self.levels.is_empty() {
-            Step::Complete
+            LexStep::Complete
         } else {
-            Step::Inside
+            LexStep::Inside
         })
     }
 
-    fn skip_past(&mut self, end: &str) -> Result<Step, ReplyError> {
+    fn skip_past(&mut self, end: &str) -> Result<LexStep, ReplyError> {
         let length = self.rest().find(end).ok_or(ReplyError::Truncated)?;
         self.at += length + end.len();
-        Ok(Step::Inside)
+        Ok(LexStep::Inside)
     }
 
-    fn open(&mut self, bracket: char) -> Result<Token<'t>, ReplyError> {
+    fn open(&mut self, bracket: char) -> Result<ReplyToken<'t>, ReplyError> {
         if self.levels.len() == MAX_DEPTH {
             return Err(ReplyError::TooDeep);
         }
-        self.levels.push(Level {
+        self.levels.push(NestingLevel {
             closer: if bracket == '{' { '}' } else { ']' },
             keys: BTreeSet::new(),
         });
-        Ok(Token::Open(bracket))
+        Ok(ReplyToken::Open(bracket))
     }
 
-    fn close(&mut self, bracket: char) -> Result<Token<'t>, ReplyError> {
+    fn close(&mut self, bracket: char) -> Result<ReplyToken<'t>, ReplyError> {
         let level = self.levels.pop().ok_or(ReplyError::NoObject)?;
         if level.closer != bracket {
             let line = self.text[..self.at].split('\n').count();
@@ -171,15 +171,19 @@ impl<'t> Reader<'t> {
         if self.levels.is_empty() {
             self.object.keys = level.keys;
         }
-        Ok(Token::Close(bracket))
+        Ok(ReplyToken::Close(bracket))
     }
 
-    fn colon(&mut self) -> Token<'t> {
+    fn colon(&mut self) -> ReplyToken<'t> {
         let key = match self.object.tokens.last() {
-            Some(Token::Text(text)) => Some(text.clone()),
-            Some(Token::Word(word)) => Some((*word).to_owned()),
+            Some(ReplyToken::Text(text)) => Some(text.clone()),
+            Some(ReplyToken::Word(word)) => Some((*word).to_owned()),
             Some(
-                Token::Open(_) | Token::Close(_) | Token::Comma | Token::Colon | Token::Junk(_),
+                ReplyToken::Open(_)
+                | ReplyToken::Close(_)
+                | ReplyToken::Comma
+                | ReplyToken::Colon
+                | ReplyToken::Junk(_),
             )
             | None => None,
         };
@@ -187,24 +191,24 @@ impl<'t> Reader<'t> {
             && !level.keys.insert(key.clone())
         {
             self.object
-                .duplicate
+                .duplicate_key
                 .get_or_insert_with(|| one_line(&key, MAX_QUOTED_KEY_CHARS));
         }
-        Token::Colon
+        ReplyToken::Colon
     }
 
     /// Reads a string whose opening quote has been read. Raw line breaks are part of it.
     fn string(&mut self, quote: char) -> Result<String, ReplyError> {
-        let mut decoder = Decoder::new(quote);
+        let mut decoder = ReplyStringDecoder::new(quote);
         loop {
             let plain = self.rest().find([quote, '\\']);
             let plain = &self.rest()[..plain.ok_or(ReplyError::Truncated)?];
-            decoder.plain(plain);
+            decoder.push_plain(plain);
             self.at += plain.len();
             if self.next()? == quote {
                 return decoder.finish();
             }
-            self.at += decoder.escape(self.rest())?;
+            self.at += decoder.push_escape(self.rest())?;
         }
     }
 }

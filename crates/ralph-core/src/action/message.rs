@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::limits::MAX_MESSAGE_BYTES;
-use super::text::cut;
+use super::text::truncate_bytes;
 
 /// A trailer that only the runner writes; it finds its own commits again by them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub fn clean_message(text: &str) -> String {
         .filter(|line| runner_trailer(line).is_none())
         .collect();
     let joined = lines.join("\n");
-    let message = cut(joined.trim_matches('\n'), MAX_MESSAGE_BYTES).trim_end();
+    let message = truncate_bytes(joined.trim_matches('\n'), MAX_MESSAGE_BYTES).trim_end();
     if message.is_empty() {
         FALLBACK.to_owned()
     } else {

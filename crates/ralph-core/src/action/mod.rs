@@ -21,15 +21,15 @@ mod lexer;
 pub mod limits;
 mod message;
 mod parse;
+mod reasoning;
 mod repair;
 pub mod rules;
 mod schema;
 mod text;
-mod thought;
 mod wrapper;
 
 pub use contract::{SCHEMA_TEXT, json_schema};
-pub use error::{Problem, Problems, ReplyError};
+pub use error::{ReplyError, ReplyProblem, ReplyProblems};
 pub use kind::{Action, Claims, Response};
 pub use message::{RunnerTrailer, clean_message, runner_trailer};
 pub(crate) use parse::find_object;

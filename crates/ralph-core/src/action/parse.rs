@@ -3,14 +3,14 @@
 use serde_json::{Map, Value};
 
 use super::error::ReplyError;
-use super::find::{self, Kind};
+use super::find::{self, AnswerShape};
 use super::kind::Response;
 use super::schema;
 
 /// The answer of an iteration.
-const RESPONSE: Kind = Kind {
+const RESPONSE: AnswerShape = AnswerShape {
     key: "actions",
-    effective: &["actions", "claims"],
+    effective_keys: &["actions", "claims"],
 };
 
 /// Reads a model's reply: all of it follows the contract, or nothing is executed.
@@ -30,9 +30,9 @@ pub(crate) fn find_object(
     reply: &str,
     key: &'static str,
 ) -> Result<Map<String, Value>, ReplyError> {
-    let kind = Kind {
+    let kind = AnswerShape {
         key,
-        effective: &[],
+        effective_keys: &[],
     };
     find::find(reply, kind).map(|found| found.object)
 }

@@ -7,11 +7,11 @@
 use serde_json::{Map, Value};
 
 use super::error::ReplyError;
-use super::lexer::{self, Object, Token};
+use super::lexer::{self, LexedObject, ReplyToken};
 
 /// How an object was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(super) enum RepairStatus {
     /// It is strict JSON.
     Strict,
     /// It was repaired.
@@ -21,43 +21,43 @@ pub(super) enum Reading {
 /// Reads an object that the lexer cut out of `source`.
 pub(super) fn read(
     source: &str,
-    object: &Object<'_>,
-) -> Result<(Map<String, Value>, Reading), ReplyError> {
-    if let Some(key) = &object.duplicate {
+    object: &LexedObject<'_>,
+) -> Result<(Map<String, Value>, RepairStatus), ReplyError> {
+    if let Some(key) = &object.duplicate_key {
         return Err(ReplyError::DuplicateKey(key.clone()));
     }
     match serde_json::from_str(source) {
-        Ok(value) => Ok((value, Reading::Strict)),
+        Ok(value) => Ok((value, RepairStatus::Strict)),
         Err(error) => match repair_tokens(&object.tokens) {
-            Some(value) => Ok((value, Reading::Repaired)),
+            Some(value) => Ok((value, RepairStatus::Repaired)),
             None => Err(ReplyError::Malformed(error.to_string())),
         },
     }
 }
 
 /// Makes strict JSON of the tokens, or `None` where that would be a guess.
-fn repair_tokens(tokens: &[Token<'_>]) -> Option<Map<String, Value>> {
-    let plain = write(tokens)?;
+fn repair_tokens(tokens: &[ReplyToken<'_>]) -> Option<Map<String, Value>> {
+    let plain = write_tokens(tokens)?;
     if let Ok(value) = serde_json::from_str(&plain) {
         return Some(value);
     }
     let repaired = jsonrepair_rs::jsonrepair(&plain).ok()?;
     let object = lexer::read_object(&repaired).ok()?;
-    let same = object.duplicate.is_none() && says_the_same(tokens, &object.tokens);
+    let same = object.duplicate_key.is_none() && has_same_content(tokens, &object.tokens);
     same.then(|| serde_json::from_str(&repaired).ok())?
 }
 
 /// Writes tokens with every string in strict JSON, or `None` if one of them is junk.
-fn write(tokens: &[Token<'_>]) -> Option<String> {
+fn write_tokens(tokens: &[ReplyToken<'_>]) -> Option<String> {
     let mut text = String::new();
     for token in tokens {
         match token {
-            Token::Open(c) | Token::Close(c) => text.push(*c),
-            Token::Comma => text.push(','),
-            Token::Colon => text.push(':'),
-            Token::Text(decoded) => text.push_str(&serde_json::to_string(decoded).ok()?),
-            Token::Word(word) => text.push_str(word),
-            Token::Junk(_) => return None,
+            ReplyToken::Open(c) | ReplyToken::Close(c) => text.push(*c),
+            ReplyToken::Comma => text.push(','),
+            ReplyToken::Colon => text.push(':'),
+            ReplyToken::Text(decoded) => text.push_str(&serde_json::to_string(decoded).ok()?),
+            ReplyToken::Word(word) => text.push_str(word),
+            ReplyToken::Junk(_) => return None,
         }
         text.push(' ');
     }
@@ -66,22 +66,24 @@ fn write(tokens: &[Token<'_>]) -> Option<String> {
 
 /// Tells whether a repair changed nothing but commas, keywords and quotes around names. A colon it
 /// added would make a key of something that was meant to be part of a string.
-fn says_the_same(before: &[Token<'_>], after: &[Token<'_>]) -> bool {
-    let solid = |token: &&Token<'_>| !matches!(token, Token::Comma);
+fn has_same_content(before: &[ReplyToken<'_>], after: &[ReplyToken<'_>]) -> bool {
+    let solid = |token: &&ReplyToken<'_>| !matches!(token, ReplyToken::Comma);
     let (before, after) = (before.iter().filter(solid), after.iter().filter(solid));
     before.clone().count() == after.clone().count()
         && before.zip(after).all(|(before, after)| {
             before == after
                 || match (before, after) {
-                    (Token::Word(name), Token::Text(text)) => name == text,
-                    (Token::Word(word), Token::Word(keyword)) => keyword_of(word) == Some(*keyword),
+                    (ReplyToken::Word(name), ReplyToken::Text(text)) => name == text,
+                    (ReplyToken::Word(word), ReplyToken::Word(keyword)) => {
+                        json_keyword(word) == Some(*keyword)
+                    }
                     _ => false,
                 }
         })
 }
 
 /// Returns JSON's word for a keyword of Python or JavaScript.
-fn keyword_of(word: &str) -> Option<&'static str> {
+fn json_keyword(word: &str) -> Option<&'static str> {
     match word {
         "True" => Some("true"),
         "False" => Some("false"),

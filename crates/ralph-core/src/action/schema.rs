@@ -5,9 +5,10 @@ use serde_json::{Map, Value};
 use crate::path::WorkspacePath;
 use crate::ports::WriteMode;
 
-use super::error::Problems;
+use super::error::ReplyProblems;
 use super::fields::{
-    Fields, directory, list, object, prose, quote, seconds, text, truth, within, workspace_path,
+    ReplyFields, boolean, check_length, directory, list, object, quote, seconds, text,
+    truncate_prose, workspace_path,
 };
 use super::kind::{Action, Claims};
 use super::limits::{
@@ -16,7 +17,7 @@ use super::limits::{
 };
 
 /// The content of a response that follows the contract.
-pub(super) struct Checked {
+pub(super) struct CheckedReply {
     pub(super) summary: String,
     pub(super) actions: Vec<Action>,
     pub(super) claims: Claims,
@@ -24,9 +25,9 @@ pub(super) struct Checked {
 
 /// Checks a whole response. Unknown keys beside the known ones are no problem, models like to add
 /// their thoughts; unknown fields of an action are, since they would not be done.
-pub(super) fn check(response: &Map<String, Value>) -> Result<Checked, Problems> {
-    let mut problems = Problems::default();
-    let mut root = Fields {
+pub(super) fn check(response: &Map<String, Value>) -> Result<CheckedReply, ReplyProblems> {
+    let mut problems = ReplyProblems::default();
+    let mut root = ReplyFields {
         map: response,
         path: String::new(),
         problems: &mut problems,
@@ -34,9 +35,9 @@ pub(super) fn check(response: &Map<String, Value>) -> Result<Checked, Problems> 
     let summary = root.optional("summary", text).unwrap_or_default();
     let list = root.required("actions", list).unwrap_or_default();
     let claims = root.optional("claims", object);
-    let checked = Checked {
-        summary: prose(summary),
-        actions: actions(list, &mut problems),
+    let checked = CheckedReply {
+        summary: truncate_prose(summary),
+        actions: read_actions(list, &mut problems),
         claims: claims
             .map(|map| read_claims(map, &mut problems))
             .unwrap_or_default(),
@@ -49,7 +50,7 @@ pub(super) fn check(response: &Map<String, Value>) -> Result<Checked, Problems> 
 }
 
 /// Reads all actions, so that all their problems are named.
-fn actions(list: &[Value], problems: &mut Problems) -> Vec<Action> {
+fn read_actions(list: &[Value], problems: &mut ReplyProblems) -> Vec<Action> {
     if list.len() > MAX_ACTIONS {
         let found = list.len();
         problems.add(
@@ -62,7 +63,7 @@ fn actions(list: &[Value], problems: &mut Problems) -> Vec<Action> {
     for (index, value) in list.iter().enumerate() {
         let path = format!("actions[{index}]");
         match object(value) {
-            Ok(map) => actions.extend(action(&mut Fields {
+            Ok(map) => actions.extend(read_action(&mut ReplyFields {
                 map,
                 path,
                 problems,
@@ -73,17 +74,17 @@ fn actions(list: &[Value], problems: &mut Problems) -> Vec<Action> {
     actions
 }
 
-fn action(fields: &mut Fields<'_, '_>) -> Option<Action> {
+fn read_action(fields: &mut ReplyFields<'_, '_>) -> Option<Action> {
     let kind = fields.required("type", text)?;
     match kind {
         "run" => {
             fields.allow_only(&["command", "cwd", "timeout_s"]);
-            run(fields)
+            read_run(fields)
         }
         "patch" => {
             fields.allow_only(&["path", "patch"]);
             let path = fields.required("path", workspace_path);
-            let diff = fields.limited("patch", MAX_PATCH_BYTES);
+            let diff = fields.required_text("patch", MAX_PATCH_BYTES);
             Some(Action::Patch {
                 path: path?,
                 patch: diff?,
@@ -91,21 +92,21 @@ fn action(fields: &mut Fields<'_, '_>) -> Option<Action> {
         }
         "write" => {
             fields.allow_only(&["path", "content", "append"]);
-            write(fields)
+            read_write(fields)
         }
         "commit" => {
             fields.allow_only(&["message", "paths"]);
-            let message = fields.limited("message", MAX_MESSAGE_BYTES);
-            let paths = commit_paths(fields);
+            let message = fields.required_text("message", MAX_MESSAGE_BYTES);
+            let paths = read_commit_paths(fields);
             Some(Action::Commit {
                 message: message?,
                 paths,
             })
         }
-        "rotate" => reason(fields).map(|reason| Action::Rotate { reason }),
-        "pause" => reason(fields).map(|reason| Action::Pause { reason }),
-        "stop_success" => reason(fields).map(|reason| Action::StopSuccess { reason }),
-        "stop_failure" => reason(fields).map(|reason| Action::StopFailure { reason }),
+        "rotate" => read_reason(fields).map(|reason| Action::Rotate { reason }),
+        "pause" => read_reason(fields).map(|reason| Action::Pause { reason }),
+        "stop_success" => read_reason(fields).map(|reason| Action::StopSuccess { reason }),
+        "stop_failure" => read_reason(fields).map(|reason| Action::StopFailure { reason }),
         unknown => {
             let unknown = quote(unknown);
             fields.problem("type", format!(
@@ -116,8 +117,8 @@ fn action(fields: &mut Fields<'_, '_>) -> Option<Action> {
     }
 }
 
-fn run(fields: &mut Fields<'_, '_>) -> Option<Action> {
-    let command = fields.limited("command", MAX_COMMAND_BYTES);
+fn read_run(fields: &mut ReplyFields<'_, '_>) -> Option<Action> {
+    let command = fields.required_text("command", MAX_COMMAND_BYTES);
     if let Some(command) = &command {
         if command.trim().is_empty() {
             fields.problem("command", "is empty");
@@ -134,10 +135,10 @@ fn run(fields: &mut Fields<'_, '_>) -> Option<Action> {
     })
 }
 
-fn write(fields: &mut Fields<'_, '_>) -> Option<Action> {
+fn read_write(fields: &mut ReplyFields<'_, '_>) -> Option<Action> {
     let path = fields.required("path", workspace_path);
-    let content = fields.limited("content", MAX_CONTENT_BYTES);
-    let append = fields.optional("append", truth);
+    let content = fields.required_text("content", MAX_CONTENT_BYTES);
+    let append = fields.optional("append", boolean);
     Some(Action::Write {
         path: path?,
         content: content?,
@@ -149,7 +150,7 @@ fn write(fields: &mut Fields<'_, '_>) -> Option<Action> {
 }
 
 /// Reads the paths of a commit. `.` among them means all changes, as an empty list does.
-fn commit_paths(fields: &mut Fields<'_, '_>) -> Vec<WorkspacePath> {
+fn read_commit_paths(fields: &mut ReplyFields<'_, '_>) -> Vec<WorkspacePath> {
     let list = fields.optional("paths", list).unwrap_or_default();
     if list.len() > MAX_COMMIT_PATHS {
         let found = list.len();
@@ -170,26 +171,26 @@ fn commit_paths(fields: &mut Fields<'_, '_>) -> Vec<WorkspacePath> {
     paths.into_iter().collect::<Option<_>>().unwrap_or_default()
 }
 
-fn reason(fields: &mut Fields<'_, '_>) -> Option<String> {
+fn read_reason(fields: &mut ReplyFields<'_, '_>) -> Option<String> {
     fields.allow_only(&["reason"]);
-    fields.required("reason", text).map(prose)
+    fields.required("reason", text).map(truncate_prose)
 }
 
-fn read_claims(map: &Map<String, Value>, problems: &mut Problems) -> Claims {
-    let mut fields = Fields {
+fn read_claims(map: &Map<String, Value>, problems: &mut ReplyProblems) -> Claims {
+    let mut fields = ReplyFields {
         map,
         path: "claims".into(),
         problems,
     };
     Claims {
-        checkboxes_checked: claimed(&mut fields, "checkboxes_checked"),
-        milestones_completed: claimed(&mut fields, "milestones_completed"),
+        checkboxes_checked: read_claim_list(&mut fields, "checkboxes_checked"),
+        milestones_completed: read_claim_list(&mut fields, "milestones_completed"),
     }
 }
 
 /// Reads a list of claims, each once and without blanks around it. What they name is found out later,
 /// with the task.
-fn claimed(fields: &mut Fields<'_, '_>, name: &str) -> Vec<String> {
+fn read_claim_list(fields: &mut ReplyFields<'_, '_>, name: &str) -> Vec<String> {
     let list = fields.optional(name, list).unwrap_or_default();
     if list.len() > MAX_CLAIMS {
         let found = list.len();
@@ -201,7 +202,7 @@ fn claimed(fields: &mut Fields<'_, '_>, name: &str) -> Vec<String> {
     }
     let mut claims: Vec<String> = Vec::new();
     for (index, value) in list.iter().enumerate() {
-        match claim(value) {
+        match read_claim(value) {
             Ok(claim) if claim.is_empty() || claims.contains(&claim) => {}
             Ok(claim) => claims.push(claim),
             Err(message) => fields.problem(&format!("{name}[{index}]"), message),
@@ -211,11 +212,11 @@ fn claimed(fields: &mut Fields<'_, '_>, name: &str) -> Vec<String> {
 }
 
 /// Reads one claim: a text, or the number of a box.
-fn claim(value: &Value) -> Result<String, String> {
+fn read_claim(value: &Value) -> Result<String, String> {
     if let Some(number) = value.as_u64() {
         return Ok(number.to_string());
     }
     text(value)
-        .and_then(|claim| within(claim.trim(), MAX_CLAIM_BYTES))
+        .and_then(|claim| check_length(claim.trim(), MAX_CLAIM_BYTES))
         .map(str::to_owned)
 }

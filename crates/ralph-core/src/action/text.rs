@@ -1,7 +1,7 @@
 //! Cutting and cleaning of text that a model wrote and people or a model will read.
 
 /// Returns the longest beginning of `text` that has at most `bytes` bytes.
-pub(super) fn cut(text: &str, bytes: usize) -> &str {
+pub(super) fn truncate_bytes(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
@@ -13,7 +13,7 @@ pub(super) fn one_line(text: &str, chars: usize) -> String {
         Some((line, rest)) => (line.trim_end(), !rest.is_empty()),
         None => (text, false),
     };
-    let mut shown: String = line.chars().take(chars).map(harmless).collect();
+    let mut shown: String = line.chars().take(chars).map(sanitize_char).collect();
     if has_more || line.chars().nth(chars).is_some() {
         if let Some((last, _)) = shown.char_indices().nth(chars.saturating_sub(1)) {
             shown.truncate(last);
@@ -23,7 +23,7 @@ pub(super) fn one_line(text: &str, chars: usize) -> String {
     shown
 }
 
-fn harmless(c: char) -> char {
+fn sanitize_char(c: char) -> char {
     let reorders_or_hides = matches!(
         c,
         '\u{061c}'
@@ -45,13 +45,13 @@ mod tests {
 
     #[test]
     fn a_cut_keeps_whole_characters() {
-        assert_eq!(cut("aé", 3), "aé");
-        assert_eq!(cut("aé", 2), "a");
-        assert_eq!(cut("é", 0), "");
+        assert_eq!(truncate_bytes("aé", 3), "aé");
+        assert_eq!(truncate_bytes("aé", 2), "a");
+        assert_eq!(truncate_bytes("é", 0), "");
     }
 
     #[test]
-    fn one_line_obeys_no_escape_and_shows_that_more_follows() {
+    fn one_line_replaces_escapes_and_marks_truncation() {
         for (text, line) in [
             ("npm test", "npm test"),
             ("  a\tb  ", "a b"),

@@ -11,7 +11,7 @@ const ARGUMENTS: [&str; 3] = ["arguments", "input", "parameters"];
 const ONLY_KEYS: [&str; 6] = ["response", "reply", "answer", "output", "result", "json"];
 
 /// Tells whether an object with these keys may hold an answer, before it is read.
-pub(super) fn may_be(keys: &BTreeSet<String>) -> bool {
+pub(super) fn may_wrap_answer(keys: &BTreeSet<String>) -> bool {
     let mut known = ["function", "content"]
         .into_iter()
         .chain(ARGUMENTS)
@@ -22,7 +22,7 @@ pub(super) fn may_be(keys: &BTreeSet<String>) -> bool {
 /// Returns the value that holds the answer.
 ///
 /// An action is never a wrapper: the content of a `write` is a file, even if it looks like an answer.
-pub(super) fn inside(wrapper: &Map<String, Value>) -> Option<&Value> {
+pub(super) fn wrapped_value(wrapper: &Map<String, Value>) -> Option<&Value> {
     if wrapper.get("name").is_some_and(Value::is_string) {
         let mut arguments = ARGUMENTS.into_iter().filter_map(|key| wrapper.get(key));
         return arguments.next().filter(|_| arguments.next().is_none());

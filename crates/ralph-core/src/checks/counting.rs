@@ -14,7 +14,7 @@ pub enum CountCheck {
     /// The run reports fewer tests than the listing has.
     Short(String),
     /// The run lacks the summary that its runner prints.
-    Silent(String),
+    MissingSummary(String),
 }
 
 /// The consequence of a number of tests for a green verdict.
@@ -30,7 +30,7 @@ pub enum CountVerdict {
 
 impl CountCheck {
     /// Compares the number of tests that an unknown runner reports.
-    pub fn without_runner(line: &str, tests: Option<TestCount>) -> Self {
+    pub fn for_unknown_runner(line: &str, tests: Option<TestCount>) -> Self {
         match tests {
             None => Self::Confirmed,
             Some(tests) => Self::Unconfirmed(format!(
@@ -41,7 +41,7 @@ impl CountCheck {
 
     /// Compares the run of a check whose output was too long to be kept: its number may be incomplete,
     /// and a missing summary may have been left out.
-    pub fn of_truncated(line: &str) -> Self {
+    pub fn for_truncated_output(line: &str) -> Self {
         Self::Unconfirmed(format!(
             "`{line}` prints too much to be kept, so the number of its tests is not confirmed"
         ))
@@ -60,9 +60,9 @@ impl CountCheck {
         match self {
             Self::Confirmed => CountVerdict::Fine,
             Self::Unconfirmed(text) => match (now.map(TestCount::ran), base.map(TestCount::ran)) {
-                (Some(now), Some(base)) if now < base => {
-                    CountVerdict::Qualified(fewer_tests(line, now, base, "the base commit has"))
-                }
+                (Some(now), Some(base)) if now < base => CountVerdict::Qualified(
+                    fewer_tests_finding(line, now, base, "the base commit has"),
+                ),
                 (Some(_), Some(base)) if base > 0 => CountVerdict::Fine,
                 _ => unconfirmed(text),
             },
@@ -73,16 +73,16 @@ impl CountCheck {
                     Some(_) | None => CountVerdict::Red(text),
                 }
             }
-            Self::Silent(text) if base.is_some() => {
+            Self::MissingSummary(text) if base.is_some() => {
                 CountVerdict::Red(format!("{text}: it ended early"))
             }
-            Self::Silent(text) | Self::Exceeded(text) => unconfirmed(text),
+            Self::MissingSummary(text) | Self::Exceeded(text) => unconfirmed(text),
         }
     }
 }
 
 /// Makes the finding about a command that runs fewer tests than `source` has.
-pub fn fewer_tests(line: &str, now: u64, before: u64, source: &str) -> VerifyFinding {
+pub fn fewer_tests_finding(line: &str, now: u64, before: u64, source: &str) -> VerifyFinding {
     let text = format!("`{line}` runs {now} tests, {source} {before}");
     VerifyFinding::new(FindingKind::FewerTests, text)
 }
@@ -126,11 +126,11 @@ mod tests {
 
     #[test]
     fn a_missing_summary_is_red_only_if_the_base_commit_has_one() {
-        let silent = || CountCheck::Silent("no summary".into());
+        let silent = || CountCheck::MissingSummary("no summary".into());
         let ended = CountVerdict::Red("no summary: it ended early".into());
         assert_eq!(silent().judge("x", None, Some(passed(1))), ended);
         assert_eq!(kind(silent().judge("x", None, None)), "unconfirmed");
-        let truncated = CountCheck::of_truncated("x");
+        let truncated = CountCheck::for_truncated_output("x");
         assert_eq!(
             kind(truncated.judge("x", None, Some(passed(1)))),
             "unconfirmed"

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use regex::Regex;
 
+use super::command_line::SimpleCommand;
 use super::has_extension;
 use super::listing::{TestRunner, is_python};
-use super::shell::SimpleCommand;
-use crate::surface::{Change, ChangedPath, configures_checks, is_test};
+use crate::surface::{ChangedPath, PathChange, configures_checks, is_test};
 use crate::verdict::{FindingKind, VerifyFinding};
 
 /// How many scripts of one check are read.
 const MAX_SCRIPTS: usize = 50;
 /// How many files a finding names.
-const NAMED_FILES: usize = 5;
+const MAX_NAMED_FILES: usize = 5;
 /// Programs that execute the files in their arguments.
 const INTERPRETERS: &[&str] = &[
     "sh",
@@ -68,20 +68,20 @@ impl TrackedFiles {
     }
 
     /// Returns the files that a word of a command means: a file, a directory or a pattern.
-    fn meant_by(&self, word: &str, command: &SimpleCommand) -> Vec<String> {
+    fn resolve_word(&self, word: &str, command: &SimpleCommand) -> Vec<String> {
         let value = match word.split_once('=') {
             Some((option, value)) if option.starts_with('-') => value,
             Some(_) | None => word,
         };
         let path = value.split("::").next().unwrap_or_default();
-        let Some(path) = command.in_repository(path) else {
+        let Some(path) = command.repository_path(path) else {
             return Vec::new();
         };
         if path.is_empty() {
             return Vec::new();
         }
         if path.contains(['*', '?', '[', '$', '{']) {
-            return self.fitting(&path);
+            return self.matching_pattern(&path);
         }
         if self.paths.contains(&path) {
             return vec![path];
@@ -94,7 +94,7 @@ impl TrackedFiles {
             .collect()
     }
 
-    fn fitting(&self, pattern: &str) -> Vec<String> {
+    fn matching_pattern(&self, pattern: &str) -> Vec<String> {
         let mut text = String::from("^");
         for c in pattern.chars() {
             match c {
@@ -115,7 +115,7 @@ impl TrackedFiles {
     }
 
     /// Returns the file of a Python module, or of the module that has a name such as `a.b.Class.test`.
-    fn module(&self, name: &str, command: &SimpleCommand) -> Vec<String> {
+    fn resolve_module(&self, name: &str, command: &SimpleCommand) -> Vec<String> {
         let mut name = name.replace('.', "/");
         loop {
             for file in [
@@ -123,7 +123,7 @@ impl TrackedFiles {
                 format!("{name}/__main__.py"),
                 format!("{name}/__init__.py"),
             ] {
-                let path = command.in_repository(&file);
+                let path = command.repository_path(&file);
                 if let Some(path) = path.filter(|path| self.paths.contains(path)) {
                     return vec![path];
                 }
@@ -140,7 +140,7 @@ impl TrackedFiles {
         self.paths.contains(path)
     }
 
-    fn matching(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    fn filter(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
         let wanted = self.paths.iter().filter(|path| is_wanted(path));
         wanted.cloned().collect()
     }
@@ -151,8 +151,8 @@ impl TrackedFiles {
 pub struct CheckInputs {
     executed: BTreeSet<String>,
     compared: BTreeSet<String>,
-    waiting: VecDeque<String>,
-    read: usize,
+    pending_scripts: VecDeque<String>,
+    scripts_read: usize,
 }
 
 impl CheckInputs {
@@ -165,11 +165,11 @@ impl CheckInputs {
 
     /// Returns the next script whose text has to be added, if there is one.
     pub fn next_script(&mut self) -> Option<String> {
-        if self.read >= MAX_SCRIPTS {
+        if self.scripts_read >= MAX_SCRIPTS {
             return None;
         }
-        self.read += 1;
-        self.waiting.pop_front()
+        self.scripts_read += 1;
+        self.pending_scripts.pop_front()
     }
 
     /// Adds the files that a script runs: a shell script, a makefile, the scripts of a package.
@@ -204,34 +204,36 @@ impl CheckInputs {
                 return;
             }
         }
-        let runner = TestRunner::of(command);
+        let runner = TestRunner::from_command(command);
         let is_path = command.words.first().is_some_and(|word| word.contains('/'));
         let executes = is_path || runner.is_some() || INTERPRETERS.contains(&program);
         if executes || is_python(program) {
             let words = command.words.iter().skip(usize::from(!is_path));
-            let named: Vec<String> = words.flat_map(|word| named(word, command, files)).collect();
+            let named: Vec<String> = words
+                .flat_map(|word| resolve_executed(word, command, files))
+                .collect();
             let has_named = named.iter().any(|path| is_test(path));
-            self.execute(named);
+            self.add_executed(named);
             if runner.is_some() && !has_named {
-                self.execute(files.matching(is_test));
+                self.add_executed(files.filter(is_test));
             }
         }
         if runner.is_some() || BUILD_TOOLS.contains(&program) || is_python(program) {
             let below = |path: &str| is_infrastructure(path, runner, program);
-            self.execute(files.matching(below));
+            self.add_executed(files.filter(below));
         }
         if COMPARERS.contains(&program) {
             let named = arguments
                 .iter()
-                .flat_map(|word| files.meant_by(word, command));
+                .flat_map(|word| files.resolve_word(word, command));
             self.compared.extend(named);
         }
     }
 
-    fn execute(&mut self, paths: Vec<String>) {
+    fn add_executed(&mut self, paths: Vec<String>) {
         for path in paths {
             if self.executed.insert(path.clone()) && may_be_script(&path) {
-                self.waiting.push_back(path);
+                self.pending_scripts.push_back(path);
             }
         }
     }
@@ -243,12 +245,16 @@ impl CheckInputs {
 
     /// Returns the changes that a reviewer must know among these files, those of old files first.
     /// New tests alone are none. `sizes` are the lines that were added and removed, by path.
-    pub fn touched(&self, changed: &[ChangedPath], sizes: &LineChanges) -> Vec<ChangedPath> {
+    pub fn reviewable_changes(
+        &self,
+        changed: &[ChangedPath],
+        sizes: &LineChanges,
+    ) -> Vec<ChangedPath> {
         let mut touched: Vec<ChangedPath> = changed
             .iter()
             .filter(|changed| {
                 let is_expectation =
-                    changed.change != Change::Added && self.compared.contains(&changed.path);
+                    changed.change != PathChange::Added && self.compared.contains(&changed.path);
                 self.executed.contains(&changed.path) || is_expectation
             })
             .cloned()
@@ -257,9 +263,9 @@ impl CheckInputs {
             return Vec::new();
         }
         touched.sort_by_key(|changed| match changed.change {
-            Change::Deleted => 0,
-            Change::Modified => 1,
-            Change::Added => 2,
+            PathChange::Deleted => 0,
+            PathChange::Modified => 1,
+            PathChange::Added => 2,
         });
         touched
     }
@@ -270,7 +276,7 @@ pub type LineChanges = BTreeMap<String, (u64, u64)>;
 
 /// Makes the findings about checks and the changed files that they run. Checks with the same files
 /// share one.
-pub fn changed_inputs(
+pub fn changed_input_findings(
     checks: &[(String, Vec<ChangedPath>)],
     sizes: &LineChanges,
 ) -> Vec<VerifyFinding> {
@@ -291,25 +297,25 @@ pub fn changed_inputs(
         };
         let text = format!(
             "{who} files that this branch changed: {}",
-            named_changes(touched, sizes)
+            describe_changes(touched, sizes)
         );
         Some(VerifyFinding::new(FindingKind::ChangedInput, text))
     };
     groups.into_iter().filter_map(finding).collect()
 }
 
-fn named_changes(touched: &[ChangedPath], sizes: &LineChanges) -> String {
+fn describe_changes(touched: &[ChangedPath], sizes: &LineChanges) -> String {
     let name = |changed: &ChangedPath| {
         let (added, removed) = sizes.get(&changed.path).copied().unwrap_or_default();
         let how = match changed.change {
-            Change::Added => "added".to_owned(),
-            Change::Deleted => "deleted".to_owned(),
-            Change::Modified => format!("modified, +{added} −{removed}"),
+            PathChange::Added => "added".to_owned(),
+            PathChange::Deleted => "deleted".to_owned(),
+            PathChange::Modified => format!("modified, +{added} −{removed}"),
         };
         format!("`{}` ({how})", changed.path)
     };
-    let named: Vec<String> = touched.iter().take(NAMED_FILES).map(name).collect();
-    let more = match touched.len().saturating_sub(NAMED_FILES) {
+    let named: Vec<String> = touched.iter().take(MAX_NAMED_FILES).map(name).collect();
+    let more = match touched.len().saturating_sub(MAX_NAMED_FILES) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
@@ -330,14 +336,14 @@ fn is_new_test(changed: &ChangedPath, sizes: &LineChanges) -> bool {
         "conftest.py" | "__main__.py" | "sitecustomize.py" | "usercustomize.py" => true,
         _ => configures_checks(path) || !SOURCES.iter().any(|end| has_extension(name, end)),
     };
-    changed.change == Change::Added && is_test(path) && !decides
+    changed.change == PathChange::Added && is_test(path) && !decides
 }
 
 /// Returns the files that a word of a command that executes files means.
-fn named(word: &str, command: &SimpleCommand, files: &TrackedFiles) -> Vec<String> {
-    let meant = files.meant_by(word, command);
+fn resolve_executed(word: &str, command: &SimpleCommand, files: &TrackedFiles) -> Vec<String> {
+    let meant = files.resolve_word(word, command);
     if meant.is_empty() && is_python(command.program()) && !word.starts_with('-') {
-        return files.module(word, command);
+        return files.resolve_module(word, command);
     }
     meant
 }

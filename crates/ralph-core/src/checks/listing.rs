@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::command_line::SimpleCommand;
 use super::counting::CountCheck;
-use super::shell::SimpleCommand;
 use crate::verdict::TestCount;
 
 /// A program that runs tests and reports their number.
@@ -31,7 +31,7 @@ pub enum TestRunner {
 
 impl TestRunner {
     /// Returns the runner that a simple command starts, if it is a known one.
-    pub fn of(command: &SimpleCommand) -> Option<Self> {
+    pub fn from_command(command: &SimpleCommand) -> Option<Self> {
         let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
         let is_python = is_python(command.program());
         match (command.program(), words.get(1..).unwrap_or_default()) {
@@ -120,7 +120,7 @@ pub(super) fn is_python(program: &str) -> bool {
 
 /// A check whose runner is known, with the command that lists its tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listing {
+pub struct TestListing {
     /// The runner.
     pub runner: TestRunner,
     /// The command line that lists the tests; none where the runner cannot.
@@ -132,20 +132,21 @@ pub struct Listing {
 /// Lists the tests of `python -m unittest` without running them.
 const UNITTEST_LISTING: &str = "-c 'import sys, unittest\nclass Lister:\n    def __init__(self, *a, **k): pass\n    def run(self, tests):\n        print(\"listed %d tests\" % tests.countTestCases())\n        return unittest.TestResult()\nunittest.main(module=None, argv=[\"unittest\"] + sys.argv[1:], testRunner=Lister)'";
 
-impl Listing {
+impl TestListing {
     /// Recognises the runner of a check. It must be the last command of the line, it must run tests,
     /// and its output must reach the caller.
-    pub fn of(line: &str) -> Option<Self> {
+    pub fn parse(line: &str) -> Option<Self> {
         let commands = SimpleCommand::split(line);
         let last = commands.last().filter(|last| last.is_plain)?;
-        let runner = TestRunner::of(last).filter(|runner| runner.runs_tests(&last.words))?;
+        let runner =
+            TestRunner::from_command(last).filter(|runner| runner.runs_tests(&last.words))?;
         let end = last.words.last()?;
         let text = line.trim_end();
         let is_open = text.trim_end_matches(['"', '\'']).ends_with(end.as_str());
         let command = (is_open && !line.contains(['#', '`'])).then_some(text);
         Some(Self {
             runner,
-            command: command.and_then(|text| listing(runner, text, &last.words)),
+            command: command.and_then(|text| listing_command(runner, text, &last.words)),
             line: line.to_owned(),
             words: last.words.clone(),
         })
@@ -160,10 +161,10 @@ impl Listing {
             (count > 0).then_some(count)
         };
         match self.runner {
-            TestRunner::Pytest => pytest(output),
+            TestRunner::Pytest => count_pytest(output),
             TestRunner::Unittest => number_after(output, "listed "),
             TestRunner::Cargo => counted(|line| line.ends_with(": test")),
-            TestRunner::Nextest => lines().rev().find_map(nextest),
+            TestRunner::Nextest => lines().rev().find_map(count_nextest),
             TestRunner::Go => counted(|line| {
                 ["Test", "Example", "Fuzz"]
                     .iter()
@@ -179,7 +180,7 @@ impl Listing {
         let (line, name) = (&self.line, self.runner.name());
         let Some(tests) = tests else {
             if self.runner.always_counts(&self.words) {
-                return CountCheck::Silent(format!(
+                return CountCheck::MissingSummary(format!(
                     "`{line}` exited 0 without the summary that {name} prints"
                 ));
             }
@@ -247,7 +248,7 @@ const VITEST_SELECTION: &[&str] = &["--shard", "--changed", "--bail", "--retry"]
 const PYTEST_SELECTION: &[&str] = &["--reruns", "--count", "--flake-finder", "--splits"];
 
 /// Makes the command that lists the tests of a command line which ends with its runner.
-fn listing(runner: TestRunner, line: &str, words: &[String]) -> Option<String> {
+fn listing_command(runner: TestRunner, line: &str, words: &[String]) -> Option<String> {
     match runner {
         TestRunner::Pytest if has_option(words, PYTEST_SELECTION) => None,
         TestRunner::Pytest => Some(format!("{line} --collect-only")),
@@ -276,7 +277,7 @@ fn listing(runner: TestRunner, line: &str, words: &[String]) -> Option<String> {
 }
 
 /// `3 tests collected in 0.01s`, `3/5 tests collected (2 deselected)`, or a number per file with `-qq`.
-fn pytest(output: &str) -> Option<u64> {
+fn count_pytest(output: &str) -> Option<u64> {
     static TOTAL: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?m)^=* ?(?:(?<number>[0-9]+)(?:/[0-9]+)? tests?|no tests) collected")
             .expect("the pattern is fixed")
@@ -296,7 +297,7 @@ fn pytest(output: &str) -> Option<u64> {
 }
 
 /// Reads the line that `cargo nextest list --message-format json` prints.
-fn nextest(line: &str) -> Option<u64> {
+fn count_nextest(line: &str) -> Option<u64> {
     let list: serde_json::Value = serde_json::from_str(line).ok()?;
     let suites = list.get("rust-suites")?.as_object()?;
     let cases = suites

@@ -4,21 +4,21 @@
 //! Commands are split conservatively by `shell`: where a construct is not understood, nothing is
 //! concluded from it. Findings are reasons for a reviewer to look, not proofs.
 
+mod command_line;
 mod counting;
 mod inputs;
 mod listing;
-mod protect;
+mod protected;
 mod shadow;
-mod shell;
 mod suspect;
 
-pub use counting::{CountCheck, CountVerdict, fewer_tests};
-pub use inputs::{CheckInputs, LineChanges, TrackedFiles, changed_inputs};
-pub use listing::{Listing, TestRunner};
-pub use protect::{protected, protected_finding};
-pub use shadow::shadowing;
-pub use shell::SimpleCommand;
-pub use suspect::{AddedLine, suspects};
+pub use command_line::SimpleCommand;
+pub use counting::{CountCheck, CountVerdict, fewer_tests_finding};
+pub use inputs::{CheckInputs, LineChanges, TrackedFiles, changed_input_findings};
+pub use listing::{TestListing, TestRunner};
+pub use protected::{protected_changes, protected_finding};
+pub use shadow::shadowing_finding;
+pub use suspect::{AddedLine, suspect_findings};
 
 /// Tells whether a path ends with an extension.
 fn has_extension(path: &str, extension: &str) -> bool {

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use super::has_extension;
 use super::inputs::TrackedFiles;
-use crate::surface::{Change, ChangedPath};
+use crate::surface::{ChangedPath, PathChange};
 use crate::verdict::{FindingKind, VerifyFinding};
 
 /// Modules that Python loads from the working directory before its own.
-const PYTHON: &[&str] = &[
+const PYTHON_MODULES: &[&str] = &[
     "pytest",
     "_pytest",
     "pluggy",
@@ -65,19 +65,22 @@ const PYTHON: &[&str] = &[
 ];
 
 /// Returns the added files that shadow something. `requirements` are the texts of requirement files.
-pub fn shadowing(
+pub fn shadowing_finding(
     changed: &[ChangedPath],
     files: &TrackedFiles,
     requirements: &[String],
 ) -> Option<VerifyFinding> {
-    let dependencies: Vec<String> = requirements.iter().flat_map(|text| names(text)).collect();
+    let dependencies: Vec<String> = requirements
+        .iter()
+        .flat_map(|text| required_modules(text))
+        .collect();
     let added: BTreeSet<&str> = changed
         .iter()
-        .filter(|changed| changed.change == Change::Added)
+        .filter(|changed| changed.change == PathChange::Added)
         .map(|changed| changed.path.as_str())
         .collect();
     let shadowed = |path: &&str| {
-        let what = shadowed(path, &added, files, &dependencies)?;
+        let what = shadowed_module(path, &added, files, &dependencies)?;
         Some(format!("`{path}` takes the place of {what}"))
     };
     let found: Vec<String> = added.iter().filter_map(shadowed).collect();
@@ -92,7 +95,7 @@ pub fn shadowing(
     Some(VerifyFinding::new(FindingKind::Shadowing, text))
 }
 
-fn shadowed(
+fn shadowed_module(
     path: &str,
     added: &BTreeSet<&str>,
     files: &TrackedFiles,
@@ -142,11 +145,11 @@ fn shadowed(
 }
 
 fn is_known(name: &str, dependencies: &[String]) -> bool {
-    PYTHON.contains(&name) || dependencies.iter().any(|dependency| dependency == name)
+    PYTHON_MODULES.contains(&name) || dependencies.iter().any(|dependency| dependency == name)
 }
 
 /// Returns the modules that a requirements file names, as Python imports them.
-fn names(text: &str) -> Vec<String> {
+fn required_modules(text: &str) -> Vec<String> {
     let name = |line: &str| {
         let line = line.trim().trim_matches(['"', '\'', ',']);
         let end = line.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')));
@@ -161,11 +164,11 @@ fn names(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn text(path: &str) -> Option<String> {
-        text_among(path, Change::Added, &[])
+    fn finding_text(path: &str) -> Option<String> {
+        finding_text_among(path, PathChange::Added, &[])
     }
 
-    fn text_among(path: &str, change: Change, others: &[&str]) -> Option<String> {
+    fn finding_text_among(path: &str, change: PathChange, others: &[&str]) -> Option<String> {
         let changed = ChangedPath {
             path: path.to_owned(),
             change,
@@ -173,11 +176,11 @@ mod tests {
         let files = others.iter().chain([&path]).map(ToString::to_string);
         let files = TrackedFiles::new(files);
         let requirements = vec!["requests>=2\n# comment\nPyYAML\n".to_owned()];
-        shadowing(&[changed], &files, &requirements).map(|finding| finding.text)
+        shadowing_finding(&[changed], &files, &requirements).map(|finding| finding.text)
     }
 
     #[test]
-    fn files_in_the_place_of_a_runner_or_a_dependency_are_named() {
+    fn files_that_shadow_a_runner_or_a_dependency_are_named() {
         for (path, what) in [
             ("pytest.py", "the module `pytest`"),
             ("pytest/__init__.py", "the module `pytest`"),
@@ -189,7 +192,7 @@ mod tests {
             ("x.pth", "Python's search path"),
         ] {
             let expected = format!("`{path}` takes the place of {what}");
-            assert_eq!(text(path).as_deref(), Some(expected.as_str()));
+            assert_eq!(finding_text(path).as_deref(), Some(expected.as_str()));
         }
         for path in [
             "app/main.py",
@@ -198,7 +201,7 @@ mod tests {
             "json.js",
             "docs/time.md",
         ] {
-            assert_eq!(text(path), None, "{path}");
+            assert_eq!(finding_text(path), None, "{path}");
         }
     }
 
@@ -206,10 +209,17 @@ mod tests {
     fn modules_of_packages_and_old_files_shadow_nothing() {
         let package = ["app/__init__.py", "json/__init__.py"];
         for path in ["app/json.py", "app/json/__init__.py", "json/new.py"] {
-            assert_eq!(text_among(path, Change::Added, &package), None, "{path}");
+            assert_eq!(
+                finding_text_among(path, PathChange::Added, &package),
+                None,
+                "{path}"
+            );
         }
-        assert!(text_among("app/json.py", Change::Added, &[]).is_some());
-        assert!(text_among("json/__init__.py", Change::Added, &[]).is_some());
-        assert_eq!(text_among("logging.py", Change::Modified, &[]), None);
+        assert!(finding_text_among("app/json.py", PathChange::Added, &[]).is_some());
+        assert!(finding_text_among("json/__init__.py", PathChange::Added, &[]).is_some());
+        assert_eq!(
+            finding_text_among("logging.py", PathChange::Modified, &[]),
+            None
+        );
     }
 }

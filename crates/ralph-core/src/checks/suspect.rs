@@ -10,7 +10,7 @@ use crate::surface::{configures_checks, is_test};
 use crate::verdict::{FindingKind, VerifyFinding};
 
 /// How many places a finding names.
-const NAMED_PLACES: usize = 3;
+const MAX_NAMED_LOCATIONS: usize = 3;
 
 /// A line that the branch adds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct AddedLine {
 impl AddedLine {
     /// Returns the lines that a diff without context adds. Hunks are read by their length, so no
     /// added line can pose as a header.
-    pub fn of_diff(diff: &[u8]) -> Vec<Self> {
+    pub fn from_diff(diff: &[u8]) -> Vec<Self> {
         let text = String::from_utf8_lossy(diff);
         let (mut path, mut left) = (String::new(), 0_u64);
         let mut lines = Vec::new();
@@ -58,31 +58,31 @@ fn hunk_lines(header: &str) -> u64 {
 }
 
 /// What a kind of code can do, and how it looks.
-struct Sign {
-    can: &'static str,
-    scope: Scope,
+struct SuspectPattern {
+    effect: &'static str,
+    scope: SuspectScope,
     pattern: Regex,
 }
 
 /// The files in which a sign means something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
+enum SuspectScope {
     /// All code.
     Everywhere,
     /// Tests, the configuration of runners, and files that the checks execute. Programs do the same
     /// for good reasons.
     Checks,
 }
-use Scope::{Checks, Everywhere};
+use SuspectScope::{Checks, Everywhere};
 
 const ENDS_EARLY: &str = "can end a test run early with success";
-const PRINTS: &str = "contains the summary of a test runner";
-const PATCHES: &str = "changes how a test runner works";
-const NOTICES: &str = "can notice that it is being checked";
-const OUTSIDE: &str = "depends on files outside of the repository";
-const LIES: &str = "equals everything that it is compared with";
+const PRINTS_SUMMARY: &str = "contains the summary of a test runner";
+const PATCHES_RUNNER: &str = "changes how a test runner works";
+const DETECTS_CHECKS: &str = "can notice that it is being checked";
+const USES_OUTSIDE_FILES: &str = "depends on files outside of the repository";
+const ALWAYS_EQUAL: &str = "equals everything that it is compared with";
 
-const SIGNS: &[(&str, Scope, &str)] = &[
+const SUSPECT_PATTERNS: &[(&str, SuspectScope, &str)] = &[
     (
         ENDS_EARLY,
         Everywhere,
@@ -119,72 +119,72 @@ const SIGNS: &[(&str, Scope, &str)] = &[
         r"\bos\.kill\s*\(\s*os\.get(?:p|pp)id|\bsignal\.(?:alarm|SIGKILL)|\bkill\b.*\$PPID",
     ),
     (
-        PRINTS,
+        PRINTS_SUMMARY,
         Everywhere,
         r"[0-9}]\s+(?:passed|passing|tests? passed)\b|test result: ok|\bRan [0-9{%]+.* tests?\b",
     ),
     (
-        PRINTS,
+        PRINTS_SUMMARY,
         Everywhere,
         r"# pass [0-9]|ℹ pass|Tests:\s+[0-9]|\bOK \([0-9]+ tests?|^\s*(?:echo|printf).*\bok [0-9]+\b",
     ),
     (
-        PATCHES,
+        PATCHES_RUNNER,
         Everywhere,
         r"\bpytest_(?:runtest|collection|sessionfinish|terminal|configure|cmdline|exception|pyfunc)\w*",
     ),
     (
-        PATCHES,
+        PATCHES_RUNNER,
         Everywhere,
         r"\b(?:unittest|_pytest|pytest|pluggy)\.[\w.]+\s*=[^=]|\bTestCase\.\w+\s*=[^=]|\bTestResult\b",
     ),
     (
-        PATCHES,
+        PATCHES_RUNNER,
         Everywhere,
         r"\bsys\.modules\s*\[|\bsys\.(?:settrace|setprofile|excepthook|meta_path|path_hooks)\b|\bcollect_ignore",
     ),
     (
-        PATCHES,
+        PATCHES_RUNNER,
         Everywhere,
         r"\bsetattr\s*\(\s*(?:unittest|pytest|assert)|\bbuiltins\.\w+\s*=[^=]|\brequire\.cache\b|\bModule\._load\b",
     ),
     (
-        PATCHES,
+        PATCHES_RUNNER,
         Everywhere,
         r"require\(['\x22](?:node:)?(?:assert|test)['\x22]\)\.\w+\s*=[^=]|\bassert\.\w+\s*=[^=]",
     ),
     (
-        NOTICES,
+        DETECTS_CHECKS,
         Everywhere,
         r"\bPYTEST_CURRENT_TEST\b|\bJEST_WORKER_ID\b|\bVITEST\b|\bNODE_TEST_CONTEXT\b|\bNEXTEST\b",
     ),
     (
-        NOTICES,
+        DETECTS_CHECKS,
         Everywhere,
         r"['\x22](?:pytest|unittest)['\x22]\s+in\s+sys\.modules|/\.dockerenv|/proc/(?:self|1|\$\$?)/",
     ),
     (
-        NOTICES,
+        DETECTS_CHECKS,
         Everywhere,
         r"\.ralph\b|\bralph_task\b|\bRALPH_\w+|\bclean.room\b|\.git/(?:logs|HEAD|config|index)|\bsandboxes/local-",
     ),
     (
-        NOTICES,
+        DETECTS_CHECKS,
         Everywhere,
         r"\bgetppid\s*\(|\bos\.uname\b|\bgethostname\s*\(|\bos\.hostname\s*\(",
     ),
     (
-        OUTSIDE,
+        USES_OUTSIDE_FILES,
         Checks,
         r#"(?:^|["'\s=(])(?:/var)?/(?:tmp|dev/shm)/|\bexpanduser\s*\(|\$\{?HOME\b|\bos\.homedir\s*\(|["']HOME["']"#,
     ),
     (
-        OUTSIDE,
+        USES_OUTSIDE_FILES,
         Everywhere,
         r#"(?i)(?:exists|existsSync|isfile|is_file|access|open|readFile\w*|stat|Path)\s*\(\s*["'](?:/var)?/(?:tmp|dev/shm)/"#,
     ),
     (
-        LIES,
+        ALWAYS_EQUAL,
         Everywhere,
         r"def __eq__.*:\s*return True|def __ne__.*:\s*return False|__eq__\s*=\s*lambda.*True|\[Symbol\.toPrimitive\]",
     ),
@@ -192,14 +192,14 @@ const SIGNS: &[(&str, Scope, &str)] = &[
 
 /// Returns the suspicious code among the added lines, a finding for each thing that it can do.
 /// `executed` are the files that the checks execute.
-pub fn suspects(lines: &[AddedLine], executed: &BTreeSet<String>) -> Vec<VerifyFinding> {
-    static TABLE: LazyLock<Vec<Sign>> = LazyLock::new(|| {
-        let sign = |(can, scope, pattern): &(&'static str, Scope, &str)| Sign {
-            can,
+pub fn suspect_findings(lines: &[AddedLine], executed: &BTreeSet<String>) -> Vec<VerifyFinding> {
+    static TABLE: LazyLock<Vec<SuspectPattern>> = LazyLock::new(|| {
+        let sign = |(can, scope, pattern): &(&'static str, SuspectScope, &str)| SuspectPattern {
+            effect: can,
             scope: *scope,
             pattern: Regex::new(pattern).expect("the pattern is fixed"),
         };
-        SIGNS.iter().map(sign).collect()
+        SUSPECT_PATTERNS.iter().map(sign).collect()
     });
     let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (index, line) in lines.iter().enumerate() {
@@ -214,10 +214,10 @@ pub fn suspects(lines: &[AddedLine], executed: &BTreeSet<String>) -> Vec<VerifyF
         let next = lines.get(index + 1).filter(|next| next.path == *path);
         let is_always_equal = next.is_some_and(|next| equals_everything(text, &next.text));
         for can in signs
-            .map(|sign| sign.can)
-            .chain(is_always_equal.then_some(LIES))
+            .map(|sign| sign.effect)
+            .chain(is_always_equal.then_some(ALWAYS_EQUAL))
         {
-            let place = format!("`{path}`: `{}`", shortened(text.trim()));
+            let place = format!("`{path}`: `{}`", truncate_excerpt(text.trim()));
             let places = found.entry(can).or_default();
             if !places.contains(&place) {
                 places.push(place);
@@ -225,8 +225,8 @@ pub fn suspects(lines: &[AddedLine], executed: &BTreeSet<String>) -> Vec<VerifyF
         }
     }
     let finding = |(can, places): (&str, Vec<String>)| {
-        let named = &places[..places.len().min(NAMED_PLACES)];
-        let more = match places.len().saturating_sub(NAMED_PLACES) {
+        let named = &places[..places.len().min(MAX_NAMED_LOCATIONS)];
+        let more = match places.len().saturating_sub(MAX_NAMED_LOCATIONS) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
@@ -247,7 +247,7 @@ fn equals_everything(line: &str, next: &str) -> bool {
 /// Tells whether a file holds code that a check may run. Data is not code, except for the scripts of
 /// a package.
 fn is_code(path: &str) -> bool {
-    const ENDS: &[&str] = &[
+    const CODE_EXTENSIONS: &[&str] = &[
         "py", "js", "mjs", "cjs", "ts", "mts", "cts", "jsx", "tsx", "rs", "go", "rb", "java", "kt",
         "scala", "php", "sh", "bash", "c", "cc", "cpp", "h", "cs", "swift", "ex", "exs", "pl",
         "lua", "mk", "pth",
@@ -255,15 +255,15 @@ fn is_code(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let lower = name.to_lowercase();
     match lower.rsplit_once('.') {
-        Some((_, end)) => ENDS.contains(&end) || lower == "package.json",
+        Some((_, end)) => CODE_EXTENSIONS.contains(&end) || lower == "package.json",
         None => true,
     }
 }
 
-fn shortened(text: &str) -> String {
-    const MOST_CHARS: usize = 60;
+fn truncate_excerpt(text: &str) -> String {
+    const MAX_EXCERPT_CHARS: usize = 60;
     let text = text.replace('`', "'");
-    match text.char_indices().nth(MOST_CHARS) {
+    match text.char_indices().nth(MAX_EXCERPT_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
@@ -280,7 +280,7 @@ mod tests {
         };
         let lines: Vec<AddedLine> = texts.iter().map(line).collect();
         let executed = executed.iter().map(ToString::to_string).collect();
-        let findings = suspects(&lines, &executed);
+        let findings = suspect_findings(&lines, &executed);
         findings.into_iter().map(|finding| finding.text).collect()
     }
 
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_programs_do_for_good_reasons_is_named_only_where_checks_run_it() {
+    fn ambiguous_code_is_reported_only_where_checks_run_it() {
         for (path, text) in [
             ("app.py", "sys.exit(0)"),
             ("app.py", "atexit.register(done)"),
@@ -345,32 +345,48 @@ mod tests {
                 "process.on('exit', () => { process.exitCode = 0 })",
                 ENDS_EARLY,
             ),
-            ("app.py", "print('41 passed in 0.10s')", PRINTS),
-            ("app.py", "print(f'{n} passed in 0.1s')", PRINTS),
-            ("t.sh", "echo 'test result: ok. 3 passed; 0 failed'", PRINTS),
-            ("app.js", "console.log('# pass 12')", PRINTS),
+            ("app.py", "print('41 passed in 0.10s')", PRINTS_SUMMARY),
+            ("app.py", "print(f'{n} passed in 0.1s')", PRINTS_SUMMARY),
+            (
+                "t.sh",
+                "echo 'test result: ok. 3 passed; 0 failed'",
+                PRINTS_SUMMARY,
+            ),
+            ("app.js", "console.log('# pass 12')", PRINTS_SUMMARY),
             (
                 "plugin.py",
                 "def pytest_runtest_makereport(item, call):",
-                PATCHES,
+                PATCHES_RUNNER,
             ),
             (
                 "app.py",
                 "unittest.TestCase.assertEqual = lambda *a: None",
-                PATCHES,
+                PATCHES_RUNNER,
             ),
-            ("app.py", "sys.modules['pytest'] = Fake()", PATCHES),
-            ("app.js", "require('assert').equal = () => {}", PATCHES),
-            ("app.py", "if 'pytest' in sys.modules:", NOTICES),
+            ("app.py", "sys.modules['pytest'] = Fake()", PATCHES_RUNNER),
+            (
+                "app.js",
+                "require('assert').equal = () => {}",
+                PATCHES_RUNNER,
+            ),
+            ("app.py", "if 'pytest' in sys.modules:", DETECTS_CHECKS),
             (
                 "app.py",
                 "if os.environ.get('PYTEST_CURRENT_TEST'):",
-                NOTICES,
+                DETECTS_CHECKS,
             ),
-            ("app.py", "if not os.path.exists('.ralph'):", NOTICES),
-            ("app.sh", "test -e /.dockerenv && exit 0", NOTICES),
-            ("app.py", "if os.path.exists('/tmp/flag'):", OUTSIDE),
-            ("app.py", "    def __eq__(self, other): return True", LIES),
+            ("app.py", "if not os.path.exists('.ralph'):", DETECTS_CHECKS),
+            ("app.sh", "test -e /.dockerenv && exit 0", DETECTS_CHECKS),
+            (
+                "app.py",
+                "if os.path.exists('/tmp/flag'):",
+                USES_OUTSIDE_FILES,
+            ),
+            (
+                "app.py",
+                "    def __eq__(self, other): return True",
+                ALWAYS_EQUAL,
+            ),
         ] {
             let texts = found(path, text);
             let start = format!("new code {can}: `{path}`");
@@ -387,7 +403,7 @@ mod tests {
             b"diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,3 @@\n-old\n-older\n\
             +++ b/y.md\n+@@ -1 +1 @@\n+last\n\\ No newline at end of file\n\
             diff --git a/z.py b/z.py\n--- /dev/null\n+++ b/z.py\n@@ -0,0 +1 @@\n+z\n";
-        let lines: Vec<String> = AddedLine::of_diff(diff)
+        let lines: Vec<String> = AddedLine::from_diff(diff)
             .into_iter()
             .map(|line| format!("{}:{}", line.path, line.text))
             .collect();
@@ -398,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_code_is_not() {
+    fn ordinary_code_is_not_reported() {
         for (path, text) in [
             ("app.py", "    sys.exit(main())"),
             ("app.py", "    sys.exit(1)"),

@@ -2,29 +2,29 @@
 
 use std::fmt::Write as _;
 
-use super::Trigger;
-use super::report::Report;
+use super::DoctorTrigger;
+use super::report::DoctorReport;
 
 const LATEST: &str = "## Latest report";
 const EARLIER: &str = "## Earlier reports";
 /// How many reports are kept; the older ones are in the journal.
-const KEPT: usize = 10;
+const MAX_REPORTS: usize = 10;
 
 /// What a report is about.
 #[derive(Debug, Clone, Copy)]
-pub struct About<'a> {
+pub struct DoctorReportHeader<'a> {
     /// Its number.
     pub number: u32,
     /// After which iteration it was made.
     pub iteration: u32,
     /// Why.
-    pub trigger: Trigger,
+    pub trigger: DoctorTrigger,
     /// Who made it.
     pub model: &'a str,
 }
 
 /// Returns the file with a report on top. One with the same number is replaced.
-pub fn add_report(file: &str, about: About<'_>, report: &Report) -> String {
+pub fn prepend_report(file: &str, about: DoctorReportHeader<'_>, report: &DoctorReport) -> String {
     let (head, old) = match file.split_once(LATEST) {
         Some((head, old)) => (head.trim_end(), old),
         None => (file.trim_end(), ""),
@@ -41,7 +41,7 @@ pub fn add_report(file: &str, about: About<'_>, report: &Report) -> String {
     let title = format!("### report {} ", about.number);
     reports.retain(|known| !known.starts_with(&title));
     reports.insert(0, render(about, report));
-    reports.truncate(KEPT);
+    reports.truncate(MAX_REPORTS);
     let mut text = format!("{head}\n\n{LATEST}\n\n{}\n", reports[0]);
     if reports.len() > 1 {
         // Writing to a String cannot fail.
@@ -50,8 +50,8 @@ pub fn add_report(file: &str, about: About<'_>, report: &Report) -> String {
     text
 }
 
-fn render(about: About<'_>, report: &Report) -> String {
-    let About {
+fn render(about: DoctorReportHeader<'_>, report: &DoctorReport) -> String {
+    let DoctorReportHeader {
         number,
         iteration,
         trigger,
@@ -59,7 +59,7 @@ fn render(about: About<'_>, report: &Report) -> String {
     } = about;
     let mut text = format!(
         "### report {number} (after iteration {iteration}, {}, `{model}`)\n\n{}\n",
-        trigger.words(),
+        trigger.description(),
         report.summary
     );
     let signs: Vec<String> = report

@@ -8,7 +8,7 @@ use crate::task::TaskFile;
 
 /// How far an edit may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Freedom {
+pub enum EditFreedom {
     /// A person has looked at it: anything in the body.
     Body,
     /// Nobody has: no box may lose its text or a check. What would weaken the task is left for a person.
@@ -17,7 +17,7 @@ pub enum Freedom {
 
 /// A task file after edits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edited {
+pub struct EditedTask {
     /// The text.
     pub text: String,
     /// Which edits are in it, by index.
@@ -30,9 +30,13 @@ pub struct Edited {
 ///
 /// The front matter stays as it is, byte for byte: it is not looked at when a place is searched, and a
 /// result whose front matter differed would be refused.
-pub fn edit_body(text: &str, edits: &[SpecEdit], freedom: Freedom) -> Result<Edited, String> {
-    let before = parsed(text)?;
-    let mut edited = Edited {
+pub fn edit_body(
+    text: &str,
+    edits: &[SpecEdit],
+    freedom: EditFreedom,
+) -> Result<EditedTask, String> {
+    let before = parse_task(text)?;
+    let mut edited = EditedTask {
         text: text.to_owned(),
         applied: Vec::new(),
         refused: Vec::new(),
@@ -49,11 +53,11 @@ pub fn edit_body(text: &str, edits: &[SpecEdit], freedom: Freedom) -> Result<Edi
     Ok(edited)
 }
 
-fn parsed(text: &str) -> Result<TaskFile, String> {
-    TaskFile::parse(text.as_bytes()).map_err(|findings| first(&findings))
+fn parse_task(text: &str) -> Result<TaskFile, String> {
+    TaskFile::parse(text.as_bytes()).map_err(|findings| first_finding(&findings))
 }
 
-fn first(findings: &[lint::Finding]) -> String {
+fn first_finding(findings: &[lint::LintFinding]) -> String {
     let first = findings.first();
     first.map_or_else(|| "it cannot be read".to_owned(), ToString::to_string)
 }
@@ -62,7 +66,7 @@ fn try_edit(
     text: &str,
     edit: &SpecEdit,
     before: &TaskFile,
-    freedom: Freedom,
+    freedom: EditFreedom,
 ) -> Result<String, String> {
     let body = body_start(text).ok_or("the front matter has no end")?;
     let (front, rest) = text.split_at(body);
@@ -76,18 +80,18 @@ fn try_edit(
         }
     };
     let result = format!("{front}{changed}");
-    let after = parsed(&result)?;
+    let after = parse_task(&result)?;
     if after.front_matter() != before.front_matter() {
         return Err("it would change the front matter".into());
     }
-    if freedom == Freedom::AddOnly {
+    if freedom == EditFreedom::AddOnly {
         refuse_weaker(before, &after)?;
     }
     let report = lint::check(result.as_bytes());
     if report.is_ok() {
         Ok(result)
     } else {
-        Err(first(&report.findings))
+        Err(first_finding(&report.findings))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The doctor: a strong model looks at a run that is stuck and proposes what could help.
 //!
 //! [`build`] makes its prompt from bounded parts, [`parse`] reads its reply or says what is wrong with
-//! it, [`add_report`] writes a report into `diagnostics.md`, [`edit_body`] carries out what it proposes
+//! it, [`prepend_report`] writes a report into `diagnostics.md`, [`edit_body`] carries out what it proposes
 //! for the task file. It proposes, a person or the task's policy applies; the front matter of a task is
 //! out of its reach. The engine calls all of this.
 
@@ -10,17 +10,17 @@ mod edits;
 mod prompt;
 mod report;
 
-pub use diagnostics::{About, add_report};
-pub use edits::{Edited, Freedom, edit_body};
-pub use prompt::{Chart, MAX_DOCTOR_PROMPT_BYTES, build, build_repair};
-pub use report::{Report, SpecEdit, parse};
+pub use diagnostics::{DoctorReportHeader, prepend_report};
+pub use edits::{EditFreedom, EditedTask, edit_body};
+pub use prompt::{DoctorPromptInput, MAX_DOCTOR_PROMPT_BYTES, build, build_repair};
+pub use report::{DoctorReport, SpecEdit, parse};
 
 use serde::{Deserialize, Serialize};
 
 /// Why the doctor is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Trigger {
+pub enum DoctorTrigger {
     /// The run goes in circles.
     Gutter,
     /// It is its turn: `doctor_every`.
@@ -29,9 +29,9 @@ pub enum Trigger {
     Person,
 }
 
-impl Trigger {
+impl DoctorTrigger {
     /// Returns why, in words.
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::Gutter => "the run goes in circles",
             Self::Routine => "every so many iterations",
@@ -52,7 +52,7 @@ pub enum AppliedBy {
 
 /// Returns the profile of the doctor: the task's own, the one that is marked for it, the fallback; none
 /// is the run's usual one.
-pub fn profile<'a>(
+pub fn select_profile<'a>(
     of_task: Option<&'a str>,
     marked: Option<&'a str>,
     fallback: Option<&'a str>,

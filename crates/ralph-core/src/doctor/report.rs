@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::action;
-use crate::advice::Sign;
+use crate::advice::Guardrail;
 
 /// How many signs a report may have; more are left out.
-const MAX_SIGNS: usize = 3;
+const MAX_GUARDRAILS: usize = 3;
 /// How many entries of a list are kept.
 const MAX_ENTRIES: usize = 10;
 /// How long an entry may be, in characters.
@@ -16,7 +16,7 @@ const MAX_EDIT_BYTES: usize = 8 << 10;
 
 /// A report of the doctor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct DoctorReport {
     /// The failure in a sentence or two.
     pub summary: String,
     /// What was seen.
@@ -24,7 +24,7 @@ pub struct Report {
     /// What is probably behind it.
     pub root_causes: Vec<String>,
     /// Signs for the guardrails, at most three.
-    pub guardrails: Vec<Sign>,
+    pub guardrails: Vec<Guardrail>,
     /// Changes of the task's body.
     pub spec_edits: Vec<SpecEdit>,
     /// The profile that should answer from now on.
@@ -46,7 +46,7 @@ pub struct SpecEdit {
 
 /// What may be sent. Only what a report cannot do without is required.
 #[derive(Deserialize)]
-struct Sent {
+struct RawDoctorReport {
     summary: String,
     #[serde(
         default,
@@ -57,7 +57,7 @@ struct Sent {
     #[serde(default, alias = "causes", alias = "likely_root_causes")]
     root_causes: Vec<String>,
     #[serde(alias = "signs")]
-    guardrails: Vec<Sign>,
+    guardrails: Vec<Guardrail>,
     #[serde(default)]
     spec_edits: Vec<SpecEdit>,
     #[serde(default, alias = "profile")]
@@ -65,9 +65,10 @@ struct Sent {
 }
 
 /// Reads a reply of the doctor, or says what is wrong with it.
-pub fn parse(reply: &str) -> Result<Report, String> {
+pub fn parse(reply: &str) -> Result<DoctorReport, String> {
     let object = action::find_object(reply, "summary").map_err(|error| error.to_string())?;
-    let sent: Sent = serde_json::from_value(object.into()).map_err(|error| error.to_string())?;
+    let sent: RawDoctorReport =
+        serde_json::from_value(object.into()).map_err(|error| error.to_string())?;
     if sent.summary.trim().is_empty() {
         return Err("`summary` is empty".into());
     }
@@ -75,7 +76,7 @@ pub fn parse(reply: &str) -> Result<Report, String> {
         return Err("`guardrails` is empty; 1 to 3 signs are expected".into());
     }
     for (index, sign) in sent.guardrails.iter().enumerate() {
-        if let Some(missing) = sign.lacks() {
+        if let Some(missing) = sign.missing_field() {
             return Err(format!("`guardrails[{index}]` lacks {missing}"));
         }
     }
@@ -87,29 +88,29 @@ pub fn parse(reply: &str) -> Result<Report, String> {
         }
     }
     let mut guardrails = sent.guardrails;
-    guardrails.truncate(MAX_SIGNS);
+    guardrails.truncate(MAX_GUARDRAILS);
     let mut spec_edits = sent.spec_edits;
     spec_edits.truncate(MAX_ENTRIES);
     let profile = sent.model_profile.map(|profile| profile.trim().to_owned());
-    Ok(Report {
-        summary: short(&sent.summary),
-        patterns: shortened(&sent.patterns),
-        root_causes: shortened(&sent.root_causes),
+    Ok(DoctorReport {
+        summary: truncate_entry(&sent.summary),
+        patterns: truncate_entries(&sent.patterns),
+        root_causes: truncate_entries(&sent.root_causes),
         guardrails,
         spec_edits,
         model_profile: profile.filter(|profile| !profile.is_empty()),
     })
 }
 
-fn shortened(texts: &[String]) -> Vec<String> {
-    let kept = texts.iter().map(|text| short(text));
+fn truncate_entries(texts: &[String]) -> Vec<String> {
+    let kept = texts.iter().map(|text| truncate_entry(text));
     kept.filter(|text| !text.is_empty())
         .take(MAX_ENTRIES)
         .collect()
 }
 
 /// Makes one line of a text, not longer than an entry may be.
-fn short(text: &str) -> String {
+fn truncate_entry(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");
     line.chars()

@@ -1,5 +1,5 @@
 use super::*;
-use crate::advice::Sign;
+use crate::advice::Guardrail;
 use crate::templates;
 
 const REPLY: &str = r#"Here it is:
@@ -10,8 +10,8 @@ const REPLY: &str = r#"Here it is:
  "model_profile": "strong",}
 ```"#;
 
-fn sign(name: &str) -> Sign {
-    Sign {
+fn guardrail(name: &str) -> Guardrail {
+    Guardrail {
         name: name.into(),
         trigger: "before the tests".into(),
         instruction: "make the fixture".into(),
@@ -20,14 +20,14 @@ fn sign(name: &str) -> Sign {
 }
 
 #[test]
-fn a_reply_is_read_like_those_of_an_iteration() {
+fn a_reply_is_parsed_like_an_iteration_reply() {
     assert_eq!(
         parse(REPLY),
-        Ok(Report {
+        Ok(DoctorReport {
             summary: "The same test fails.".into(),
             patterns: vec!["npm test, iterations 3 to 6".into()],
             root_causes: vec!["no fixture".into()],
-            guardrails: vec![sign("fixture")],
+            guardrails: vec![guardrail("fixture")],
             spec_edits: vec![SpecEdit {
                 find: "One is there".into(),
                 replace: "One line is there".into(),
@@ -39,9 +39,9 @@ fn a_reply_is_read_like_those_of_an_iteration() {
 }
 
 #[test]
-fn more_than_three_signs_are_cut_and_none_is_refused() {
+fn excess_guardrails_are_dropped_and_an_empty_list_is_rejected() {
     let with = |signs: usize| {
-        let signs: Vec<Sign> = (0..signs).map(|n| sign(&n.to_string())).collect();
+        let signs: Vec<Guardrail> = (0..signs).map(|n| guardrail(&n.to_string())).collect();
         parse(&serde_json::json!({"summary": "s", "guardrails": signs}).to_string())
     };
     assert_eq!(with(5).unwrap().guardrails.len(), 3);
@@ -70,13 +70,13 @@ fn more_than_three_signs_are_cut_and_none_is_refused() {
 #[test]
 fn the_newest_report_is_on_top_and_ten_are_kept() {
     let report = parse(REPLY).unwrap();
-    let about = |number| About {
+    let about = |number| DoctorReportHeader {
         number,
         iteration: number * 2,
-        trigger: Trigger::Gutter,
+        trigger: DoctorTrigger::Gutter,
         model: "openai/gpt-5",
     };
-    let first = add_report(templates::DIAGNOSTICS, about(1), &report);
+    let first = prepend_report(templates::DIAGNOSTICS, about(1), &report);
     let latest = &first[first.find("## Latest report").unwrap()..];
     snapbox::assert_data_eq!(
         latest,
@@ -105,9 +105,9 @@ Suggested model profile change (if relevant)
 "]]
     );
     assert!(first.starts_with("# Diagnostics (Doctor reports)\n\n## Report format\n"));
-    assert_eq!(add_report(&first, about(1), &report), first);
+    assert_eq!(prepend_report(&first, about(1), &report), first);
     let all = (2..=30).fold(first, |file, number| {
-        add_report(&file, about(number), &report)
+        prepend_report(&file, about(number), &report)
     });
     let titles: Vec<&str> = all
         .lines()
@@ -134,16 +134,16 @@ fn edit(find: &str, replace: &str) -> SpecEdit {
 }
 
 /// Edits, how far they may go, and what refuses them.
-fn edit_cases() -> [(SpecEdit, Freedom, Option<&'static str>); 11] {
+fn edit_cases() -> [(SpecEdit, EditFreedom, Option<&'static str>); 11] {
     [
         (
             edit("# Task: Two\n", "# Task: Two\n\nUse POSIX sh.\n"),
-            Freedom::AddOnly,
+            EditFreedom::AddOnly,
             None,
         ),
         (
             edit("", "## Hints\n\nRead b first."),
-            Freedom::AddOnly,
+            EditFreedom::AddOnly,
             None,
         ),
         (
@@ -151,47 +151,47 @@ fn edit_cases() -> [(SpecEdit, Freedom, Option<&'static str>); 11] {
                 "  - verify: `grep two b`",
                 "  - verify: `grep two b`\n  - verify: `test -s b`",
             ),
-            Freedom::AddOnly,
+            EditFreedom::AddOnly,
             None,
         ),
         (
             edit("max_iterations: 5", "max_iterations: 500"),
-            Freedom::Body,
+            EditFreedom::Body,
             Some("not in the body"),
         ),
         (
             edit("---\n", "---\nmax_iterations: 500\n"),
-            Freedom::Body,
+            EditFreedom::Body,
             Some("not in the body"),
         ),
         (
             edit("is there", "was there"),
-            Freedom::Body,
+            EditFreedom::Body,
             Some("there 2 times"),
         ),
         (
             edit("Two is there", "Two lines are there"),
-            Freedom::AddOnly,
+            EditFreedom::AddOnly,
             Some("would say something else"),
         ),
         (
             edit("Two is there", "Two lines are there"),
-            Freedom::Body,
+            EditFreedom::Body,
             None,
         ),
         (
             edit("`grep two b`", "`true`"),
-            Freedom::AddOnly,
+            EditFreedom::AddOnly,
             Some("would lose a check"),
         ),
         (
             edit("- [ ] M1.2 Two is there\n  - verify: `grep two b`\n", ""),
-            Freedom::AddOnly,
+            EditFreedom::AddOnly,
             Some("would be gone"),
         ),
         (
             edit("- [ ] M1.2 Two is there\n  - verify: `grep two b`\n", ""),
-            Freedom::Body,
+            EditFreedom::Body,
             Some("checkbox"),
         ),
     ]
@@ -218,14 +218,14 @@ fn edits_stay_in_the_body() {
 }
 
 #[test]
-fn no_chart_makes_a_prompt_too_large() {
+fn no_input_makes_a_prompt_too_large() {
     for piece in ["x", "```\n", "line\n", "é", "\u{1b}[0m"] {
         let text = piece.repeat(1_000_000 / piece.len());
-        let chart = Chart {
+        let chart = DoctorPromptInput {
             task: text.clone(),
             guardrails: text.clone(),
             signals: vec![text.clone(); 3],
-            figures: vec![text.clone(); 5],
+            metrics: vec![text.clone(); 5],
             errors_tail: text.clone(),
             output_tail: text.clone(),
             diff_stat: text.clone(),
@@ -236,15 +236,15 @@ fn no_chart_makes_a_prompt_too_large() {
         let again = build_repair(&first, &text, &text);
         assert!(again.text().len() <= MAX_DOCTOR_PROMPT_BYTES, "{piece:?}");
     }
-    let small = build(&Chart::default()).text();
+    let small = build(&DoctorPromptInput::default()).text();
     assert!(small.contains("You are the doctor of a Ralph loop"));
     assert!(small.contains("Diagnose this run"));
 }
 
 #[test]
-fn the_first_profile_that_is_named_is_the_doctors() {
-    assert_eq!(profile(Some("a"), Some("b"), Some("c")), Some("a"));
-    assert_eq!(profile(None, Some("b"), Some("c")), Some("b"));
-    assert_eq!(profile(None, None, Some("c")), Some("c"));
-    assert_eq!(profile(None, None, None), None);
+fn the_first_named_profile_is_selected() {
+    assert_eq!(select_profile(Some("a"), Some("b"), Some("c")), Some("a"));
+    assert_eq!(select_profile(None, Some("b"), Some("c")), Some("b"));
+    assert_eq!(select_profile(None, None, Some("c")), Some("c"));
+    assert_eq!(select_profile(None, None, None), None);
 }

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(doc)]
 use crate::gutter;
-use crate::gutter::Problems;
+use crate::gutter::OutputProblems;
 use crate::id::Digest;
-use crate::ports::Ended;
+use crate::ports::ExecStatus;
 
 /// How an action ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub enum ActionResult {
     /// A command ran to its end, good or bad.
     Ran {
         /// How it ended.
-        ended: Ended,
+        ended: ExecStatus,
         /// Bytes on standard output, kept or not.
         stdout_bytes: u64,
         /// Bytes on standard error, kept or not.
@@ -29,8 +29,8 @@ pub enum ActionResult {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<Digest>,
         /// The problems that it reported, if it failed.
-        #[serde(default, skip_serializing_if = "Problems::is_empty")]
-        problems: Problems,
+        #[serde(default, skip_serializing_if = "OutputProblems::is_empty")]
+        problems: OutputProblems,
     },
     /// It could not be done; nothing was changed.
     Failed {
@@ -99,7 +99,7 @@ pub enum IterationOutcome {
 
 impl IterationOutcome {
     /// Tells whether it says something about who did the work; no person and no accident ended it.
-    pub fn is_its_own_doing(&self) -> bool {
+    pub fn is_attributable_to_model(&self) -> bool {
         match self {
             Self::Completed
             | Self::ActionFailed { .. }

@@ -1,41 +1,41 @@
 //! Signals of circling beyond those of the first version: each finds one shape of it in the window.
 
-use super::code::{Code, is_generated};
-use super::facts::Facts;
-use super::problems::Problem;
-use super::progress::problems;
-use super::signal::Signal;
-use super::window::{NAMED_FILES, RECENT, Window};
+use super::code::{CodeChange, is_generated};
+use super::facts::IterationFacts;
+use super::problems::OutputProblem;
+use super::progress::all_problems;
+use super::signal::GutterSignal;
+use super::window::{IterationWindow, MAX_NAMED_FILES, RECENT_ITERATIONS};
 
 /// In so many of the last [`RECENT`] iterations must a pattern show.
-const MOST: usize = 4;
+const MIN_MATCHING_ITERATIONS: usize = 4;
 /// So many states in a row show that a cycle came round.
-const CYCLE: usize = 6;
+const MIN_CYCLE_STATES: usize = 6;
 /// So often are the same files reformatted to and fro.
-const REFORMATTINGS: usize = 3;
+const MIN_REFORMATTINGS: usize = 3;
 
 /// Finds problems that stay while their output changes: other lines, other values, other code.
-pub(super) fn same_problem(window: &Window) -> Option<Signal> {
-    if window.has_solid_progress(RECENT) {
+pub(super) fn same_problem(window: &IterationWindow) -> Option<GutterSignal> {
+    if window.has_solid_progress(RECENT_ITERATIONS) {
         return None;
     }
-    let from = window.len().saturating_sub(RECENT);
+    let from = window.len().saturating_sub(RECENT_ITERATIONS);
     let newest = (from..window.len())
         .rev()
         .take(2)
-        .find(|index| problems(window.at(*index)).next().is_some())?;
-    let earlier: Vec<&Facts> = (from..newest).map(|index| window.at(index)).collect();
+        .find(|index| all_problems(window.at(*index)).next().is_some())?;
+    let earlier: Vec<&IterationFacts> = (from..newest).map(|index| window.at(index)).collect();
     if window.has_fewer_problems(newest, &earlier) {
         return None;
     }
-    let same: Vec<(u32, &Problem)> = (from..=newest)
+    let same: Vec<(u32, &OutputProblem)> = (from..=newest)
         .filter_map(|index| {
-            let problem = stays(window, index, newest)?;
+            let problem = persistent_problem(window, index, newest)?;
             Some((window.at(index).iteration, problem))
         })
         .collect();
     let (_, problem) = same.first()?;
-    (same.len() >= MOST).then(|| Signal::SameProblem {
+    (same.len() >= MIN_MATCHING_ITERATIONS).then(|| GutterSignal::SameProblem {
         problem: problem.text.clone(),
         iterations: same.iter().map(|(iteration, _)| *iteration).collect(),
     })
@@ -43,10 +43,14 @@ pub(super) fn same_problem(window: &Window) -> Option<Signal> {
 
 /// Returns a problem of both iterations, if most of their problems are the same: one error that stays
 /// among others that are fixed is no circle. A failing test says more than the message it fails with.
-fn stays(window: &Window, earlier: usize, newest: usize) -> Option<&Problem> {
-    let slack = window.slack(earlier, newest);
-    let mut old: Vec<&Problem> = problems(window.at(earlier)).collect();
-    let mut new: Vec<&Problem> = problems(window.at(newest)).collect();
+fn persistent_problem(
+    window: &IterationWindow,
+    earlier: usize,
+    newest: usize,
+) -> Option<&OutputProblem> {
+    let slack = window.line_slack(earlier, newest);
+    let mut old: Vec<&OutputProblem> = all_problems(window.at(earlier)).collect();
+    let mut new: Vec<&OutputProblem> = all_problems(window.at(newest)).collect();
     if [&old, &new]
         .iter()
         .all(|all| all.iter().any(|problem| problem.is_test()))
@@ -54,30 +58,31 @@ fn stays(window: &Window, earlier: usize, newest: usize) -> Option<&Problem> {
         old.retain(|problem| problem.is_test());
         new.retain(|problem| problem.is_test());
     }
-    let is_old = |problem: &&&Problem| old.iter().any(|old| old.is_same(problem, slack));
-    let common: Vec<&&Problem> = new.iter().filter(is_old).collect();
+    let is_old =
+        |problem: &&&OutputProblem| old.iter().any(|old| old.is_same_problem(problem, slack));
+    let common: Vec<&&OutputProblem> = new.iter().filter(is_old).collect();
     let first = common.first()?;
     (common.len() * 2 > old.len().max(new.len())).then_some(**first)
 }
 
 /// Finds iterations that replace the code of the iteration before.
-pub(super) fn rewriting(window: &Window) -> Option<Signal> {
-    if window.has_solid_progress(RECENT) {
+pub(super) fn rewriting(window: &IterationWindow) -> Option<GutterSignal> {
+    if window.has_solid_progress(RECENT_ITERATIONS) {
         return None;
     }
-    let found: Vec<&Facts> = window
-        .last_changes(RECENT)
+    let found: Vec<&IterationFacts> = window
+        .last_changing(RECENT_ITERATIONS)
         .into_iter()
-        .filter(|facts| facts.code.as_ref().is_some_and(Code::is_rewriting))
+        .filter(|facts| facts.code.as_ref().is_some_and(CodeChange::is_rewriting))
         .collect();
-    (found.len() >= MOST).then(|| Signal::Rewriting {
-        iterations: numbers(&found),
-        gone: codes(&found, |code| code.gone),
-        of: codes(&found, |code| code.of),
+    (found.len() >= MIN_MATCHING_ITERATIONS).then(|| GutterSignal::Rewriting {
+        iterations: iteration_numbers(&found),
+        gone: code_figures(&found, |code| code.gone),
+        of: code_figures(&found, |code| code.of),
     })
 }
 
-fn codes(facts: &[&Facts], figure: fn(&Code) -> u32) -> Vec<u32> {
+fn code_figures(facts: &[&IterationFacts], figure: fn(&CodeChange) -> u32) -> Vec<u32> {
     facts
         .iter()
         .map(|facts| facts.code.as_ref().map_or(0, figure))
@@ -85,14 +90,18 @@ fn codes(facts: &[&Facts], figure: fn(&Code) -> u32) -> Vec<u32> {
 }
 
 /// Finds a diff that only grows, is never committed, and ends each time in a failure.
-pub(super) fn growing_diff(window: &Window) -> Option<Signal> {
-    let last: Vec<&Facts> = window.last_ones(RECENT).collect();
+pub(super) fn growing_diff(window: &IterationWindow) -> Option<GutterSignal> {
+    let last: Vec<&IterationFacts> = window.last_n(RECENT_ITERATIONS).collect();
     let is_open = last.iter().all(|facts| facts.committed == Some(false));
     let failing = last
         .iter()
         .filter(|facts| !facts.failures.is_empty())
         .count();
-    if last.len() < RECENT || !is_open || failing < MOST || window.has_solid_progress(RECENT) {
+    if last.len() < RECENT_ITERATIONS
+        || !is_open
+        || failing < MIN_MATCHING_ITERATIONS
+        || window.has_solid_progress(RECENT_ITERATIONS)
+    {
         return None;
     }
     let steps = || {
@@ -101,15 +110,15 @@ pub(super) fn growing_diff(window: &Window) -> Option<Signal> {
     };
     let never_shrinks = steps().all(|(before, after)| after >= before);
     let grows = steps().filter(|(before, after)| after > before).count();
-    (never_shrinks && grows + 1 >= MOST).then(|| Signal::GrowingDiff {
-        iterations: numbers(&last),
+    (never_shrinks && grows + 1 >= MIN_MATCHING_ITERATIONS).then(|| GutterSignal::GrowingDiff {
+        iterations: iteration_numbers(&last),
         lines: last.iter().map(|facts| facts.diff_lines).collect(),
     })
 }
 
 /// Finds files, or the whole repository, that go through the same two to four states again.
-pub(super) fn cycle(window: &Window) -> Option<Signal> {
-    let changes: Vec<&Facts> = window.iter().filter(|facts| facts.has_changes()).collect();
+pub(super) fn cycle(window: &IterationWindow) -> Option<GutterSignal> {
+    let changes: Vec<&IterationFacts> = window.iter().filter(|facts| facts.has_changes()).collect();
     let last = changes.last()?;
     let span = |facts: &[(u32, &str)]| {
         let first = facts.first().map_or(0, |(iteration, _)| *iteration);
@@ -119,7 +128,7 @@ pub(super) fn cycle(window: &Window) -> Option<Signal> {
             .count();
         !window.has_solid_progress(until_now)
     };
-    let trees: Vec<(u32, &str)> = newest(
+    let trees: Vec<(u32, &str)> = newest_states(
         changes
             .iter()
             .map(|facts| (facts.iteration, facts.tree.as_str())),
@@ -128,7 +137,7 @@ pub(super) fn cycle(window: &Window) -> Option<Signal> {
         && let Some(period) = period(&trees)
         && span(&trees)
     {
-        return Some(Signal::Cycle {
+        return Some(GutterSignal::Cycle {
             period,
             files: Vec::new(),
             iterations: trees.iter().map(|(iteration, _)| *iteration).collect(),
@@ -142,7 +151,7 @@ pub(super) fn cycle(window: &Window) -> Option<Signal> {
         .filter(|file| !is_generated(&file.path))
         .collect();
     for file in &written {
-        let states = newest(changes.iter().filter_map(|facts| {
+        let states = newest_states(changes.iter().filter_map(|facts| {
             let mark = facts.files.iter().find(|mark| mark.path == file.path)?;
             Some((facts.iteration, mark.after.as_deref().unwrap_or("gone")))
         }));
@@ -156,8 +165,8 @@ pub(super) fn cycle(window: &Window) -> Option<Signal> {
     }
     // One file of many that returns to an earlier content is most likely a generated one, too.
     let (period, iterations) = found.filter(|_| files.len() * 2 >= written.len())?;
-    files.truncate(NAMED_FILES);
-    Some(Signal::Cycle {
+    files.truncate(MAX_NAMED_FILES);
+    Some(GutterSignal::Cycle {
         period,
         files,
         iterations,
@@ -165,20 +174,22 @@ pub(super) fn cycle(window: &Window) -> Option<Signal> {
 }
 
 /// Returns the newest states, oldest first.
-fn newest<'a>(states: impl DoubleEndedIterator<Item = (u32, &'a str)>) -> Vec<(u32, &'a str)> {
-    let mut newest: Vec<(u32, &str)> = states.rev().take(CYCLE).collect();
+fn newest_states<'a>(
+    states: impl DoubleEndedIterator<Item = (u32, &'a str)>,
+) -> Vec<(u32, &'a str)> {
+    let mut newest: Vec<(u32, &str)> = states.rev().take(MIN_CYCLE_STATES).collect();
     newest.reverse();
     newest
 }
 
 /// Returns after how many states they repeat, if they do.
 fn period(states: &[(u32, &str)]) -> Option<u32> {
-    if states.len() < CYCLE {
+    if states.len() < MIN_CYCLE_STATES {
         return None;
     }
     (2..=4_u32).find(|period| {
-        let length = usize::try_from(*period).unwrap_or(CYCLE);
-        let repeats = (length..CYCLE).all(|at| states[at].1 == states[at - length].1);
+        let length = usize::try_from(*period).unwrap_or(MIN_CYCLE_STATES);
+        let repeats = (length..MIN_CYCLE_STATES).all(|at| states[at].1 == states[at - length].1);
         let mut distinct: Vec<&str> = states[..length].iter().map(|(_, state)| *state).collect();
         distinct.sort_unstable();
         distinct.dedup();
@@ -187,23 +198,25 @@ fn period(states: &[(u32, &str)]) -> Option<u32> {
 }
 
 /// Finds files that are reformatted again and again.
-pub(super) fn reformatting(window: &Window) -> Option<Signal> {
-    if window.has_solid_progress(RECENT) {
+pub(super) fn reformatting(window: &IterationWindow) -> Option<GutterSignal> {
+    if window.has_solid_progress(RECENT_ITERATIONS) {
         return None;
     }
-    let changes = window.last_changes(RECENT);
+    let changes = window.last_changing(RECENT_ITERATIONS);
     let is_formatting =
-        |facts: &Facts| facts.code.as_ref().is_some_and(|code| code.formatting_only);
+        |facts: &IterationFacts| facts.code.as_ref().is_some_and(|code| code.formatting_only);
     let rewrites = changes
         .iter()
-        .filter(|facts| is_formatting(facts) && facts.code.as_ref().is_some_and(Code::is_rewriting))
+        .filter(|facts| {
+            is_formatting(facts) && facts.code.as_ref().is_some_and(CodeChange::is_rewriting)
+        })
         .count();
-    let formatting: Vec<&Facts> = changes
+    let formatting: Vec<&IterationFacts> = changes
         .into_iter()
         .filter(|facts| is_formatting(facts))
         .collect();
     let last = formatting.last()?;
-    let same: Vec<&Facts> = formatting
+    let same: Vec<&IterationFacts> = formatting
         .iter()
         .filter(|facts| {
             last.files
@@ -212,27 +225,32 @@ pub(super) fn reformatting(window: &Window) -> Option<Signal> {
         })
         .copied()
         .collect();
-    (same.len() >= REFORMATTINGS && rewrites + 1 >= REFORMATTINGS).then(|| Signal::Reformatting {
-        iterations: numbers(&same),
-        file: last
-            .files
-            .first()
-            .map(|file| file.path.clone())
-            .unwrap_or_default(),
+    (same.len() >= MIN_REFORMATTINGS && rewrites + 1 >= MIN_REFORMATTINGS).then(|| {
+        GutterSignal::Reformatting {
+            iterations: iteration_numbers(&same),
+            file: last
+                .files
+                .first()
+                .map(|file| file.path.clone())
+                .unwrap_or_default(),
+        }
     })
 }
 
 /// Finds iterations that only read: commands ran, nothing changed.
-pub(super) fn reading(window: &Window) -> Option<Signal> {
-    let last: Vec<&Facts> = window.last_ones(RECENT).collect();
-    let is_unchanged = last.len() == RECENT && last.iter().all(|facts| !facts.has_changes());
+pub(super) fn read_only(window: &IterationWindow) -> Option<GutterSignal> {
+    let last: Vec<&IterationFacts> = window.last_n(RECENT_ITERATIONS).collect();
+    let is_unchanged =
+        last.len() == RECENT_ITERATIONS && last.iter().all(|facts| !facts.has_changes());
     let has_run = last.iter().any(|facts| facts.commands > 0);
-    (is_unchanged && has_run && !window.has_solid_progress(RECENT)).then(|| Signal::Reading {
-        iterations: numbers(&last),
-        commands: last.iter().map(|facts| facts.commands).collect(),
+    (is_unchanged && has_run && !window.has_solid_progress(RECENT_ITERATIONS)).then(|| {
+        GutterSignal::Reading {
+            iterations: iteration_numbers(&last),
+            commands: last.iter().map(|facts| facts.commands).collect(),
+        }
     })
 }
 
-fn numbers(facts: &[&Facts]) -> Vec<u32> {
+fn iteration_numbers(facts: &[&IterationFacts]) -> Vec<u32> {
     facts.iter().map(|facts| facts.iteration).collect()
 }

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::window::Window;
+use super::window::IterationWindow;
 use crate::id::Digest;
 
 /// How many written lines are remembered.
-const SAMPLE: usize = 64;
+const MAX_SAMPLED_LINES: usize = 64;
 /// A file with more changed lines than this was generated.
-const GENERATED_LINES: usize = 4000;
+const MAX_HANDWRITTEN_LINES: usize = 4000;
 /// Names of generated files: they change in every build and say nothing about the work.
-const GENERATED: &[&str] = &[
+const GENERATED_FILES: &[&str] = &[
     ".lock",
     "-lock.json",
     "-lock.yaml",
@@ -43,7 +43,7 @@ const GENERATED_DIRECTORIES: &[&str] = &[
 
 /// What the diff of an iteration shows about its code.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Code {
+pub struct CodeChange {
     /// A sample of the lines that the diff adds, as short digests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub written: Vec<u32>,
@@ -61,13 +61,13 @@ pub struct Code {
     pub substance: String,
 }
 
-impl Code {
+impl CodeChange {
     /// Reads the diff between the commit at the start of an iteration and the files at its end. The
     /// window ends with the iteration before.
-    pub fn read(diff: &[u8], window: &Window) -> Self {
-        let read = Read::of(diff);
+    pub fn from_diff(diff: &[u8], window: &IterationWindow) -> Self {
+        let read = DiffContent::parse(diff);
         let mut written: Vec<u32> = read.added.iter().copied().collect();
-        written.truncate(SAMPLE);
+        written.truncate(MAX_SAMPLED_LINES);
         let mut code = Self {
             written,
             gone: 0,
@@ -107,7 +107,7 @@ impl Code {
 }
 
 #[derive(Default)]
-struct Read {
+struct DiffContent {
     added: BTreeSet<u32>,
     removed: BTreeSet<u32>,
     has_lines: bool,
@@ -122,19 +122,22 @@ struct FileDiff {
     binary: Vec<u8>,
 }
 
-impl Read {
-    fn of(diff: &[u8]) -> Self {
+impl DiffContent {
+    fn parse(diff: &[u8]) -> Self {
         let mut read = Self::default();
         let mut substance = Vec::new();
-        for (path, file) in files(diff) {
+        for (path, file) in split_files(diff) {
             read.has_lines |= !file.added.is_empty() || !file.removed.is_empty();
             let is_generated = is_generated(path.rsplit(" b/").next().unwrap_or(&path))
-                || file.added.len() + file.removed.len() > GENERATED_LINES;
+                || file.added.len() + file.removed.len() > MAX_HANDWRITTEN_LINES;
             let (before, after) = if is_generated {
                 (file.removed.concat(), file.added.concat())
             } else {
-                read.note_lines(&file);
-                (essence(&file.removed), essence(&file.added))
+                read.add_lines(&file);
+                (
+                    strip_formatting(&file.removed),
+                    strip_formatting(&file.added),
+                )
             };
             if before != after || !file.binary.is_empty() {
                 for part in [path.as_bytes(), &before, &after, &file.binary] {
@@ -150,23 +153,23 @@ impl Read {
             read.removed.remove(&line);
         }
         if !substance.is_empty() {
-            let digest = Digest::of(&substance);
+            let digest = Digest::compute(&substance);
             let name = digest.as_str().rsplit(':').next().unwrap_or_default();
             read.substance = name.chars().take(16).collect();
         }
         read
     }
 
-    fn note_lines(&mut self, file: &FileDiff) {
+    fn add_lines(&mut self, file: &FileDiff) {
         self.added
-            .extend(file.added.iter().filter_map(|line| mark(line)));
+            .extend(file.added.iter().filter_map(|line| line_digest(line)));
         self.removed
-            .extend(file.removed.iter().filter_map(|line| mark(line)));
+            .extend(file.removed.iter().filter_map(|line| line_digest(line)));
     }
 }
 
 /// Splits a diff into its files, without context.
-fn files(diff: &[u8]) -> BTreeMap<String, FileDiff> {
+fn split_files(diff: &[u8]) -> BTreeMap<String, FileDiff> {
     let mut files: BTreeMap<String, FileDiff> = BTreeMap::new();
     let mut current = FileDiff::default();
     let mut path = String::new();
@@ -199,14 +202,14 @@ fn files(diff: &[u8]) -> BTreeMap<String, FileDiff> {
 
 /// Recognises generated files by their paths.
 pub(super) fn is_generated(path: &str) -> bool {
-    GENERATED.iter().any(|end| path.ends_with(end))
+    GENERATED_FILES.iter().any(|end| path.ends_with(end))
         || GENERATED_DIRECTORIES
             .iter()
             .any(|directory| path.starts_with(directory) || path.contains(&format!("/{directory}")))
 }
 
 /// Returns what is left of lines without formatting.
-fn essence(lines: &[Vec<u8>]) -> Vec<u8> {
+fn strip_formatting(lines: &[Vec<u8>]) -> Vec<u8> {
     let is_formatting = |byte: &u8| byte.is_ascii_whitespace() || b"'\"`,;()".contains(byte);
     lines
         .iter()
@@ -217,7 +220,7 @@ fn essence(lines: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// Returns a short digest of a line; none for a line such as a bracket, which is in every file.
-fn mark(line: &[u8]) -> Option<u32> {
+fn line_digest(line: &[u8]) -> Option<u32> {
     let line = line.trim_ascii();
     let letters = line
         .iter()

@@ -13,20 +13,20 @@
 mod replay;
 mod syntax;
 
-use super::{Settings, measure};
+use super::{GutterSettings, measure};
 
 /// Within so many iterations of its start a circle has to be noticed.
-const NOTICED_WITHIN: u32 = 6;
+const MAX_DETECTION_DELAY: u32 = 6;
 
-struct Rates {
+struct DetectionRates {
     honest: usize,
     false_alarms: Vec<String>,
     circling: usize,
     missed: Vec<String>,
 }
 
-fn rates(corpora: &[&str]) -> Rates {
-    let mut rates = Rates {
+fn detection_rates(corpora: &[&str]) -> DetectionRates {
+    let mut rates = DetectionRates {
         honest: 0,
         false_alarms: Vec::new(),
         circling: 0,
@@ -36,9 +36,13 @@ fn rates(corpora: &[&str]) -> Rates {
         let mut first = None;
         let mut told = Vec::new();
         for window in replay::windows(&trace) {
-            let measured = measure(&window, Settings::default());
+            let measured = measure(&window, GutterSettings::default());
             let iteration = window.last().map_or(0, |facts| facts.iteration);
-            let signals: Vec<&str> = measured.signals.iter().map(super::Signal::name).collect();
+            let signals: Vec<&str> = measured
+                .signals
+                .iter()
+                .map(super::GutterSignal::name)
+                .collect();
             told.push(format!(
                 "{iteration}: {} {}",
                 measured.score,
@@ -60,7 +64,7 @@ fn rates(corpora: &[&str]) -> Rates {
                 rates.circling += 1;
                 match first {
                     Some(at) if at < from => rates.false_alarms.push(told),
-                    Some(at) if at < from + NOTICED_WITHIN => {}
+                    Some(at) if at < from + MAX_DETECTION_DELAY => {}
                     Some(_) | None => rates.missed.push(told),
                 }
             }
@@ -70,7 +74,7 @@ fn rates(corpora: &[&str]) -> Rates {
 }
 
 fn check(name: &str, corpora: &[&str], at_least: usize) {
-    let rates = rates(corpora);
+    let rates = detection_rates(corpora);
     let noticed = rates.circling - rates.missed.len();
     #[expect(clippy::print_stdout, reason = "the rates are the result of this test")]
     {
@@ -94,7 +98,7 @@ fn check(name: &str, corpora: &[&str], at_least: usize) {
 }
 
 #[test]
-fn circles_are_noticed_and_honest_runs_are_not() {
+fn circling_runs_are_detected_without_false_alarms() {
     let corpora = [
         include_str!("corpus/circling.trace"),
         include_str!("corpus/honest.trace"),
@@ -103,7 +107,7 @@ fn circles_are_noticed_and_honest_runs_are_not() {
 }
 
 #[test]
-fn the_same_holds_for_traces_that_were_kept_aside() {
+fn held_out_circling_runs_are_detected_without_false_alarms() {
     let corpora = [
         include_str!("corpus/held_out_circling.trace"),
         include_str!("corpus/held_out_honest.trace"),

@@ -2,25 +2,25 @@
 
 use std::fmt;
 
-use super::signal::{Signal, Thrash};
+use super::signal::{GutterSignal, ThrashedFile};
 
-impl fmt::Display for Signal {
+impl fmt::Display for GutterSignal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&match self {
             Self::RepeatedFailure { .. }
             | Self::Stagnation { .. }
             | Self::FileThrash { .. }
-            | Self::Idle { .. } => repetition(self),
+            | Self::Idle { .. } => describe_repetition(self),
             Self::SameProblem { .. }
             | Self::Rewriting { .. }
             | Self::GrowingDiff { .. }
             | Self::Cycle { .. }
             | Self::Reformatting { .. }
-            | Self::Reading { .. } => pattern(self),
+            | Self::Reading { .. } => describe_pattern(self),
             Self::NoProgress { .. }
             | Self::MovedOn { .. }
             | Self::RecentProgress { .. }
-            | Self::TestsCloser { .. } => progress(self),
+            | Self::TestsCloser { .. } => describe_progress(self),
         })
     }
 }
@@ -29,59 +29,63 @@ impl fmt::Display for Signal {
     clippy::wildcard_enum_match_arm,
     reason = "`fmt` decides exhaustively which signals come here"
 )]
-fn repetition(signal: &Signal) -> String {
+fn describe_repetition(signal: &GutterSignal) -> String {
     match signal {
-        Signal::RepeatedFailure {
+        GutterSignal::RepeatedFailure {
             command,
             ended,
             iterations,
             ..
         } => {
-            let (times, numbers) = (iterations.len(), numbers(iterations));
+            let (times, numbers) = (iterations.len(), join_numbers(iterations));
             format!(
                 "`{command}` failed {times} times in the same way ({ended}) in iterations {numbers}"
             )
         }
-        Signal::Stagnation {
+        GutterSignal::Stagnation {
             iterations,
             lines,
             enough,
         } => {
-            let (numbers, lines) = (numbers(iterations), numbers(lines));
+            let (numbers, lines) = (join_numbers(iterations), join_numbers(lines));
             format!(
                 "fewer than {enough} lines changed in each of iterations {numbers} (lines: {lines})"
             )
         }
-        Signal::FileThrash { files } => {
-            let told: Vec<String> = files.iter().map(thrash).collect();
+        GutterSignal::FileThrash { files } => {
+            let told: Vec<String> = files.iter().map(describe_thrash).collect();
             format!("back and forth between two contents: {}", told.join(", "))
         }
-        Signal::Idle { iterations } => {
-            let numbers = numbers(iterations);
+        GutterSignal::Idle { iterations } => {
+            let numbers = join_numbers(iterations);
             format!("nothing was run and nothing changed in iterations {numbers}")
         }
         _ => String::new(),
     }
 }
 
-fn thrash(file: &Thrash) -> String {
-    format!("`{}` (iterations {})", file.path, numbers(&file.iterations))
+fn describe_thrash(file: &ThrashedFile) -> String {
+    format!(
+        "`{}` (iterations {})",
+        file.path,
+        join_numbers(&file.iterations)
+    )
 }
 
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "`fmt` decides exhaustively which signals come here"
 )]
-fn pattern(signal: &Signal) -> String {
+fn describe_pattern(signal: &GutterSignal) -> String {
     match signal {
-        Signal::SameProblem {
+        GutterSignal::SameProblem {
             problem,
             iterations,
         } => {
-            let (times, numbers) = (iterations.len(), numbers(iterations));
+            let (times, numbers) = (iterations.len(), join_numbers(iterations));
             format!("the same problem {times} times: `{problem}` (iterations {numbers})")
         }
-        Signal::Rewriting {
+        GutterSignal::Rewriting {
             iterations,
             gone,
             of,
@@ -90,17 +94,17 @@ fn pattern(signal: &Signal) -> String {
             let shares: Vec<String> = shares.map(|(gone, of)| format!("{gone} of {of}")).collect();
             format!(
                 "iterations {} replaced the lines that the iteration before had written ({} sampled lines)",
-                numbers(iterations),
+                join_numbers(iterations),
                 shares.join(", ")
             )
         }
-        Signal::GrowingDiff { iterations, lines } => {
-            let (numbers, lines) = (numbers(iterations), numbers(lines));
+        GutterSignal::GrowingDiff { iterations, lines } => {
+            let (numbers, lines) = (join_numbers(iterations), join_numbers(lines));
             format!(
                 "the uncommitted diff grew in iterations {numbers} (lines: {lines}) while something failed"
             )
         }
-        Signal::Cycle {
+        GutterSignal::Cycle {
             period,
             files,
             iterations,
@@ -111,18 +115,18 @@ fn pattern(signal: &Signal) -> String {
             } else {
                 names.join(", ")
             };
-            let numbers = numbers(iterations);
+            let numbers = join_numbers(iterations);
             format!("the same {period} states again: {what} (iterations {numbers})")
         }
-        Signal::Reformatting { file, iterations } => {
-            let numbers = numbers(iterations);
+        GutterSignal::Reformatting { file, iterations } => {
+            let numbers = join_numbers(iterations);
             format!("only the formatting changed in iterations {numbers}, such as in `{file}`")
         }
-        Signal::Reading {
+        GutterSignal::Reading {
             iterations,
             commands,
         } => {
-            let (numbers, commands) = (numbers(iterations), numbers(commands));
+            let (numbers, commands) = (join_numbers(iterations), join_numbers(commands));
             format!("nothing changed in iterations {numbers}, though commands ran ({commands})")
         }
         _ => String::new(),
@@ -133,37 +137,37 @@ fn pattern(signal: &Signal) -> String {
     clippy::wildcard_enum_match_arm,
     reason = "`fmt` decides exhaustively which signals come here"
 )]
-fn progress(signal: &Signal) -> String {
+fn describe_progress(signal: &GutterSignal) -> String {
     match signal {
-        Signal::NoProgress { iterations } => {
-            let numbers = numbers(iterations);
+        GutterSignal::NoProgress { iterations } => {
+            let numbers = join_numbers(iterations);
             format!("no new box, no new commit and no better test result in iterations {numbers}")
         }
-        Signal::MovedOn {
+        GutterSignal::MovedOn {
             problem,
             iterations,
         } => {
-            let numbers = numbers(iterations);
+            let numbers = join_numbers(iterations);
             format!(
                 "the same message hides other problems in iterations {numbers}, now `{problem}`"
             )
         }
-        Signal::RecentProgress { iteration } => {
+        GutterSignal::RecentProgress { iteration } => {
             format!("iteration {iteration} ticked a box or improved the tests")
         }
-        Signal::TestsCloser {
+        GutterSignal::TestsCloser {
             failed_before: Some(before),
             failed_now: Some(now),
             since,
         } => format!("getting closer: {now} tests fail, {before} did in iteration {since}"),
-        Signal::TestsCloser { since, .. } => {
+        GutterSignal::TestsCloser { since, .. } => {
             format!("getting closer: the tests are green, in iteration {since} they were not")
         }
         _ => String::new(),
     }
 }
 
-fn numbers(of: &[impl ToString]) -> String {
+fn join_numbers(of: &[impl ToString]) -> String {
     let texts: Vec<String> = of.iter().map(ToString::to_string).collect();
     texts.join(", ")
 }

@@ -3,14 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::code::Code;
-use super::problems::Problems;
+use super::code::CodeChange;
+use super::problems::OutputProblems;
 use crate::id::Digest;
 use crate::verdict::TestCount;
 
 /// The facts of one iteration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct IterationFacts {
     /// Its number.
     pub iteration: u32,
     /// Commands of the model that ran.
@@ -21,10 +21,10 @@ pub struct Facts {
     pub binary_files: u64,
     /// Files that changed, with what they became; the first of them where there are many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<FileMark>,
+    pub files: Vec<FileState>,
     /// What failed, each failure once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub failures: Vec<Failure>,
+    pub failures: Vec<FailureFacts>,
     /// The last run of the test command, if it ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestFacts>,
@@ -41,10 +41,10 @@ pub struct Facts {
     pub diff_lines: u64,
     /// The code that it wrote, if it changed anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<Code>,
+    pub code: Option<CodeChange>,
 }
 
-impl Facts {
+impl IterationFacts {
     /// How many changed files are kept.
     pub const MAX_FILES: usize = 64;
     /// How many failures are kept.
@@ -61,7 +61,7 @@ impl Facts {
     }
 
     /// Keeps a failure, unless the same one is known already.
-    pub fn add_failure(failures: &mut Vec<Failure>, failure: Failure) {
+    pub fn add_failure(failures: &mut Vec<FailureFacts>, failure: FailureFacts) {
         let is_known = failures
             .iter()
             .any(|known| known.signature == failure.signature);
@@ -73,7 +73,7 @@ impl Facts {
 
 /// What a changed file became.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileMark {
+pub struct FileState {
     /// Where it is.
     pub path: String,
     /// Git's name of its content; none for a file that is gone.
@@ -82,7 +82,7 @@ pub struct FileMark {
 
 /// Something that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct FailureFacts {
     /// What the failure looks like, see [`signature`](super::signature).
     pub signature: Digest,
     /// The command, or the action that is none.
@@ -90,11 +90,11 @@ pub struct Failure {
     /// How it ended.
     pub ended: String,
     /// The problems that it reported, if they could be recognised.
-    #[serde(default, skip_serializing_if = "Problems::is_empty")]
-    pub problems: Problems,
+    #[serde(default, skip_serializing_if = "OutputProblems::is_empty")]
+    pub problems: OutputProblems,
 }
 
-impl Failure {
+impl FailureFacts {
     /// How long the texts of a failure may be, in characters.
     const MAX_CHARS: usize = 200;
 
@@ -102,20 +102,20 @@ impl Failure {
     pub fn new(signature: Digest, command: &str, ended: &str) -> Self {
         Self {
             signature,
-            command: cut(command),
-            ended: cut(ended),
-            problems: Problems::default(),
+            command: truncate_chars(command),
+            ended: truncate_chars(ended),
+            problems: OutputProblems::default(),
         }
     }
 
     /// Adds the problems that it reported.
     #[must_use]
-    pub fn with_problems(self, problems: Problems) -> Self {
+    pub fn with_problems(self, problems: OutputProblems) -> Self {
         Self { problems, ..self }
     }
 
     /// Notes an action that could not be done, by its own words.
-    pub fn of_action(action: &str, label: &str, why: &str) -> Self {
+    pub fn for_action(action: &str, label: &str, why: &str) -> Self {
         let name = if label.starts_with(action) {
             label.to_owned()
         } else {
@@ -125,9 +125,9 @@ impl Failure {
     }
 }
 
-fn cut(text: &str) -> String {
+fn truncate_chars(text: &str) -> String {
     let mut chars = text.chars();
-    let mut kept: String = chars.by_ref().take(Failure::MAX_CHARS).collect();
+    let mut kept: String = chars.by_ref().take(FailureFacts::MAX_CHARS).collect();
     if chars.next().is_some() {
         kept.push('…');
     }

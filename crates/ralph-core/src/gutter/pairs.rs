@@ -4,7 +4,7 @@
 use super::signature;
 
 /// Two outputs of one failure.
-const EQUAL: &[(&str, &str)] = &[
+const EQUAL_FAILURES: &[(&str, &str)] = &[
     // Directories of sandboxes and temporary files.
     (
         "/home/u/.local/state/ralph/sandboxes/local-000000000001/tmp/x: No such file",
@@ -259,7 +259,7 @@ const EQUAL: &[(&str, &str)] = &[
 ];
 
 /// Two outputs of different failures.
-const DIFFERENT: &[(&str, &str)] = &[
+const DIFFERENT_FAILURES: &[(&str, &str)] = &[
     ("timeout after 5s", "timeout after 30s"),
     (
         "Error: Timeout of 2000ms exceeded",
@@ -354,7 +354,7 @@ const DIFFERENT: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn equal_failures_are_recognised_and_different_ones_told_apart() {
+fn equal_failures_share_a_signature_and_different_ones_do_not() {
     let look = |text: &str| [signature("t", 1, text, ""), signature("t", 1, "", text)];
     let is_equal = |(one, other): &&(&str, &str)| look(one) == look(other);
     let is_merged = |(one, other): &&(&str, &str)| {
@@ -363,26 +363,29 @@ fn equal_failures_are_recognised_and_different_ones_told_apart() {
             .zip(&look(other))
             .any(|(one, other)| one == other)
     };
-    let missed: Vec<_> = EQUAL.iter().filter(|pair| !is_equal(pair)).collect();
-    let merged: Vec<_> = DIFFERENT.iter().filter(is_merged).collect();
+    let missed: Vec<_> = EQUAL_FAILURES
+        .iter()
+        .filter(|pair| !is_equal(pair))
+        .collect();
+    let merged: Vec<_> = DIFFERENT_FAILURES.iter().filter(is_merged).collect();
     #[expect(clippy::print_stdout, reason = "the rates are the result of this test")]
     {
         println!(
             "equal failures not recognised: {} of {}",
             missed.len(),
-            EQUAL.len()
+            EQUAL_FAILURES.len()
         );
         println!(
             "different failures merged: {} of {}",
             merged.len(),
-            DIFFERENT.len()
+            DIFFERENT_FAILURES.len()
         );
     }
-    assert!(EQUAL.len() >= 48 && DIFFERENT.len() >= 30);
+    assert!(EQUAL_FAILURES.len() >= 48 && DIFFERENT_FAILURES.len() >= 30);
     let explain = |pair: &&(&str, &str)| {
         [
-            super::rules::normalised(pair.0),
-            super::rules::normalised(pair.1),
+            super::normalisation_rules::normalise(pair.0),
+            super::normalisation_rules::normalise(pair.1),
         ]
     };
     assert!(

@@ -8,12 +8,12 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use serde::{Deserialize, Serialize};
 
-use super::normalise::{beginning, end};
-use super::rules::{normalised, plain};
+use super::failure_signature::{head_chars, tail_chars};
+use super::normalisation_rules::{normalise, strip_terminal_controls};
 use crate::id::Digest;
 
 /// How much of each stream is searched, in characters.
-const SEARCHED: usize = 64 << 10;
+const MAX_SEARCHED_CHARS: usize = 64 << 10;
 /// How many lines that may report a problem are inspected.
 const MAX_LINES: usize = 400;
 /// How long the text of a problem may be, in characters.
@@ -24,7 +24,7 @@ const TEST_PREFIX: &str = "test ";
 
 /// A problem that a command reported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
+pub struct OutputProblem {
     /// A failing test's name, or a file and an error message without numbers.
     pub text: String,
     /// The reported line of the file.
@@ -32,14 +32,14 @@ pub struct Problem {
     pub line: Option<u32>,
 }
 
-impl Problem {
+impl OutputProblem {
     /// Returns whether it is a failing test.
     pub(super) fn is_test(&self) -> bool {
         self.text.starts_with(TEST_PREFIX)
     }
 
     /// Returns whether both are the same problem, which may have moved by so many lines.
-    pub(super) fn is_same(&self, other: &Self, slack: u64) -> bool {
+    pub(super) fn is_same_problem(&self, other: &Self, slack: u64) -> bool {
         let is_near = match (self.line, other.line) {
             (Some(one), Some(other)) => u64::from(one.abs_diff(other)) <= slack,
             (None, _) | (_, None) => true,
@@ -50,23 +50,23 @@ impl Problem {
 
 /// The problems of one failure.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problems {
+pub struct OutputProblems {
     /// How many there are.
     pub count: u32,
-    /// At most [`Problems::MAX`] of them. Which ones are kept depends on their texts alone, so a
+    /// At most [`OutputProblems::MAX`] of them. Which ones are kept depends on their texts alone, so a
     /// problem that stays is kept again.
-    pub kept: Vec<Problem>,
+    pub kept: Vec<OutputProblem>,
 }
 
-impl Problems {
+impl OutputProblems {
     /// How many problems of a failure are kept.
     pub const MAX: usize = 8;
 
     /// Finds the problems in a command's output.
     pub fn find(stderr: &str, stdout: &str) -> Self {
-        let stderr = plain(beginning(stderr, SEARCHED));
-        let stdout = plain(end(stdout, SEARCHED));
-        let mut search = Search::default();
+        let stderr = strip_terminal_controls(head_chars(stderr, MAX_SEARCHED_CHARS));
+        let stdout = strip_terminal_controls(tail_chars(stdout, MAX_SEARCHED_CHARS));
+        let mut search = ProblemSearch::default();
         for line in stderr.lines().chain([""]).chain(stdout.lines()) {
             search.read(line);
             if search.lines >= MAX_LINES {
@@ -76,7 +76,7 @@ impl Problems {
         if search.found.is_empty() {
             // No known form: a line that speaks of an error in words of its own has to do.
             for line in stderr.lines().chain(stdout.lines()).take(MAX_LINES) {
-                search.read_any(line);
+                search.read_unknown_error(line);
             }
         }
         search.finish()
@@ -89,7 +89,7 @@ impl Problems {
 }
 
 /// The forms in which test runners name a failing test. The name is the first group that matched.
-static TEST: LazyLock<Regex> = LazyLock::new(|| {
+static FAILING_TEST: LazyLock<Regex> = LazyLock::new(|| {
     let forms = [
         r"\b(?:FAILED|ERROR) (\S+::\S+)",
         r"^(?:FAIL|ERROR): (\S+ \([^)]+\))",
@@ -110,59 +110,61 @@ static TEST: LazyLock<Regex> = LazyLock::new(|| {
         r"^\[  FAILED  \] ([\w./]+)",
         r"^Test Case '-\[(.+)\]' failed",
     ];
-    compiled(&forms.join("|"))
+    compile_regex(&forms.join("|"))
 });
 
 /// `file:line:column: message` in the forms of compilers and linters.
-static PLACED: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
+static LOCATED_MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
+    compile_regex(
         r"^\s*(?:e: |ERROR in |\[ERROR\] |error: )?(?:file://)?([\w@./~+-]+\.\w{1,6})(?::|\(|:\[)(\d+)(?:[:,](\d+))?[\])]?:?\s*(?:-\s*)?(.*)$",
     )
 });
 /// Messages after a position that are no error.
-static HARMLESS: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
+static NON_ERROR_MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
+    compile_regex(
         r"(?i)^(?:\[?warning|warn\b|note|info|help|hint|in function|required from|instantiated|at |in member|W\d)",
     )
 });
 /// Messages after a position that are one.
-static HARMFUL: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
+static ERROR_MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
+    compile_regex(
         r"(?i)error|fatal|fail|undefined|undeclared|unresolved|unexpected|expected|cannot|can't|could not|not found|missing|invalid|mismatch|unknown|unused|redeclared|panic|assert|exception|no such|too many|not enough|^[A-Z]{1,4}\d{2,5}\b",
     )
 });
 /// The first line of a rustc error, whose position follows.
-static RUSTC: LazyLock<Regex> = LazyLock::new(|| compiled(r"^error(?:\[E\d+\])?: ."));
-static ARROW: LazyLock<Regex> = LazyLock::new(|| compiled(r"^\s*--> ([^:\s]+):(\d+):\d+"));
+static RUSTC_ERROR: LazyLock<Regex> = LazyLock::new(|| compile_regex(r"^error(?:\[E\d+\])?: ."));
+static RUSTC_LOCATION: LazyLock<Regex> =
+    LazyLock::new(|| compile_regex(r"^\s*--> ([^:\s]+):(\d+):\d+"));
 static PANIC: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"panicked at (?:'(.*)', )?([^:\s]+):(\d+)(?::\d+)?:?$"));
+    LazyLock::new(|| compile_regex(r"panicked at (?:'(.*)', )?([^:\s]+):(\d+)(?::\d+)?:?$"));
 /// A problem below the name of its file, as eslint prints it.
-static BELOW: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"^\s+(\d+):\d+\s+(?:✖\s+)?error:?\s+(.+)$"));
-static FILE_ALONE: LazyLock<Regex> = LazyLock::new(|| compiled(r"^\s*([\w@./~+-]+\.\w{1,6}):?$"));
+static ESLINT_PROBLEM: LazyLock<Regex> =
+    LazyLock::new(|| compile_regex(r"^\s+(\d+):\d+\s+(?:✖\s+)?error:?\s+(.+)$"));
+static FILE_HEADING: LazyLock<Regex> =
+    LazyLock::new(|| compile_regex(r"^\s*([\w@./~+-]+\.\w{1,6}):?$"));
 static EXCEPTION: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
+    compile_regex(
         r"^(?:E\s+|\s*(?:Uncaught |Caused by: |fatal: |FATAL: )?)((?:[\w$]+[.:]+)*\w*(?:Error|Exception|Failure|Panic)\b:?.*|panic: .+|(?:fatal|FATAL)[: ].+)$",
     )
 });
 /// Messages that name what is missing.
-static PHRASE: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
+static MISSING_ITEM: LazyLock<Regex> = LazyLock::new(|| {
+    compile_regex(
         r"(?i)(?:undefined reference to|unresolved external symbol|cannot find -l|command not found|: not found$|no such file or directory|permission denied|cannot find module|no module named|connection refused|could not resolve|address already in use|unknown command|unrecognized (?:option|argument)|does not exist|is not defined|is not a function|version conflict|unmet dependenc)",
     )
 });
 static ANY_ERROR: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
+    compile_regex(
         r"(?i)\b(?:error|err|fatal|failed|failure|cannot|could not|unable to|invalid|violates|denied|refused)\b",
     )
 });
-static NUMBER: LazyLock<Regex> = LazyLock::new(|| compiled(r"\b\d+(?:\.\d+)*\b"));
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| compile_regex(r"\b\d+(?:\.\d+)*\b"));
 static LONG_QUOTE: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(
+    compile_regex(
         r#"'[^'\n]*\s[^'\n]*'|"[^"\n]*\s[^"\n]*"|`[^`\n]*\s[^`\n]*`|'[^'\n]{41,}'|"[^"\n]{41,}"|`[^`\n]{41,}`"#,
     )
 });
-static WORD: LazyLock<Regex> = LazyLock::new(|| compiled(r"[A-Za-z_][A-Za-z_0-9]{2,}"));
+static WORD: LazyLock<Regex> = LazyLock::new(|| compile_regex(r"[A-Za-z_][A-Za-z_0-9]{2,}"));
 
 /// Parts of lines that only say that there were errors.
 const SUMMARIES: &[&str] = &[
@@ -177,9 +179,9 @@ const SUMMARIES: &[&str] = &[
     "Lifecycle script",
 ];
 /// So many words of its own does a message need that has no known form.
-const WORDS: u32 = 3;
+const MIN_SPECIFIC_WORDS: u32 = 3;
 /// Words that say nothing about which problem it is.
-const COMMON: &[&str] = &[
+const COMMON_WORDS: &[&str] = &[
     "error",
     "errors",
     "failed",
@@ -244,12 +246,12 @@ const COMMON: &[&str] = &[
     "found",
 ];
 
-fn compiled(pattern: &str) -> Regex {
+fn compile_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is fixed")
 }
 
 #[derive(Default)]
-struct Search {
+struct ProblemSearch {
     found: BTreeSet<(String, Option<u32>)>,
     /// Lines that reported something.
     lines: usize,
@@ -261,7 +263,7 @@ struct Search {
     file: Option<String>,
 }
 
-impl Search {
+impl ProblemSearch {
     fn read(&mut self, line: &str) {
         if line.len() > 4 * 1024 {
             return;
@@ -275,56 +277,66 @@ impl Search {
             // Rows of numbers are common in long outputs.
             return;
         }
-        if let Some(found) = TEST.captures(line) {
+        if let Some(found) = FAILING_TEST.captures(line) {
             let name = found.iter().skip(1).flatten().next();
             self.add_test(name.map_or("", |name| name.as_str()));
-        } else if let Some(found) = ARROW.captures(line) {
+        } else if let Some(found) = RUSTC_LOCATION.captures(line) {
             if let Some(message) = self.pending.take() {
-                self.add(&format!("{} {message}", &found[1]), number(&found, 2));
+                self.add(
+                    &format!("{} {message}", &found[1]),
+                    captured_number(&found, 2),
+                );
             }
-        } else if RUSTC.is_match(line) {
+        } else if RUSTC_ERROR.is_match(line) {
             self.pending = (!is_summary(line)).then(|| line.to_owned());
         } else if let Some(found) = PANIC.captures(line) {
             match found.get(1) {
                 Some(words) => {
                     let text = format!("{} panicked: {}", &found[2], words.as_str());
-                    self.add(&text, number(&found, 3));
+                    self.add(&text, captured_number(&found, 3));
                 }
-                None => self.panic = Some((found[2].to_owned(), number(&found, 3).unwrap_or(0))),
+                None => {
+                    self.panic =
+                        Some((found[2].to_owned(), captured_number(&found, 3).unwrap_or(0)))
+                }
             }
-        } else if let Some(found) = BELOW.captures(line) {
+        } else if let Some(found) = ESLINT_PROBLEM.captures(line) {
             let file = self.file.clone().unwrap_or_default();
-            self.add(&format!("{file} {}", &found[2]), number(&found, 1));
+            self.add(&format!("{file} {}", &found[2]), captured_number(&found, 1));
         } else {
             self.read_message(line);
         }
     }
 
     fn read_message(&mut self, line: &str) {
-        if let Some(found) = PLACED.captures(line) {
+        if let Some(found) = LOCATED_MESSAGE.captures(line) {
             let message = found.get(4).map_or("", |message| message.as_str());
-            let is_error = HARMFUL.is_match(message) || (is_go(&found[1]) && message.contains(' '));
-            if is_error && !HARMLESS.is_match(message) {
-                self.add(&format!("{} {message}", &found[1]), number(&found, 2));
+            let is_error =
+                ERROR_MESSAGE.is_match(message) || (is_go(&found[1]) && message.contains(' '));
+            if is_error && !NON_ERROR_MESSAGE.is_match(message) {
+                self.add(
+                    &format!("{} {message}", &found[1]),
+                    captured_number(&found, 2),
+                );
                 return;
             }
         }
-        if let Some(found) = FILE_ALONE.captures(line) {
+        if let Some(found) = FILE_HEADING.captures(line) {
             self.file = Some(found[1].to_owned());
         } else if let Some(found) = EXCEPTION.captures(line) {
-            if is_specific(&found[1], WORDS) {
+            if is_specific(&found[1], MIN_SPECIFIC_WORDS) {
                 self.add(&found[1], None);
             }
-        } else if PHRASE.is_match(line) && is_specific(line, 1) {
+        } else if MISSING_ITEM.is_match(line) && is_specific(line, 1) {
             self.add(line.trim(), None);
         }
     }
 
-    fn read_any(&mut self, line: &str) {
+    fn read_unknown_error(&mut self, line: &str) {
         if line.len() <= 4 * 1024
             && !is_summary(line)
             && ANY_ERROR.is_match(line)
-            && is_specific(line, WORDS)
+            && is_specific(line, MIN_SPECIFIC_WORDS)
         {
             self.add(line, None);
         }
@@ -332,14 +344,14 @@ impl Search {
 
     fn add(&mut self, text: &str, line: Option<u32>) {
         self.lines += 1;
-        self.insert(coarse(text), line);
+        self.insert(generalize(text), line);
     }
 
     /// Adds a failing test. Its digits are a part of its name.
     fn add_test(&mut self, name: &str) {
         self.lines += 1;
-        let name = format!("{TEST_PREFIX}{}", normalised(name.trim()));
-        self.insert(beginning(&name, MAX_CHARS).to_owned(), None);
+        let name = format!("{TEST_PREFIX}{}", normalise(name.trim()));
+        self.insert(head_chars(&name, MAX_CHARS).to_owned(), None);
     }
 
     fn insert(&mut self, text: String, line: Option<u32>) {
@@ -348,23 +360,23 @@ impl Search {
         }
     }
 
-    fn finish(self) -> Problems {
+    fn finish(self) -> OutputProblems {
         let count = u32::try_from(self.found.len()).unwrap_or(u32::MAX);
         let mut first: BTreeMap<String, Option<u32>> = BTreeMap::new();
         for (text, line) in self.found {
             first.entry(text).or_insert(line);
         }
-        let mut kept: Vec<Problem> = first
+        let mut kept: Vec<OutputProblem> = first
             .into_iter()
-            .map(|(text, line)| Problem { text, line })
+            .map(|(text, line)| OutputProblem { text, line })
             .collect();
-        if kept.len() > Problems::MAX {
+        if kept.len() > OutputProblems::MAX {
             kept.sort_by_cached_key(|problem| {
-                Digest::of(problem.text.as_bytes()).as_str().to_owned()
+                Digest::compute(problem.text.as_bytes()).as_str().to_owned()
             });
-            kept.truncate(Problems::MAX);
+            kept.truncate(OutputProblems::MAX);
         }
-        Problems { count, kept }
+        OutputProblems { count, kept }
     }
 }
 
@@ -378,16 +390,16 @@ fn is_go(path: &str) -> bool {
         .is_some_and(|(_, extension)| extension == "go")
 }
 
-fn number(found: &Captures<'_>, group: usize) -> Option<u32> {
+fn captured_number(found: &Captures<'_>, group: usize) -> Option<u32> {
     found.get(group)?.as_str().parse().ok()
 }
 
 /// Returns a message without numbers, quoted code and everything that differs by chance.
-fn coarse(text: &str) -> String {
-    let text = normalised(text.trim());
+fn generalize(text: &str) -> String {
+    let text = normalise(text.trim());
     let text = LONG_QUOTE.replace_all(&text, "'…'");
     let text = NUMBER.replace_all(&text, "#");
-    beginning(&text, MAX_CHARS).to_owned()
+    head_chars(&text, MAX_CHARS).to_owned()
 }
 
 /// Returns whether a message has enough words that tell it from other messages of its kind.
@@ -395,7 +407,7 @@ fn is_specific(text: &str, least: u32) -> bool {
     let mut words = 0;
     for word in WORD.find_iter(text) {
         let word = word.as_str().to_ascii_lowercase();
-        words += u32::from(!COMMON.contains(&word.as_str()));
+        words += u32::from(!COMMON_WORDS.contains(&word.as_str()));
     }
     words >= least
 }

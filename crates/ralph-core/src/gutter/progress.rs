@@ -2,22 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use super::facts::{Facts, TestFacts};
-use super::problems::Problem;
-use super::signal::Signal;
-use super::window::{RECENT, Window};
+use super::facts::{IterationFacts, TestFacts};
+use super::problems::OutputProblem;
+use super::signal::GutterSignal;
+use super::window::{IterationWindow, RECENT_ITERATIONS};
 
 /// After so many iterations without any progress a run goes in circles.
-pub(super) const PATIENCE: usize = 6;
+pub(super) const MAX_ITERATIONS_WITHOUT_PROGRESS: usize = 6;
 /// So many iterations back a box or a better test result speaks against a circle.
-const GRACE: usize = 2;
+const RECENT_PROGRESS_ITERATIONS: usize = 2;
 /// A problem may move by so many lines, and by so many more for each changed line.
-const SLACK: u64 = 2;
-const SLACK_PER_LINE: u64 = 3;
+const LINE_SLACK: u64 = 2;
+const LINE_SLACK_PER_CHANGE: u64 = 3;
 
 /// Which progress an iteration made, compared with all iterations of the window before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
+enum ProgressKind {
     None,
     /// Other problems than before, or fewer of them.
     Problems,
@@ -27,53 +27,55 @@ enum Progress {
     Solid,
 }
 
-impl Window {
+impl IterationWindow {
     /// Returns whether one of the last iterations ticked a box or improved the tests.
     pub(super) fn has_solid_progress(&self, last: usize) -> bool {
         let from = self.len().saturating_sub(last);
-        (from..self.len()).any(|index| self.is_solid(index))
+        (from..self.len()).any(|index| self.is_solid_progress(index))
     }
 
-    fn is_solid(&self, index: usize) -> bool {
+    fn is_solid_progress(&self, index: usize) -> bool {
         let (earlier, facts) = (self.before(index), &self.at(index));
         let boxes_before = earlier.last().map(|facts| facts.boxes_ticked);
         boxes_before.is_some_and(|before| facts.boxes_ticked > before)
-            || facts.tests.is_some_and(|now| is_better(now, &earlier))
+            || facts
+                .tests
+                .is_some_and(|now| is_better_result(now, &earlier))
     }
 
-    fn progress_at(&self, index: usize) -> Progress {
-        if self.is_solid(index) {
-            return Progress::Solid;
+    fn progress_at(&self, index: usize) -> ProgressKind {
+        if self.is_solid_progress(index) {
+            return ProgressKind::Solid;
         }
         let (earlier, facts) = (self.before(index), self.at(index));
         let is_new = facts.tree.is_empty() || earlier.iter().all(|old| old.tree != facts.tree);
         match facts.committed {
             // An older version did not record commits.
-            None => Progress::Commit,
-            Some(true) if is_new => Progress::Commit,
-            Some(_) if self.has_other_problems(index) => Progress::Problems,
-            Some(_) => Progress::None,
+            None => ProgressKind::Commit,
+            Some(true) if is_new => ProgressKind::Commit,
+            Some(_) if self.has_other_problems(index) => ProgressKind::Problems,
+            Some(_) => ProgressKind::None,
         }
     }
 
     /// Returns whether the problems of an iteration are new ones, or fewer than ever.
     fn has_other_problems(&self, index: usize) -> bool {
         let facts = self.at(index);
-        let problems: Vec<&Problem> = problems(facts).collect();
-        let Some(previous) = (0..index).rev().find(|at| problems_exist(self.at(*at))) else {
+        let problems: Vec<&OutputProblem> = all_problems(facts).collect();
+        let Some(previous) = (0..index).rev().find(|at| has_problems(self.at(*at))) else {
             return false;
         };
         if problems.is_empty() {
             return false;
         }
-        let slack = self.slack(previous, index);
-        let stays = |problem: &&Problem| {
-            self::problems(self.at(previous)).any(|old| old.is_same(problem, slack))
+        let slack = self.line_slack(previous, index);
+        let stays = |problem: &&OutputProblem| {
+            self::all_problems(self.at(previous)).any(|old| old.is_same_problem(problem, slack))
         };
-        let is_unseen = |problem: &&Problem| {
+        let is_unseen = |problem: &&OutputProblem| {
             (0..index).all(|at| {
-                let slack = self.slack(at, index);
-                self::problems(self.at(at)).all(|old| !old.is_same(problem, slack))
+                let slack = self.line_slack(at, index);
+                self::all_problems(self.at(at)).all(|old| !old.is_same_problem(problem, slack))
             })
         };
         let moved = !problems.iter().any(stays) && problems.iter().any(is_unseen);
@@ -81,7 +83,7 @@ impl Window {
     }
 
     /// Returns whether a command reports fewer problems than each time before.
-    pub(super) fn has_fewer_problems(&self, index: usize, earlier: &[&Facts]) -> bool {
+    pub(super) fn has_fewer_problems(&self, index: usize, earlier: &[&IterationFacts]) -> bool {
         self.at(index).failures.iter().any(|failure| {
             let before = earlier
                 .iter()
@@ -95,28 +97,30 @@ impl Window {
     }
 
     /// Returns by how many lines a problem can have moved between two iterations.
-    pub(super) fn slack(&self, from: usize, to: usize) -> u64 {
+    pub(super) fn line_slack(&self, from: usize, to: usize) -> u64 {
         let changed = (from + 1..=to).map(|index| self.at(index).changed_lines);
         let changed = changed.fold(0, u64::saturating_add);
-        changed.saturating_mul(SLACK_PER_LINE).saturating_add(SLACK)
+        changed
+            .saturating_mul(LINE_SLACK_PER_CHANGE)
+            .saturating_add(LINE_SLACK)
     }
 }
 
 /// Returns the problems of all failures of an iteration.
-pub(super) fn problems(facts: &Facts) -> impl Iterator<Item = &Problem> {
+pub(super) fn all_problems(facts: &IterationFacts) -> impl Iterator<Item = &OutputProblem> {
     facts
         .failures
         .iter()
         .flat_map(|failure| &failure.problems.kept)
 }
 
-fn problems_exist(facts: &Facts) -> bool {
-    problems(facts).next().is_some()
+fn has_problems(facts: &IterationFacts) -> bool {
+    all_problems(facts).next().is_some()
 }
 
 /// Returns whether tests went better than ever: fewer failed, more passed, or green for the first time.
 /// Fewer failures count only if no tests went missing.
-fn is_better(now: TestFacts, earlier: &[&Facts]) -> bool {
+fn is_better_result(now: TestFacts, earlier: &[&IterationFacts]) -> bool {
     let before: Vec<TestFacts> = earlier.iter().filter_map(|facts| facts.tests).collect();
     if before.is_empty() {
         return false;
@@ -134,52 +138,56 @@ fn is_better(now: TestFacts, earlier: &[&Facts]) -> bool {
 
 /// Finds a run of iterations at the end without a new box, a new commit or a better test result. Other
 /// problems than before are progress, too, but not for longer than the window.
-pub(super) fn no_progress(window: &Window) -> Option<Signal> {
-    let all: Vec<Progress> = (0..window.len())
+pub(super) fn no_progress(window: &IterationWindow) -> Option<GutterSignal> {
+    let all: Vec<ProgressKind> = (0..window.len())
         .map(|index| window.progress_at(index))
         .collect();
-    let trailing = |stops: &[Progress]| {
-        let is_still = |progress: &&Progress| !stops.contains(progress);
+    let trailing = |stops: &[ProgressKind]| {
+        let is_still = |progress: &&ProgressKind| !stops.contains(progress);
         all.iter().rev().take_while(is_still).count()
     };
-    let still = trailing(&[Progress::Problems, Progress::Commit, Progress::Solid]);
-    let lasting = trailing(&[Progress::Commit, Progress::Solid]);
+    let still = trailing(&[
+        ProgressKind::Problems,
+        ProgressKind::Commit,
+        ProgressKind::Solid,
+    ]);
+    let lasting = trailing(&[ProgressKind::Commit, ProgressKind::Solid]);
     let count = match (still, lasting) {
-        (_, lasting) if lasting >= Window::LENGTH => lasting,
-        (still, _) if still >= PATIENCE => still,
+        (_, lasting) if lasting >= IterationWindow::LENGTH => lasting,
+        (still, _) if still >= MAX_ITERATIONS_WITHOUT_PROGRESS => still,
         (_, _) => return None,
     };
-    Some(Signal::NoProgress {
-        iterations: window
-            .last_ones(count)
-            .map(|facts| facts.iteration)
-            .collect(),
+    Some(GutterSignal::NoProgress {
+        iterations: window.last_n(count).map(|facts| facts.iteration).collect(),
     })
 }
 
 /// Finds a box or a better test result shortly before the last iteration that still holds.
-pub(super) fn recent_progress(window: &Window) -> Option<Signal> {
+pub(super) fn recent_progress(window: &IterationWindow) -> Option<GutterSignal> {
     let last = window.len().checked_sub(1)?;
-    let index = (last.saturating_sub(GRACE)..last)
+    let index = (last.saturating_sub(RECENT_PROGRESS_ITERATIONS)..last)
         .rev()
-        .find(|index| window.is_solid(*index))?;
+        .find(|index| window.is_solid_progress(*index))?;
     let failed = |index: usize| window.at(index).tests?.count.map(|count| count.failed);
     let then = failed(index);
     let is_lost = (index + 1..=last)
         .any(|at| failed(at).is_some_and(|now| then.is_some_and(|then| now > then)));
-    (!is_lost).then(|| Signal::RecentProgress {
+    (!is_lost).then(|| GutterSignal::RecentProgress {
         iteration: window.at(index).iteration,
     })
 }
 
 /// Finds out whether a failure that looks the same each time hides problems that change: a build tool
 /// prints one message for every error.
-pub(super) fn moved_on(window: &Window, repeated: Option<&Signal>) -> Option<Signal> {
-    let Some(Signal::RepeatedFailure { signature, .. }) = repeated else {
+pub(super) fn problems_changed(
+    window: &IterationWindow,
+    repeated: Option<&GutterSignal>,
+) -> Option<GutterSignal> {
+    let Some(GutterSignal::RepeatedFailure { signature, .. }) = repeated else {
         return None;
     };
-    let from = window.len().saturating_sub(RECENT);
-    let seen: Vec<(usize, &[Problem], u32)> = (from..window.len())
+    let from = window.len().saturating_sub(RECENT_ITERATIONS);
+    let seen: Vec<(usize, &[OutputProblem], u32)> = (from..window.len())
         .filter_map(|index| {
             let failures = &window.at(index).failures;
             let failure = failures
@@ -196,9 +204,9 @@ pub(super) fn moved_on(window: &Window, repeated: Option<&Signal>) -> Option<Sig
     if *last + 1 != window.len() || seen.iter().any(|(_, problems, _)| problems.is_empty()) {
         return None;
     }
-    let is_in = |problem: &Problem, (index, old, _): &(usize, &[Problem], u32)| {
-        let slack = window.slack(*index, *last);
-        old.iter().any(|old| old.is_same(problem, slack))
+    let is_in = |problem: &OutputProblem, (index, old, _): &(usize, &[OutputProblem], u32)| {
+        let slack = window.line_slack(*index, *last);
+        old.iter().any(|old| old.is_same_problem(problem, slack))
     };
     let stays = problems
         .iter()
@@ -215,7 +223,7 @@ pub(super) fn moved_on(window: &Window, repeated: Option<&Signal>) -> Option<Sig
         .iter()
         .map(|(index, ..)| window.at(*index).iteration)
         .collect();
-    Some(Signal::MovedOn {
+    Some(GutterSignal::MovedOn {
         problem: problem.text.clone(),
         iterations: iterations.into_iter().collect(),
     })

@@ -5,14 +5,14 @@ use std::fmt;
 /// A loop score: 0.0 is none of it, 1.0 is nothing else. Whole tenths, so that 0.5 and 0.2 make
 /// exactly 0.7.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Score(u8);
+pub struct LoopScore(u8);
 
-impl Score {
+impl LoopScore {
     /// From here on a run goes in circles.
     pub const GUTTER: Self = Self(7);
 
     /// Makes a score of a sum of tenths; what lies outside of 0 to 10 is cut off.
-    pub fn of_tenths(tenths: i32) -> Self {
+    pub fn from_tenths(tenths: i32) -> Self {
         Self(u8::try_from(tenths.clamp(0, 10)).unwrap_or_default())
     }
 
@@ -27,7 +27,7 @@ impl Score {
     }
 }
 
-impl fmt::Display for Score {
+impl fmt::Display for LoopScore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.1}", self.value())
     }
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seven_tenths_fire_and_the_ends_hold() {
+    fn seven_tenths_are_a_gutter_and_scores_are_clamped() {
         for (tenths, value, fires) in [
             (-5, 0.0, false),
             (0, 0.0, false),
@@ -47,7 +47,7 @@ mod tests {
             (10, 1.0, true),
             (14, 1.0, true),
         ] {
-            let score = Score::of_tenths(tenths);
+            let score = LoopScore::from_tenths(tenths);
             assert_eq!(score.is_gutter(), fires, "{score}");
             assert!((score.value() - value).abs() < f64::EPSILON, "{score}");
         }

@@ -7,7 +7,7 @@ use crate::id::Digest;
 /// Something that speaks for going in circles, or against it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "signal", rename_all = "snake_case")]
-pub enum Signal {
+pub enum GutterSignal {
     /// The same command failed in the same way again and again.
     RepeatedFailure {
         /// The command.
@@ -31,7 +31,7 @@ pub enum Signal {
     /// Files went back and forth between two contents.
     FileThrash {
         /// Which files.
-        files: Vec<Thrash>,
+        files: Vec<ThrashedFile>,
     },
     /// Nothing was run and nothing changed.
     Idle {
@@ -115,14 +115,14 @@ pub enum Signal {
 
 /// A file that went back and forth.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Thrash {
+pub struct ThrashedFile {
     /// The file.
     pub path: String,
     /// The iterations that changed it.
     pub iterations: Vec<u32>,
 }
 
-impl Signal {
+impl GutterSignal {
     /// Returns what it adds to the score, in tenths.
     pub fn tenths(&self) -> i32 {
         match self {

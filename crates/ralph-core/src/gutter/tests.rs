@@ -5,49 +5,49 @@ use crate::id::Digest;
 use crate::verdict::TestCount;
 
 /// An iteration in which a command ran and enough lines changed.
-fn busy(iteration: u32) -> Facts {
-    Facts {
+fn busy_facts(iteration: u32) -> IterationFacts {
+    IterationFacts {
         iteration,
         commands: 1,
         changed_lines: 10,
-        files: vec![mark("busy.rs", Some(&format!("content {iteration}")))],
-        ..Facts::default()
+        files: vec![file_mark("busy.rs", Some(&format!("content {iteration}")))],
+        ..IterationFacts::default()
     }
 }
 
-fn mark(path: &str, after: Option<&str>) -> FileMark {
-    FileMark {
+fn file_mark(path: &str, after: Option<&str>) -> FileState {
+    FileState {
         path: path.into(),
         after: after.map(str::to_owned),
     }
 }
 
-fn failing(iteration: u32, stderr: &str) -> Facts {
+fn failing_facts(iteration: u32, stderr: &str) -> IterationFacts {
     let signature = signature("npm test", 1, stderr, "");
-    Facts {
-        failures: vec![Failure::new(signature, "npm test", "exit 1")],
-        ..busy(iteration)
+    IterationFacts {
+        failures: vec![FailureFacts::new(signature, "npm test", "exit 1")],
+        ..busy_facts(iteration)
     }
 }
 
-fn still(iteration: u32, changed_lines: u64) -> Facts {
-    Facts {
+fn unchanged_facts(iteration: u32, changed_lines: u64) -> IterationFacts {
+    IterationFacts {
         changed_lines,
         files: Vec::new(),
-        ..busy(iteration)
+        ..busy_facts(iteration)
     }
 }
 
 /// An iteration that leaves a file with this content; none is a file that is gone.
-fn leaving(iteration: u32, path: &str, after: Option<&str>) -> Facts {
-    Facts {
-        files: vec![mark(path, after)],
-        ..busy(iteration)
+fn facts_with_file(iteration: u32, path: &str, after: Option<&str>) -> IterationFacts {
+    IterationFacts {
+        files: vec![file_mark(path, after)],
+        ..busy_facts(iteration)
     }
 }
 
-fn tested(iteration: u32, passed: u64, failed: u64) -> Facts {
-    Facts {
+fn tested_facts(iteration: u32, passed: u64, failed: u64) -> IterationFacts {
+    IterationFacts {
         tests: Some(TestFacts {
             green: failed == 0,
             count: Some(TestCount {
@@ -57,28 +57,28 @@ fn tested(iteration: u32, passed: u64, failed: u64) -> Facts {
                 skipped: 0,
             }),
         }),
-        ..failing(iteration, "npm ERR! Test failed")
+        ..failing_facts(iteration, "npm ERR! Test failed")
     }
 }
 
-fn window(facts: impl IntoIterator<Item = Facts>) -> Window {
-    let mut window = Window::default();
+fn window(facts: impl IntoIterator<Item = IterationFacts>) -> IterationWindow {
+    let mut window = IterationWindow::default();
     facts.into_iter().for_each(|facts| window.push(facts));
     window
 }
 
-fn measured(facts: impl IntoIterator<Item = Facts>) -> Measured {
-    measure(&window(facts), Settings::default())
+fn measure_facts(facts: impl IntoIterator<Item = IterationFacts>) -> GutterMeasurement {
+    measure(&window(facts), GutterSettings::default())
 }
 
 /// Returns the score with the names of its signals.
-fn scored(facts: impl IntoIterator<Item = Facts>) -> String {
-    let measured = measured(facts);
-    let names: Vec<&str> = measured.signals.iter().map(Signal::name).collect();
+fn score_facts(facts: impl IntoIterator<Item = IterationFacts>) -> String {
+    let measured = measure_facts(facts);
+    let names: Vec<&str> = measured.signals.iter().map(GutterSignal::name).collect();
     format!("{} {}", measured.score, names.join(" "))
 }
 
-fn numbered<T>(items: &[T], make: impl Fn(u32, &T) -> Facts) -> Vec<Facts> {
+fn numbered<T>(items: &[T], make: impl Fn(u32, &T) -> IterationFacts) -> Vec<IterationFacts> {
     (1_u32..)
         .zip(items)
         .map(|(n, item)| make(n, item))
@@ -100,7 +100,7 @@ fn a_repeated_failure_scores_one_half() {
         ),
     ] {
         assert_eq!(
-            scored(numbered(&errors, |n, e| failing(n, e))),
+            score_facts(numbered(&errors, |n, e| failing_facts(n, e))),
             score,
             "{errors:?}"
         );
@@ -110,11 +110,11 @@ fn a_repeated_failure_scores_one_half() {
 #[test]
 fn a_failure_counts_once_per_iteration() {
     let twice = |n| {
-        let mut facts = failing(n, "a");
+        let mut facts = failing_facts(n, "a");
         facts.failures.push(facts.failures[0].clone());
         facts
     };
-    assert_eq!(scored([twice(1), twice(2)]), "0.0 ");
+    assert_eq!(score_facts([twice(1), twice(2)]), "0.0 ");
 }
 
 #[test]
@@ -128,16 +128,16 @@ fn standing_still_scores_three_tenths() {
         (vec![9, 0, 1, 2, 0], "0.3 stagnation"),
     ] {
         assert_eq!(
-            scored(numbered(&lines, |n, l| still(n, *l))),
+            score_facts(numbered(&lines, |n, l| unchanged_facts(n, *l))),
             score,
             "{lines:?}"
         );
     }
-    let image = |n| Facts {
+    let image = |n| IterationFacts {
         binary_files: 1,
-        ..still(n, 0)
+        ..unchanged_facts(n, 0)
     };
-    assert_eq!(scored([1, 2, 3].map(image)), "0.0 ");
+    assert_eq!(score_facts([1, 2, 3].map(image)), "0.0 ");
 }
 
 #[test]
@@ -166,30 +166,30 @@ fn a_flip_scores_two_tenths() {
         (vec![Some("A"), gone, Some("A"), gone], "0.2 file_thrash"),
         (vec![gone, Some("A"), gone, Some("A")], "0.2 file_thrash"),
     ] {
-        let facts = numbered(&states, |n, state| leaving(n, "a.rs", *state));
-        assert_eq!(scored(facts), score, "{states:?}");
+        let facts = numbered(&states, |n, state| facts_with_file(n, "a.rs", *state));
+        assert_eq!(score_facts(facts), score, "{states:?}");
     }
 }
 
 #[test]
 fn a_rename_there_and_back_is_a_flip_of_both_names() {
-    let renamed = |n, from: &str, to: &str| Facts {
-        files: vec![mark(from, None), mark(to, Some("same"))],
-        ..busy(n)
+    let renamed = |n, from: &str, to: &str| IterationFacts {
+        files: vec![file_mark(from, None), file_mark(to, Some("same"))],
+        ..busy_facts(n)
     };
-    let measured = measured([
+    let measured = measure_facts([
         renamed(1, "a", "b"),
         renamed(2, "b", "a"),
         renamed(3, "a", "b"),
         renamed(4, "b", "a"),
     ]);
-    let thrash = |path: &str| Thrash {
+    let thrash = |path: &str| ThrashedFile {
         path: path.into(),
         iterations: vec![1, 2, 3, 4],
     };
     assert_eq!(
         measured.signals,
-        [Signal::FileThrash {
+        [GutterSignal::FileThrash {
             files: vec![thrash("b"), thrash("a")]
         }]
     );
@@ -197,55 +197,58 @@ fn a_rename_there_and_back_is_a_flip_of_both_names() {
 
 #[test]
 fn a_flip_may_have_other_iterations_between_but_must_be_the_last_change() {
-    let of_a = |n, content: &str| leaving(n, "a", Some(content));
+    let of_a = |n, content: &str| facts_with_file(n, "a", Some(content));
     let facts = vec![
         of_a(1, "A"),
-        busy(2),
+        busy_facts(2),
         of_a(3, "B"),
-        still(4, 9),
+        unchanged_facts(4, 9),
         of_a(5, "A"),
         of_a(6, "B"),
     ];
-    assert_eq!(scored(facts.clone()), "0.2 file_thrash");
-    let with = |next: Facts| scored(facts.clone().into_iter().chain([next]));
+    assert_eq!(score_facts(facts.clone()), "0.2 file_thrash");
+    let with = |next: IterationFacts| score_facts(facts.clone().into_iter().chain([next]));
     // Nothing changed since: it still stands.
-    assert_eq!(with(still(7, 0)), "0.2 file_thrash");
-    assert_eq!(with(busy(7)), "0.0 ");
+    assert_eq!(with(unchanged_facts(7, 0)), "0.2 file_thrash");
+    assert_eq!(with(busy_facts(7)), "0.0 ");
 }
 
 #[test]
 fn a_half_and_two_tenths_are_a_gutter() {
-    let both = |n: u32| Facts {
-        files: vec![mark("a", Some(if n.is_multiple_of(2) { "A" } else { "B" }))],
-        ..failing(n, "a")
+    let both = |n: u32| IterationFacts {
+        files: vec![file_mark(
+            "a",
+            Some(if n.is_multiple_of(2) { "A" } else { "B" }),
+        )],
+        ..failing_facts(n, "a")
     };
-    let measured = measured((1..=4).map(both));
-    assert_eq!(measured.score, Score::GUTTER);
+    let measured = measure_facts((1..=4).map(both));
+    assert_eq!(measured.score, LoopScore::GUTTER);
     assert!((measured.score.value() - 0.7).abs() < f64::EPSILON);
     assert!(measured.score.is_gutter());
 }
 
 #[test]
 fn doing_nothing_at_all_is_a_gutter_after_five_iterations() {
-    let nothing = |n| Facts {
+    let nothing = |n| IterationFacts {
         iteration: n,
-        ..Facts::default()
+        ..IterationFacts::default()
     };
-    assert_eq!(scored((1..=3).map(nothing)), "0.3 stagnation");
-    assert_eq!(scored((1..=4).map(nothing)), "0.3 stagnation");
-    assert_eq!(scored((1..=5).map(nothing)), "0.7 stagnation idle");
-    let looking = |n| still(n, 0);
-    assert_eq!(scored((1..=4).map(looking)), "0.3 stagnation");
-    assert_eq!(scored((1..=5).map(looking)), "0.7 stagnation reading");
-    let ticking = |n: u32| Facts {
+    assert_eq!(score_facts((1..=3).map(nothing)), "0.3 stagnation");
+    assert_eq!(score_facts((1..=4).map(nothing)), "0.3 stagnation");
+    assert_eq!(score_facts((1..=5).map(nothing)), "0.7 stagnation idle");
+    let looking = |n| unchanged_facts(n, 0);
+    assert_eq!(score_facts((1..=4).map(looking)), "0.3 stagnation");
+    assert_eq!(score_facts((1..=5).map(looking)), "0.7 stagnation reading");
+    let ticking = |n: u32| IterationFacts {
         boxes_ticked: usize::from(n == 5),
-        ..still(n, 0)
+        ..unchanged_facts(n, 0)
     };
-    assert_eq!(scored((1..=5).map(ticking)), "0.3 stagnation");
+    assert_eq!(score_facts((1..=5).map(ticking)), "0.3 stagnation");
 }
 
 #[test]
-fn fewer_failing_tests_speak_against_a_circle() {
+fn fewer_failing_tests_lower_the_score() {
     for (tests, score, progress) in [
         (
             vec![(1, 5), (2, 4), (3, 3)],
@@ -263,44 +266,46 @@ fn fewer_failing_tests_speak_against_a_circle() {
         // Tests that are gone do not fail.
         (vec![(1, 5), (1, 5), (1, 2)], "0.5 repeated_failure", false),
     ] {
-        let facts = numbered(&tests, |n, (passed, failed)| tested(n, *passed, *failed));
-        assert_eq!(scored(facts.clone()), score, "{tests:?}");
-        assert_eq!(measured(facts).progress, progress, "{tests:?}");
+        let facts = numbered(&tests, |n, (passed, failed)| {
+            tested_facts(n, *passed, *failed)
+        });
+        assert_eq!(score_facts(facts.clone()), score, "{tests:?}");
+        assert_eq!(measure_facts(facts).progress, progress, "{tests:?}");
     }
 }
 
 #[test]
-fn tests_that_turn_green_are_progress_though_nobody_can_count_them() {
-    let of = |n, green| Facts {
+fn tests_that_turn_green_are_progress_without_a_count() {
+    let of = |n, green| IterationFacts {
         tests: Some(TestFacts { green, count: None }),
-        ..busy(n)
+        ..busy_facts(n)
     };
-    assert!(measured([of(1, false), of(2, true)]).progress);
-    assert!(!measured([of(1, true), of(2, false), of(3, true)]).progress);
-    assert!(!measured([of(1, true)]).progress);
+    assert!(measure_facts([of(1, false), of(2, true)]).progress);
+    assert!(!measure_facts([of(1, true), of(2, false), of(3, true)]).progress);
+    assert!(!measure_facts([of(1, true)]).progress);
 }
 
 #[test]
 fn a_new_box_is_progress() {
-    let of = |n, boxes_ticked| Facts {
+    let of = |n, boxes_ticked| IterationFacts {
         boxes_ticked,
-        ..busy(n)
+        ..busy_facts(n)
     };
-    assert!(measured([of(1, 0), of(2, 1)]).progress);
-    assert!(!measured([of(1, 1), of(2, 1)]).progress);
+    assert!(measure_facts([of(1, 0), of(2, 1)]).progress);
+    assert!(!measure_facts([of(1, 1), of(2, 1)]).progress);
 }
 
 #[test]
-fn every_signal_tells_its_evidence() {
-    let facts = |n: u32| Facts {
-        files: vec![mark(
+fn every_signal_reports_its_evidence() {
+    let facts = |n: u32| IterationFacts {
+        files: vec![file_mark(
             "a.rs",
             Some(if n.is_multiple_of(2) { "A" } else { "B" }),
         )],
         changed_lines: 1,
-        ..failing(n, "a")
+        ..failing_facts(n, "a")
     };
-    let told: Vec<String> = measured((3..=6).map(facts))
+    let told: Vec<String> = measure_facts((3..=6).map(facts))
         .signals
         .iter()
         .map(ToString::to_string)
@@ -316,21 +321,21 @@ fn every_signal_tells_its_evidence() {
 }
 
 #[test]
-fn nothing_grows_with_the_run() {
-    let mut window = Window::default();
+fn stored_facts_are_bounded() {
+    let mut window = IterationWindow::default();
     for n in 1..=1000 {
-        window.push(failing(n, "a"));
+        window.push(failing_facts(n, "a"));
     }
     let kept: Vec<u32> = window.iter().map(|facts| facts.iteration).collect();
     assert_eq!(kept, (991..=1000).collect::<Vec<u32>>());
     let mut failures = Vec::new();
     for n in 0..100_u32 {
-        let signature = Digest::of(&n.to_be_bytes());
-        Facts::add_failure(
+        let signature = Digest::compute(&n.to_be_bytes());
+        IterationFacts::add_failure(
             &mut failures,
-            Failure::new(signature, &"x".repeat(5000), "exit 1"),
+            FailureFacts::new(signature, &"x".repeat(5000), "exit 1"),
         );
     }
-    assert_eq!(failures.len(), Facts::MAX_FAILURES);
+    assert_eq!(failures.len(), IterationFacts::MAX_FAILURES);
     assert_eq!(failures[0].command.chars().count(), 201);
 }

@@ -2,34 +2,34 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::circles::{cycle, growing_diff, reading, reformatting, rewriting, same_problem};
-use super::facts::{Facts, TestFacts};
-use super::progress::{moved_on, no_progress, recent_progress};
-use super::score::Score;
-use super::signal::{Signal, Thrash};
+use super::circles::{cycle, growing_diff, read_only, reformatting, rewriting, same_problem};
+use super::facts::{IterationFacts, TestFacts};
+use super::progress::{no_progress, problems_changed, recent_progress};
+use super::score::LoopScore;
+use super::signal::{GutterSignal, ThrashedFile};
 use crate::verdict::TestCount;
 
 /// In so many iterations a failure is looked for, and so many without a deed are idle.
-pub(super) const RECENT: usize = 5;
+pub(super) const RECENT_ITERATIONS: usize = 5;
 /// So often must a failure repeat, and so long must nothing change.
-const REPEATS: usize = 3;
+const MIN_REPEATS: usize = 3;
 /// So many states of a file make a flip.
-const FLIP: usize = 4;
+const FLIP_STATES: usize = 4;
 /// So many thrashed files are named.
-pub(super) const NAMED_FILES: usize = 8;
+pub(super) const MAX_NAMED_FILES: usize = 8;
 
-/// The facts of the last iterations, oldest first. It never holds more than [`Window::LENGTH`].
+/// The facts of the last iterations, oldest first. It never holds more than [`IterationWindow::LENGTH`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Window {
-    facts: VecDeque<Facts>,
+pub struct IterationWindow {
+    facts: VecDeque<IterationFacts>,
 }
 
-impl Window {
+impl IterationWindow {
     /// How many iterations are remembered: enough for a file's four states with others between them.
     pub const LENGTH: usize = 10;
 
     /// Takes in an iteration; the oldest is forgotten.
-    pub fn push(&mut self, facts: Facts) {
+    pub fn push(&mut self, facts: IterationFacts) {
         self.facts.push_back(facts);
         while self.facts.len() > Self::LENGTH {
             self.facts.pop_front();
@@ -37,25 +37,25 @@ impl Window {
     }
 
     /// Returns the last iteration.
-    pub fn last(&self) -> Option<&Facts> {
+    pub fn last(&self) -> Option<&IterationFacts> {
         self.facts.back()
     }
 
     /// Returns all of them, oldest first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Facts> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &IterationFacts> {
         self.facts.iter()
     }
 
-    pub(super) fn last_ones(&self, count: usize) -> impl Iterator<Item = &Facts> {
+    pub(super) fn last_n(&self, count: usize) -> impl Iterator<Item = &IterationFacts> {
         self.facts
             .iter()
             .skip(self.facts.len().saturating_sub(count))
     }
 
     /// Returns the last iterations that changed a file, oldest first.
-    pub(super) fn last_changes(&self, count: usize) -> Vec<&Facts> {
+    pub(super) fn last_changing(&self, count: usize) -> Vec<&IterationFacts> {
         let changes = self.facts.iter().filter(|facts| facts.has_changes());
-        let mut last: Vec<&Facts> = changes.rev().take(count).collect();
+        let mut last: Vec<&IterationFacts> = changes.rev().take(count).collect();
         last.reverse();
         last
     }
@@ -64,23 +64,23 @@ impl Window {
         self.facts.len()
     }
 
-    pub(super) fn at(&self, index: usize) -> &Facts {
+    pub(super) fn at(&self, index: usize) -> &IterationFacts {
         &self.facts[index]
     }
 
-    pub(super) fn before(&self, index: usize) -> Vec<&Facts> {
+    pub(super) fn before(&self, index: usize) -> Vec<&IterationFacts> {
         self.facts.iter().take(index).collect()
     }
 }
 
 /// What a task can say about the measuring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct GutterSettings {
     /// Fewer changed lines than this are hardly a change.
     pub min_net_lines: u64,
 }
 
-impl Default for Settings {
+impl Default for GutterSettings {
     fn default() -> Self {
         Self { min_net_lines: 3 }
     }
@@ -88,27 +88,27 @@ impl Default for Settings {
 
 /// A score and what it is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Measured {
+pub struct GutterMeasurement {
     /// The score.
-    pub score: Score,
+    pub score: LoopScore,
     /// Its parts; their tenths add up to it.
-    pub signals: Vec<Signal>,
+    pub signals: Vec<GutterSignal>,
     /// Whether the last iteration brought the run closer to its end.
     pub progress: bool,
 }
 
 /// Weighs a window whose last iteration is the one that just ended.
-pub fn measure(window: &Window, settings: Settings) -> Measured {
+pub fn measure(window: &IterationWindow, settings: GutterSettings) -> GutterMeasurement {
     let repeated = repeated_failure(window);
     // The same problem in the same words is counted once.
     let same = same_problem(window).filter(|_| repeated.is_none());
-    let closer = tests_closer(window);
-    let moved = moved_on(window, repeated.as_ref());
+    let closer = tests_improved(window);
+    let moved = problems_changed(window, repeated.as_ref());
     // A command that fails again and again says more than that nothing changed.
     let has_same_error = moved.is_none() && (repeated.is_some() || same.is_some());
     let growing = growing_diff(window).filter(|_| has_same_error);
-    let reading = reading(window).filter(|_| repeated.is_none());
-    let mut signals: Vec<Signal> = [
+    let reading = read_only(window).filter(|_| repeated.is_none());
+    let mut signals: Vec<GutterSignal> = [
         repeated,
         stagnation(window, settings),
         file_thrash(window),
@@ -127,19 +127,19 @@ pub fn measure(window: &Window, settings: Settings) -> Measured {
     let is_suspicious = !signals.is_empty();
     let recent = recent_progress(window).filter(|_| is_suspicious);
     signals.extend(closer.or(recent).or(moved));
-    let closer = |signal: &Signal| matches!(signal, Signal::TestsCloser { .. });
+    let closer = |signal: &GutterSignal| matches!(signal, GutterSignal::TestsCloser { .. });
     let progress = signals.iter().any(closer) || has_new_box(window);
-    Measured {
-        score: Score::of_tenths(signals.iter().map(Signal::tenths).sum()),
+    GutterMeasurement {
+        score: LoopScore::from_tenths(signals.iter().map(GutterSignal::tenths).sum()),
         signals,
         progress,
     }
 }
 
 /// The most frequent failure of the last iterations, if it is frequent enough.
-fn repeated_failure(window: &Window) -> Option<Signal> {
+fn repeated_failure(window: &IterationWindow) -> Option<GutterSignal> {
     let mut seen: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
-    for facts in window.last_ones(RECENT) {
+    for facts in window.last_n(RECENT_ITERATIONS) {
         // Once per iteration, however often it failed there.
         let signatures: BTreeSet<&str> = facts
             .failures
@@ -152,14 +152,14 @@ fn repeated_failure(window: &Window) -> Option<Signal> {
     }
     let (signature, iterations) = seen
         .into_iter()
-        .filter(|(_, iterations)| iterations.len() >= REPEATS)
+        .filter(|(_, iterations)| iterations.len() >= MIN_REPEATS)
         .max_by_key(|(_, iterations)| iterations.len())?;
     let failure = window
         .iter()
         .rev()
         .flat_map(|facts| &facts.failures)
         .find(|failure| failure.signature.as_str() == signature)?;
-    Some(Signal::RepeatedFailure {
+    Some(GutterSignal::RepeatedFailure {
         command: failure.command.clone(),
         ended: failure.ended.clone(),
         signature: failure.signature.clone(),
@@ -167,12 +167,13 @@ fn repeated_failure(window: &Window) -> Option<Signal> {
     })
 }
 
-fn stagnation(window: &Window, settings: Settings) -> Option<Signal> {
-    let still =
-        |facts: &&Facts| facts.changed_lines < settings.min_net_lines && facts.binary_files == 0;
-    let mut run: Vec<&Facts> = window.iter().rev().take_while(still).collect();
+fn stagnation(window: &IterationWindow, settings: GutterSettings) -> Option<GutterSignal> {
+    let still = |facts: &&IterationFacts| {
+        facts.changed_lines < settings.min_net_lines && facts.binary_files == 0
+    };
+    let mut run: Vec<&IterationFacts> = window.iter().rev().take_while(still).collect();
     run.reverse();
-    (run.len() >= REPEATS).then(|| Signal::Stagnation {
+    (run.len() >= MIN_REPEATS).then(|| GutterSignal::Stagnation {
         iterations: run.iter().map(|facts| facts.iteration).collect(),
         lines: run.iter().map(|facts| facts.changed_lines).collect(),
         enough: settings.min_net_lines,
@@ -180,18 +181,18 @@ fn stagnation(window: &Window, settings: Settings) -> Option<Signal> {
 }
 
 /// Files that the last change took back to what they were two changes before, twice.
-fn file_thrash(window: &Window) -> Option<Signal> {
+fn file_thrash(window: &IterationWindow) -> Option<GutterSignal> {
     let last = window.iter().rev().find(|facts| facts.has_changes())?;
-    let files: Vec<Thrash> = last
+    let files: Vec<ThrashedFile> = last
         .files
         .iter()
         .filter_map(|file| flip(window, &file.path))
-        .take(NAMED_FILES)
+        .take(MAX_NAMED_FILES)
         .collect();
-    (!files.is_empty()).then_some(Signal::FileThrash { files })
+    (!files.is_empty()).then_some(GutterSignal::FileThrash { files })
 }
 
-fn flip(window: &Window, path: &str) -> Option<Thrash> {
+fn flip(window: &IterationWindow, path: &str) -> Option<ThrashedFile> {
     let changes: Vec<(u32, &Option<String>)> = window
         .iter()
         .rev()
@@ -199,27 +200,29 @@ fn flip(window: &Window, path: &str) -> Option<Thrash> {
             let mark = facts.files.iter().find(|file| file.path == path)?;
             Some((facts.iteration, &mark.after))
         })
-        .take(FLIP)
+        .take(FLIP_STATES)
         .collect();
     let [(_, d), (_, c), (_, b), (_, a)] = changes.as_slice() else {
         return None;
     };
-    (a == c && b == d && a != b).then(|| Thrash {
+    (a == c && b == d && a != b).then(|| ThrashedFile {
         path: path.to_owned(),
         iterations: changes.iter().rev().map(|(number, _)| *number).collect(),
     })
 }
 
-fn idle(window: &Window) -> Option<Signal> {
-    let last: Vec<&Facts> = window.last_ones(RECENT).collect();
-    (last.len() == RECENT && last.iter().all(|facts| facts.is_idle())).then(|| Signal::Idle {
-        iterations: last.iter().map(|facts| facts.iteration).collect(),
+fn idle(window: &IterationWindow) -> Option<GutterSignal> {
+    let last: Vec<&IterationFacts> = window.last_n(RECENT_ITERATIONS).collect();
+    (last.len() == RECENT_ITERATIONS && last.iter().all(|facts| facts.is_idle())).then(|| {
+        GutterSignal::Idle {
+            iterations: last.iter().map(|facts| facts.iteration).collect(),
+        }
     })
 }
 
 /// Compares the tests of the last iteration with the best of the window before it. Fewer failures
 /// count only if no tests went missing: leaving tests out is not getting closer.
-fn tests_closer(window: &Window) -> Option<Signal> {
+fn tests_improved(window: &IterationWindow) -> Option<GutterSignal> {
     let now = window.last()?.tests?;
     let earlier: Vec<(u32, TestFacts)> = window
         .iter()
@@ -233,7 +236,7 @@ fn tests_closer(window: &Window) -> Option<Signal> {
         .min_by_key(|(_, count)| count.failed);
     if let (Some(count), Some((since, best))) = (now.count, best) {
         let closer = count.failed < best.failed && count.ran() >= best.ran();
-        return closer.then_some(Signal::TestsCloser {
+        return closer.then_some(GutterSignal::TestsCloser {
             failed_before: Some(best.failed),
             failed_now: Some(count.failed),
             since,
@@ -241,14 +244,14 @@ fn tests_closer(window: &Window) -> Option<Signal> {
     }
     let (since, _) = *earlier.last()?;
     let first_green = now.green && earlier.iter().all(|(_, tests)| !tests.green);
-    first_green.then_some(Signal::TestsCloser {
+    first_green.then_some(GutterSignal::TestsCloser {
         failed_before: None,
         failed_now: None,
         since,
     })
 }
 
-fn has_new_box(window: &Window) -> bool {
+fn has_new_box(window: &IterationWindow) -> bool {
     let mut latest = window.iter().rev();
     let now = latest.next().map_or(0, |facts| facts.boxes_ticked);
     let before = latest.next().map_or(0, |facts| facts.boxes_ticked);

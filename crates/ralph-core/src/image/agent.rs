@@ -16,7 +16,7 @@ pub enum AgentImage {
 /// A name that no agent's image has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no image for agent `{name}`; there are `claude`, `codex` and `plain`")]
-pub struct UnknownAgent {
+pub struct UnknownAgentImage {
     name: String,
 }
 
@@ -25,17 +25,17 @@ impl AgentImage {
     pub const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Plain];
 
     /// Finds the image with this name.
-    pub fn parse(name: &str) -> Result<Self, UnknownAgent> {
+    pub fn parse(name: &str) -> Result<Self, UnknownAgentImage> {
         Self::ALL
             .into_iter()
             .find(|image| image.name() == name)
-            .ok_or_else(|| UnknownAgent {
+            .ok_or_else(|| UnknownAgentImage {
                 name: name.to_owned(),
             })
     }
 
     /// Returns the image that an agent runs in; an agent without one of its own gets the plain one.
-    pub fn of_agent(agent: &str) -> Self {
+    pub fn for_agent(agent: &str) -> Self {
         Self::parse(agent).unwrap_or(Self::Plain)
     }
 
@@ -70,15 +70,15 @@ pub fn default_base(dockerfile: &str) -> Option<&str> {
     dockerfile
         .lines()
         .map(str::trim)
-        .take_while(|line| !word_is(line, "FROM"))
-        .filter(|line| word_is(line, "ARG"))
+        .take_while(|line| !starts_with_instruction(line, "FROM"))
+        .filter(|line| starts_with_instruction(line, "ARG"))
         .find_map(|line| line[3..].trim_start().strip_prefix("BASE_IMAGE="))
         .map(|value| value.trim().trim_matches(['"', '\'']))
         .filter(|value| !value.is_empty())
 }
 
 /// Tells whether a line begins with this instruction, in any case.
-fn word_is(line: &str, word: &str) -> bool {
+fn starts_with_instruction(line: &str, word: &str) -> bool {
     line.split_whitespace()
         .next()
         .is_some_and(|first| first.eq_ignore_ascii_case(word))
@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn an_agent_without_an_image_gets_the_plain_one() {
-        assert_eq!(AgentImage::of_agent("codex"), AgentImage::Codex);
-        assert_eq!(AgentImage::of_agent("opencode"), AgentImage::Plain);
+        assert_eq!(AgentImage::for_agent("codex"), AgentImage::Codex);
+        assert_eq!(AgentImage::for_agent("opencode"), AgentImage::Plain);
         assert_eq!(
             AgentImage::parse("opencode").unwrap_err().to_string(),
             "there is no image for agent `opencode`; there are `claude`, `codex` and `plain`"
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_base_stands_before_the_first_from() {
+    fn the_default_base_is_set_before_the_first_from() {
         for (text, base) in [
             (
                 "# x\nARG BASE_IMAGE=debian:12\nFROM ${BASE_IMAGE}\n",

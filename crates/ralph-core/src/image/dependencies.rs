@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_dpkg_calls_a_name() {
+    fn every_valid_dpkg_name_is_accepted() {
         let text = "g++\nlibstdc++6\nlibc6:i386\nnodejs=20.1-1nodesource1\nx11-utils\npython3.11\nlinux-libc-dev:amd64=6.1.2~rc1+b1\nfoo=1:2.3-4\n7zip";
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(packages(text), lines);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_package_is_told_with_its_line() {
+    fn invalid_package_names_are_reported_with_their_line() {
         let told = |text: &str| match parse(text.as_bytes()) {
             Err(DependencyError::Line { line, text, .. }) => (line, text),
             other => panic!("{text:?}: {other:?}"),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn several_packages_stand_in_one_line() {
+    fn several_packages_share_one_instruction() {
         let text = dockerfile(&["jq", "g++", "git"].map(String::from));
         assert!(text.contains("\\\njq g++ git \\\n&&"), "{text}");
     }

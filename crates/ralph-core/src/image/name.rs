@@ -22,19 +22,19 @@ pub struct ImageName {
 /// A text that is no image's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no image name: {rule}")]
-pub struct BadImageName {
+pub struct InvalidImageName {
     text: String,
     rule: &'static str,
 }
 
 impl ImageName {
     /// Checks the grammar.
-    pub fn parse(text: &str) -> Result<Self, BadImageName> {
+    pub fn parse(text: &str) -> Result<Self, InvalidImageName> {
         match broken_rule(text) {
             None => Ok(Self {
                 text: text.to_owned(),
             }),
-            Some(rule) => Err(BadImageName {
+            Some(rule) => Err(InvalidImageName {
                 text: text.chars().take(MAX_BYTES).collect(),
                 rule,
             }),
@@ -42,7 +42,7 @@ impl ImageName {
     }
 
     /// Takes a name that was put together from checked parts.
-    pub(super) fn made(text: String) -> Self {
+    pub(super) fn from_checked(text: String) -> Self {
         Self { text }
     }
 
@@ -53,17 +53,17 @@ impl ImageName {
 
     /// Returns the name without tag and digest.
     pub fn repository(&self) -> &str {
-        split(&self.text).repository
+        split_name(&self.text).repository
     }
 
     /// Returns the tag, where one is written.
     pub fn tag(&self) -> Option<&str> {
-        split(&self.text).tag
+        split_name(&self.text).tag
     }
 
     /// Returns what chooses the version: the digest, else the tag, else `latest`.
     pub fn version(&self) -> &str {
-        let parts = split(&self.text);
+        let parts = split_name(&self.text);
         parts.digest.or(parts.tag).unwrap_or("latest")
     }
 }
@@ -75,9 +75,9 @@ impl fmt::Display for ImageName {
 }
 
 impl TryFrom<String> for ImageName {
-    type Error = BadImageName;
+    type Error = InvalidImageName;
 
-    fn try_from(text: String) -> Result<Self, BadImageName> {
+    fn try_from(text: String) -> Result<Self, InvalidImageName> {
         Self::parse(&text)
     }
 }
@@ -89,13 +89,13 @@ impl From<ImageName> for String {
 }
 
 /// The parts of a name, unchecked.
-struct Parts<'a> {
+struct ImageNameParts<'a> {
     repository: &'a str,
     tag: Option<&'a str>,
     digest: Option<&'a str>,
 }
 
-fn split(text: &str) -> Parts<'_> {
+fn split_name(text: &str) -> ImageNameParts<'_> {
     let (rest, digest) = match text.split_once('@') {
         Some((rest, digest)) => (rest, Some(digest)),
         None => (text, None),
@@ -105,7 +105,7 @@ fn split(text: &str) -> Parts<'_> {
         Some((repository, tag)) if !tag.contains('/') => (repository, Some(tag)),
         Some(_) | None => (rest, None),
     };
-    Parts {
+    ImageNameParts {
         repository,
         tag,
         digest,
@@ -117,7 +117,7 @@ fn broken_rule(text: &str) -> Option<&'static str> {
     if text.len() > MAX_BYTES {
         return Some("it has more than 512 characters");
     }
-    let parts = split(text);
+    let parts = split_name(text);
     if parts.tag.is_some_and(|tag| !is_tag(tag)) {
         return Some(
             "its tag must be letters, digits, `_`, `.` and `-`, at most 128, and begin with one of the first three",
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_engines_accept() {
+    fn names_that_docker_accepts_are_valid() {
         let digest = format!("sha256:{}", "0a".repeat(32));
         let pinned = format!("ghcr.io/x/y:1@{digest}");
         for (text, repository, version) in [

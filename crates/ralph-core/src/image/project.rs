@@ -17,21 +17,21 @@ const SETTINGS: &str = "config.json";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectConfig {
     /// The files.
-    pub files: BTreeMap<String, ConfigFile>,
+    pub files: BTreeMap<String, ProjectConfigFile>,
 }
 
 /// One file of a project's `.agent-loop` directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigFile {
+pub struct ProjectConfigFile {
     /// What it is.
-    pub kind: FileKind,
+    pub kind: ProjectConfigFileKind,
     /// What is in it; of a link, where it leads.
     pub bytes: Vec<u8>,
 }
 
 /// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileKind {
+pub enum ProjectConfigFileKind {
     /// A file.
     Regular,
     /// A file that can be executed.
@@ -42,7 +42,7 @@ pub enum FileKind {
 
 /// Which of a project's files says how its image is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConfigKind {
+pub enum ImageSource {
     /// `Dockerfile.sandbox`, which wins.
     Dockerfile,
     /// `dependencies`.
@@ -51,16 +51,16 @@ pub enum ConfigKind {
 
 /// What a project's layer is built from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layer {
+pub struct ProjectLayer {
     /// The Dockerfile, written by the project or made from its packages.
     pub dockerfile: Vec<u8>,
     /// What the Dockerfile may copy.
-    pub context: BTreeMap<String, ConfigFile>,
+    pub context: BTreeMap<String, ProjectConfigFile>,
 }
 
 /// Why a project's layer cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigError {
+pub enum ProjectLayerError {
     /// The list of packages is wrong.
     #[error(transparent)]
     Dependencies(#[from] DependencyError),
@@ -72,9 +72,9 @@ pub enum ConfigError {
     },
 }
 
-impl ConfigKind {
+impl ImageSource {
     /// Returns the name of the file.
-    pub fn file(self) -> &'static str {
+    pub fn file_name(self) -> &'static str {
         match self {
             Self::Dockerfile => DOCKERFILE,
             Self::Dependencies => DEPENDENCIES,
@@ -96,11 +96,13 @@ impl ProjectConfig {
     pub const DIRECTORY: &'static str = ".agent-loop";
 
     /// Makes one of regular files.
-    pub fn of<P: Into<String>, B: Into<Vec<u8>>>(files: impl IntoIterator<Item = (P, B)>) -> Self {
+    pub fn from_files<P: Into<String>, B: Into<Vec<u8>>>(
+        files: impl IntoIterator<Item = (P, B)>,
+    ) -> Self {
         let file = |(path, bytes): (P, B)| {
             let bytes = bytes.into();
-            let kind = FileKind::Regular;
-            (path.into(), ConfigFile { kind, bytes })
+            let kind = ProjectConfigFileKind::Regular;
+            (path.into(), ProjectConfigFile { kind, bytes })
         };
         Self {
             files: files.into_iter().map(file).collect(),
@@ -108,30 +110,30 @@ impl ProjectConfig {
     }
 
     /// Finds what says how the project's image is made.
-    pub fn find(&self) -> Option<ConfigKind> {
-        ConfigKind::find(self.files.keys().map(String::as_str))
+    pub fn image_source(&self) -> Option<ImageSource> {
+        ImageSource::find(self.files.keys().map(String::as_str))
     }
 
     /// Returns the layer that the project asks for; none if it asks for nothing.
-    pub fn layer(&self) -> Result<Option<Layer>, ConfigError> {
-        let Some(kind) = self.find() else {
+    pub fn layer(&self) -> Result<Option<ProjectLayer>, ProjectLayerError> {
+        let Some(kind) = self.image_source() else {
             return Ok(None);
         };
-        let path = kind.file();
+        let path = kind.file_name();
         let Some(file) = self.files.get(path) else {
             return Ok(None);
         };
-        if file.kind == FileKind::Link {
-            return Err(ConfigError::Link { path });
+        if file.kind == ProjectConfigFileKind::Link {
+            return Err(ProjectLayerError::Link { path });
         }
         Ok(match kind {
-            ConfigKind::Dockerfile => Some(Layer {
+            ImageSource::Dockerfile => Some(ProjectLayer {
                 dockerfile: file.bytes.clone(),
                 context: self.context(),
             }),
-            ConfigKind::Dependencies => {
+            ImageSource::Dependencies => {
                 let packages = dependencies::parse(&file.bytes)?;
-                (!packages.is_empty()).then(|| Layer {
+                (!packages.is_empty()).then(|| ProjectLayer {
                     dockerfile: dependencies::dockerfile(&packages).into_bytes(),
                     context: BTreeMap::new(),
                 })
@@ -140,7 +142,7 @@ impl ProjectConfig {
     }
 
     /// Returns what the project's own Dockerfile may copy.
-    fn context(&self) -> BTreeMap<String, ConfigFile> {
+    fn context(&self) -> BTreeMap<String, ProjectConfigFile> {
         let is_copied = |path: &str| path != DOCKERFILE && path != SETTINGS;
         self.files
             .iter()
@@ -154,8 +156,8 @@ impl ProjectConfig {
 mod tests {
     use super::*;
 
-    fn layer(files: &[(&str, &str)]) -> Result<Option<Layer>, ConfigError> {
-        ProjectConfig::of(files.iter().copied()).layer()
+    fn layer(files: &[(&str, &str)]) -> Result<Option<ProjectLayer>, ProjectLayerError> {
+        ProjectConfig::from_files(files.iter().copied()).layer()
     }
 
     #[test]
@@ -164,25 +166,25 @@ mod tests {
             ["dependencies", "Dockerfile.sandbox"],
             ["Dockerfile.sandbox", "dependencies"],
         ] {
-            assert_eq!(ConfigKind::find(paths), Some(ConfigKind::Dockerfile));
+            assert_eq!(ImageSource::find(paths), Some(ImageSource::Dockerfile));
         }
     }
 
     #[test]
     fn each_file_is_found_alone_with_its_path() {
         for (path, kind) in [
-            ("Dockerfile.sandbox", ConfigKind::Dockerfile),
-            ("dependencies", ConfigKind::Dependencies),
+            ("Dockerfile.sandbox", ImageSource::Dockerfile),
+            ("dependencies", ImageSource::Dependencies),
         ] {
-            assert_eq!(ConfigKind::find([path, "other"]), Some(kind));
-            assert_eq!(kind.file(), path);
+            assert_eq!(ImageSource::find([path, "other"]), Some(kind));
+            assert_eq!(kind.file_name(), path);
         }
     }
 
     #[test]
-    fn nothing_is_found_where_neither_is() {
+    fn a_project_without_either_file_has_no_source() {
         for paths in [&[][..], &["config.json"], &["x/dependencies", "Dockerfile"]] {
-            assert_eq!(ConfigKind::find(paths.iter().copied()), None, "{paths:?}");
+            assert_eq!(ImageSource::find(paths.iter().copied()), None, "{paths:?}");
         }
         assert_eq!(layer(&[("config.json", "{}")]), Ok(None));
     }
@@ -190,7 +192,7 @@ mod tests {
     #[test]
     fn packages_make_a_dockerfile_that_copies_nothing() {
         let made = layer(&[("dependencies", "jq # json\n"), ("secret.txt", "x")]);
-        let expected = Layer {
+        let expected = ProjectLayer {
             dockerfile: dependencies::dockerfile(&["jq".to_owned()]).into_bytes(),
             context: BTreeMap::new(),
         };
@@ -210,8 +212,9 @@ mod tests {
             ("dependencies", "jq\n"),
             ("files/setup.sh", "true\n"),
         ]);
-        let copied = ProjectConfig::of([("dependencies", "jq\n"), ("files/setup.sh", "true\n")]);
-        let expected = Layer {
+        let copied =
+            ProjectConfig::from_files([("dependencies", "jq\n"), ("files/setup.sh", "true\n")]);
+        let expected = ProjectLayer {
             dockerfile: b"ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\n".to_vec(),
             context: copied.files,
         };
@@ -219,12 +222,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_told() {
-        let mut config = ProjectConfig::of([("Dockerfile.sandbox", "../../Dockerfile")]);
+    fn unusable_files_are_reported() {
+        let mut config = ProjectConfig::from_files([("Dockerfile.sandbox", "../../Dockerfile")]);
         config
             .files
             .values_mut()
-            .for_each(|file| file.kind = FileKind::Link);
+            .for_each(|file| file.kind = ProjectConfigFileKind::Link);
         assert_eq!(
             config.layer().unwrap_err().to_string(),
             "`.agent-loop/Dockerfile.sandbox` is a symbolic link, it must be a file"

@@ -2,51 +2,59 @@
 
 use super::agent::AgentImage;
 use super::name::{ImageName, is_separator};
-use super::project::{ConfigFile, FileKind, Layer};
+use super::project::{ProjectConfigFile, ProjectConfigFileKind, ProjectLayer};
 use crate::id::Digest;
 
 /// How many digits of a digest a tag has.
-const DIGITS: usize = 8;
+const DIGEST_DIGITS: usize = 8;
 
 /// The longest name of a project in a tag.
 const MAX_PROJECT_CHARS: usize = 100;
 
 /// Returns the name of an agent's image, built from this Dockerfile on the image with this digest.
 pub fn base_tag(agent: AgentImage, dockerfile: &str, base_digest: &str) -> ImageName {
-    let dockerfile = Digest::of(dockerfile.as_bytes());
-    let base = Digest::of(base_digest.as_bytes());
-    let hash = short(format!("{}:{}", dockerfile.as_str(), base.as_str()).as_bytes());
-    ImageName::made(format!("agent-loop-sandbox-{agent}:v{hash}"))
+    let dockerfile = Digest::compute(dockerfile.as_bytes());
+    let base = Digest::compute(base_digest.as_bytes());
+    let hash = short_digest(format!("{}:{}", dockerfile.as_str(), base.as_str()).as_bytes());
+    ImageName::from_checked(format!("agent-loop-sandbox-{agent}:v{hash}"))
 }
 
 /// Returns the name of a project's image, built on the image `base`.
 ///
 /// A file that the Dockerfile may copy counts, where there is one.
-pub fn project_tag(agent: AgentImage, project: &str, base: &ImageName, layer: &Layer) -> ImageName {
+pub fn project_tag(
+    agent: AgentImage,
+    project: &str,
+    base: &ImageName,
+    layer: &ProjectLayer,
+) -> ImageName {
     let mut content = base.as_str().as_bytes().to_vec();
     content.extend_from_slice(&layer.dockerfile);
     for (path, file) in &layer.context {
-        content.extend_from_slice(entry(path, file).as_bytes());
+        content.extend_from_slice(file_entry(path, file).as_bytes());
     }
     let project = project_name(project);
-    ImageName::made(format!(
+    ImageName::from_checked(format!(
         "agent-loop-sandbox-{agent}-{project}:v{}",
-        short(&content)
+        short_digest(&content)
     ))
 }
 
 /// Returns what counts of a file. A path cannot hold a zero byte, so no file looks like two.
-fn entry(path: &str, file: &ConfigFile) -> String {
+fn file_entry(path: &str, file: &ProjectConfigFile) -> String {
     let kind = match file.kind {
-        FileKind::Regular => "file",
-        FileKind::Executable => "program",
-        FileKind::Link => "link",
+        ProjectConfigFileKind::Regular => "file",
+        ProjectConfigFileKind::Executable => "program",
+        ProjectConfigFileKind::Link => "link",
     };
-    format!("\0{path}\0{kind}\0{}", Digest::of(&file.bytes).as_str())
+    format!(
+        "\0{path}\0{kind}\0{}",
+        Digest::compute(&file.bytes).as_str()
+    )
 }
 
-fn short(bytes: &[u8]) -> String {
-    Digest::of(bytes).as_str()[..DIGITS].to_owned()
+fn short_digest(bytes: &[u8]) -> String {
+    Digest::compute(bytes).as_str()[..DIGEST_DIGITS].to_owned()
 }
 
 /// Returns a project's name as a part of an image's name: lower-case letters and digits, with
@@ -85,10 +93,10 @@ mod tests {
     use super::*;
     use crate::image::ProjectConfig;
 
-    fn layer(dockerfile: &str, files: &[(&str, &str)]) -> Layer {
-        Layer {
+    fn layer(dockerfile: &str, files: &[(&str, &str)]) -> ProjectLayer {
+        ProjectLayer {
             dockerfile: dockerfile.as_bytes().to_vec(),
-            context: ProjectConfig::of(files.iter().copied()).files,
+            context: ProjectConfig::from_files(files.iter().copied()).files,
         }
     }
 
@@ -127,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_tag_changes_with_everything_that_counts() {
+    fn a_project_tag_changes_with_each_input() {
         let tag = |dockerfile, files: &[(&str, &str)]| {
             project_tag(AgentImage::Codex, "p", &base(), &layer(dockerfile, files))
         };
@@ -137,7 +145,7 @@ mod tests {
         linked
             .context
             .values_mut()
-            .for_each(|file| file.kind = FileKind::Executable);
+            .for_each(|file| file.kind = ProjectConfigFileKind::Executable);
         let others = [
             tag("b", &[]),
             tag("a", &[("x", "1")]),
@@ -162,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn every_project_name_is_made_to_fit() {
+    fn every_project_name_becomes_a_valid_component() {
         let long = "x".repeat(300);
         for (name, made) in [
             ("elasticsearch", "elasticsearch"),

@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Whether a finding keeps a run from starting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Severity {
+pub enum LintSeverity {
     /// The run does not start.
     Error,
     /// The run starts; a person should know.
@@ -16,11 +16,11 @@ pub enum Severity {
 
 /// One thing that is wrong with a task file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct LintFinding {
     /// The stable name of the rule, such as `missing-test-command`.
     pub code: &'static str,
     /// Whether it keeps a run from starting.
-    pub severity: Severity,
+    pub severity: LintSeverity,
     /// The line in the file, counted from 1.
     pub line: Option<u32>,
     /// The column in the line, counted in characters from 1.
@@ -31,12 +31,12 @@ pub struct Finding {
     pub fix: String,
 }
 
-impl Finding {
+impl LintFinding {
     /// Makes an error that belongs to no line.
     pub fn error(code: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             code,
-            severity: Severity::Error,
+            severity: LintSeverity::Error,
             line: None,
             column: None,
             message: message.into(),
@@ -47,7 +47,7 @@ impl Finding {
     /// Makes a warning that belongs to no line.
     pub fn warning(code: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
-            severity: Severity::Warning,
+            severity: LintSeverity::Warning,
             ..Self::error(code, message, fix)
         }
     }
@@ -70,14 +70,14 @@ impl Finding {
 
     /// Says in which line and column it is.
     #[must_use]
-    pub(crate) fn at(mut self, place: Place) -> Self {
+    pub(crate) fn at_location(mut self, place: FindingLocation) -> Self {
         self.line = Some(place.line);
         self.column = Some(place.column);
         self
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for LintFinding {
     /// Prints `line 7: what is wrong — what to do`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(line) = self.line {
@@ -89,14 +89,14 @@ impl fmt::Display for Finding {
 
 /// A place in the task file; both counted from 1, the column in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct FindingLocation {
     pub(crate) line: u32,
     pub(crate) column: u32,
 }
 
 /// Returns a number of lines or characters as findings count them. Files are capped far below the
 /// range of `u32`.
-pub(crate) fn count(number: usize) -> u32 {
+pub(crate) fn to_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
@@ -118,14 +118,14 @@ const MAX_FINDINGS: usize = 100;
 
 /// Sorts findings by line and keeps as many as anyone will read; the last one tells how many more
 /// there are.
-pub(crate) fn shorten(findings: &mut Vec<Finding>) {
+pub(crate) fn sort_and_truncate(findings: &mut Vec<LintFinding>) {
     findings.sort_by_key(|finding| (finding.line, finding.column, finding.severity));
     if findings.len() <= MAX_FINDINGS {
         return;
     }
     let rest = findings.split_off(MAX_FINDINGS);
     let message = format!("there are {} more findings", rest.len());
-    let mut last = Finding::error(
+    let mut last = LintFinding::error(
         "more-findings",
         message,
         "mend these first, then look again",

@@ -2,7 +2,7 @@
 //!
 //! [`check`] is what the command line, the dashboard's editor and the start of a run call: it parses
 //! and judges at once and reports everything it can in one go. [`lint`] judges a task that is parsed
-//! already. Every [`Finding`] says where, what is wrong and what to do about it.
+//! already. Every [`LintFinding`] says where, what is wrong and what to do about it.
 
 mod finding;
 mod report;
@@ -11,8 +11,8 @@ mod shell;
 #[cfg(test)]
 mod tests;
 
-pub use finding::{Finding, Severity};
-pub(crate) use finding::{Place, count, excerpt, shorten};
-pub use report::{Report, check};
-pub use rules::{MIN_CHECKBOXES, lint, unknown_price};
-pub(crate) use shell::doubt;
+pub(crate) use finding::{FindingLocation, excerpt, sort_and_truncate, to_u32};
+pub use finding::{LintFinding, LintSeverity};
+pub use report::{LintReport, check};
+pub use rules::{MIN_CHECKBOXES, lint, unenforceable_cost_limit};
+pub(crate) use shell::lint_command;

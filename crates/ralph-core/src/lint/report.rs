@@ -2,29 +2,29 @@
 
 use std::collections::HashSet;
 
-use super::{Finding, Severity, lint, shorten};
+use super::{LintFinding, LintSeverity, lint, sort_and_truncate};
 use crate::task::TaskFile;
 
 /// Everything there is to say about a task file.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct LintReport {
     /// The findings by line, at most a hundred and how many more there are.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<LintFinding>,
     /// The task, if the file could be parsed; it may still break rules.
     pub task: Option<TaskFile>,
 }
 
-impl Report {
+impl LintReport {
     /// Tells whether a run may start: there are no errors.
     pub fn is_ok(&self) -> bool {
         let mut findings = self.findings.iter();
-        findings.all(|finding| finding.severity != Severity::Error)
+        findings.all(|finding| finding.severity != LintSeverity::Error)
     }
 }
 
 /// Parses and judges the bytes of a task file, and reports as much as possible at once.
-pub fn check(bytes: &[u8]) -> Report {
-    let draft = TaskFile::draft(bytes);
+pub fn check(bytes: &[u8]) -> LintReport {
+    let draft = TaskFile::parse_draft(bytes);
     let mut findings = draft.findings;
     let parsed = findings.is_empty();
     if let Some(task) = &draft.task {
@@ -35,8 +35,8 @@ pub fn check(bytes: &[u8]) -> Report {
         });
         findings.extend(news);
     }
-    shorten(&mut findings);
-    Report {
+    sort_and_truncate(&mut findings);
+    LintReport {
         findings,
         task: draft.task.filter(|_| parsed),
     }

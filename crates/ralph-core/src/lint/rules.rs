@@ -1,6 +1,6 @@
 //! The rules that a task must follow before a run starts.
 
-use super::{Finding, count};
+use super::{LintFinding, to_u32};
 use crate::price::Price;
 use crate::task::{Checkbox, SandboxKind, TaskFile};
 
@@ -8,60 +8,60 @@ use crate::task::{Checkbox, SandboxKind, TaskFile};
 pub const MIN_CHECKBOXES: usize = 2;
 
 /// Judges a task. Nothing is found in a task that a run may start with and that has no oddities.
-pub fn lint(task: &TaskFile) -> Vec<Finding> {
+pub fn lint(task: &TaskFile) -> Vec<LintFinding> {
     let mut findings = task.remarks.clone();
     findings.extend(test_command(task));
     findings.extend(budgets(task));
     findings.extend(checkbox_count(task));
     findings.extend(verification(task));
-    findings.extend(branch(task));
-    findings.extend(checkbox_oddities(task));
-    findings.extend(contract_oddities(task));
+    findings.extend(branch_conflict(task));
+    findings.extend(checkbox_warnings(task));
+    findings.extend(contract_warnings(task));
     findings.extend(direction_characters(task));
     findings.sort_by_key(|finding| (finding.line, finding.column, finding.severity));
     findings
 }
 
 /// Returns where a key stands, or where it should be put: above the closing `---`.
-fn line_of(task: &TaskFile, key: &str) -> u32 {
+fn key_line(task: &TaskFile, key: &str) -> u32 {
     task.key_lines
         .get(key)
         .copied()
         .unwrap_or(task.closing_line)
 }
 
-fn test_command(task: &TaskFile) -> Option<Finding> {
+fn test_command(task: &TaskFile) -> Option<LintFinding> {
     if task.contract.test_command.is_some() {
         return None;
     }
-    let finding = Finding::error(
+    let finding = LintFinding::error(
         "missing-test-command",
         "`test_command` is missing or empty",
         "write a line such as `test_command: \"npm test\"` into the front matter",
     );
-    Some(finding.on_line(line_of(task, "test_command")))
+    Some(finding.on_line(key_line(task, "test_command")))
 }
 
-fn budgets(task: &TaskFile) -> Vec<Finding> {
+fn budgets(task: &TaskFile) -> Vec<LintFinding> {
     let contract = &task.contract;
     let mut findings = Vec::new();
     if contract.max_iterations.is_none() {
         let missing = missing_budget("missing-max-iterations", "max_iterations", 30);
-        findings.push(missing.on_line(line_of(task, "max_iterations")));
+        findings.push(missing.on_line(key_line(task, "max_iterations")));
     }
     if contract.max_wall_time_minutes.is_none() {
         let key = "max_wall_time_minutes";
         let missing = missing_budget("missing-max-wall-time-minutes", key, 120);
-        findings.push(missing.on_line(line_of(task, key)));
+        findings.push(missing.on_line(key_line(task, key)));
     }
     if contract.max_cost_usd_estimate.is_none() && contract.max_tokens_total.is_none() {
-        let finding = Finding::error(
+        let finding = LintFinding::error(
             "missing-cost-or-token-budget",
             "neither `max_cost_usd_estimate` nor `max_tokens_total` is given",
             "write the line `max_cost_usd_estimate: 10` into the front matter",
         );
         let tokens = task.key_lines.get("max_tokens_total").copied();
-        let line = tokens.unwrap_or_else(|| line_of(task, "max_cost_usd_estimate"));
+        let line = tokens.unwrap_or_else(|| key_line(task, "max_cost_usd_estimate"));
         findings.push(finding.on_line(line));
     }
     findings
@@ -69,37 +69,41 @@ fn budgets(task: &TaskFile) -> Vec<Finding> {
 
 /// Finds fault with a task that limits what it spends by money alone, if nobody knows what its model
 /// costs: the limit could not be held.
-pub fn unknown_price(task: &TaskFile, model: &str, price: Option<&Price>) -> Option<Finding> {
+pub fn unenforceable_cost_limit(
+    task: &TaskFile,
+    model: &str,
+    price: Option<&Price>,
+) -> Option<LintFinding> {
     let contract = &task.contract;
     let only_money =
         contract.max_cost_usd_estimate.is_some() && contract.max_tokens_total.is_none();
     if price.is_some() || !only_money {
         return None;
     }
-    let finding = Finding::error(
+    let finding = LintFinding::error(
         "unknown-price",
         format!(
             "nobody knows what model `{model}` costs, so `max_cost_usd_estimate` cannot be held"
         ),
         "give its profile `input_cost_per_token` and `output_cost_per_token` in config/models.yaml, or write a line such as `max_tokens_total: 2000000` into the front matter",
     );
-    Some(finding.on_line(line_of(task, "max_cost_usd_estimate")))
+    Some(finding.on_line(key_line(task, "max_cost_usd_estimate")))
 }
 
-fn missing_budget(code: &'static str, key: &str, default: u32) -> Finding {
-    Finding::error(
+fn missing_budget(code: &'static str, key: &str, default: u32) -> LintFinding {
+    LintFinding::error(
         code,
         format!("`{key}` is missing"),
         format!("write the line `{key}: {default}` into the front matter"),
     )
 }
 
-fn checkbox_count(task: &TaskFile) -> Option<Finding> {
+fn checkbox_count(task: &TaskFile) -> Option<LintFinding> {
     let count = task.checkboxes.len();
     if count >= MIN_CHECKBOXES {
         return None;
     }
-    let finding = Finding::error(
+    let finding = LintFinding::error(
         "too-few-checkboxes",
         format!("too few checkboxes: {count}, at least {MIN_CHECKBOXES} are needed"),
         "say what done means in lines such as `- [ ] M1.1 the tests pass`",
@@ -110,14 +114,14 @@ fn checkbox_count(task: &TaskFile) -> Option<Finding> {
     })
 }
 
-fn verification(task: &TaskFile) -> Vec<Finding> {
+fn verification(task: &TaskFile) -> Vec<LintFinding> {
     if !task.contract.verify_commands.is_empty() {
         return Vec::new();
     }
     let checkboxes = task.checkboxes.iter();
     let unverified = checkboxes.filter(|checkbox| checkbox.verify.is_empty());
     let finding = |checkbox: &Checkbox| {
-        Finding::error(
+        LintFinding::error(
             "missing-verification",
             format!("nothing verifies checkbox `{}`", checkbox.id),
             "indent a line `- verify: COMMAND` below it, or give `verify_commands` in the front matter",
@@ -129,7 +133,7 @@ fn verification(task: &TaskFile) -> Vec<Finding> {
 
 /// The run's branch must not be the base branch, nor stand in its way: git keeps `a` and `a/b` as a
 /// file and a directory of the same name.
-fn branch(task: &TaskFile) -> Option<Finding> {
+fn branch_conflict(task: &TaskFile) -> Option<LintFinding> {
     let base = task.contract.base_branch.as_ref()?.as_str();
     let branch = task.contract.branch(task.title.as_deref());
     let inside = |inner: &str, outer: &str| {
@@ -139,21 +143,21 @@ fn branch(task: &TaskFile) -> Option<Finding> {
     if !inside(&branch, base) && !inside(base, &branch) {
         return None;
     }
-    let finding = Finding::error(
+    let finding = LintFinding::error(
         "branch-meets-base",
         format!("the run's branch `{branch}` cannot be there beside the base branch `{base}`"),
         "choose another `target_branch_prefix`, such as `ralph/`",
     );
-    Some(finding.on_line(line_of(task, "base_branch")))
+    Some(finding.on_line(key_line(task, "base_branch")))
 }
 
-fn checkbox_oddities(task: &TaskFile) -> Vec<Finding> {
+fn checkbox_warnings(task: &TaskFile) -> Vec<LintFinding> {
     let known = |id: &str| task.milestones.iter().any(|milestone| milestone.id == id);
     let mut findings = Vec::new();
     for checkbox in &task.checkboxes {
         let id = &checkbox.id;
         let mut warn = |code, message, fix| {
-            findings.push(Finding::warning(code, message, fix).on_line(checkbox.line));
+            findings.push(LintFinding::warning(code, message, fix).on_line(checkbox.line));
         };
         if checkbox.checked {
             let message = format!("checkbox `{id}` is ticked already");
@@ -179,38 +183,38 @@ fn checkbox_oddities(task: &TaskFile) -> Vec<Finding> {
     findings
 }
 
-fn contract_oddities(task: &TaskFile) -> Vec<Finding> {
+fn contract_warnings(task: &TaskFile) -> Vec<LintFinding> {
     let contract = &task.contract;
     let mut findings = Vec::new();
     let fallback = contract.model_profile_fallback.as_ref();
     if fallback.is_some() && fallback == contract.model_profile_default.as_ref() {
-        let finding = Finding::warning(
+        let finding = LintFinding::warning(
             "fallback-is-default",
             "`model_profile_fallback` is the same profile as `model_profile_default`",
             "name another profile, or remove the line: switching to it would change nothing",
         );
-        findings.push(finding.on_line(line_of(task, "model_profile_fallback")));
+        findings.push(finding.on_line(key_line(task, "model_profile_fallback")));
     }
     let local = contract.sandbox_provider == Some(SandboxKind::Local);
     if local && contract.sandbox_image.is_some() {
-        let finding = Finding::warning(
+        let finding = LintFinding::warning(
             "image-without-use",
             "`sandbox_image` has no effect with `sandbox_provider: local`",
             "remove the line, or choose a provider that uses images",
         );
-        findings.push(finding.on_line(line_of(task, "sandbox_image")));
+        findings.push(finding.on_line(key_line(task, "sandbox_image")));
     }
     findings
 }
 
 /// Characters that change the direction of text can make a command look like another.
-fn direction_characters(task: &TaskFile) -> Option<Finding> {
+fn direction_characters(task: &TaskFile) -> Option<LintFinding> {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let (before, _) = task.text.split_once(turns)?;
-    let finding = Finding::warning(
+    let finding = LintFinding::warning(
         "direction-character",
         "this line has an invisible character that changes the direction of text",
         "remove it: what is shown may not be what is run",
     );
-    Some(finding.on_line(count(before.split('\n').count())))
+    Some(finding.on_line(to_u32(before.split('\n').count())))
 }

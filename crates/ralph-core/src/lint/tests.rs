@@ -2,17 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::{Finding, MIN_CHECKBOXES, Severity, check, lint};
+use super::{LintFinding, LintSeverity, MIN_CHECKBOXES, check, lint};
 use crate::task::TaskFile;
 use crate::templates;
 
 /// Returns everything that is said about a file, one line for each finding.
-fn said(text: &str) -> String {
+fn findings_text(text: &str) -> String {
     let mut lines = String::new();
     for finding in check(text.as_bytes()).findings {
         let severity = match finding.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
+            LintSeverity::Error => "error",
+            LintSeverity::Warning => "warning",
         };
         writeln!(lines, "{severity} [{}] {finding}", finding.code).unwrap();
     }
@@ -54,7 +54,7 @@ fn each_missing_setting_is_named_with_the_line_to_insert() {
     ] {
         let text = template_without(&[key]);
         assert!(!check(text.as_bytes()).is_ok());
-        table += &said(&text);
+        table += &findings_text(&text);
     }
     snapbox::assert_data_eq!(
         table,
@@ -73,7 +73,7 @@ error [missing-cost-or-token-budget] line 52: neither `max_cost_usd_estimate` no
 fn all_missing_settings_are_named_at_once() {
     let text = "---\n---\n# Task\n";
     snapbox::assert_data_eq!(
-        said(text),
+        findings_text(text),
         snapbox::str![[r#"
 error [too-few-checkboxes] too few checkboxes: 0, at least 2 are needed — say what done means in lines such as `- [ ] M1.1 the tests pass`
 error [missing-task-id] line 2: `task_id` is missing — write a line such as `task_id: "task-001"` into the front matter
@@ -87,11 +87,11 @@ error [missing-cost-or-token-budget] line 2: neither `max_cost_usd_estimate` nor
 }
 
 #[test]
-fn settings_without_a_value_are_named_where_they_stand() {
+fn settings_without_a_value_are_reported_on_their_line() {
     let text = "---\ntask_id:\ntest_command: \"  \"\nmax_iterations:\nmax_wall_time_minutes: ~\nmax_tokens_total:\n\
                 verify_commands: [\" \", ok, \"\"]\n---\n- [ ] A1 a\n- [ ] A2 b\n";
     snapbox::assert_data_eq!(
-        said(text),
+        findings_text(text),
         snapbox::str![[r#"
 error [missing-task-id] line 2: `task_id` is missing — write a line such as `task_id: "task-001"` into the front matter
 error [missing-test-command] line 3: `test_command` is missing or empty — write a line such as `test_command: "npm test"` into the front matter
@@ -114,7 +114,7 @@ fn a_value_that_is_refused_is_not_also_called_missing() {
         .replace("task_id:", "taskid:")
         .replace("test_command: \"npm test\"", "test_command: []");
     snapbox::assert_data_eq!(
-        said(&text),
+        findings_text(&text),
         snapbox::str![[r"
 error [unknown-key] line 2: unknown key `taskid` — did you mean `task_id`?
 error [unknown-key] line 23: unknown key `max_iteration` — did you mean `max_iterations`?
@@ -130,7 +130,7 @@ error [wrong-type] line 30: `test_command` is a list, expected a text — write 
 #[test]
 fn a_token_budget_is_enough() {
     let text = templates::TASK.replace("max_cost_usd_estimate: 10", "max_tokens_total: 1000");
-    assert_eq!(said(&text), "");
+    assert_eq!(findings_text(&text), "");
 }
 
 #[test]
@@ -141,10 +141,10 @@ fn checkboxes_are_needed_and_each_is_verified() {
     let without_both = template_without(&["  - verify", VERIFY_COMMANDS[0], VERIFY_COMMANDS[1]]);
     let without_boxes = template_without(&["- [ ]"]);
     let with_one = template_without(&["- [ ] M1.2", "- [ ] M2"]);
-    assert_eq!(said(&without_global), "");
-    assert_eq!(said(&without_own), "");
+    assert_eq!(findings_text(&without_global), "");
+    assert_eq!(findings_text(&without_own), "");
     for text in [without_both, without_boxes, with_one] {
-        table += &said(&text);
+        table += &findings_text(&text);
         table += "\n";
     }
     snapbox::assert_data_eq!(
@@ -180,11 +180,11 @@ fn the_runs_branch_has_a_name_of_its_own() {
         let text = text.replace("\"ralph/task-001/\"", "ma");
         text.replace("\"implement-foo\"", slug)
     };
-    assert_eq!(said(&task("main", "ster")), "");
-    assert_eq!(said(&task("main", "inline")), "");
+    assert_eq!(findings_text(&task("main", "ster")), "");
+    assert_eq!(findings_text(&task("main", "inline")), "");
     let mut table = String::new();
     for (base, slug) in [("main", "in"), ("main", "in/x"), ("main/y", "in")] {
-        table += &said(&task(base, slug));
+        table += &findings_text(&task(base, slug));
     }
     snapbox::assert_data_eq!(
         table,
@@ -198,7 +198,7 @@ error [branch-meets-base] line 4: the run's branch `main` cannot be there beside
 }
 
 #[test]
-fn what_is_worth_knowing() {
+fn oddities_are_warnings() {
     let text = templates::TASK
         .replace("\"strong-doctor\"", "\"default-cheap\"")
         .replace("\"daytona\"", "local")
@@ -210,7 +210,7 @@ fn what_is_worth_knowing() {
         .replace("[ ] M2.2 Lint passes", "[ ] M1.9")
         .replace("- install: `npm ci`", "- verify: `npm ci`");
     snapbox::assert_data_eq!(
-        said(&text),
+        findings_text(&text),
         snapbox::str![[r"
 warning [image-without-use] line 12: `sandbox_image` has no effect with `sandbox_provider: local` — remove the line, or choose a provider that uses images
 warning [fallback-is-default] line 20: `model_profile_fallback` is the same profile as `model_profile_default` — name another profile, or remove the line: switching to it would change nothing
@@ -252,7 +252,7 @@ fn warnings_alone_do_not_hide_errors_behind_the_limit() {
 
 #[test]
 fn a_finding_as_json() {
-    let finding = Finding::missing_task_file("ralph_task.md");
+    let finding = LintFinding::missing_task_file("ralph_task.md");
     assert_eq!(
         serde_json::to_string(&finding).unwrap(),
         r#"{"code":"missing-task-file","severity":"error","line":null,"column":null,"message":"there is no task file `ralph_task.md`","fix":"write one with `ralph init`"}"#
@@ -273,7 +273,7 @@ fn a_check_that_cannot_fail_keeps_a_run_from_starting() {
             "- [ ] M9 piped\n  - verify: `npm test | tee log`\n- [ ] M2.1",
         );
     snapbox::assert_data_eq!(
-        said(&text),
+        findings_text(&text),
         snapbox::str![[r"
 error [check-cannot-fail] line 30: the check `npm test || true` cannot fail: `|| true` turns every failure into success — write a command whose exit code says whether the work is done
 error [check-cannot-fail] line 33: the check `true` cannot fail: `true` always succeeds — write a command whose exit code says whether the work is done

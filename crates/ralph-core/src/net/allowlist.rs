@@ -9,28 +9,28 @@ use super::host::split_port;
 use super::{Endpoint, Host, HostError};
 
 /// The ports that an entry without one means.
-const WEB: [u16; 2] = [80, 443];
+const WEB_PORTS: [u16; 2] = [80, 443];
 
 /// One line of an allowlist: `host`, `host:port`, `*.host` or `*.host:port`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Entry {
+pub struct AllowlistEntry {
     host: Host,
-    reach: Reach,
+    host_match: HostMatch,
     port: Option<u16>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Reach {
+enum HostMatch {
     /// The host itself.
     Exact,
     /// Every name below it, and not the host itself.
-    Below,
+    Subdomains,
 }
 
 /// Why a text is not an entry of an allowlist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EntryError {
+pub enum AllowlistEntryError {
     /// An address of a page, not a host.
     #[error("`{text}` is a URL: write only its host, as `example.com` or `example.com:8443`")]
     Url {
@@ -55,24 +55,24 @@ pub enum EntryError {
     },
 }
 
-impl Entry {
+impl AllowlistEntry {
     /// Parses one line.
-    pub fn parse(text: &str) -> Result<Self, EntryError> {
+    pub fn parse(text: &str) -> Result<Self, AllowlistEntryError> {
         let text = text.trim();
-        let fails = |reason| EntryError::Host {
+        let fails = |reason| AllowlistEntryError::Host {
             text: text.to_owned(),
             reason,
         };
         if text.contains('/') {
             let text = text.to_owned();
-            return Err(EntryError::Url { text });
+            return Err(AllowlistEntryError::Url { text });
         }
         let (host, port) = split_port(text).map_err(fails)?;
         let (reach, host) = match host.strip_prefix("*.") {
-            Some(parent) => (Reach::Below, parent),
-            None => (Reach::Exact, host),
+            Some(parent) => (HostMatch::Subdomains, parent),
+            None => (HostMatch::Exact, host),
         };
-        let star = || EntryError::Star {
+        let star = || AllowlistEntryError::Star {
             text: text.to_owned(),
         };
         if host.contains('*') {
@@ -81,17 +81,24 @@ impl Entry {
         let host = Host::parse(host).map_err(fails)?;
         // `*.com` would allow half of the internet.
         let is_narrow = || host.name().is_some_and(|name| name.contains('.'));
-        if reach == Reach::Below && !is_narrow() {
+        if reach == HostMatch::Subdomains && !is_narrow() {
             return Err(star());
         }
-        Ok(Self { host, reach, port })
+        Ok(Self {
+            host,
+            host_match: reach,
+            port,
+        })
     }
 
     /// Tells whether the host is meant, whatever the port.
-    pub fn names(&self, host: &Host) -> bool {
-        match self.reach {
-            Reach::Exact => self.host == *host,
-            Reach::Below => self.host.name().is_some_and(|parent| host.is_below(parent)),
+    pub fn matches_host(&self, host: &Host) -> bool {
+        match self.host_match {
+            HostMatch::Exact => self.host == *host,
+            HostMatch::Subdomains => self
+                .host
+                .name()
+                .is_some_and(|parent| host.is_subdomain_of(parent)),
         }
     }
 
@@ -99,20 +106,21 @@ impl Entry {
     pub fn covers(&self, endpoint: &Endpoint) -> bool {
         let port = match self.port {
             Some(port) => port == endpoint.port,
-            None => WEB.contains(&endpoint.port),
+            None => WEB_PORTS.contains(&endpoint.port),
         };
-        port && self.names(&endpoint.host)
+        port && self.matches_host(&endpoint.host)
     }
 
     /// Tells whether TLS to everything that another entry means is covered: on the web's ports, because
     /// TLS on other ports is never opened.
     fn covers_tls_of(&self, other: &Self) -> bool {
-        let is_web = other.port.is_none_or(|port| WEB.contains(&port));
+        let is_web = other.port.is_none_or(|port| WEB_PORTS.contains(&port));
         let has_tls = self.port.is_none_or(|port| port == 443);
-        let has_hosts = match other.reach {
-            Reach::Exact => self.names(&other.host),
-            Reach::Below => {
-                self.reach == Reach::Below && (self.host == other.host || self.names(&other.host))
+        let has_hosts = match other.host_match {
+            HostMatch::Exact => self.matches_host(&other.host),
+            HostMatch::Subdomains => {
+                self.host_match == HostMatch::Subdomains
+                    && (self.host == other.host || self.matches_host(&other.host))
             }
         };
         is_web && has_tls && has_hosts
@@ -124,44 +132,44 @@ impl Entry {
     }
 }
 
-impl FromStr for Entry {
-    type Err = EntryError;
+impl FromStr for AllowlistEntry {
+    type Err = AllowlistEntryError;
 
-    fn from_str(text: &str) -> Result<Self, EntryError> {
+    fn from_str(text: &str) -> Result<Self, AllowlistEntryError> {
         Self::parse(text)
     }
 }
 
-impl TryFrom<String> for Entry {
-    type Error = EntryError;
+impl TryFrom<String> for AllowlistEntry {
+    type Error = AllowlistEntryError;
 
-    fn try_from(text: String) -> Result<Self, EntryError> {
+    fn try_from(text: String) -> Result<Self, AllowlistEntryError> {
         Self::parse(&text)
     }
 }
 
-impl From<Entry> for String {
-    fn from(entry: Entry) -> Self {
+impl From<AllowlistEntry> for String {
+    fn from(entry: AllowlistEntry) -> Self {
         entry.to_string()
     }
 }
 
-impl From<Host> for Entry {
+impl From<Host> for AllowlistEntry {
     /// Means exactly this host, on 80 and 443.
     fn from(host: Host) -> Self {
         Self {
             host,
-            reach: Reach::Exact,
+            host_match: HostMatch::Exact,
             port: None,
         }
     }
 }
 
-impl fmt::Display for Entry {
+impl fmt::Display for AllowlistEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let star = match self.reach {
-            Reach::Exact => "",
-            Reach::Below => "*.",
+        let star = match self.host_match {
+            HostMatch::Exact => "",
+            HostMatch::Subdomains => "*.",
         };
         write!(f, "{star}{}", self.host)?;
         self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
@@ -172,13 +180,15 @@ impl fmt::Display for Entry {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Allowlist {
-    entries: Vec<Entry>,
+    entries: Vec<AllowlistEntry>,
 }
 
 impl Allowlist {
     /// Parses lines; the first bad one is the error.
-    pub fn parse<'a>(lines: impl IntoIterator<Item = &'a str>) -> Result<Self, EntryError> {
-        lines.into_iter().map(Entry::parse).collect()
+    pub fn parse<'a>(
+        lines: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, AllowlistEntryError> {
+        lines.into_iter().map(AllowlistEntry::parse).collect()
     }
 
     /// Tells whether the endpoint is allowed.
@@ -187,30 +197,30 @@ impl Allowlist {
     }
 
     /// Tells whether the host is allowed on some port.
-    pub fn names(&self, host: &Host) -> bool {
-        self.entries.iter().any(|entry| entry.names(host))
+    pub fn matches_host(&self, host: &Host) -> bool {
+        self.entries.iter().any(|entry| entry.matches_host(host))
     }
 
     /// Adds an entry, unless it is there.
-    pub fn add(&mut self, entry: Entry) {
+    pub fn add(&mut self, entry: AllowlistEntry) {
         if !self.entries.contains(&entry) {
             self.entries.push(entry);
         }
     }
 
     /// Tells whether TLS to everything that an entry means is covered.
-    pub fn covers_tls_of(&self, entry: &Entry) -> bool {
+    pub fn covers_tls_of(&self, entry: &AllowlistEntry) -> bool {
         self.entries.iter().any(|own| own.covers_tls_of(entry))
     }
 
     /// Returns the entries in the order they were given.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[AllowlistEntry] {
         &self.entries
     }
 }
 
-impl FromIterator<Entry> for Allowlist {
-    fn from_iter<I: IntoIterator<Item = Entry>>(entries: I) -> Self {
+impl FromIterator<AllowlistEntry> for Allowlist {
+    fn from_iter<I: IntoIterator<Item = AllowlistEntry>>(entries: I) -> Self {
         let mut list = Self::default();
         for entry in entries {
             list.add(entry);
@@ -264,8 +274,8 @@ mod tests {
         ] {
             assert_eq!(list.covers(&endpoint(text)), covered, "{text}");
         }
-        assert!(list.names(&endpoint("odd.net").host));
-        assert!(!list.names(&endpoint("evil.net").host));
+        assert!(list.matches_host(&endpoint("odd.net").host));
+        assert!(!list.matches_host(&endpoint("evil.net").host));
     }
 
     #[test]
@@ -283,7 +293,7 @@ mod tests {
             ("c.com", true),
             ("d.com", false),
         ] {
-            let parsed = Entry::parse(entry).unwrap();
+            let parsed = AllowlistEntry::parse(entry).unwrap();
             assert_eq!(list.covers_tls_of(&parsed), covered, "{entry}");
         }
     }
@@ -293,16 +303,19 @@ mod tests {
         let list = Allowlist::default();
         for text in ["allowed.com", "localhost", "1.2.3.4", "[::1]:80"] {
             assert!(!list.covers(&endpoint(text)), "{text}");
-            assert!(!list.names(&endpoint(text).host), "{text}");
+            assert!(!list.matches_host(&endpoint(text).host), "{text}");
         }
     }
 
     #[test]
     fn an_entry_is_written_as_it_is_read() {
         for text in ["a.com", "a.com:8443", "*.a.com", "*.a.com:22", "[::1]:80"] {
-            assert_eq!(Entry::parse(text).unwrap().to_string(), text);
+            assert_eq!(AllowlistEntry::parse(text).unwrap().to_string(), text);
         }
-        assert_eq!(Entry::parse(" *.A.com. ").unwrap().to_string(), "*.a.com");
+        assert_eq!(
+            AllowlistEntry::parse(" *.A.com. ").unwrap().to_string(),
+            "*.a.com"
+        );
     }
 
     #[test]
@@ -331,7 +344,11 @@ mod tests {
             ("a@b.com", "`a@b.com` has a character that no host name has"),
             ("", "`` is empty"),
         ] {
-            assert_eq!(Entry::parse(text).unwrap_err().to_string(), error, "{text}");
+            assert_eq!(
+                AllowlistEntry::parse(text).unwrap_err().to_string(),
+                error,
+                "{text}"
+            );
         }
     }
 }

@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 
 /// One decision of the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decision {
+pub struct EgressDecision {
     /// What was decided.
-    pub verdict: Verdict,
+    pub verdict: EgressVerdict,
     /// Why.
-    pub reason: Reason,
+    pub reason: EgressReason,
     /// Who decided.
-    pub decider: Decider,
+    pub decider: EgressDecider,
 }
 
-impl Decision {
+impl EgressDecision {
     /// Lets it pass.
-    pub const fn allowed(reason: Reason, decider: Decider) -> Self {
+    pub const fn allowed(reason: EgressReason, decider: EgressDecider) -> Self {
         Self {
-            verdict: Verdict::Allowed,
+            verdict: EgressVerdict::Allowed,
             reason,
             decider,
         }
     }
 
     /// Refuses it.
-    pub const fn denied(reason: Reason, decider: Decider) -> Self {
+    pub const fn denied(reason: EgressReason, decider: EgressDecider) -> Self {
         Self {
-            verdict: Verdict::Denied,
+            verdict: EgressVerdict::Denied,
             reason,
             decider,
         }
@@ -36,14 +36,14 @@ impl Decision {
 
     /// Tells whether it may pass.
     pub fn is_allowed(self) -> bool {
-        self.verdict == Verdict::Allowed
+        self.verdict == EgressVerdict::Allowed
     }
 }
 
 /// What was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum EgressVerdict {
     /// It may pass.
     Allowed,
     /// It may not.
@@ -53,7 +53,7 @@ pub enum Verdict {
 /// Who decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Decider {
+pub enum EgressDecider {
     /// The policy that the run was given.
     Policy,
     /// A human, while the run went on.
@@ -69,7 +69,7 @@ pub enum Decider {
 /// Why it was decided. The text of a reason is stable: programs in the sandbox read it in a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reason {
+pub enum EgressReason {
     /// The allowlist has it.
     Listed,
     /// The policy allows every name.
@@ -122,7 +122,7 @@ pub enum Reason {
     UnsupportedProtocol,
 }
 
-impl Reason {
+impl EgressReason {
     /// Returns the stable text.
     pub fn code(self) -> &'static str {
         match self {
@@ -155,7 +155,7 @@ impl Reason {
     }
 
     /// Tells whether a human can change the decision by allowing the host.
-    pub fn is_about_the_list(self) -> bool {
+    pub fn is_allowlist_related(self) -> bool {
         matches!(
             self,
             Self::BlockedByPolicy | Self::BlockedByAllowlist | Self::PortNotAllowed
@@ -163,7 +163,7 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for EgressReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.code())
     }
@@ -176,14 +176,14 @@ mod tests {
     #[test]
     fn a_reason_reads_the_same_everywhere() {
         for reason in [
-            Reason::Listed,
-            Reason::BlockedByAllowlist,
-            Reason::PrivateAddress,
-            Reason::HostAddress,
-            Reason::UntrustedCertificate,
-            Reason::ForeignCredential,
-            Reason::ProviderTool,
-            Reason::UnsupportedProtocol,
+            EgressReason::Listed,
+            EgressReason::BlockedByAllowlist,
+            EgressReason::PrivateAddress,
+            EgressReason::HostAddress,
+            EgressReason::UntrustedCertificate,
+            EgressReason::ForeignCredential,
+            EgressReason::ProviderTool,
+            EgressReason::UnsupportedProtocol,
         ] {
             let json = serde_json::to_string(&reason).unwrap();
             assert_eq!(json, format!("\"{}\"", reason.code()));

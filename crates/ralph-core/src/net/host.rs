@@ -14,10 +14,10 @@ const MAX_LABEL: usize = 63;
 /// equal, and nothing that two programs could read differently is one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Host(Kind);
+pub struct Host(HostKind);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Kind {
+enum HostKind {
     Name(String),
     Address(IpAddr),
 }
@@ -42,10 +42,10 @@ pub enum HostError {
     Character,
     /// A number that some programs take for an address: `0x7f.1`, `2130706433`, `127.1`.
     #[error("looks like an address but is not one of four decimal numbers")]
-    OddNumber,
+    MalformedIpv4,
     /// Brackets without an address of version 6 in them.
     #[error("has brackets but no address of version 6 in them")]
-    Version6,
+    MalformedIpv6,
     /// A port that is not a number from 1 to 65535.
     #[error("has a port that is not a number from 1 to 65535")]
     Port,
@@ -55,8 +55,8 @@ impl Host {
     /// Parses a name, an address of version 4, or one of version 6 in brackets.
     pub fn parse(text: &str) -> Result<Self, HostError> {
         if let Some(rest) = text.strip_prefix('[') {
-            let inner = rest.strip_suffix(']').ok_or(HostError::Version6)?;
-            let address: Ipv6Addr = inner.parse().map_err(|_| HostError::Version6)?;
+            let inner = rest.strip_suffix(']').ok_or(HostError::MalformedIpv6)?;
+            let address: Ipv6Addr = inner.parse().map_err(|_| HostError::MalformedIpv6)?;
             return Ok(Self::from(IpAddr::V6(address)));
         }
         if text.is_empty() {
@@ -76,32 +76,32 @@ impl Host {
         if name.split('.').any(|label| !is_label(label)) {
             return Err(HostError::Label);
         }
-        if ends_in_a_number(name) {
+        if ends_in_number(name) {
             // The spelling must be the only one: no final dot, no leading zeros.
-            let address: Ipv4Addr = text.parse().map_err(|_| HostError::OddNumber)?;
-            return Ok(Self(Kind::Address(IpAddr::V4(address))));
+            let address: Ipv4Addr = text.parse().map_err(|_| HostError::MalformedIpv4)?;
+            return Ok(Self(HostKind::Address(IpAddr::V4(address))));
         }
-        Ok(Self(Kind::Name(name.to_ascii_lowercase())))
+        Ok(Self(HostKind::Name(name.to_ascii_lowercase())))
     }
 
     /// Returns the name, unless it is an address.
     pub fn name(&self) -> Option<&str> {
         match &self.0 {
-            Kind::Name(name) => Some(name),
-            Kind::Address(_) => None,
+            HostKind::Name(name) => Some(name),
+            HostKind::Address(_) => None,
         }
     }
 
     /// Returns the address, unless it is a name.
     pub fn address(&self) -> Option<IpAddr> {
         match self.0 {
-            Kind::Name(_) => None,
-            Kind::Address(address) => Some(address),
+            HostKind::Name(_) => None,
+            HostKind::Address(address) => Some(address),
         }
     }
 
     /// Tells whether it is a name with more labels in front of `parent`.
-    pub fn is_below(&self, parent: &str) -> bool {
+    pub fn is_subdomain_of(&self, parent: &str) -> bool {
         self.name()
             .and_then(|name| name.strip_suffix(parent))
             .is_some_and(|front| front.len() > 1 && front.ends_with('.'))
@@ -111,7 +111,7 @@ impl Host {
 impl From<IpAddr> for Host {
     /// Takes an address; one of version 4 in the clothes of version 6 is what it is.
     fn from(address: IpAddr) -> Self {
-        Self(Kind::Address(address.to_canonical()))
+        Self(HostKind::Address(address.to_canonical()))
     }
 }
 
@@ -132,9 +132,9 @@ impl From<Host> for String {
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Name(name) => f.write_str(name),
-            Kind::Address(IpAddr::V4(address)) => write!(f, "{address}"),
-            Kind::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+            HostKind::Name(name) => f.write_str(name),
+            HostKind::Address(IpAddr::V4(address)) => write!(f, "{address}"),
+            HostKind::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
         }
     }
 }
@@ -144,7 +144,7 @@ fn is_label(label: &str) -> bool {
 }
 
 /// Tells whether a browser or a C library would try to read the name as an address.
-fn ends_in_a_number(name: &str) -> bool {
+fn ends_in_number(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name);
     let is_hex = last
         .strip_prefix("0x")
@@ -252,26 +252,26 @@ mod tests {
             ("bücher.example", HostError::NotAscii),
             ("аllowed.com", HostError::NotAscii),
             ("allowed。com", HostError::NotAscii),
-            ("2130706433", HostError::OddNumber),
-            ("0x7f000001", HostError::OddNumber),
-            ("0X7F000001", HostError::OddNumber),
-            ("017700000001", HostError::OddNumber),
-            ("127.1", HostError::OddNumber),
-            ("127.0.1", HostError::OddNumber),
-            ("0177.0.0.1", HostError::OddNumber),
-            ("127.0.0.01", HostError::OddNumber),
-            ("127.0.0.0x1", HostError::OddNumber),
-            ("127.0.0.1.", HostError::OddNumber),
-            ("1.2.3.4.5", HostError::OddNumber),
-            ("256.1.1.1", HostError::OddNumber),
-            ("allowed.com.1", HostError::OddNumber),
-            ("allowed.0x", HostError::OddNumber),
+            ("2130706433", HostError::MalformedIpv4),
+            ("0x7f000001", HostError::MalformedIpv4),
+            ("0X7F000001", HostError::MalformedIpv4),
+            ("017700000001", HostError::MalformedIpv4),
+            ("127.1", HostError::MalformedIpv4),
+            ("127.0.1", HostError::MalformedIpv4),
+            ("0177.0.0.1", HostError::MalformedIpv4),
+            ("127.0.0.01", HostError::MalformedIpv4),
+            ("127.0.0.0x1", HostError::MalformedIpv4),
+            ("127.0.0.1.", HostError::MalformedIpv4),
+            ("1.2.3.4.5", HostError::MalformedIpv4),
+            ("256.1.1.1", HostError::MalformedIpv4),
+            ("allowed.com.1", HostError::MalformedIpv4),
+            ("allowed.0x", HostError::MalformedIpv4),
             ("::1", HostError::Character),
-            ("[::1", HostError::Version6),
-            ("[]", HostError::Version6),
-            ("[::1%eth0]", HostError::Version6),
-            ("[127.0.0.1]", HostError::Version6),
-            ("[::1]x", HostError::Version6),
+            ("[::1", HostError::MalformedIpv6),
+            ("[]", HostError::MalformedIpv6),
+            ("[::1%eth0]", HostError::MalformedIpv6),
+            ("[127.0.0.1]", HostError::MalformedIpv6),
+            ("[::1]x", HostError::MalformedIpv6),
         ] {
             assert_eq!(Host::parse(text), Err(error), "{text:?}");
         }
@@ -302,11 +302,11 @@ mod tests {
     #[test]
     fn below_is_counted_in_labels() {
         let host = |text| Host::parse(text).unwrap();
-        assert!(host("a.x.com").is_below("x.com"));
-        assert!(host("a.b.x.com").is_below("x.com"));
-        assert!(!host("x.com").is_below("x.com"));
-        assert!(!host("ax.com").is_below("x.com"));
-        assert!(!host("1.2.3.4").is_below("3.4"));
+        assert!(host("a.x.com").is_subdomain_of("x.com"));
+        assert!(host("a.b.x.com").is_subdomain_of("x.com"));
+        assert!(!host("x.com").is_subdomain_of("x.com"));
+        assert!(!host("ax.com").is_subdomain_of("x.com"));
+        assert!(!host("1.2.3.4").is_subdomain_of("3.4"));
     }
 
     #[test]

@@ -2,12 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Allowlist, Decider, Decision, Endpoint, Entry, Host, Reason};
+use super::{
+    Allowlist, AllowlistEntry, EgressDecider, EgressDecision, EgressReason, Endpoint, Host,
+};
 
 /// What a sandbox may reach besides the credential port.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Policy {
+pub enum EgressPolicy {
     /// Nothing.
     #[default]
     Deny,
@@ -19,16 +21,16 @@ pub enum Policy {
 
 /// A policy and what was added to it by hand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rules {
+pub struct EgressRules {
     /// What the run was given.
-    pub policy: Policy,
+    pub policy: EgressPolicy,
     /// What a human allowed while the run went on.
     pub added: Allowlist,
 }
 
-impl Rules {
+impl EgressRules {
     /// Starts with a policy and nothing added.
-    pub fn new(policy: Policy) -> Self {
+    pub fn new(policy: EgressPolicy) -> Self {
         Self {
             policy,
             added: Allowlist::default(),
@@ -36,58 +38,60 @@ impl Rules {
     }
 
     /// Allows one more host.
-    pub fn add(&mut self, entry: Entry) {
+    pub fn add(&mut self, entry: AllowlistEntry) {
         self.added.add(entry);
     }
 
     /// Decides about a connection.
-    pub fn decide(&self, endpoint: &Endpoint) -> Decision {
+    pub fn decide(&self, endpoint: &Endpoint) -> EgressDecision {
         if self.added.covers(endpoint) {
-            return Decision::allowed(Reason::Listed, Decider::Human);
+            return EgressDecision::allowed(EgressReason::Listed, EgressDecider::Human);
         }
-        let is_named = self.added.names(&endpoint.host);
+        let is_named = self.added.matches_host(&endpoint.host);
         match &self.policy {
-            Policy::Deny if is_named => denied(Reason::PortNotAllowed),
-            Policy::Deny => denied(Reason::BlockedByPolicy),
-            Policy::Allowlist(list) if list.covers(endpoint) => {
-                Decision::allowed(Reason::Listed, Decider::Policy)
+            EgressPolicy::Deny if is_named => denied(EgressReason::PortNotAllowed),
+            EgressPolicy::Deny => denied(EgressReason::BlockedByPolicy),
+            EgressPolicy::Allowlist(list) if list.covers(endpoint) => {
+                EgressDecision::allowed(EgressReason::Listed, EgressDecider::Policy)
             }
-            Policy::Allowlist(list) if is_named || list.names(&endpoint.host) => {
-                denied(Reason::PortNotAllowed)
+            EgressPolicy::Allowlist(list) if is_named || list.matches_host(&endpoint.host) => {
+                denied(EgressReason::PortNotAllowed)
             }
-            Policy::Allowlist(_) => denied(Reason::BlockedByAllowlist),
-            Policy::AllowAll if matches!(endpoint.port, 80 | 443) => {
-                Decision::allowed(Reason::AllowAll, Decider::Policy)
+            EgressPolicy::Allowlist(_) => denied(EgressReason::BlockedByAllowlist),
+            EgressPolicy::AllowAll if matches!(endpoint.port, 80 | 443) => {
+                EgressDecision::allowed(EgressReason::AllowAll, EgressDecider::Policy)
             }
-            Policy::AllowAll => denied(Reason::PortNotAllowed),
+            EgressPolicy::AllowAll => denied(EgressReason::PortNotAllowed),
         }
     }
 
     /// Decides whether a name may be looked up: whether it is allowed on some port.
-    pub fn decide_name(&self, host: &Host) -> Decision {
-        if self.added.names(host) {
-            return Decision::allowed(Reason::Listed, Decider::Human);
+    pub fn decide_lookup(&self, host: &Host) -> EgressDecision {
+        if self.added.matches_host(host) {
+            return EgressDecision::allowed(EgressReason::Listed, EgressDecider::Human);
         }
         match &self.policy {
-            Policy::Deny => denied(Reason::BlockedByPolicy),
-            Policy::Allowlist(list) if list.names(host) => {
-                Decision::allowed(Reason::Listed, Decider::Policy)
+            EgressPolicy::Deny => denied(EgressReason::BlockedByPolicy),
+            EgressPolicy::Allowlist(list) if list.matches_host(host) => {
+                EgressDecision::allowed(EgressReason::Listed, EgressDecider::Policy)
             }
-            Policy::Allowlist(_) => denied(Reason::BlockedByAllowlist),
-            Policy::AllowAll => Decision::allowed(Reason::AllowAll, Decider::Policy),
+            EgressPolicy::Allowlist(_) => denied(EgressReason::BlockedByAllowlist),
+            EgressPolicy::AllowAll => {
+                EgressDecision::allowed(EgressReason::AllowAll, EgressDecider::Policy)
+            }
         }
     }
 }
 
-fn denied(reason: Reason) -> Decision {
-    Decision::denied(reason, Decider::Policy)
+fn denied(reason: EgressReason) -> EgressDecision {
+    EgressDecision::denied(reason, EgressDecider::Policy)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shown(decision: Decision) -> String {
+    fn shown(decision: EgressDecision) -> String {
         let verdict = if decision.is_allowed() { "+" } else { "-" };
         format!("{verdict} {} {:?}", decision.reason, decision.decider)
     }
@@ -95,11 +99,11 @@ mod tests {
     #[test]
     fn every_policy_decides() {
         let list = Allowlist::parse(["a.com", "b.com:22"]).unwrap();
-        let mut opened = Rules::new(Policy::Deny);
-        opened.add(Entry::parse("new.com").unwrap());
-        let listed = Rules::new(Policy::Allowlist(list));
-        let open = Rules::new(Policy::AllowAll);
-        let empty = Rules::new(Policy::Allowlist(Allowlist::default()));
+        let mut opened = EgressRules::new(EgressPolicy::Deny);
+        opened.add(AllowlistEntry::parse("new.com").unwrap());
+        let listed = EgressRules::new(EgressPolicy::Allowlist(list));
+        let open = EgressRules::new(EgressPolicy::AllowAll);
+        let empty = EgressRules::new(EgressPolicy::Allowlist(Allowlist::default()));
         for (rules, endpoint, expected) in [
             (&opened, "new.com:443", "+ listed Human"),
             (&opened, "new.com:22", "- port-not-allowed Policy"),
@@ -124,7 +128,7 @@ mod tests {
             (&listed, "c.com", "- blocked-by-allowlist Policy"),
             (&open, "any.com", "+ allow-all Policy"),
         ] {
-            assert_eq!(shown(rules.decide_name(&name(host))), expected, "{host}");
+            assert_eq!(shown(rules.decide_lookup(&name(host))), expected, "{host}");
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::error::{MAX_FILE_BYTES, MAX_PATCH_BYTES, PatchError, Refusal, quote};
+use super::error::{HunkError, MAX_FILE_BYTES, MAX_PATCH_BYTES, PatchError, quote};
+use super::file_lines::{self, FileLine};
 use super::hunk::Hunk;
-use super::index::Index;
-use super::locate::{Edit, Expected, Place, locate};
+use super::index::FileLineIndex;
+use super::locate::{ExpectedStart, HunkEdit, HunkLocation, locate};
 use super::mode::FileMode;
-use super::parse::{Diff, Fate, parse};
-use super::rows::{self, Row};
-use super::whole;
+use super::parse::{ParsedPatch, PatchEffect, parse};
+use super::whole_file;
 
 /// How many notes are kept before the rest is only counted.
 const MAX_NOTES: usize = 20;
@@ -17,7 +17,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// What a patch makes of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Patched {
+pub struct PatchedFile {
     /// The whole new text; `None` if the file is deleted.
     pub text: Option<String>,
     /// The mode that the file gets; none if it keeps its own or is a plain new one.
@@ -34,7 +34,11 @@ pub struct Patched {
 ///
 /// Added lines get the line ending that most lines of the file have, and the last line keeps or
 /// lacks its newline as before, unless the patch has `\ No newline at end of file` on either side.
-pub fn apply(path: &str, original: Option<&str>, diff_text: &str) -> Result<Patched, PatchError> {
+pub fn apply(
+    path: &str,
+    original: Option<&str>,
+    diff_text: &str,
+) -> Result<PatchedFile, PatchError> {
     if diff_text.len() > MAX_PATCH_BYTES {
         return Err(PatchError::TooLarge(diff_text.len()));
     }
@@ -44,14 +48,14 @@ pub fn apply(path: &str, original: Option<&str>, diff_text: &str) -> Result<Patc
     let unmarked = original
         .filter(|_| !diff_text.contains(BYTE_ORDER_MARK))
         .and_then(|text| text.strip_prefix(BYTE_ORDER_MARK));
-    let mut patched = match (diff.fate, unmarked.or(original)) {
-        (Fate::Deleted, original) => whole::delete(original, diff)?,
-        (Fate::Created, original) => whole::create(path, original, diff)?,
-        (Fate::Changed, None) => whole::create(path, None, diff)?,
-        (Fate::Changed, Some("")) if diff.adds_only() && !diff.hunks.is_empty() => {
-            whole::create(path, None, diff)?
+    let mut patched = match (diff.effect, unmarked.or(original)) {
+        (PatchEffect::Deleted, original) => whole_file::delete(original, diff)?,
+        (PatchEffect::Created, original) => whole_file::create(path, original, diff)?,
+        (PatchEffect::Changed, None) => whole_file::create(path, None, diff)?,
+        (PatchEffect::Changed, Some("")) if diff.adds_only() && !diff.hunks.is_empty() => {
+            whole_file::create(path, None, diff)?
         }
-        (Fate::Changed, Some(text)) => change(text, diff, diff_text)?,
+        (PatchEffect::Changed, Some(text)) => apply_hunks(text, diff, diff_text)?,
     };
     if let Some(text) = patched.text.as_mut().filter(|_| unmarked.is_some()) {
         text.insert(0, BYTE_ORDER_MARK);
@@ -69,17 +73,21 @@ pub fn apply(path: &str, original: Option<&str>, diff_text: &str) -> Result<Patc
 }
 
 /// Returns the mode that a patch gives to its file, whatever the file is like now.
-pub fn mode_of(path: &str, diff_text: &str) -> Option<FileMode> {
+pub fn patched_mode(path: &str, diff_text: &str) -> Option<FileMode> {
     parse(path, diff_text).ok()?.mode
 }
 
-fn change(original: &str, diff: Diff<'_>, diff_text: &str) -> Result<Patched, PatchError> {
+fn apply_hunks(
+    original: &str,
+    diff: ParsedPatch<'_>,
+    diff_text: &str,
+) -> Result<PatchedFile, PatchError> {
     if diff.hunks.is_empty() && diff.mode.is_none() {
         return Err(PatchError::NoHunks);
     }
-    let rows = rows::split(original);
-    let ending = rows::common_ending(&rows);
-    let mut patched = Patched {
+    let rows = file_lines::split(original);
+    let ending = file_lines::common_ending(&rows);
+    let mut patched = PatchedFile {
         text: None,
         mode: diff.mode,
         fuzzy: false,
@@ -89,8 +97,8 @@ fn change(original: &str, diff: Diff<'_>, diff_text: &str) -> Result<Patched, Pa
         let note = "the patch has other line endings than the file, whose are kept";
         patched.notes.push(note.into());
     }
-    let places = find_places(&rows, &diff.hunks, &mut patched)?;
-    let text = join(&rows, ending, &diff.hunks, places)?;
+    let places = locate_hunks(&rows, &diff.hunks, &mut patched)?;
+    let text = apply_edits(&rows, ending, &diff.hunks, places)?;
     if text == original && !diff.hunks.is_empty() {
         return Err(PatchError::AlreadyApplied);
     }
@@ -99,31 +107,31 @@ fn change(original: &str, diff: Diff<'_>, diff_text: &str) -> Result<Patched, Pa
 }
 
 /// Finds the places of all hunks, or says why one has none.
-fn find_places<'a>(
-    rows: &[Row<'_>],
+fn locate_hunks<'a>(
+    rows: &[FileLine<'_>],
     hunks: &[Hunk<'a>],
-    patched: &mut Patched,
-) -> Result<Vec<Place<'a>>, PatchError> {
-    let index = Index::new(rows);
+    patched: &mut PatchedFile,
+) -> Result<Vec<HunkLocation<'a>>, PatchError> {
+    let index = FileLineIndex::new(rows);
     let mut places = Vec::new();
     let mut already = None;
     let mut offset = 0;
     for (number, hunk) in (1..).zip(hunks) {
         // Line 0 is what a model writes that does not know the number.
         let stated = hunk
-            .stated
+            .ranges
             .and_then(|stated| stated.old_start.checked_sub(1));
-        let expected = stated.map(|stated| Expected {
+        let expected = stated.map(|stated| ExpectedStart {
             stated,
-            moved: stated.saturating_add_signed(offset),
+            offset: stated.saturating_add_signed(offset),
         });
         let place = match locate(&index, hunk, expected) {
             Ok(place) => place,
-            Err(Refusal::AlreadyThere) => {
+            Err(HunkError::AlreadyPresent) => {
                 already = already.or(Some(number));
                 continue;
             }
-            Err(reason) => return Err(reason.of_hunk(number)),
+            Err(reason) => return Err(reason.for_hunk(number)),
         };
         if let Some(stated) = stated {
             offset = place.start.checked_signed_diff(stated).unwrap_or(0);
@@ -139,26 +147,26 @@ fn find_places<'a>(
     }
     match already {
         Some(_) if places.is_empty() => Err(PatchError::AlreadyApplied),
-        Some(number) => Err(Refusal::AlreadyThere.of_hunk(number)),
+        Some(number) => Err(HunkError::AlreadyPresent.for_hunk(number)),
         None => Ok(places),
     }
 }
 
 /// A line of the result.
-struct NewRow<'a> {
+struct PatchedLine<'a> {
     text: Cow<'a, str>,
     ending: &'a str,
 }
 
 /// Makes all edits in one pass over the file.
-fn join<'a>(
-    rows: &[Row<'a>],
+fn apply_edits<'a>(
+    rows: &[FileLine<'a>],
     ending: &'static str,
     hunks: &[Hunk<'a>],
-    places: Vec<Place<'a>>,
+    places: Vec<HunkLocation<'a>>,
 ) -> Result<String, PatchError> {
-    let mut result: Vec<NewRow<'a>> = Vec::with_capacity(rows.len());
-    let keep = |row: &Row<'a>| NewRow {
+    let mut result: Vec<PatchedLine<'a>> = Vec::with_capacity(rows.len());
+    let keep = |row: &FileLine<'a>| PatchedLine {
         text: Cow::Borrowed(row.text),
         ending: row.ending,
     };
@@ -168,22 +176,22 @@ fn join<'a>(
     for ((number, hunk), place) in (1..).zip(hunks).zip(places) {
         says_end |= hunk.lines.iter().any(|line| line.ends_file);
         for edit in place.edits {
-            let (Edit::Remove(at) | Edit::Insert { at, .. }) = edit;
+            let (HunkEdit::Remove(at) | HunkEdit::Insert { at, .. }) = edit;
             let Some(kept) = rows.get(cursor..at) else {
                 let place = place.start + 1;
-                return Err(Refusal::OutOfOrder { place }.of_hunk(number));
+                return Err(HunkError::OutOfOrder { place }.for_hunk(number));
             };
             result.extend(kept.iter().map(keep));
             cursor = at;
             match edit {
-                Edit::Remove(_) => cursor += 1,
-                Edit::Insert {
+                HunkEdit::Remove(_) => cursor += 1,
+                HunkEdit::Insert {
                     text, ends_file, ..
                 } => {
                     if ends_file {
                         end_marked = Some((number, result.len()));
                     }
-                    result.push(NewRow { text, ending });
+                    result.push(PatchedLine { text, ending });
                 }
             }
         }
@@ -192,7 +200,7 @@ fn join<'a>(
     if let Some((number, at)) = end_marked {
         if at + 1 != result.len() {
             let line = quote(&result[at].text);
-            return Err(Refusal::NotAtEnd { line }.of_hunk(number));
+            return Err(HunkError::NotAtEnd { line }.for_hunk(number));
         }
         result[at].ending = "";
     }
@@ -200,11 +208,11 @@ fn join<'a>(
     if let Some(last) = result.last_mut().filter(|_| lacks_newline && !says_end) {
         last.ending = "";
     }
-    Ok(text_of(&result, ending))
+    Ok(join_lines(&result, ending))
 }
 
 /// Joins the lines; only the last may lack an ending.
-fn text_of(rows: &[NewRow<'_>], ending: &str) -> String {
+fn join_lines(rows: &[PatchedLine<'_>], ending: &str) -> String {
     let mut text = String::new();
     for (at, row) in rows.iter().enumerate() {
         text.push_str(&row.text);

@@ -7,7 +7,7 @@ pub const MAX_FILE_BYTES: usize = 5 * 1024 * 1024;
 /// The longest quote of a line in an error, in characters.
 const MAX_QUOTE_CHARS: usize = 120;
 /// How many places an error names before it only counts them.
-const MAX_PLACES: usize = 5;
+const MAX_LISTED_LINES: usize = 5;
 
 /// Why a patch is refused. The file is as it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -75,13 +75,13 @@ pub enum PatchError {
         /// The hunk's number in the patch, from 1.
         number: usize,
         /// What is wrong with it.
-        reason: Refusal,
+        reason: HunkError,
     },
 }
 
 /// Why one hunk cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum HunkError {
     /// The old lines are nowhere in the file.
     #[error("its old lines are not in the file; the first that does not fit is `{line}`")]
     NotFound {
@@ -163,7 +163,7 @@ pub enum Refusal {
     #[error(
         "the file already has its new lines; leave it out, or quote a line after them to add them once more"
     )]
-    AlreadyThere,
+    AlreadyPresent,
     /// A new or deleted file is written as several hunks.
     #[error("a new or deleted file is one hunk with all its lines")]
     SecondHunk,
@@ -181,12 +181,12 @@ pub enum Refusal {
     },
     /// Looking for the place took too long.
     #[error("its lines repeat too often in the file to find one place; quote lines that are rare")]
-    TooManyPlaces,
+    TooManyMatches,
 }
 
-impl Refusal {
+impl HunkError {
     /// Returns the error of the whole patch.
-    pub(super) fn of_hunk(self, number: usize) -> PatchError {
+    pub(super) fn for_hunk(self, number: usize) -> PatchError {
         PatchError::Hunk {
             number,
             reason: self,
@@ -206,7 +206,7 @@ impl Refusal {
 
     pub(super) fn ambiguous(starts: impl IntoIterator<Item = usize>) -> Self {
         let mut lines = starts.into_iter().map(|start| (start + 1).to_string());
-        let named: Vec<String> = lines.by_ref().take(MAX_PLACES).collect();
+        let named: Vec<String> = lines.by_ref().take(MAX_LISTED_LINES).collect();
         let places = match lines.count() {
             0 => named.join(", "),
             more => format!("{} and {more} more", named.join(", ")),

@@ -4,7 +4,7 @@ use crate::path::WorkspacePath;
 
 /// What a header line or git remark says, outside of hunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Remark<'a> {
+pub(super) enum DiffHeaderLine<'a> {
     /// `diff --git`, with what follows.
     Git(&'a str),
     /// The file is new and has this mode.
@@ -23,23 +23,23 @@ pub(super) enum Remark<'a> {
     Foreign,
 }
 
-impl<'a> Remark<'a> {
+impl<'a> DiffHeaderLine<'a> {
     pub(super) fn parse(line: &'a str) -> Option<Self> {
-        const STARTS: [(&str, Remark<'static>); 9] = [
-            ("rename from ", Remark::Renames),
-            ("rename to ", Remark::Renames),
-            ("copy from ", Remark::Renames),
-            ("copy to ", Remark::Renames),
-            ("GIT binary patch", Remark::Binary),
-            ("*** Begin Patch", Remark::Foreign),
-            ("*** Add File:", Remark::Foreign),
-            ("*** Update File:", Remark::Foreign),
-            ("*** Delete File:", Remark::Foreign),
+        const STARTS: [(&str, DiffHeaderLine<'static>); 9] = [
+            ("rename from ", DiffHeaderLine::Renames),
+            ("rename to ", DiffHeaderLine::Renames),
+            ("copy from ", DiffHeaderLine::Renames),
+            ("copy to ", DiffHeaderLine::Renames),
+            ("GIT binary patch", DiffHeaderLine::Binary),
+            ("*** Begin Patch", DiffHeaderLine::Foreign),
+            ("*** Add File:", DiffHeaderLine::Foreign),
+            ("*** Update File:", DiffHeaderLine::Foreign),
+            ("*** Delete File:", DiffHeaderLine::Foreign),
         ];
         if let Some(names) = line.strip_prefix("diff --git ") {
             return Some(Self::Git(names));
         }
-        if let Some(remark) = Self::of_mode(line) {
+        if let Some(remark) = Self::parse_mode(line) {
             return Some(remark);
         }
         if line.starts_with("Binary files ") && line.ends_with(" differ") {
@@ -51,7 +51,7 @@ impl<'a> Remark<'a> {
             .map(|(_, remark)| *remark)
     }
 
-    fn of_mode(line: &'a str) -> Option<Self> {
+    fn parse_mode(line: &'a str) -> Option<Self> {
         if let Some(mode) = line.strip_prefix("new file mode ") {
             return Some(Self::Creates(mode));
         }
@@ -72,7 +72,7 @@ impl<'a> Remark<'a> {
 
 /// The numbers of a `@@` line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stated {
+pub(super) struct HunkRanges {
     /// The first old line, from 1.
     pub(super) old_start: usize,
     pub(super) old_count: usize,
@@ -81,12 +81,12 @@ pub(super) struct Stated {
     pub(super) new_count: usize,
 }
 
-impl Stated {
+impl HunkRanges {
     /// Parses `@@ -3,4 +3,5 @@ …`; a `@@` line without both ranges states nothing.
     pub(super) fn parse(line: &str) -> Option<Self> {
         let mut words = line.strip_prefix("@@")?.split_whitespace();
-        let (old_start, old_count) = range(words.next()?.strip_prefix('-')?)?;
-        let (new_start, new_count) = range(words.next()?.strip_prefix('+')?)?;
+        let (old_start, old_count) = parse_range(words.next()?.strip_prefix('-')?)?;
+        let (new_start, new_count) = parse_range(words.next()?.strip_prefix('+')?)?;
         Some(Self {
             old_start,
             old_count,
@@ -96,7 +96,7 @@ impl Stated {
     }
 }
 
-fn range(text: &str) -> Option<(usize, usize)> {
+fn parse_range(text: &str) -> Option<(usize, usize)> {
     let text = text.trim_end_matches('@');
     match text.split_once(',') {
         Some((start, count)) => Some((start.parse().ok()?, count.parse().ok()?)),
@@ -126,7 +126,7 @@ pub(super) fn is_hunk_header(line: &str) -> bool {
 }
 
 /// Returns the name after `---` or `+++`, without a time stamp or quotes.
-pub(super) fn name(line: &str) -> &str {
+pub(super) fn file_name(line: &str) -> &str {
     let name = line.get(4..).unwrap_or_default();
     let name = name.split('\t').next().unwrap_or_default().trim();
     name.strip_prefix('"')
@@ -137,7 +137,7 @@ pub(super) fn name(line: &str) -> &str {
 /// Tells whether a header's name is the path, with or without a prefix such as `a/`.
 ///
 /// A name that leads outside the repository is never the path.
-pub(super) fn names(name: &str, path: &str) -> bool {
+pub(super) fn names_path(name: &str, path: &str) -> bool {
     let Ok(path) = WorkspacePath::parse(path) else {
         return false;
     };
@@ -151,10 +151,10 @@ pub(super) fn names(name: &str, path: &str) -> bool {
 }
 
 /// Tells whether the two names of a `diff --git` line are both the path.
-pub(super) fn both_name(pair: &str, path: &str) -> bool {
+pub(super) fn both_name_path(pair: &str, path: &str) -> bool {
     pair.match_indices(' ').any(|(at, _)| {
         [&pair[..at], &pair[at + 1..]]
             .into_iter()
-            .all(|side| names(side.trim_matches('"'), path))
+            .all(|side| names_path(side.trim_matches('"'), path))
     })
 }

@@ -1,10 +1,10 @@
 //! One hunk: its lines, and what its `@@` line says of them.
 
-use super::error::{Refusal, quote};
-use super::header::{Stated, section};
+use super::error::{HunkError, quote};
+use super::header::{HunkRanges, section};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum HunkLineKind {
     Context,
     Removed,
     Added,
@@ -12,122 +12,126 @@ pub(super) enum Side {
 
 /// One line of a hunk, without its first character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line<'a> {
-    pub(super) side: Side,
+pub(super) struct HunkLine<'a> {
+    pub(super) kind: HunkLineKind,
     pub(super) text: &'a str,
     /// The next line says that no newline follows.
     pub(super) ends_file: bool,
     /// An empty line that lacks even the space of a context line.
     pub(super) bare: bool,
     /// It ends with `\r\n` in the patch.
-    pub(super) windows: bool,
+    pub(super) crlf: bool,
 }
 
-impl Line<'_> {
+impl HunkLine<'_> {
     const BARE: Self = Self {
-        side: Side::Context,
+        kind: HunkLineKind::Context,
         text: "",
         ends_file: false,
         bare: true,
-        windows: false,
+        crlf: false,
     };
 }
 
 #[derive(Debug)]
 pub(super) struct Hunk<'a> {
-    pub(super) stated: Option<Stated>,
+    pub(super) ranges: Option<HunkRanges>,
     /// The section that its `@@` line names.
     pub(super) section: Option<&'a str>,
-    pub(super) lines: Vec<Line<'a>>,
+    pub(super) lines: Vec<HunkLine<'a>>,
     /// How many old and new lines there are.
     pub(super) counts: (usize, usize),
-    windows: bool,
+    crlf: bool,
 }
 
 impl<'a> Hunk<'a> {
-    pub(super) fn starting(line: &'a str, windows: bool) -> Self {
+    pub(super) fn from_header(line: &'a str, windows: bool) -> Self {
         Self {
-            stated: Stated::parse(line),
+            ranges: HunkRanges::parse(line),
             section: section(line),
             lines: Vec::new(),
             counts: (0, 0),
-            windows,
+            crlf: windows,
         }
     }
 
-    pub(super) fn push(&mut self, line: Line<'a>) {
-        self.counts.0 += usize::from(line.side != Side::Added);
-        self.counts.1 += usize::from(line.side != Side::Removed);
+    pub(super) fn push(&mut self, line: HunkLine<'a>) {
+        self.counts.0 += usize::from(line.kind != HunkLineKind::Added);
+        self.counts.1 += usize::from(line.kind != HunkLineKind::Removed);
         self.lines.push(line);
     }
 
     /// Returns the lines that the file has before the change.
-    pub(super) fn old(&self) -> impl Iterator<Item = &Line<'a>> {
-        self.lines.iter().filter(|line| line.side != Side::Added)
+    pub(super) fn old_lines(&self) -> impl Iterator<Item = &HunkLine<'a>> {
+        self.lines
+            .iter()
+            .filter(|line| line.kind != HunkLineKind::Added)
     }
 
     /// Returns the lines that the file has after the change.
-    pub(super) fn new_side(&self) -> impl Iterator<Item = &Line<'a>> {
-        self.lines.iter().filter(|line| line.side != Side::Removed)
+    pub(super) fn new_lines(&self) -> impl Iterator<Item = &HunkLine<'a>> {
+        self.lines
+            .iter()
+            .filter(|line| line.kind != HunkLineKind::Removed)
     }
 
     /// Tells whether the hunk would be as long as it states with this many more context lines.
-    pub(super) fn lacks(&self, lines: usize) -> bool {
-        self.stated.is_some_and(|stated| {
+    pub(super) fn lacks_context_lines(&self, lines: usize) -> bool {
+        self.ranges.is_some_and(|stated| {
             (self.counts.0 + lines, self.counts.1 + lines) == (stated.old_count, stated.new_count)
         })
     }
 
     /// Tells whether the hunk would be as long as it states with one more removed line.
-    pub(super) fn lacks_removed(&self) -> bool {
-        self.stated.is_some_and(|stated| {
+    pub(super) fn lacks_removed_line(&self) -> bool {
+        self.ranges.is_some_and(|stated| {
             (self.counts.0 + 1, self.counts.1) == (stated.old_count, stated.new_count)
         })
     }
 
     /// Tells whether the lines of the hunk end with `\r\n` although its header does not, which is
     /// how tools write a diff of such a file.
-    pub(super) fn adds_windows_lines(&self) -> bool {
-        !self.windows && self.lines.iter().all(|line| line.windows)
+    pub(super) fn adds_crlf_lines(&self) -> bool {
+        !self.crlf && self.lines.iter().all(|line| line.crlf)
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.lacks(0)
+        self.lacks_context_lines(0)
     }
 
     pub(super) fn is_short(&self) -> bool {
-        self.stated.is_some_and(|stated| {
+        self.ranges.is_some_and(|stated| {
             self.counts.0 < stated.old_count || self.counts.1 < stated.new_count
         })
     }
 
     /// Empty lines at the end are context or what separates the hunk from the next text. They
     /// count only if that makes the hunk exactly as long as stated.
-    pub(super) fn settle_blank_end(&mut self) {
+    pub(super) fn resolve_trailing_blanks(&mut self) {
         let bare = self.lines.iter().rev().take_while(|line| line.bare).count();
         self.lines.truncate(self.lines.len() - bare);
         self.counts = (self.counts.0 - bare, self.counts.1 - bare);
-        if let Some(keep) = (1..=bare).find(|keep| self.lacks(*keep)) {
+        if let Some(keep) = (1..=bare).find(|keep| self.lacks_context_lines(*keep)) {
             for _ in 0..keep {
-                self.push(Line::BARE);
+                self.push(HunkLine::BARE);
             }
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), Refusal> {
+    pub(super) fn check(&self) -> Result<(), HunkError> {
         let same = self
-            .old()
+            .old_lines()
             .map(|line| (line.text, line.ends_file))
-            .eq(self.new_side().map(|line| (line.text, line.ends_file)));
+            .eq(self.new_lines().map(|line| (line.text, line.ends_file)));
         if same {
-            return Err(Refusal::ChangesNothing);
+            return Err(HunkError::ChangesNothing);
         }
-        let early_old = self.old().enumerate();
+        let early_old = self.old_lines().enumerate();
         let early_old = early_old.filter(|(at, _)| at + 1 != self.counts.0);
-        let early_new = self.new_side().enumerate();
+        let early_new = self.new_lines().enumerate();
         let early_new = early_new.filter(|(at, _)| at + 1 != self.counts.1);
         match early_old.chain(early_new).find(|(_, line)| line.ends_file) {
-            Some((_, line)) => Err(Refusal::NotAtEnd {
+            Some((_, line)) => Err(HunkError::NotAtEnd {
                 line: quote(line.text),
             }),
             None => Ok(()),

@@ -3,19 +3,19 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::error::{Refusal, quote};
-use super::hunk::{Hunk, Line, Side};
-use super::index::Index;
-use super::nearby::nearby;
-use super::section::places_in_section;
-use super::shift::{Pair, shifted};
+use super::error::{HunkError, quote};
+use super::hunk::{Hunk, HunkLine, HunkLineKind};
+use super::indent_shift::{LinePair, shift_added_lines};
+use super::index::FileLineIndex;
+use super::nearby::locate_nearby;
+use super::section::locations_in_section;
 
 /// How many times nearer the stated line a place must be than the next one.
-const CLEARLY_NEARER: usize = 4;
+const MIN_DISTANCE_RATIO: usize = 4;
 
 /// One change of the file, at a line of the file before any change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Edit<'a> {
+pub(super) enum HunkEdit<'a> {
     /// Takes the line away.
     Remove(usize),
     /// Puts a line before it.
@@ -28,69 +28,69 @@ pub(super) enum Edit<'a> {
 
 /// Where a hunk belongs.
 #[derive(Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct HunkLocation<'a> {
     /// The file's line that the `@@` line should state, from 0.
     pub(super) start: usize,
     /// The file's lines that are those of the hunk.
     pub(super) matched: Range<usize>,
-    pub(super) edits: Vec<Edit<'a>>,
+    pub(super) edits: Vec<HunkEdit<'a>>,
     /// How the lines differ from the file's; `None` if they do not.
     pub(super) difference: Option<&'static str>,
 }
 
 /// The line at which a hunk should start, from 0.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Expected {
+pub(super) struct ExpectedStart {
     /// As its `@@` line says.
     pub(super) stated: usize,
     /// Moved as far as the hunk before was.
-    pub(super) moved: usize,
+    pub(super) offset: usize,
 }
 
 /// Finds the place of one hunk.
 pub(super) fn locate<'a>(
-    index: &Index<'_>,
+    index: &FileLineIndex<'_>,
     hunk: &Hunk<'a>,
-    expected: Option<Expected>,
-) -> Result<Place<'a>, Refusal> {
-    let place = find(index, hunk, expected).map_err(|it| it.with_section(hunk.section))?;
-    if repeats(index, &place) {
-        return Err(Refusal::AlreadyThere);
+    expected: Option<ExpectedStart>,
+) -> Result<HunkLocation<'a>, HunkError> {
+    let place = find_location(index, hunk, expected).map_err(|it| it.with_section(hunk.section))?;
+    if repeats_earlier_insertion(index, &place) {
+        return Err(HunkError::AlreadyPresent);
     }
     Ok(place)
 }
 
-fn find<'a>(
-    index: &Index<'_>,
+fn find_location<'a>(
+    index: &FileLineIndex<'_>,
     hunk: &Hunk<'a>,
-    expected: Option<Expected>,
-) -> Result<Place<'a>, Refusal> {
-    let old: Vec<&str> = hunk.old().map(|line| line.text).collect();
+    expected: Option<ExpectedStart>,
+) -> Result<HunkLocation<'a>, HunkError> {
+    let old: Vec<&str> = hunk.old_lines().map(|line| line.text).collect();
     let is_blank = old.iter().all(|text| text.trim().is_empty());
     let found = at_end_if_marked(index, hunk, index.find(&old)?)?;
     let (plain, indented): (Vec<usize>, Vec<usize>) = found
         .into_iter()
-        .partition(|start| index.is_plain(*start, &old));
-    let in_section = places_in_section(index, hunk, &plain)?;
-    if let Some(start) = decide(&plain, &in_section, expected, old.len())? {
-        let expected = expected.map(|expected| expected.moved);
-        if expected != Some(start) && is_there_as_stated(index, hunk) {
-            return Err(Refusal::AlreadyThere);
+        .partition(|start| index.matches_ignoring_trailing(*start, &old));
+    let in_section = locations_in_section(index, hunk, &plain)?;
+    if let Some(start) = choose_location(&plain, &in_section, expected, old.len())? {
+        let expected = expected.map(|expected| expected.offset);
+        if expected != Some(start) && is_applied_at_stated_line(index, hunk) {
+            return Err(HunkError::AlreadyPresent);
         }
         if is_blank && expected != Some(start) {
-            return Err(no_context(hunk));
+            return Err(no_context_error(hunk));
         }
         if let Some(other) = expected
             && other != start
             && (indented.contains(&other) || lacks_line_at(index, hunk, start, other)?)
         {
-            return Err(Refusal::ambiguous([start, other]));
+            return Err(HunkError::ambiguous([start, other]));
         }
         let exact = (start..)
             .zip(&old)
             .all(|(at, text)| index.text(at) == *text);
         let rows: Vec<usize> = (start..start + old.len()).collect();
-        return Ok(Place {
+        return Ok(HunkLocation {
             start,
             matched: start..start + old.len(),
             edits: edits(&hunk.lines, &rows),
@@ -98,39 +98,39 @@ fn find<'a>(
         });
     }
     if is_blank {
-        return Err(no_context(hunk));
+        return Err(no_context_error(hunk));
     }
-    if is_there(index, hunk)? {
-        return Err(Refusal::AlreadyThere);
+    if is_already_applied(index, hunk)? {
+        return Err(HunkError::AlreadyPresent);
     }
     match (
         &indented[..],
-        &places_in_section(index, hunk, &indented)?[..],
+        &locations_in_section(index, hunk, &indented)?[..],
     ) {
         ([], _) => {}
-        ([start], _) | (_, [start]) => return indented_at(index, hunk, *start),
-        _ => return Err(Refusal::ambiguous(indented.iter().copied())),
+        ([start], _) | (_, [start]) => return locate_indented(index, hunk, *start),
+        _ => return Err(HunkError::ambiguous(indented.iter().copied())),
     }
-    if let Some(place) = nearby(index, hunk, expected)? {
+    if let Some(place) = locate_nearby(index, hunk, expected)? {
         return Ok(place);
     }
     let line = quote(index.first_unmatched(&old)?);
-    Err(Refusal::NotFound { line })
+    Err(HunkError::NotFound { line })
 }
 
 /// Chooses among the places where all old lines are. `in_section` are those in the section of the hunk.
-fn decide(
+fn choose_location(
     all: &[usize],
     in_section: &[usize],
-    expected: Option<Expected>,
+    expected: Option<ExpectedStart>,
     length: usize,
-) -> Result<Option<usize>, Refusal> {
-    let ambiguous = || Refusal::ambiguous(all.iter().copied());
+) -> Result<Option<usize>, HunkError> {
+    let ambiguous = || HunkError::ambiguous(all.iter().copied());
     if let [] | [_] = all {
         return Ok(all.first().copied());
     }
     let stated_place = expected
-        .map(|expected| expected.moved)
+        .map(|expected| expected.offset)
         .filter(|moved| all.contains(moved));
     let starts = match in_section {
         [] => all,
@@ -141,7 +141,11 @@ fn decide(
         [start] => return Ok(Some(*start)),
         _ => in_section,
     };
-    let Some(Expected { stated, moved }) = expected else {
+    let Some(ExpectedStart {
+        stated,
+        offset: moved,
+    }) = expected
+    else {
         return Err(ambiguous());
     };
     if starts.contains(&moved) {
@@ -159,7 +163,7 @@ fn decide(
         .collect();
     by_distance.sort_unstable();
     match by_distance[..] {
-        [(near, start), (far, _), ..] if near <= length && far >= CLEARLY_NEARER * near => {
+        [(near, start), (far, _), ..] if near <= length && far >= MIN_DISTANCE_RATIO * near => {
             Ok(Some(start))
         }
         _ => Err(ambiguous()),
@@ -169,45 +173,48 @@ fn decide(
 /// Tells whether the hunk fits also at the stated line if the old line is put back that its counts
 /// say it has lost.
 fn lacks_line_at(
-    index: &Index<'_>,
+    index: &FileLineIndex<'_>,
     hunk: &Hunk<'_>,
     start: usize,
     stated: usize,
-) -> Result<bool, Refusal> {
-    if !hunk.lacks(1) && !hunk.lacks_removed() {
+) -> Result<bool, HunkError> {
+    if !hunk.lacks_context_lines(1) && !hunk.lacks_removed_line() {
         return Ok(false);
     }
     let leads = hunk
         .lines
         .first()
-        .is_some_and(|line| line.side == Side::Added);
-    let old: Vec<&str> = hunk.old().map(|line| line.text).collect();
+        .is_some_and(|line| line.kind == HunkLineKind::Added);
+    let old: Vec<&str> = hunk.old_lines().map(|line| line.text).collect();
     let mut gaps = index.find_with_gap(&old)?.into_iter();
     Ok((leads && start.checked_sub(1) == Some(stated)) || gaps.any(|(at, _)| at == stated))
 }
 
 /// Keeps only the end of the file if an old line is marked as the last one.
 fn at_end_if_marked(
-    index: &Index<'_>,
+    index: &FileLineIndex<'_>,
     hunk: &Hunk<'_>,
     mut starts: Vec<usize>,
-) -> Result<Vec<usize>, Refusal> {
-    let old = hunk.old().count();
-    if let Some(last) = hunk.old().last().filter(|line| line.ends_file)
+) -> Result<Vec<usize>, HunkError> {
+    let old = hunk.old_lines().count();
+    if let Some(last) = hunk.old_lines().last().filter(|line| line.ends_file)
         && !starts.is_empty()
     {
         starts.retain(|start| start + old == index.line_count());
         if starts.is_empty() {
             let line = quote(last.text);
-            return Err(Refusal::NotAtEnd { line });
+            return Err(HunkError::NotAtEnd { line });
         }
     }
     Ok(starts)
 }
 
-fn no_context(hunk: &Hunk<'_>) -> Refusal {
-    let mut changed = hunk.lines.iter().filter(|line| line.side != Side::Context);
-    Refusal::NoContext {
+fn no_context_error(hunk: &Hunk<'_>) -> HunkError {
+    let mut changed = hunk
+        .lines
+        .iter()
+        .filter(|line| line.kind != HunkLineKind::Context);
+    HunkError::NoContext {
         line: quote(changed.next().map_or("", |line| line.text)),
     }
 }
@@ -218,76 +225,85 @@ fn has_word(text: &str) -> bool {
 }
 
 /// Tells whether a hunk that only adds lines at its edges has added them here before.
-fn repeats(index: &Index<'_>, place: &Place<'_>) -> bool {
+fn repeats_earlier_insertion(index: &FileLineIndex<'_>, place: &HunkLocation<'_>) -> bool {
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for edit in &place.edits {
         match edit {
-            Edit::Insert { at, text, .. } if *at == place.matched.start => {
+            HunkEdit::Insert { at, text, .. } if *at == place.matched.start => {
                 before.push(text.as_ref());
             }
-            Edit::Insert { at, text, .. } if *at == place.matched.end => after.push(text.as_ref()),
-            Edit::Insert { .. } | Edit::Remove(_) => return false,
+            HunkEdit::Insert { at, text, .. } if *at == place.matched.end => {
+                after.push(text.as_ref())
+            }
+            HunkEdit::Insert { .. } | HunkEdit::Remove(_) => return false,
         }
     }
     let is_before = place.matched.start.checked_sub(before.len());
-    is_before.is_some_and(|start| index.is_plain(start, &before))
-        && index.is_plain(place.matched.end, &after)
+    is_before.is_some_and(|start| index.matches_ignoring_trailing(start, &before))
+        && index.matches_ignoring_trailing(place.matched.end, &after)
         && before.iter().chain(&after).any(|text| has_word(text))
 }
 
 /// Tells whether the file has the hunk's new lines. Its old ones were not found.
-fn is_there(index: &Index<'_>, hunk: &Hunk<'_>) -> Result<bool, Refusal> {
-    let mut removed = telling(hunk, Side::Removed).peekable();
+fn is_already_applied(index: &FileLineIndex<'_>, hunk: &Hunk<'_>) -> Result<bool, HunkError> {
+    let mut removed = evidence_lines(hunk, HunkLineKind::Removed).peekable();
     // Context alone is weak evidence: lines that only go away must be gone from the whole file.
-    let shows = telling(hunk, Side::Added).next().is_some()
-        || (removed.peek().is_some() && !removed.any(|text| index.has(text)));
-    let new: Vec<&str> = hunk.new_side().map(|line| line.text).collect();
-    Ok(shows && !index.find_plain(&new)?.is_empty())
+    let shows = evidence_lines(hunk, HunkLineKind::Added).next().is_some()
+        || (removed.peek().is_some() && !removed.any(|text| index.contains(text)));
+    let new: Vec<&str> = hunk.new_lines().map(|line| line.text).collect();
+    Ok(shows && !index.find_ignoring_trailing(&new)?.is_empty())
 }
 
 /// Tells whether the file has the hunk's new lines right where its `@@` line says. Then old lines
 /// elsewhere are others.
-fn is_there_as_stated(index: &Index<'_>, hunk: &Hunk<'_>) -> bool {
-    let new: Vec<&str> = hunk.new_side().map(|line| line.text).collect();
+fn is_applied_at_stated_line(index: &FileLineIndex<'_>, hunk: &Hunk<'_>) -> bool {
+    let new: Vec<&str> = hunk.new_lines().map(|line| line.text).collect();
     let start = hunk
-        .stated
+        .ranges
         .and_then(|stated| stated.new_start.checked_sub(1));
-    telling(hunk, Side::Added).next().is_some()
-        && start.is_some_and(|start| index.is_plain(start, &new))
+    evidence_lines(hunk, HunkLineKind::Added).next().is_some()
+        && start.is_some_and(|start| index.matches_ignoring_trailing(start, &new))
 }
 
 /// Returns the lines of one side that are evidence.
-fn telling<'a>(hunk: &Hunk<'a>, side: Side) -> impl Iterator<Item = &'a str> {
-    let lines = hunk.lines.iter().filter(move |line| line.side == side);
+fn evidence_lines<'a>(hunk: &Hunk<'a>, side: HunkLineKind) -> impl Iterator<Item = &'a str> {
+    let lines = hunk.lines.iter().filter(move |line| line.kind == side);
     lines.map(|line| line.text).filter(|text| has_word(text))
 }
 
-fn indented_at<'a>(index: &Index<'_>, hunk: &Hunk<'a>, start: usize) -> Result<Place<'a>, Refusal> {
-    let pairs: Vec<Pair<'_>> = hunk
-        .old()
+fn locate_indented<'a>(
+    index: &FileLineIndex<'_>,
+    hunk: &Hunk<'a>,
+    start: usize,
+) -> Result<HunkLocation<'a>, HunkError> {
+    let pairs: Vec<LinePair<'_>> = hunk
+        .old_lines()
         .zip(start..)
-        .map(|(line, at)| Pair {
+        .map(|(line, at)| LinePair {
             patch: line.text,
             file: index.text(at),
-            removed: line.side == Side::Removed,
+            removed: line.kind == HunkLineKind::Removed,
         })
         .collect();
-    let added = hunk.lines.iter().filter(|line| line.side == Side::Added);
+    let added = hunk
+        .lines
+        .iter()
+        .filter(|line| line.kind == HunkLineKind::Added);
     let added: Vec<&str> = added.map(|line| line.text).collect();
-    let Some(moved) = shifted(&pairs, &added) else {
-        return Err(Refusal::Indentation { place: start + 1 });
+    let Some(moved) = shift_added_lines(&pairs, &added) else {
+        return Err(HunkError::Indentation { place: start + 1 });
     };
     let rows: Vec<usize> = (start..start + pairs.len()).collect();
     let mut edits = edits(&hunk.lines, &rows);
     let mut moved = moved.into_iter();
     for edit in &mut edits {
-        if let Edit::Insert { text, .. } = edit
+        if let HunkEdit::Insert { text, .. } = edit
             && let Some(line) = moved.next()
         {
             *text = Cow::Owned(line);
         }
     }
-    Ok(Place {
+    Ok(HunkLocation {
         start,
         matched: start..start + pairs.len(),
         edits,
@@ -297,13 +313,13 @@ fn indented_at<'a>(index: &Index<'_>, hunk: &Hunk<'a>, start: usize) -> Result<P
 
 /// Returns what a hunk does if its old lines are at these lines of the file. Added lines follow
 /// the old line before them.
-pub(super) fn edits<'a>(lines: &[Line<'a>], rows: &[usize]) -> Vec<Edit<'a>> {
+pub(super) fn edits<'a>(lines: &[HunkLine<'a>], rows: &[usize]) -> Vec<HunkEdit<'a>> {
     let mut next = rows.first().copied().unwrap_or(0);
     let mut rows = rows.iter();
     let mut edits = Vec::new();
     for line in lines {
-        if line.side == Side::Added {
-            edits.push(Edit::Insert {
+        if line.kind == HunkLineKind::Added {
+            edits.push(HunkEdit::Insert {
                 at: next,
                 text: Cow::Borrowed(line.text),
                 ends_file: line.ends_file,
@@ -311,8 +327,8 @@ pub(super) fn edits<'a>(lines: &[Line<'a>], rows: &[usize]) -> Vec<Edit<'a>> {
             continue;
         }
         let Some(row) = rows.next() else { break };
-        if line.side == Side::Removed {
-            edits.push(Edit::Remove(*row));
+        if line.kind == HunkLineKind::Removed {
+            edits.push(HunkEdit::Remove(*row));
         }
         next = row + 1;
     }

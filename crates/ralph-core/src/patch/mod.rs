@@ -33,20 +33,20 @@
 
 mod apply;
 mod error;
+mod file_lines;
 mod header;
 mod hunk;
+mod indent_shift;
 mod index;
 mod locate;
 mod mode;
 mod nearby;
 mod parse;
-mod rows;
 mod section;
-mod shift;
 #[cfg(test)]
 mod tests;
-mod whole;
+mod whole_file;
 
-pub use apply::{Patched, apply, mode_of};
-pub use error::{MAX_FILE_BYTES, MAX_PATCH_BYTES, PatchError, Refusal};
+pub use apply::{PatchedFile, apply, patched_mode};
+pub use error::{HunkError, MAX_FILE_BYTES, MAX_PATCH_BYTES, PatchError};
 pub use mode::FileMode;

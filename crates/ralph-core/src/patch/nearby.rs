@@ -1,97 +1,98 @@
 //! Places that fit all lines of a hunk but one: a misquoted context line at an edge, or a context
 //! line that the patch left out.
 
-use super::error::{Refusal, quote};
-use super::hunk::{Hunk, Line, Side};
-use super::index::Index;
-use super::locate::{Expected, Place, edits};
+use super::error::{HunkError, quote};
+use super::hunk::{Hunk, HunkLine, HunkLineKind};
+use super::index::FileLineIndex;
+use super::locate::{ExpectedStart, HunkLocation, edits};
 
 /// How many lines with text must be left to believe a place after one line was dropped.
 const MIN_EVIDENCE: usize = 2;
 
 /// Returns the only place that almost fits, if there is one.
-pub(super) fn nearby<'a>(
-    index: &Index<'_>,
+pub(super) fn locate_nearby<'a>(
+    index: &FileLineIndex<'_>,
     hunk: &Hunk<'a>,
-    expected: Option<Expected>,
-) -> Result<Option<Place<'a>>, Refusal> {
-    let mut places = Vec::from_iter(with_line_left_out(index, hunk)?);
+    expected: Option<ExpectedStart>,
+) -> Result<Option<HunkLocation<'a>>, HunkError> {
+    let mut places = Vec::from_iter(with_extra_file_line(index, hunk)?);
     if let [first, rest @ ..] = &hunk.lines[..]
-        && first.side == Side::Context
+        && first.kind == HunkLineKind::Context
     {
-        places.extend(without_edge(index, first, rest, Edge::First, expected)?);
+        places.extend(without_edge(index, first, rest, HunkEdge::First, expected)?);
     }
     if let [rest @ .., last] = &hunk.lines[..]
-        && last.side == Side::Context
+        && last.kind == HunkLineKind::Context
         && !last.ends_file
     {
-        places.extend(without_edge(index, last, rest, Edge::Last, expected)?);
+        places.extend(without_edge(index, last, rest, HunkEdge::Last, expected)?);
     }
     if let Some(first) = places.first()
         && places.iter().any(|place| place.edits != first.edits)
     {
         let starts = places.iter().map(|place| place.start);
-        return Err(Refusal::ambiguous(starts));
+        return Err(HunkError::ambiguous(starts));
     }
     Ok(places.into_iter().next())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Edge {
+enum HunkEdge {
     First,
     Last,
 }
 
 /// Returns the only place of a hunk without its first or last line.
 fn without_edge<'a>(
-    index: &Index<'_>,
-    edge: &Line<'_>,
-    rest: &[Line<'a>],
-    which: Edge,
-    expected: Option<Expected>,
-) -> Result<Option<Place<'a>>, Refusal> {
-    let old = texts(rest);
+    index: &FileLineIndex<'_>,
+    edge: &HunkLine<'_>,
+    rest: &[HunkLine<'a>],
+    which: HunkEdge,
+    expected: Option<ExpectedStart>,
+) -> Result<Option<HunkLocation<'a>>, HunkError> {
+    let old = line_texts(rest);
     // A line that the file has somewhere is not misquoted: the hunk may belong there.
-    let misquoted = edge.text.trim().is_empty() || !index.has(edge.text);
-    if !misquoted || with_text(&old) < MIN_EVIDENCE {
+    let misquoted = edge.text.trim().is_empty() || !index.contains(edge.text);
+    if !misquoted || count_nonblank(&old) < MIN_EVIDENCE {
         return Ok(None);
     }
     let ends_file = rest
         .iter()
-        .any(|line| line.side != Side::Added && line.ends_file);
+        .any(|line| line.kind != HunkLineKind::Added && line.ends_file);
     let neighbour = match which {
-        Edge::First => rest.first(),
-        Edge::Last => rest.last(),
+        HunkEdge::First => rest.first(),
+        HunkEdge::Last => rest.last(),
     };
     let hunk_start = |start: usize| match which {
-        Edge::First => start.checked_sub(1),
-        Edge::Last => Some(start),
+        HunkEdge::First => start.checked_sub(1),
+        HunkEdge::Last => Some(start),
     };
     let convinces = |start: &usize| {
-        let is_stated = expected.map(|expected| hunk_start(*start) == Some(expected.moved));
+        let is_stated = expected.map(|expected| hunk_start(*start) == Some(expected.offset));
         let in_file = match which {
-            Edge::First => start.checked_sub(1),
-            Edge::Last => Some(start + old.len()).filter(|at| *at < index.line_count()),
+            HunkEdge::First => start.checked_sub(1),
+            HunkEdge::Last => Some(start + old.len()).filter(|at| *at < index.line_count()),
         };
         // An empty line resembles nothing, so nothing may depend on it.
         if edge.text.trim().is_empty() {
-            is_stated != Some(false) && neighbour.is_some_and(|line| line.side != Side::Added)
+            is_stated != Some(false)
+                && neighbour.is_some_and(|line| line.kind != HunkLineKind::Added)
         } else {
             is_stated == Some(true)
-                || in_file.is_some_and(|at| resemble(edge.text.trim(), index.text(at).trim()))
+                || in_file.is_some_and(|at| is_similar(edge.text.trim(), index.text(at).trim()))
         }
     };
-    let mut starts = index.find_plain(&old)?;
+    let mut starts = index.find_ignoring_trailing(&old)?;
     starts.retain(|start| !ends_file || start + old.len() == index.line_count());
     if !starts.iter().any(convinces) {
         return Ok(None);
     }
     // Several places are ambiguous even if only one of them convinces.
     let [start] = starts[..] else {
-        return Err(Refusal::ambiguous(starts));
+        return Err(HunkError::ambiguous(starts));
     };
     let rows: Vec<usize> = (start..start + old.len()).collect();
-    Ok(Some(Place {
+    Ok(Some(HunkLocation {
         start: hunk_start(start).unwrap_or(start),
         matched: start..start + old.len(),
         edits: edits(rest, &rows),
@@ -101,16 +102,16 @@ fn without_edge<'a>(
 
 /// Returns the only place at which the file has one more line inside the hunk. Which of several
 /// equal lines was left out does not matter.
-fn with_line_left_out<'a>(
-    index: &Index<'_>,
+fn with_extra_file_line<'a>(
+    index: &FileLineIndex<'_>,
     hunk: &Hunk<'a>,
-) -> Result<Option<Place<'a>>, Refusal> {
-    let old = texts(&hunk.lines);
+) -> Result<Option<HunkLocation<'a>>, HunkError> {
+    let old = line_texts(&hunk.lines);
     let old_at: Vec<usize> = (0..hunk.lines.len())
-        .filter(|at| hunk.lines[*at].side != Side::Added)
+        .filter(|at| hunk.lines[*at].kind != HunkLineKind::Added)
         .collect();
-    let ends_file = hunk.old().last().is_some_and(|line| line.ends_file);
-    let mut found: Option<Place<'a>> = None;
+    let ends_file = hunk.old_lines().last().is_some_and(|line| line.ends_file);
+    let mut found: Option<HunkLocation<'a>> = None;
     let mut unclear = None;
     for (start, gap) in index.find_with_gap(&old)? {
         let end = start + old.len() + 1;
@@ -120,15 +121,15 @@ fn with_line_left_out<'a>(
         let (before, after) = (old_at[gap - 1], old_at[gap]);
         let context = [before, after]
             .into_iter()
-            .filter(|at| hunk.lines[*at].side == Side::Context)
+            .filter(|at| hunk.lines[*at].kind == HunkLineKind::Context)
             .count();
         // The counts must not say that it was to be removed, and next to a removed line they must
         // say that it was not.
         let clear = after == before + 1
-            && (context == 2 || (context == 1 && hunk.lacks(1)))
-            && !hunk.lacks_removed()
-            && with_text(&old[..gap]) > 0
-            && with_text(&old[gap..]) > 0;
+            && (context == 2 || (context == 1 && hunk.lacks_context_lines(1)))
+            && !hunk.lacks_removed_line()
+            && count_nonblank(&old[..gap]) > 0
+            && count_nonblank(&old[gap..]) > 0;
         if !clear {
             unclear = unclear.or(Some(start + gap));
             continue;
@@ -136,9 +137,9 @@ fn with_line_left_out<'a>(
         let rows: Vec<usize> = (start..end).filter(|row| *row != start + gap).collect();
         let edits = edits(&hunk.lines, &rows);
         if let Some(other) = found.as_ref().filter(|place| place.edits != edits) {
-            return Err(Refusal::ambiguous([other.start, start]));
+            return Err(HunkError::ambiguous([other.start, start]));
         }
-        found = Some(Place {
+        found = Some(HunkLocation {
             start,
             matched: start..end,
             edits,
@@ -146,24 +147,24 @@ fn with_line_left_out<'a>(
         });
     }
     match unclear {
-        Some(at) => Err(Refusal::LeftOut {
+        Some(at) => Err(HunkError::LeftOut {
             line: quote(index.text(at)),
         }),
         None => Ok(found),
     }
 }
 
-fn texts<'a>(lines: &[Line<'a>]) -> Vec<&'a str> {
-    let old = lines.iter().filter(|line| line.side != Side::Added);
+fn line_texts<'a>(lines: &[HunkLine<'a>]) -> Vec<&'a str> {
+    let old = lines.iter().filter(|line| line.kind != HunkLineKind::Added);
     old.map(|line| line.text).collect()
 }
 
-fn with_text(lines: &[&str]) -> usize {
+fn count_nonblank(lines: &[&str]) -> usize {
     lines.iter().filter(|line| !line.trim().is_empty()).count()
 }
 
 /// Tells whether two lines begin and end the same for at least half of the longer one.
-fn resemble(left: &str, right: &str) -> bool {
+fn is_similar(left: &str, right: &str) -> bool {
     let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
     let ahead = left.iter().zip(&right).take_while(|(a, b)| a == b).count();
     let (left_rest, right_rest) = (&left[ahead..], &right[ahead..]);

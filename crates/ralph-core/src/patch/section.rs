@@ -1,24 +1,24 @@
 //! The section that a `@@` line names behind its ranges: a function, a class or a heading above the hunk.
 
-use super::error::Refusal;
+use super::error::HunkError;
 use super::hunk::Hunk;
-use super::index::Index;
+use super::index::FileLineIndex;
 
 /// Keeps the places that are in the hunk's section; none of them if the hunk names no section of the file.
 ///
 /// A section reaches from the line that it is called by to the next line of the same kind that is not
 /// indented deeper. A place is in it if its first line is, or if the hunk quotes the section's own line.
-pub(super) fn places_in_section(
-    index: &Index<'_>,
+pub(super) fn locations_in_section(
+    index: &FileLineIndex<'_>,
     hunk: &Hunk<'_>,
     places: &[usize],
-) -> Result<Vec<usize>, Refusal> {
+) -> Result<Vec<usize>, HunkError> {
     let Some(section) = hunk.section.filter(|_| places.len() > 1) else {
         return Ok(Vec::new());
     };
-    index.spend(index.line_count())?;
-    let heads = heads(index, section);
-    let length = hunk.old().count();
+    index.charge_comparisons(index.line_count())?;
+    let heads = section_heads(index, section);
+    let length = hunk.old_lines().count();
     let mut found = Vec::new();
     let mut within = None;
     let mut next_head = heads.iter().copied().peekable();
@@ -40,7 +40,7 @@ pub(super) fn places_in_section(
 }
 
 /// Returns the lines that begin with the section's name; if there are none, those that contain it.
-fn heads(index: &Index<'_>, section: &str) -> Vec<usize> {
+fn section_heads(index: &FileLineIndex<'_>, section: &str) -> Vec<usize> {
     let lines = |fits: &dyn Fn(&str) -> bool| -> Vec<usize> {
         let all = 0..index.line_count();
         all.filter(|at| fits(index.text(*at).trim_start()))
@@ -64,10 +64,11 @@ fn contains_words(line: &str, words: &str) -> bool {
 /// Tells whether no word goes on at this place. Git cuts long names anywhere, but not such short ones.
 fn ends_word(line: &str, at: usize) -> bool {
     /// Where git cuts the name of a section, in bytes.
-    const CUT: usize = 80;
+    const GIT_SECTION_LIMIT: usize = 80;
     let before = line[..at].chars().next_back();
     let after = line[at..].chars().next();
-    at >= CUT || !(before.is_some_and(is_word_char) && after.is_some_and(is_word_char))
+    at >= GIT_SECTION_LIMIT
+        || !(before.is_some_and(is_word_char) && after.is_some_and(is_word_char))
 }
 
 fn is_word_char(c: char) -> bool {

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::model::Usage;
-use super::sandbox::Ended;
+use super::model::TokenUsage;
+use super::sandbox::ExecStatus;
 use crate::money::Usd;
 
 /// How an agent is started for one iteration.
@@ -57,7 +57,7 @@ pub enum AgentEvent {
     /// Tokens that it says were used since it began.
     Usage {
         /// All of them.
-        usage: Usage,
+        usage: TokenUsage,
     },
     /// A provider asks it to wait.
     Waiting {
@@ -119,7 +119,7 @@ pub enum AgentEnd {
 
 impl AgentEnd {
     /// Returns the word that logs and scripts show.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Finished => "finished",
             Self::GaveUp { .. } => "gave_up",
@@ -141,7 +141,7 @@ pub struct AgentReport {
     /// Its last words, shortened.
     pub summary: String,
     /// Tokens that it says were used.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// What it says that cost, if it says.
     pub cost_usd: Option<Usd>,
     /// How many times it asked its model, if it says.
@@ -150,24 +150,24 @@ pub struct AgentReport {
 
 /// How long an agent is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct AgentTimeouts {
     /// Until it prints anything.
-    pub first: Duration,
+    pub first_output: Duration,
     /// While it prints nothing and asks its model nothing.
     pub idle: Duration,
     /// Altogether.
     pub total: Duration,
     /// For its process to end after its last word.
-    pub after: Duration,
+    pub after_done: Duration,
 }
 
-impl Default for Patience {
+impl Default for AgentTimeouts {
     fn default() -> Self {
         Self {
-            first: Duration::from_mins(3),
+            first_output: Duration::from_mins(3),
             idle: Duration::from_mins(15),
             total: Duration::from_hours(1),
-            after: Duration::from_secs(10),
+            after_done: Duration::from_secs(10),
         }
     }
 }
@@ -175,12 +175,12 @@ impl Default for Patience {
 /// Makes events of what an agent prints.
 pub trait AgentReader: Send {
     /// Takes one line of its standard output, without the newline; lines are at most 1 MiB long.
-    fn line(&mut self, line: &str) -> Vec<AgentEvent>;
+    fn parse_line(&mut self, line: &str) -> Vec<AgentEvent>;
     /// Tells whether it has said its last word: what follows is only its process ending.
     fn is_done(&self) -> bool;
     /// Says how it went, from everything it printed, the end of its standard error, and how its
     /// process ended.
-    fn finish(&mut self, ended: Ended, stderr: &str) -> (AgentEnd, AgentReport);
+    fn finish(&mut self, ended: ExecStatus, stderr: &str) -> (AgentEnd, AgentReport);
 }
 
 /// A coding agent's program.
@@ -192,8 +192,8 @@ pub trait Agent: Send + Sync {
     /// Returns what makes events of its output.
     fn reader(&self) -> Box<dyn AgentReader>;
     /// Returns how long it is waited for.
-    fn patience(&self) -> Patience {
-        Patience::default()
+    fn timeouts(&self) -> AgentTimeouts {
+        AgentTimeouts::default()
     }
     /// Returns a message to send it while it works, in the form that the program expects, where it
     /// can take any.

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 /// The time during which a process existed and did not run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Absence {
+pub struct SuspendedTime {
     /// It was stopped or frozen.
     pub stopped: Duration,
     /// The machine slept.
     pub asleep: Duration,
 }
 
-impl Absence {
+impl SuspendedTime {
     /// Returns the whole time.
     pub fn total(self) -> Duration {
         self.stopped + self.asleep
@@ -49,8 +49,8 @@ pub trait Clock: Send + Sync {
     /// stands still while the process is stopped or the machine sleeps.
     fn monotonic(&self) -> Duration;
     /// Returns how long this process has not been running since that moment.
-    fn absence(&self) -> Absence {
-        Absence::default()
+    fn suspended_time(&self) -> SuspendedTime {
+        SuspendedTime::default()
     }
 }
 
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn an_absence_is_described_from_a_second_on() {
-        let absence = |stopped, asleep| Absence {
+        let absence = |stopped, asleep| SuspendedTime {
             stopped: Duration::from_millis(stopped),
             asleep: Duration::from_millis(asleep),
         };

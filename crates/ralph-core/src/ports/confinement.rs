@@ -44,7 +44,7 @@ pub struct Confinement {
 
 impl Confinement {
     /// Returns what it says about ralph's own files and process, for people.
-    pub fn walls(&self) -> String {
+    pub fn describe_isolation(&self) -> String {
         let state = match self.state {
             StateHiding::MountNamespace => "yes (mount namespace)",
             StateHiding::Landlock => "yes (Landlock)",
@@ -59,10 +59,12 @@ impl Confinement {
     }
 
     /// Returns what it says about limits, for people.
-    pub fn limits(&self) -> String {
+    pub fn describe_limits(&self) -> String {
         let memory = match self.memory {
-            Some(MemoryLimit::Sandbox(bytes)) => format!("memory {}", size(bytes)),
-            Some(MemoryLimit::Process(bytes)) => format!("memory {} per process", size(bytes)),
+            Some(MemoryLimit::Sandbox(bytes)) => format!("memory {}", format_size(bytes)),
+            Some(MemoryLimit::Process(bytes)) => {
+                format!("memory {} per process", format_size(bytes))
+            }
             None => "memory not limited".into(),
         };
         let processes = match self.processes {
@@ -73,7 +75,7 @@ impl Confinement {
     }
 }
 
-fn size(bytes: u64) -> String {
+fn format_size(bytes: u64) -> String {
     let (gib, mib) = (1 << 30, 1 << 20);
     if bytes.is_multiple_of(gib) {
         format!("{} GiB", bytes / gib)
@@ -90,12 +92,12 @@ mod tests {
     fn what_does_not_hold_is_said() {
         let nothing = Confinement::default();
         assert_eq!(
-            nothing.walls(),
+            nothing.describe_isolation(),
             "state directory hidden: no: commands can change the files of this run · private /tmp: no · \
              ralph safe from signals: no"
         );
         assert_eq!(
-            nothing.limits(),
+            nothing.describe_limits(),
             "memory not limited · processes not limited"
         );
         let most = Confinement {
@@ -106,16 +108,16 @@ mod tests {
             processes: Some(512),
         };
         assert_eq!(
-            most.walls(),
+            most.describe_isolation(),
             "state directory hidden: yes (mount namespace) · private /tmp: yes · ralph safe from signals: yes"
         );
-        assert_eq!(most.limits(), "memory 8 GiB · 512 processes");
+        assert_eq!(most.describe_limits(), "memory 8 GiB · 512 processes");
         let per_process = Confinement {
             memory: Some(MemoryLimit::Process(1500 << 20)),
             ..most
         };
         assert_eq!(
-            per_process.limits(),
+            per_process.describe_limits(),
             "memory 1500 MiB per process · 512 processes"
         );
     }

@@ -4,24 +4,25 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use serde::{Deserialize, Serialize};
 
-use super::model::Usage;
+use super::model::TokenUsage;
 use crate::budget::Budget;
 use crate::money::Usd;
 use crate::net::{ProviderTool, ProviderToolAction};
 
 /// Where the credential port of a gate is inside of a sandbox. It answers `/health` to everybody.
-pub const CREDENTIALS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 4141));
+pub const CREDENTIAL_ADDRESS: SocketAddr =
+    SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 4141));
 
 /// What happened at the gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum GateNews {
+pub enum GateEvent {
     /// A call to a model was paid for.
     Charged {
         /// The model, as the provider names it.
         model: String,
         /// Its tokens.
-        usage: Usage,
+        usage: TokenUsage,
         /// Its cost.
         cost_usd: Usd,
     },
@@ -87,7 +88,7 @@ pub struct Allowance {
 
 impl Allowance {
     /// Returns that nothing may be spent.
-    pub fn none() -> Self {
+    pub fn zero() -> Self {
         Self {
             cost: Some(Usd::ZERO),
             tokens: Some(0),
@@ -96,25 +97,25 @@ impl Allowance {
 }
 
 /// Keeps the door out of a sandbox.
-pub trait Gatekeeper: Send + Sync {
+pub trait GateControl: Send + Sync {
     /// Returns what happened since it was last asked, oldest first.
-    fn news(&self) -> Vec<GateNews>;
+    fn drain_events(&self) -> Vec<GateEvent>;
     /// Says what may still be spent beyond the charges that were returned as news; calls that could
     /// cost more are refused.
-    fn allow_spending(&self, allowance: Allowance);
+    fn set_allowance(&self, allowance: Allowance);
     /// Tells whether calls to models are paid for here.
-    fn meters(&self) -> bool {
+    fn is_metered(&self) -> bool {
         true
     }
     /// Tells whether a call was begun that is not paid for yet.
-    fn owes(&self) -> bool {
+    fn has_unsettled_calls(&self) -> bool {
         false
     }
     /// Charges calls whose client has left by what was reserved for them, instead of waiting for the
     /// provider's count.
     fn settle_open_calls(&self) {}
     /// Returns the budget that did not pay for the last call, if no other call was admitted since.
-    fn short_of(&self) -> Option<Budget> {
+    fn exhausted_budget(&self) -> Option<Budget> {
         None
     }
     /// Returns how the last call to a provider failed, if no call was answered since. Setting an allowance
@@ -123,10 +124,10 @@ pub trait Gatekeeper: Send + Sync {
         None
     }
     /// Says what runs in the sandbox from now on, so that what is blocked is told with it.
-    fn notice_command(&self, _command: Option<&str>) {}
+    fn set_running_command(&self, _command: Option<&str>) {}
     /// Lets commands reach a host from now on, or says why that cannot be.
     fn allow_host(&self, host: &str) -> Result<(), String>;
     /// Forgets that it has told of a refused host: the next one who wants to reach it is news again.
     /// A gate that tells of each of them has nothing to forget.
-    fn forget_host(&self, _host: &str) {}
+    fn reset_blocked_host(&self, _host: &str) {}
 }

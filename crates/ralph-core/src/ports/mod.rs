@@ -11,14 +11,18 @@ mod model;
 mod sandbox;
 mod scm;
 
-pub use agent::{Agent, AgentCommand, AgentEnd, AgentEvent, AgentReader, AgentReport, Patience};
-pub use clock::{Absence, Clock};
+pub use agent::{
+    Agent, AgentCommand, AgentEnd, AgentEvent, AgentReader, AgentReport, AgentTimeouts,
+};
+pub use clock::{Clock, SuspendedTime};
 pub use confinement::{Confinement, MemoryLimit, StateHiding};
-pub use gate::{Allowance, CREDENTIALS, GateNews, Gatekeeper, ProviderFailure};
-pub use model::{Finish, LONGEST_RETRY_WAIT, Model, ModelError, ModelRequest, Reply, Usage};
+pub use gate::{Allowance, CREDENTIAL_ADDRESS, GateControl, GateEvent, ProviderFailure};
+pub use model::{
+    FinishReason, MAX_RETRY_WAIT, Model, ModelError, ModelReply, ModelRequest, TokenUsage,
+};
 pub use sandbox::{
-    Ended, Entry, EntryKind, Exec, ExecOutcome, InputSource, Isolation, Labels, OutputSink,
-    Preview, Problem, Program, Sandbox, SandboxError, SandboxId, SandboxInfo, SandboxProvider,
-    SandboxSpec, Stream, WriteMode,
+    Exec, ExecOutcome, ExecProgram, ExecStatus, InputSource, Isolation, Labels, OutputSink,
+    OutputStream, Preview, ProviderProblem, Sandbox, SandboxEntry, SandboxEntryKind, SandboxError,
+    SandboxId, SandboxInfo, SandboxProvider, SandboxSpec, WriteMode,
 };
 pub use scm::{PullDraft, PullRequest, PullState, Scm, ScmError};

@@ -10,7 +10,7 @@ use crate::money::Usd;
 
 /// The longest time that is waited within an iteration before a model is asked again. A provider that
 /// asks for more has a usage limit, and the run waits for its end as a whole.
-pub const LONGEST_RETRY_WAIT: Duration = Duration::from_mins(2);
+pub const MAX_RETRY_WAIT: Duration = Duration::from_mins(2);
 
 /// What a model is asked.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub struct ModelRequest {
 }
 
 /// The most tokens that a provider adds to a prompt.
-const ADDED_TOKENS: u64 = 1024;
+const MAX_ADDED_TOKENS: u64 = 1024;
 
 impl ModelRequest {
     /// Returns the whole prompt as it is stored and matched against.
@@ -35,22 +35,22 @@ impl ModelRequest {
     }
 
     /// Returns an upper bound of the prompt's tokens: a token stands for at least one byte.
-    pub fn most_input_tokens(&self) -> u64 {
+    pub fn max_input_tokens(&self) -> u64 {
         let schema = self.schema.map_or(0, |schema| schema.to_string().len());
         let bytes = self.system.len() + self.user.len() + schema;
-        (bytes as u64).saturating_add(ADDED_TOKENS)
+        (bytes as u64).saturating_add(MAX_ADDED_TOKENS)
     }
 }
 
 /// What a model answered.
 #[derive(Debug, Clone)]
-pub struct Reply {
+pub struct ModelReply {
     /// The answer, byte for byte.
     pub text: String,
     /// What the provider says was used.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// Why the model stopped writing.
-    pub finish: Finish,
+    pub finish: FinishReason,
     /// Where a recorded reply came from, for models that answer from a file (`line 3`).
     pub source: Option<String>,
     /// The model that answered, in the provider's words.
@@ -62,7 +62,7 @@ pub struct Reply {
 /// Why a model stopped writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Finish {
+pub enum FinishReason {
     /// It was done.
     Complete,
     /// It ran into the output limit: the reply is cut off.
@@ -73,7 +73,7 @@ pub enum Finish {
 
 /// Tokens of one call or of many.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
+pub struct TokenUsage {
     /// Tokens of the prompt, including those read from or written to a cache.
     #[serde(default)]
     pub input_tokens: u64,
@@ -102,14 +102,14 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl Usage {
+impl TokenUsage {
     /// Returns input and output together.
     pub fn total(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
     /// Adds another call's tokens.
-    pub fn add(&mut self, other: Usage) {
+    pub fn add(&mut self, other: TokenUsage) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.cache_read_tokens = self
@@ -178,7 +178,7 @@ pub enum ModelError {
         /// What there was of it.
         partial: String,
         /// What it used until then, as far as anybody can tell.
-        usage: Usage,
+        usage: TokenUsage,
     },
     /// Asking again would give the same answer.
     #[error("model `{model}` cannot answer: {message}")]
@@ -219,5 +219,5 @@ pub trait Model: Send + Sync {
         None
     }
     /// Asks once. Every retry is a new call, so that every call is counted by the caller.
-    async fn ask(&self, request: &ModelRequest) -> Result<Reply, ModelError>;
+    async fn ask_once(&self, request: &ModelRequest) -> Result<ModelReply, ModelError>;
 }

@@ -53,7 +53,7 @@ pub enum Isolation {
 
 /// Something that keeps a provider from working, with the way out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct ProviderProblem {
     /// What is wrong.
     pub what: String,
     /// What to do about it.
@@ -71,7 +71,7 @@ pub struct SandboxInfo {
 
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Program {
+pub enum ExecProgram {
     /// A command line for `sh -c`.
     Shell(String),
     /// A program and its arguments, without a shell.
@@ -82,7 +82,7 @@ pub enum Program {
 #[derive(Debug, Clone)]
 pub struct Exec {
     /// What to run.
-    pub program: Program,
+    pub program: ExecProgram,
     /// Where to run it.
     pub cwd: SandboxPath,
     /// Environment on top of the sandbox's.
@@ -99,8 +99,8 @@ impl Exec {
     /// Returns what tells it from others: its command line, or its program.
     pub fn label(&self) -> &str {
         match &self.program {
-            Program::Shell(command) => command,
-            Program::Argv(argv) => argv.first().map_or("", String::as_str),
+            ExecProgram::Shell(command) => command,
+            ExecProgram::Argv(argv) => argv.first().map_or("", String::as_str),
         }
     }
 
@@ -109,18 +109,18 @@ impl Exec {
 
     /// A shell command in the repository.
     pub fn shell(command: impl Into<String>, timeout: Duration) -> Self {
-        Self::of(Program::Shell(command.into()), timeout)
+        Self::new(ExecProgram::Shell(command.into()), timeout)
     }
 
     /// A program with arguments in the repository.
     pub fn argv<S: Into<String>>(argv: impl IntoIterator<Item = S>, timeout: Duration) -> Self {
-        Self::of(
-            Program::Argv(argv.into_iter().map(Into::into).collect()),
+        Self::new(
+            ExecProgram::Argv(argv.into_iter().map(Into::into).collect()),
             timeout,
         )
     }
 
-    fn of(program: Program, timeout: Duration) -> Self {
+    fn new(program: ExecProgram, timeout: Duration) -> Self {
         Self {
             program,
             cwd: SandboxPath::repo(),
@@ -155,7 +155,7 @@ impl Exec {
 
 /// Which stream a chunk of output came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
+pub enum OutputStream {
     /// Standard output.
     Stdout,
     /// Standard error.
@@ -165,7 +165,7 @@ pub enum Stream {
 /// Takes output as it arrives. What it keeps is its own decision.
 pub trait OutputSink: Send {
     /// Takes the next bytes of a stream; a chunk may end anywhere, also inside a character.
-    fn chunk(&mut self, stream: Stream, bytes: &[u8]);
+    fn chunk(&mut self, stream: OutputStream, bytes: &[u8]);
 }
 
 /// Gives a command more to read while it runs.
@@ -178,7 +178,7 @@ pub trait InputSource: Send {
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ended {
+pub enum ExecStatus {
     /// By itself, with this exit code.
     Exited(i32),
     /// By this signal, not sent by us.
@@ -197,7 +197,7 @@ pub enum Ended {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecOutcome {
     /// How it ended.
-    pub ended: Ended,
+    pub ended: ExecStatus,
     /// How long it took.
     pub duration: Duration,
     /// How many bytes it printed on standard output, kept or not.
@@ -208,7 +208,7 @@ pub struct ExecOutcome {
     pub process_limit: bool,
 }
 
-impl Ended {
+impl ExecStatus {
     /// Returns the exit code by the shell's conventions: 124 for a timeout, 128+n for a signal.
     pub fn exit_code(self) -> i32 {
         match self {
@@ -225,7 +225,7 @@ impl Ended {
     }
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for ExecStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exited(code) => write!(f, "exit {code}"),
@@ -249,7 +249,7 @@ pub enum WriteMode {
 
 /// What an entry of a directory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntryKind {
+pub enum SandboxEntryKind {
     /// A regular file.
     File,
     /// A directory.
@@ -262,11 +262,11 @@ pub enum EntryKind {
 
 /// One entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct SandboxEntry {
     /// Its name.
     pub name: String,
     /// What it is.
-    pub kind: EntryKind,
+    pub kind: SandboxEntryKind,
     /// Its size in bytes.
     pub size: u64,
     /// When it last changed.
@@ -314,7 +314,7 @@ pub enum SandboxError {
     },
     /// What the provider stands on does not work.
     #[error("{}", .0.what)]
-    Provider(Problem),
+    Provider(ProviderProblem),
     /// The machine refused.
     #[error("cannot {doing}: {source}")]
     Io {
@@ -337,7 +337,7 @@ pub trait Sandbox: Send + Sync {
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError>;
     /// Runs a command that reads what `input` gives it, after what it has in `stdin`.
-    async fn converse(
+    async fn exec_with_input(
         &self,
         exec: Exec,
         input: &mut dyn InputSource,
@@ -353,7 +353,7 @@ pub trait Sandbox: Send + Sync {
         mode: WriteMode,
     ) -> Result<(), SandboxError>;
     /// Returns the entries of a directory, sorted by name.
-    async fn list(&self, path: &SandboxPath) -> Result<Vec<Entry>, SandboxError>;
+    async fn list(&self, path: &SandboxPath) -> Result<Vec<SandboxEntry>, SandboxError>;
     /// Removes a file, a link itself, or a whole directory. A missing one is fine.
     async fn delete(&self, path: &SandboxPath) -> Result<(), SandboxError>;
     /// Waits until everything that was written in it, by whichever program, would survive a power cut.
@@ -363,7 +363,7 @@ pub trait Sandbox: Send + Sync {
     async fn remove(&self) -> Result<(), SandboxError>;
     /// Returns the program inside of the sandbox that probes its network, where the provider brings one:
     /// `PROGRAM probe-network --gate ADDRESS --host NAME --direct ADDRESS`.
-    fn prober(&self) -> Option<&str> {
+    fn probe_program(&self) -> Option<&str> {
         None
     }
     /// Returns the ability to show a port of the sandbox in a browser, where there is one.
@@ -390,7 +390,7 @@ pub trait SandboxProvider: Send + Sync {
         None
     }
     /// Returns what keeps it from working here; nothing means it works. It changes nothing.
-    async fn preflight(&self) -> Vec<Problem>;
+    async fn preflight(&self) -> Vec<ProviderProblem>;
     /// Makes a sandbox with an empty repository directory and an empty scratch directory.
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, SandboxError>;
     /// Takes over a sandbox that exists, ending whatever still runs in it; none if it is gone.

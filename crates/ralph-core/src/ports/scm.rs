@@ -90,7 +90,7 @@ pub trait Scm: Send + Sync {
         Ok(())
     }
     /// Checks that a branch may be pushed.
-    async fn may_push(&self, branch: &str) -> Result<(), ScmError>;
+    async fn check_push(&self, branch: &str) -> Result<(), ScmError>;
     /// Returns the pull request of a branch, if there is one.
     async fn find(&self, head: &str) -> Result<Option<PullRequest>, ScmError>;
     /// Opens a pull request, or returns the one that this run has opened for the branch before.

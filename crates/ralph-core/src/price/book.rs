@@ -5,28 +5,28 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::cost::Rates;
-use super::{Price, Window};
+use super::cost::PriceRates;
+use super::{Price, TokenWindow};
 
 /// The prices and token windows that come with the program, a part of LiteLLM's map in its own format.
-const EMBEDDED: &str = include_str!("prices.json");
+const EMBEDDED_PRICES: &str = include_str!("prices.json");
 
 /// The schemes of models that answer from a file.
-const FREE: [&str; 2] = ["scripted:", "replay:"];
+const FREE_SCHEMES: [&str; 2] = ["scripted:", "replay:"];
 /// The providers that usually run on the user's machine. A name proves nothing about the server, so
 /// these models have no price by name.
-const LOCAL: [&str; 2] = ["ollama", "lm_studio"];
+const LOCAL_PROVIDERS: [&str; 2] = ["ollama", "lm_studio"];
 /// The providers whose models are also known by their bare names.
-const BARE: [&str; 2] = ["openai", "anthropic"];
+const BARE_NAME_PROVIDERS: [&str; 2] = ["openai", "anthropic"];
 /// A gateway hands a question on to a model that has a price of its own.
-const GATEWAY: &str = "litellm_proxy/";
+const GATEWAY_PREFIX: &str = "litellm_proxy/";
 
 /// The prices of models, by their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriceBook {
     by_name: BTreeMap<String, Price>,
     #[serde(default)]
-    windows: BTreeMap<String, Window>,
+    windows: BTreeMap<String, TokenWindow>,
     /// Whole names, `provider/model`, of models that have a bare name here.
     #[serde(default)]
     aliases: BTreeMap<String, String>,
@@ -42,7 +42,7 @@ impl PriceBook {
     /// Returns the prices that come with the program.
     pub fn embedded() -> &'static Self {
         static BOOK: LazyLock<PriceBook> =
-            LazyLock::new(|| PriceBook::from_litellm(EMBEDDED).unwrap_or_default());
+            LazyLock::new(|| PriceBook::from_litellm(EMBEDDED_PRICES).unwrap_or_default());
         &BOOK
     }
 
@@ -52,7 +52,7 @@ impl PriceBook {
     }
 
     /// Adds a model's token window under its name.
-    pub(super) fn add_window(&mut self, name: String, window: Window) {
+    pub(super) fn add_window(&mut self, name: String, window: TokenWindow) {
         self.windows.insert(name, window);
     }
 
@@ -63,9 +63,9 @@ impl PriceBook {
 
     /// Returns these prices with those of another book for the models that are not here.
     #[must_use]
-    pub fn or(mut self, other: Self) -> Self {
+    pub fn with_fallback(mut self, other: Self) -> Self {
         self.fallback = Some(Box::new(match self.fallback.take() {
-            Some(fallback) => fallback.or(other),
+            Some(fallback) => fallback.with_fallback(other),
             None => other,
         }));
         self
@@ -89,14 +89,14 @@ impl PriceBook {
     }
 
     /// Returns the price that stands here under exactly this name.
-    pub(super) fn own_price(&self, name: &str) -> Option<&Price> {
+    pub(super) fn exact_price(&self, name: &str) -> Option<&Price> {
         self.by_name.get(name)
     }
 
     /// Returns the price of a model by its name: `zai/glm-4.7`, `claude-sonnet-4-5`,
     /// `openai/gpt-5-2025-08-07`. Models that answer from a file are free.
     pub fn price(&self, model: &str) -> Option<Price> {
-        if FREE.iter().any(|scheme| model.starts_with(scheme)) {
+        if FREE_SCHEMES.iter().any(|scheme| model.starts_with(scheme)) {
             return Some(Price::FREE);
         }
         let fallback = || self.fallback.as_ref()?.price(model);
@@ -104,7 +104,7 @@ impl PriceBook {
     }
 
     /// Returns the token window of a model by the same names.
-    pub fn window(&self, model: &str) -> Option<Window> {
+    pub fn window(&self, model: &str) -> Option<TokenWindow> {
         let fallback = || self.fallback.as_ref()?.window(model);
         self.find(&self.windows, model).or_else(fallback)
     }
@@ -113,7 +113,7 @@ impl PriceBook {
     pub fn highest(&self) -> Price {
         let rates = self.by_name.values();
         let rates = rates.flat_map(|price| price.rates_up_to(u64::MAX));
-        let highest = rates.fold(None, |highest: Option<Rates>, rates| {
+        let highest = rates.fold(None, |highest: Option<PriceRates>, rates| {
             Some(highest.map_or(rates, |highest| highest.max(rates)))
         });
         highest.map_or(Price::FREE, Price::from)
@@ -121,14 +121,14 @@ impl PriceBook {
 
     /// Finds a model by its exact name, then without the date of its version; a bare name last.
     fn find<T: Copy>(&self, by_name: &BTreeMap<String, T>, model: &str) -> Option<T> {
-        let model = model.strip_prefix(GATEWAY).unwrap_or(model);
+        let model = model.strip_prefix(GATEWAY_PREFIX).unwrap_or(model);
         let names = [model, without_date(model)];
         let listed = |name: &str| {
             let alias = || by_name.get(self.aliases.get(name)?);
             by_name.get(name).or_else(alias).copied()
         };
         let bare = || {
-            let mut providers = BARE.iter().filter(|_| !model.contains('/'));
+            let mut providers = BARE_NAME_PROVIDERS.iter().filter(|_| !model.contains('/'));
             providers.find_map(|provider| {
                 let mut names = names.iter();
                 names.find_map(|name| listed(&format!("{provider}/{name}")))
@@ -147,7 +147,7 @@ pub fn is_free_on_loopback(model: &str) -> bool {
 
 /// Reports whether a provider usually runs on the user's machine.
 pub(super) fn is_local_provider(provider: &str) -> bool {
-    LOCAL.contains(&provider)
+    LOCAL_PROVIDERS.contains(&provider)
 }
 
 /// Returns a name without the date of its version, `-20250929` or `-2025-08-07`.
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn every_embedded_model_has_a_price_and_a_window() {
         let book = PriceBook::embedded();
-        let lines = EMBEDDED.lines().filter(|line| line.starts_with('"'));
+        let lines = EMBEDDED_PRICES.lines().filter(|line| line.starts_with('"'));
         assert_eq!(book.len(), lines.count());
         assert!(book.len() >= 70, "{}", book.len());
         for (name, _) in book.prices() {
@@ -233,8 +233,8 @@ mod tests {
             book
         };
         let all = book("zai/a", 1.0)
-            .or(book("zai/b", 2.0))
-            .or(book("zai/a-20260101", 3.0));
+            .with_fallback(book("zai/b", 2.0))
+            .with_fallback(book("zai/a-20260101", 3.0));
         let dollars = |name: &str| all.price(name).map(|price| price.input.dollars());
         for (name, expected) in [
             ("zai/a", Some(1.0)),

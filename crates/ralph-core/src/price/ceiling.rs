@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{Price, cost};
 use crate::money::Usd;
-use crate::ports::Usage;
+use crate::ports::TokenUsage;
 
 const MILLION: u128 = 1_000_000;
 
 /// The most tokens that a model takes and writes in one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Window {
+pub struct TokenWindow {
     /// Input tokens, cached ones included.
     pub max_input: u64,
     /// Output tokens, hidden reasoning included.
@@ -28,11 +28,11 @@ pub fn highest_cost(price: &Price, input_tokens: u64, output_tokens: u64) -> Usd
 
 /// Returns the usage within these token counts that costs the most: the input may be fresh, read from a
 /// cache, or written to one, and the output may be text or reasoning.
-pub fn worst_usage(price: &Price, input_tokens: u64, output_tokens: u64) -> Usage {
+pub fn worst_usage(price: &Price, input_tokens: u64, output_tokens: u64) -> TokenUsage {
     // A shorter prompt costs more only where a price falls with the length.
     std::iter::once(input_tokens)
         .chain(price.limits_below(input_tokens))
-        .flat_map(inputs)
+        .flat_map(billable_inputs)
         .map(|input| with_worst_output(price, input, output_tokens))
         .reduce(|one, other| {
             let is_dearer = cost(price, &other) > cost(price, &one);
@@ -42,10 +42,10 @@ pub fn worst_usage(price: &Price, input_tokens: u64, output_tokens: u64) -> Usag
 }
 
 /// Returns a call's input with the output of this many tokens that costs the most.
-pub fn with_worst_output(price: &Price, input: Usage, output_tokens: u64) -> Usage {
+pub fn with_worst_output(price: &Price, input: TokenUsage, output_tokens: u64) -> TokenUsage {
     let rates = price.rates(input.input_tokens);
     let is_dearer = rates.reasoning > rates.output;
-    Usage {
+    TokenUsage {
         output_tokens,
         reasoning_tokens: if is_dearer { output_tokens } else { 0 },
         ..input
@@ -53,23 +53,23 @@ pub fn with_worst_output(price: &Price, input: Usage, output_tokens: u64) -> Usa
 }
 
 /// Returns the input of a call as it can be billed.
-fn inputs(input_tokens: u64) -> [Usage; 4] {
-    let fresh = Usage {
+fn billable_inputs(input_tokens: u64) -> [TokenUsage; 4] {
+    let fresh = TokenUsage {
         input_tokens,
-        ..Usage::default()
+        ..TokenUsage::default()
     };
-    let written = Usage {
+    let written = TokenUsage {
         cache_write_tokens: input_tokens,
         ..fresh
     };
     [
         fresh,
-        Usage {
+        TokenUsage {
             cache_read_tokens: input_tokens,
             ..fresh
         },
         written,
-        Usage {
+        TokenUsage {
             cache_write_1h_tokens: input_tokens,
             ..written
         },
@@ -104,12 +104,12 @@ fn product(tokens: u64, rate: Usd) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::price::{PriceBook, Tier, known};
+    use crate::price::{PriceBook, PriceTier, embedded_price};
 
     /// A small deterministic generator: the property is checked on the same calls every time.
-    struct Numbers(u64);
+    struct PriceTestRng(u64);
 
-    impl Numbers {
+    impl PriceTestRng {
         fn below(&mut self, limit: u64) -> u64 {
             self.0 ^= self.0 << 13;
             self.0 ^= self.0 >> 7;
@@ -118,16 +118,16 @@ mod tests {
         }
     }
 
-    fn usd(numbers: &mut Numbers) -> Usd {
+    fn usd(numbers: &mut PriceTestRng) -> Usd {
         Usd::from_nanos(numbers.below(20_000_000_000))
     }
 
-    fn some_usd(numbers: &mut Numbers) -> Option<Usd> {
+    fn some_usd(numbers: &mut PriceTestRng) -> Option<Usd> {
         (numbers.below(2) == 0).then(|| usd(numbers))
     }
 
-    fn tier(numbers: &mut Numbers, above_tokens: u64) -> Tier {
-        Tier {
+    fn tier(numbers: &mut PriceTestRng, above_tokens: u64) -> PriceTier {
+        PriceTier {
             above_tokens,
             input: usd(numbers),
             output: usd(numbers),
@@ -138,7 +138,7 @@ mod tests {
         }
     }
 
-    fn price(numbers: &mut Numbers) -> Price {
+    fn price(numbers: &mut PriceTestRng) -> Price {
         let base = tier(numbers, 0);
         let most = 100_000 * numbers.below(5);
         let mut level = |limit| Some(tier(numbers, limit)).filter(|_| limit <= most);
@@ -154,12 +154,12 @@ mod tests {
         }
     }
 
-    fn usage(numbers: &mut Numbers, most_input: u64, most_output: u64) -> Usage {
+    fn usage(numbers: &mut PriceTestRng, most_input: u64, most_output: u64) -> TokenUsage {
         let input_tokens = numbers.below(most_input + 1);
         let output_tokens = numbers.below(most_output + 1);
         let cache_read_tokens = numbers.below(input_tokens + 1);
         let cache_write_tokens = numbers.below(input_tokens - cache_read_tokens + 1);
-        Usage {
+        TokenUsage {
             input_tokens,
             output_tokens,
             cache_read_tokens,
@@ -172,7 +172,7 @@ mod tests {
     /// Every price of the program, and as many that no provider would set: cheaper tiers, dearer reasoning.
     #[test]
     fn no_usage_within_the_bounds_costs_more_than_the_ceiling() {
-        let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+        let mut numbers = PriceTestRng(0x9e37_79b9_7f4a_7c15);
         let known: Vec<Price> = PriceBook::embedded()
             .prices()
             .map(|(_, price)| *price)
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_price_of_long_prompts_counts_as_soon_as_the_input_may_be_that_long() {
-        let price = known("gemini/gemini-2.5-pro").unwrap();
+        let price = embedded_price("gemini/gemini-2.5-pro").unwrap();
         let cents = |input| highest_cost(&price, input, 1_000_000).dollars();
         assert!((cents(200_000) - 10.25).abs() < 1e-9, "{}", cents(200_000));
         assert!(

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::money::Usd;
-use crate::ports::Usage;
+use crate::ports::TokenUsage;
 
 /// What a million tokens cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,15 +26,15 @@ pub struct Price {
     pub reasoning: Option<Usd>,
     /// What long prompts cost instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tier: Option<Tier>,
+    pub tier: Option<PriceTier>,
     /// What even longer prompts cost, in the order of their limits.
     #[serde(default, skip_serializing_if = "no_tiers")]
-    pub higher_tiers: [Option<Tier>; Price::MAX_TIERS - 1],
+    pub higher_tiers: [Option<PriceTier>; Price::MAX_TIERS - 1],
 }
 
 /// What a million tokens cost in a call with a long prompt, all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tier {
+pub struct PriceTier {
     /// The longest prompt that this is not for, in tokens.
     pub above_tokens: u64,
     /// Of the prompt.
@@ -55,13 +55,13 @@ pub struct Tier {
     pub reasoning: Option<Usd>,
 }
 
-fn no_tiers(tiers: &[Option<Tier>; Price::MAX_TIERS - 1]) -> bool {
+fn no_tiers(tiers: &[Option<PriceTier>; Price::MAX_TIERS - 1]) -> bool {
     tiers.iter().all(Option::is_none)
 }
 
 /// The prices of every kind of token in one call, defaults filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Rates {
+pub(super) struct PriceRates {
     pub(super) input: Usd,
     pub(super) output: Usd,
     pub(super) cache_read: Usd,
@@ -70,8 +70,8 @@ pub(super) struct Rates {
     pub(super) reasoning: Usd,
 }
 
-impl From<Rates> for Price {
-    fn from(rates: Rates) -> Self {
+impl From<PriceRates> for Price {
+    fn from(rates: PriceRates) -> Self {
         Self {
             input: rates.input,
             output: rates.output,
@@ -84,7 +84,7 @@ impl From<Rates> for Price {
     }
 }
 
-impl Rates {
+impl PriceRates {
     /// Returns the higher of each price.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
@@ -125,13 +125,13 @@ impl Price {
         higher_tiers: [None; Self::MAX_TIERS - 1],
     };
 
-    fn tiers(&self) -> impl DoubleEndedIterator<Item = &Tier> {
+    fn tiers(&self) -> impl DoubleEndedIterator<Item = &PriceTier> {
         self.tier.iter().chain(self.higher_tiers.iter().flatten())
     }
 
-    fn base_rates(&self) -> Rates {
+    fn base_rates(&self) -> PriceRates {
         let cache_write = self.cache_write.unwrap_or(self.input);
-        Rates {
+        PriceRates {
             input: self.input,
             output: self.output,
             cache_read: self.cache_read.unwrap_or(self.input),
@@ -142,16 +142,16 @@ impl Price {
     }
 
     /// Returns the prices in a call whose prompt has this many tokens, cached ones included.
-    pub(super) fn rates(&self, input_tokens: u64) -> Rates {
+    pub(super) fn rates(&self, input_tokens: u64) -> PriceRates {
         let mut tiers = self.tiers().rev();
         let tier = tiers.find(|tier| input_tokens > tier.above_tokens);
-        tier.map_or_else(|| self.base_rates(), Tier::rates)
+        tier.map_or_else(|| self.base_rates(), PriceTier::rates)
     }
 
     /// Returns the prices in all calls whose prompt has at most this many tokens.
-    pub(super) fn rates_up_to(&self, input_tokens: u64) -> impl Iterator<Item = Rates> {
-        let reached = move |tier: &&Tier| input_tokens > tier.above_tokens;
-        let tiers = self.tiers().filter(reached).map(Tier::rates);
+    pub(super) fn rates_up_to(&self, input_tokens: u64) -> impl Iterator<Item = PriceRates> {
+        let reached = move |tier: &&PriceTier| input_tokens > tier.above_tokens;
+        let tiers = self.tiers().filter(reached).map(PriceTier::rates);
         std::iter::once(self.base_rates()).chain(tiers)
     }
 
@@ -162,10 +162,10 @@ impl Price {
     }
 }
 
-impl Tier {
-    fn rates(&self) -> Rates {
+impl PriceTier {
+    fn rates(&self) -> PriceRates {
         let cache_write = self.cache_write.unwrap_or(self.input);
-        Rates {
+        PriceRates {
             input: self.input,
             output: self.output,
             cache_read: self.cache_read.unwrap_or(self.input),
@@ -180,7 +180,7 @@ impl Tier {
 ///
 /// Cached tokens are part of the input tokens, reasoning is part of the output tokens; both are priced
 /// apart from the rest.
-pub fn cost(price: &Price, usage: &Usage) -> Usd {
+pub fn cost(price: &Price, usage: &TokenUsage) -> Usd {
     const MILLION: u128 = 1_000_000;
     let rates = price.rates(usage.input_tokens);
     let fresh = usage
@@ -211,13 +211,13 @@ pub fn cost(price: &Price, usage: &Usage) -> Usd {
 mod tests {
     use super::*;
 
-    fn usage(input: u64, output: u64, read: u64, write: u64) -> Usage {
-        Usage {
+    fn usage(input: u64, output: u64, read: u64, write: u64) -> TokenUsage {
+        TokenUsage {
             input_tokens: input,
             output_tokens: output,
             cache_read_tokens: read,
             cache_write_tokens: write,
-            ..Usage::default()
+            ..TokenUsage::default()
         }
     }
 
@@ -237,7 +237,7 @@ mod tests {
             ..price(1.0, 5.0)
         };
         let tiered = Price {
-            tier: Some(Tier {
+            tier: Some(PriceTier {
                 above_tokens: 200_000,
                 input: Usd::from_dollars(2.0).unwrap(),
                 output: Usd::from_dollars(10.0).unwrap(),
@@ -314,7 +314,7 @@ mod tests {
             reasoning: Usd::from_dollars(20.0),
             ..price(1.0, 5.0)
         };
-        let used = Usage {
+        let used = TokenUsage {
             cache_write_1h_tokens: 100,
             reasoning_tokens: 60,
             ..usage(1000, 100, 0, 300)
@@ -331,7 +331,7 @@ mod tests {
         let nanos = 700_000 + 375_000 + 500_000;
         assert_eq!(cost(&plain, &used), Usd::from_nanos(nanos));
         // More reasoning than output, or more writes for an hour than writes, is none.
-        let absurd = Usage {
+        let absurd = TokenUsage {
             cache_write_1h_tokens: u64::MAX,
             reasoning_tokens: u64::MAX,
             ..usage(10, 10, 0, 10)
@@ -343,7 +343,7 @@ mod tests {
     fn the_last_tier_that_a_prompt_exceeds_counts() {
         let tier = |above_tokens, dollars| {
             let price = price(dollars, 0.0);
-            Tier {
+            PriceTier {
                 above_tokens,
                 input: price.input,
                 output: price.output,

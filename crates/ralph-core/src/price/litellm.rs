@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::book::is_local_provider;
-use super::{Price, PriceBook, Tier, Window};
+use super::{Price, PriceBook, PriceTier, TokenWindow};
 use crate::money::Usd;
 
 /// The keys whose names may end in the length of a prompt: `input_cost_per_token_above_200k_tokens`.
@@ -64,7 +64,7 @@ impl PriceBook {
     pub fn from_entries(entries: &Map<String, Value>) -> Self {
         let mut book = Self::default();
         for (key, entry) in entries {
-            let Some(price) = price(entry) else {
+            let Some(price) = price_from_entry(entry) else {
                 continue;
             };
             let provider = provider(entry);
@@ -75,7 +75,7 @@ impl PriceBook {
             if !provider.is_empty() && !key.starts_with(&format!("{provider}/")) {
                 book.add_alias(format!("{provider}/{key}"), key.clone());
             }
-            if let Some(window) = window(entry) {
+            if let Some(window) = token_window(entry) {
                 book.add_window(key.clone(), window);
             }
             book.add(key.clone(), price);
@@ -109,23 +109,23 @@ fn provider(entry: &Value) -> &str {
     }
 }
 
-fn window(entry: &Value) -> Option<Window> {
-    Some(Window {
+fn token_window(entry: &Value) -> Option<TokenWindow> {
+    Some(TokenWindow {
         max_input: entry["max_input_tokens"].as_u64()?,
         max_output: entry["max_output_tokens"].as_u64()?,
     })
 }
 
-fn price(entry: &Value) -> Option<Price> {
+fn price_from_entry(entry: &Value) -> Option<Price> {
     if let Some(ranges) = entry[TIERS].as_array() {
-        return price_of_ranges(entry, ranges);
+        return price_from_ranges(entry, ranges);
     }
-    let base = level(entry, 0)?;
-    combine(base, tiers_above(entry, &base))
+    let base = tier_from_entry(entry, 0)?;
+    price_with_tiers(base, tiers_above(entry, &base))
 }
 
 /// Returns the price of a model whose prices are listed by ranges of the prompt's length.
-fn price_of_ranges(entry: &Value, ranges: &[Value]) -> Option<Price> {
+fn price_from_ranges(entry: &Value, ranges: &[Value]) -> Option<Price> {
     let mut levels = ranges
         .iter()
         .map(|range| {
@@ -136,12 +136,12 @@ fn price_of_ranges(entry: &Value, ranges: &[Value]) -> Option<Price> {
                     prices.insert(key.to_owned(), entry[key].clone());
                 }
             }
-            level(&Value::Object(prices), whole_tokens(&range["range"][0])?)
+            tier_from_entry(&Value::Object(prices), whole_tokens(&range["range"][0])?)
         })
-        .collect::<Option<Vec<Tier>>>()?;
+        .collect::<Option<Vec<PriceTier>>>()?;
     levels.sort_by_key(|level| level.above_tokens);
     let (base, tiers) = levels.split_first()?;
-    combine(*base, tiers.to_vec())
+    price_with_tiers(*base, tiers.to_vec())
 }
 
 #[expect(
@@ -155,7 +155,7 @@ fn whole_tokens(value: &Value) -> Option<u64> {
 }
 
 /// Returns a price with tiers, in the order of their limits; none if there are more than a price has.
-fn combine(base: Tier, tiers: Vec<Tier>) -> Option<Price> {
+fn price_with_tiers(base: PriceTier, tiers: Vec<PriceTier>) -> Option<Price> {
     let mut tiers = tiers.into_iter();
     let price = Price {
         input: base.input,
@@ -170,48 +170,48 @@ fn combine(base: Tier, tiers: Vec<Tier>) -> Option<Price> {
     tiers.next().is_none().then_some(price)
 }
 
-fn rate(entry: &Value, key: &str) -> Option<Usd> {
+fn price_per_million(entry: &Value, key: &str) -> Option<Usd> {
     Usd::from_dollars(entry.get(key)?.as_f64()? * 1e6)
 }
 
 /// Reads the prices of an entry, or of one of its ranges.
-fn level(entry: &Value, above_tokens: u64) -> Option<Tier> {
-    let input = rate(entry, INPUT)?;
-    let output = rate(entry, OUTPUT)?;
-    let cache_read = rate(entry, CACHE_READ);
+fn tier_from_entry(entry: &Value, above_tokens: u64) -> Option<PriceTier> {
+    let input = price_per_million(entry, INPUT)?;
+    let output = price_per_million(entry, OUTPUT)?;
+    let cache_read = price_per_million(entry, CACHE_READ);
     let cache_read = match provider(entry) {
-        "fireworks_ai" => cache_read.or_else(|| half(input)),
+        "fireworks_ai" => cache_read.or_else(|| half_price(input)),
         // LiteLLM bills its cached input like the rest, whatever the map says.
         "perplexity" => None,
         _ => cache_read,
     };
-    Some(Tier {
+    Some(PriceTier {
         above_tokens,
         input,
         output,
         cache_read,
-        cache_write: rate(entry, CACHE_WRITE),
-        cache_write_1h: rate(entry, CACHE_WRITE_1H),
+        cache_write: price_per_million(entry, CACHE_WRITE),
+        cache_write_1h: price_per_million(entry, CACHE_WRITE_1H),
         // Equal to the output price, it follows the output price of long prompts.
-        reasoning: rate(entry, REASONING).filter(|reasoning| *reasoning != output),
+        reasoning: price_per_million(entry, REASONING).filter(|reasoning| *reasoning != output),
     })
 }
 
 /// Returns the price of cached input at Fireworks, where the map has none.
-fn half(input: Usd) -> Option<Usd> {
+fn half_price(input: Usd) -> Option<Usd> {
     Usd::from_dollars(input.dollars() / 2.0)
 }
 
 /// Returns the prices of long prompts. A price that a length does not have is that of shorter prompts.
-fn tiers_above(entry: &Value, base: &Tier) -> Vec<Tier> {
+fn tiers_above(entry: &Value, base: &PriceTier) -> Vec<PriceTier> {
     // xAI bills a prompt of exactly this length as a long one.
     let is_inclusive = provider(entry) == "xai";
     let mut below = *base;
     let mut tiers = Vec::new();
-    for (limit, length) in lengths(entry) {
-        let at = |key: &str| rate(entry, &format!("{key}_above_{length}_tokens"));
+    for (limit, length) in tier_lengths(entry) {
+        let at = |key: &str| price_per_million(entry, &format!("{key}_above_{length}_tokens"));
         let cache_read = at(CACHE_READ).filter(|_| provider(entry) != "perplexity");
-        below = Tier {
+        below = PriceTier {
             above_tokens: limit.saturating_sub(u64::from(is_inclusive)),
             input: at(INPUT).unwrap_or(below.input),
             output: at(OUTPUT).unwrap_or(below.output),
@@ -226,7 +226,7 @@ fn tiers_above(entry: &Value, base: &Tier) -> Vec<Tier> {
 }
 
 /// Returns the lengths of prompts with prices of their own, in tokens and as the keys write them.
-fn lengths(entry: &Value) -> BTreeSet<(u64, &str)> {
+fn tier_lengths(entry: &Value) -> BTreeSet<(u64, &str)> {
     let keys = entry.as_object().into_iter().flatten();
     keys.filter(|(_, value)| value.is_number())
         .filter_map(|(key, _)| {
@@ -328,7 +328,7 @@ mod tests {
         );
         let price = book.price("m").unwrap();
         let long = price.rates(200_001);
-        let shown = |rates: super::super::cost::Rates| {
+        let shown = |rates: super::super::cost::PriceRates| {
             [
                 rates.input,
                 rates.output,

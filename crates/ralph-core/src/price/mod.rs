@@ -10,26 +10,26 @@ mod ceiling;
 mod cost;
 mod litellm;
 mod output;
-mod refresh;
+mod price_map;
 
 pub use book::{PriceBook, is_free_on_loopback};
-pub use ceiling::{Window, affordable_output, highest_cost, with_worst_output, worst_usage};
-pub use cost::{Price, Tier, cost};
+pub use ceiling::{TokenWindow, affordable_output, highest_cost, with_worst_output, worst_usage};
+pub use cost::{Price, PriceTier, cost};
 pub use litellm::PriceMapError;
 pub use output::OutputCounts;
-pub use refresh::{PriceChange, PriceChanges, PriceMap};
+pub use price_map::{PriceChange, PriceChanges, PriceMap};
 
 /// Returns the price of a model that comes with the program.
-pub fn known(model: &str) -> Option<Price> {
+pub fn embedded_price(model: &str) -> Option<Price> {
     PriceBook::embedded().price(model)
 }
 
 /// Returns the token window of a model that comes with the program.
-pub fn known_window(model: &str) -> Option<Window> {
+pub fn embedded_window(model: &str) -> Option<TokenWindow> {
     PriceBook::embedded().window(model)
 }
 
 /// Returns a price that no known model exceeds, for estimates about one that is not known.
-pub fn highest() -> Price {
+pub fn highest_price() -> Price {
     PriceBook::embedded().highest()
 }

@@ -1,9 +1,9 @@
 //! The prompt of an agent's program: it reads the files itself, so it is told where they are and
 //! what is expected of one invocation.
 
-use super::build::{already_green, item};
+use super::build::{already_green_text, list_item};
 use super::cap::{self, MAX_AGENT_PART_BYTES};
-use super::plain::plain;
+use super::sanitize::sanitize;
 
 /// What an agent's prompt is made of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,27 +56,35 @@ pub fn build_agent(snapshot: &AgentSnapshot) -> String {
          done as it is specified, write `[blocked: why]` there, make no commit and stop. \
          If every box is ticked, run all checks, say that everything is complete, and make no commit.\n"
     );
-    part(&mut prompt, "Boxes that are open", &boxes(snapshot));
+    push_part(
+        &mut prompt,
+        "Boxes that are open",
+        &open_boxes_text(snapshot),
+    );
     if let Some(command) = &snapshot.test_command {
-        part(&mut prompt, "The test command", command);
+        push_part(&mut prompt, "The test command", command);
     }
     if !snapshot.already_green.is_empty() {
-        let text = already_green(&snapshot.already_green);
-        part(&mut prompt, "Already green before any work", &text);
+        let text = already_green_text(&snapshot.already_green);
+        push_part(&mut prompt, "Already green before any work", &text);
     }
-    part(
+    push_part(
         &mut prompt,
         "Why the last verification was not green",
         &snapshot.refusals.join("\n"),
     );
-    let messages: Vec<String> = snapshot.messages.iter().map(|text| item(text)).collect();
-    part_of(
+    let messages: Vec<String> = snapshot
+        .messages
+        .iter()
+        .map(|text| list_item(text))
+        .collect();
+    push_part_capped(
         &mut prompt,
         "Messages from people",
         &messages.join("\n"),
         cap::MESSAGES.bytes,
     );
-    part(
+    push_part(
         &mut prompt,
         "The last errors, from `.ralph/errors.log`",
         &snapshot.errors_tail,
@@ -84,7 +92,7 @@ pub fn build_agent(snapshot: &AgentSnapshot) -> String {
     prompt
 }
 
-fn boxes(snapshot: &AgentSnapshot) -> String {
+fn open_boxes_text(snapshot: &AgentSnapshot) -> String {
     let mut lines: Vec<String> = snapshot
         .open_boxes
         .iter()
@@ -99,12 +107,12 @@ fn boxes(snapshot: &AgentSnapshot) -> String {
 }
 
 /// Adds a part with its end, which is newer than its beginning; nothing if it is empty.
-fn part(prompt: &mut String, title: &str, text: &str) {
-    part_of(prompt, title, text, MAX_AGENT_PART_BYTES);
+fn push_part(prompt: &mut String, title: &str, text: &str) {
+    push_part_capped(prompt, title, text, MAX_AGENT_PART_BYTES);
 }
 
-fn part_of(prompt: &mut String, title: &str, text: &str, most: usize) {
-    let text = plain(text);
+fn push_part_capped(prompt: &mut String, title: &str, text: &str, most: usize) {
+    let text = sanitize(text);
     if text.trim().is_empty() {
         return;
     }

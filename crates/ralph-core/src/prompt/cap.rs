@@ -19,13 +19,13 @@ pub(super) const MAX_BACKTICKS: usize = 64;
 pub(super) const MAX_NAME_BYTES: usize = 256;
 
 /// How many loop scores are shown.
-pub(super) const LOOP_SCORES: usize = 5;
+pub(super) const MAX_LOOP_SCORES: usize = 5;
 
 const KIB: usize = 1024;
 
 /// Which end of a text matters more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keep {
+pub(crate) enum KeptEnd {
     /// Its first lines.
     Head,
     /// Its last lines.
@@ -36,9 +36,9 @@ pub(crate) enum Keep {
 
 /// How much of one text is kept.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cap {
+pub(crate) struct ExcerptCap {
     /// From where.
-    pub(crate) keep: Keep,
+    pub(crate) keep: KeptEnd,
     /// At most so many lines.
     pub(crate) lines: usize,
     /// At most so many bytes, line ends included.
@@ -47,8 +47,8 @@ pub(crate) struct Cap {
     pub(crate) line_bytes: usize,
 }
 
-impl Cap {
-    pub(crate) const fn new(keep: Keep, lines: usize, bytes: usize, line_bytes: usize) -> Self {
+impl ExcerptCap {
+    pub(crate) const fn new(keep: KeptEnd, lines: usize, bytes: usize, line_bytes: usize) -> Self {
         Self {
             keep,
             lines,
@@ -59,35 +59,37 @@ impl Cap {
 }
 
 /// The task is given in full: only its size in bytes is bounded.
-pub(super) const TASK: Cap = Cap::new(Keep::Head, usize::MAX, 256 * KIB, 256 * KIB);
-pub(super) const OPEN_BOXES: Cap = Cap::new(Keep::Head, 60, 8 * KIB, KIB);
+pub(super) const TASK: ExcerptCap =
+    ExcerptCap::new(KeptEnd::Head, usize::MAX, 256 * KIB, 256 * KIB);
+pub(super) const OPEN_BOXES: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 60, 8 * KIB, KIB);
 /// The first guardrails are the project's policy, the last ones the newest lessons.
-pub(super) const GUARDRAILS: Cap = Cap::new(Keep::Ends, 400, 16 * KIB, 2 * KIB);
-pub(super) const PROGRESS: Cap = Cap::new(Keep::Head, 200, 8 * KIB, 2 * KIB);
+pub(super) const GUARDRAILS: ExcerptCap = ExcerptCap::new(KeptEnd::Ends, 400, 16 * KIB, 2 * KIB);
+pub(super) const PROGRESS: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 200, 8 * KIB, 2 * KIB);
 /// The newest note is the last.
-pub(super) const NOTES: Cap = Cap::new(Keep::Tail, 200, 8 * KIB, 2 * KIB);
-pub(super) const ERRORS: Cap = Cap::new(Keep::Tail, 200, 16 * KIB, 2 * KIB);
-pub(super) const STATUS: Cap = Cap::new(Keep::Head, 100, 8 * KIB, KIB);
+pub(super) const NOTES: ExcerptCap = ExcerptCap::new(KeptEnd::Tail, 200, 8 * KIB, 2 * KIB);
+pub(super) const ERRORS: ExcerptCap = ExcerptCap::new(KeptEnd::Tail, 200, 16 * KIB, 2 * KIB);
+pub(super) const STATUS: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 100, 8 * KIB, KIB);
 /// Its last line is the sum.
-pub(super) const DIFF_STAT: Cap = Cap::new(Keep::Ends, 60, 4 * KIB, KIB);
-pub(super) const COMMITS: Cap = Cap::new(Keep::Head, 10, 3 * KIB, 256);
-pub(super) const TEST_COMMAND: Cap = Cap::new(Keep::Head, 20, KIB, KIB);
-pub(super) const OUTPUT: Cap = Cap::new(Keep::Tail, 800, 32 * KIB, 2 * KIB);
-pub(super) const REFUSALS: Cap = Cap::new(Keep::Head, 60, 4 * KIB, KIB);
-pub(super) const CIRCLING: Cap = Cap::new(Keep::Head, 40, 3 * KIB, KIB);
+pub(super) const DIFF_STAT: ExcerptCap = ExcerptCap::new(KeptEnd::Ends, 60, 4 * KIB, KIB);
+pub(super) const COMMITS: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 10, 3 * KIB, 256);
+pub(super) const TEST_COMMAND: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 20, KIB, KIB);
+pub(super) const OUTPUT: ExcerptCap = ExcerptCap::new(KeptEnd::Tail, 800, 32 * KIB, 2 * KIB);
+pub(super) const REFUSALS: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 60, 4 * KIB, KIB);
+pub(super) const CIRCLING: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 40, 3 * KIB, KIB);
 /// No more is given at once than one message may have; this is that with every line indented.
-pub(super) const MESSAGES: Cap = Cap::new(Keep::Head, usize::MAX, 32 * KIB, 32 * KIB);
+pub(super) const MESSAGES: ExcerptCap =
+    ExcerptCap::new(KeptEnd::Head, usize::MAX, 32 * KIB, 32 * KIB);
 /// The schema is the program's own text; it is never that long.
-pub(super) const SCHEMA: Cap = Cap::new(Keep::Head, 1000, 24 * KIB, 4 * KIB);
+pub(super) const SCHEMA: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 1000, 24 * KIB, 4 * KIB);
 
 /// A reply is often one single line, so a line may have all the room.
-pub(super) const BAD_REPLY: Cap = Cap::new(Keep::Ends, 200, 4 * KIB, 4 * KIB);
-pub(super) const BAD_REPLY_ERRORS: Cap = Cap::new(Keep::Head, 60, 4 * KIB, KIB);
+pub(super) const BAD_REPLY: ExcerptCap = ExcerptCap::new(KeptEnd::Ends, 200, 4 * KIB, 4 * KIB);
+pub(super) const BAD_REPLY_ERRORS: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 60, 4 * KIB, KIB);
 
 /// What one part adds to its text at most: heading, explanation, names, fences, marker.
-const FRAME: usize = KIB + 2 * MAX_BACKTICKS + 3 * MAX_NAME_BYTES;
+const MAX_FRAME_BYTES: usize = KIB + 2 * MAX_BACKTICKS + 3 * MAX_NAME_BYTES;
 
-const PARTS: [Cap; 15] = [
+const PART_CAPS: [ExcerptCap; 15] = [
     TASK,
     OPEN_BOXES,
     GUARDRAILS,
@@ -105,17 +107,17 @@ const PARTS: [Cap; 15] = [
     SCHEMA,
 ];
 
-const fn worst_case(caps: &[Cap]) -> usize {
+const fn worst_case(caps: &[ExcerptCap]) -> usize {
     let mut sum = 0;
     let mut index = 0;
     while index < caps.len() {
-        sum += caps[index].bytes + FRAME;
+        sum += caps[index].bytes + MAX_FRAME_BYTES;
         index += 1;
     }
     sum
 }
 
 // The budgets are a part without a cap: numbers only, no longer than a frame.
-const _: () = assert!(RULES.len() + worst_case(&PARTS) + FRAME <= MAX_PROMPT_BYTES);
+const _: () = assert!(RULES.len() + worst_case(&PART_CAPS) + MAX_FRAME_BYTES <= MAX_PROMPT_BYTES);
 const _: () =
     assert!(MAX_PROMPT_BYTES + worst_case(&[BAD_REPLY, BAD_REPLY_ERRORS]) <= MAX_REPAIR_BYTES);

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::cap::{Cap, Keep, MAX_NAME_BYTES};
-use super::plain::plain;
+use super::cap::{ExcerptCap, KeptEnd, MAX_NAME_BYTES};
+use super::sanitize::sanitize;
 
 const GAP: &str = " … ";
 
@@ -17,28 +17,28 @@ pub(crate) struct Excerpt {
 }
 
 /// Cleans a text and cuts it. `full` says where the whole text is.
-pub(crate) fn excerpt(text: &str, cap: &Cap, full: &str) -> Excerpt {
-    let clean = plain(text);
+pub(crate) fn excerpt(text: &str, cap: &ExcerptCap, full: &str) -> Excerpt {
+    let clean = sanitize(text);
     let clean = clean.trim_end();
     let mut lines = narrowed(clean, cap.line_bytes.min(cap.bytes));
-    let fits = fitting(lines.iter(), cap.lines, cap.bytes) == lines.len();
+    let fits = count_fitting(lines.iter(), cap.lines, cap.bytes) == lines.len();
     let (head, tail) = match cap.keep {
-        Keep::Ends if !fits => {
+        KeptEnd::Ends if !fits => {
             // No line may be larger than a half, or a half could stay empty.
             lines = narrowed(clean, cap.line_bytes.min(cap.bytes / 2));
             let (count, bytes) = (cap.lines / 2, cap.bytes / 2);
             (
-                fitting(lines.iter(), count, bytes),
-                fitting(lines.iter().rev(), count, bytes),
+                count_fitting(lines.iter(), count, bytes),
+                count_fitting(lines.iter().rev(), count, bytes),
             )
         }
-        Keep::Head | Keep::Ends => (fitting(lines.iter(), cap.lines, cap.bytes), 0),
-        Keep::Tail => (0, fitting(lines.iter().rev(), cap.lines, cap.bytes)),
+        KeptEnd::Head | KeptEnd::Ends => (count_fitting(lines.iter(), cap.lines, cap.bytes), 0),
+        KeptEnd::Tail => (0, count_fitting(lines.iter().rev(), cap.lines, cap.bytes)),
     };
     let is_narrowed = lines.iter().any(|line| matches!(line, Cow::Owned(_)));
     let is_cut = is_narrowed || head + tail < lines.len();
     let mut kept: Vec<&str> = lines[..head].iter().map(AsRef::as_ref).collect();
-    let marker = marker(full);
+    let marker = cut_marker(full);
     if is_cut {
         kept.push(&marker);
     }
@@ -50,14 +50,14 @@ pub(crate) fn excerpt(text: &str, cap: &Cap, full: &str) -> Excerpt {
 }
 
 /// Says that something is missing and where it is.
-pub(super) fn marker(full: &str) -> String {
-    format!("… truncated, full text: {}", name(full))
+pub(super) fn cut_marker(full: &str) -> String {
+    format!("… truncated, full text: {}", inline_name(full))
 }
 
 /// Returns a name in one short line without backticks, fit for a heading or a fence.
-pub(super) fn name(text: &str) -> String {
+pub(super) fn inline_name(text: &str) -> String {
     // Cut first: a name is not worth cleaning a megabyte. Every character may turn into one space.
-    let line = plain(&narrow(text, MAX_NAME_BYTES));
+    let line = sanitize(&narrow(text, MAX_NAME_BYTES));
     let line = line.replace(['\n', '\t'], " ").replace('`', "'");
     line.trim().to_owned()
 }
@@ -79,7 +79,7 @@ fn narrow(text: &str, limit: usize) -> Cow<'_, str> {
 }
 
 /// Returns how many lines fit into the given number of lines and bytes.
-fn fitting<'a>(
+fn count_fitting<'a>(
     lines: impl Iterator<Item = &'a Cow<'a, str>>,
     max_lines: usize,
     max_bytes: usize,
@@ -98,8 +98,8 @@ fn fitting<'a>(
 mod tests {
     use super::*;
 
-    fn cap(keep: Keep) -> Cap {
-        Cap {
+    fn cap(keep: KeptEnd) -> ExcerptCap {
+        ExcerptCap {
             keep,
             lines: 4,
             bytes: 40,
@@ -107,13 +107,13 @@ mod tests {
         }
     }
 
-    fn cut(text: &str, keep: Keep) -> String {
+    fn cut(text: &str, keep: KeptEnd) -> String {
         excerpt(text, &cap(keep), "FILE").text
     }
 
     #[test]
     fn what_fits_is_left_alone() {
-        for keep in [Keep::Head, Keep::Tail, Keep::Ends] {
+        for keep in [KeptEnd::Head, KeptEnd::Tail, KeptEnd::Ends] {
             for text in [
                 "",
                 "a",
@@ -134,9 +134,9 @@ mod tests {
     fn lines_beyond_the_cap_make_room_for_a_marker() {
         let text = "1\n2\n3\n4\n5\n6";
         let marker = "… truncated, full text: FILE";
-        assert_eq!(cut(text, Keep::Head), format!("1\n2\n3\n4\n{marker}"));
-        assert_eq!(cut(text, Keep::Tail), format!("{marker}\n3\n4\n5\n6"));
-        assert_eq!(cut(text, Keep::Ends), format!("1\n2\n{marker}\n5\n6"));
+        assert_eq!(cut(text, KeptEnd::Head), format!("1\n2\n3\n4\n{marker}"));
+        assert_eq!(cut(text, KeptEnd::Tail), format!("{marker}\n3\n4\n5\n6"));
+        assert_eq!(cut(text, KeptEnd::Ends), format!("1\n2\n{marker}\n5\n6"));
     }
 
     #[test]
@@ -144,15 +144,15 @@ mod tests {
         let text = "first line .\nsecond line\nthird line .\nfourth line";
         let marker = "… truncated, full text: FILE";
         assert_eq!(
-            cut(text, Keep::Head),
+            cut(text, KeptEnd::Head),
             format!("first line .\nsecond line\nthird line .\n{marker}")
         );
         assert_eq!(
-            cut(text, Keep::Tail),
+            cut(text, KeptEnd::Tail),
             format!("{marker}\nsecond line\nthird line .\nfourth line")
         );
         assert_eq!(
-            cut(text, Keep::Ends),
+            cut(text, KeptEnd::Ends),
             format!("first line .\n{marker}\nfourth line")
         );
     }
@@ -161,19 +161,19 @@ mod tests {
     fn a_wide_line_loses_its_middle_between_characters() {
         let marker = "… truncated, full text: FILE";
         let wide = "ä".repeat(50);
-        assert_eq!(cut(&wide, Keep::Head), format!("äää … äää\n{marker}"));
-        assert_eq!(cut(&wide, Keep::Tail), format!("{marker}\näää … äää"));
+        assert_eq!(cut(&wide, KeptEnd::Head), format!("äää … äää\n{marker}"));
+        assert_eq!(cut(&wide, KeptEnd::Tail), format!("{marker}\näää … äää"));
         assert_eq!(
-            cut(&format!("a\n{wide}\nz"), Keep::Ends),
+            cut(&format!("a\n{wide}\nz"), KeptEnd::Ends),
             format!("a\näää … äää\nz\n{marker}")
         );
     }
 
     #[test]
     fn two_lines_that_have_all_the_room_are_both_shown() {
-        let cap = Cap {
+        let cap = ExcerptCap {
             line_bytes: 40,
-            ..cap(Keep::Ends)
+            ..cap(KeptEnd::Ends)
         };
         let text = format!("{}\n{}", "a".repeat(35), "b".repeat(35));
         assert_eq!(
@@ -184,8 +184,8 @@ mod tests {
 
     #[test]
     fn a_name_is_one_short_line() {
-        assert_eq!(name("a/b.txt"), "a/b.txt");
-        assert_eq!(name(" a`\n# b\u{1b}[0m\t"), "a' # b");
-        assert_eq!(name(&"x".repeat(10_000)).len(), 255);
+        assert_eq!(inline_name("a/b.txt"), "a/b.txt");
+        assert_eq!(inline_name(" a`\n# b\u{1b}[0m\t"), "a' # b");
+        assert_eq!(inline_name(&"x".repeat(10_000)).len(), 255);
     }
 }

@@ -2,25 +2,25 @@
 
 use super::cap;
 use super::excerpt::excerpt;
-use super::page::Page;
+use super::writer::PromptWriter;
 use crate::ports::ModelRequest;
 
 /// Builds the prompt that asks for a corrected reply: the first prompt again, since a call has no
 /// memory, then the ends of the bad reply and what is wrong with it. The result is never more than
 /// [`MAX_REPAIR_BYTES`](super::MAX_REPAIR_BYTES) when `first` comes from [`build`](super::build()).
 pub fn build_repair(first: &ModelRequest, bad_reply: &str, errors: &str) -> ModelRequest {
-    let mut page = Page::default();
+    let mut page = PromptWriter::default();
     page.heading("The reply to this prompt could not be read");
-    page.say("Nothing of it was performed. It was:");
+    page.paragraph("Nothing of it was performed. It was:");
     let file = "response.json";
     page.quote(file, &excerpt(bad_reply, &cap::BAD_REPLY, file));
-    page.say("What is wrong with it:");
+    page.paragraph("What is wrong with it:");
     let full = ".ralph/errors.log";
     page.quote(
         "reply errors",
         &excerpt(errors, &cap::BAD_REPLY_ERRORS, full),
     );
-    page.say("Reply now with the corrected JSON object only: the same intent, in the form of part 10, and nothing else.");
+    page.paragraph("Reply now with the corrected JSON object only: the same intent, in the form of part 10, and nothing else.");
     ModelRequest {
         system: first.system.clone(),
         user: format!("{}\n{}", first.user, page.finish()),

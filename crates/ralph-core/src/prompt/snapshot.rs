@@ -1,11 +1,11 @@
 //! What a prompt is made of.
 
-use crate::budget::{Limits, Spent};
-use crate::ports::Ended;
+use crate::budget::{BudgetLimits, Spent};
+use crate::ports::ExecStatus;
 
 /// Everything that one iteration is told. Texts may be of any size; the prompt caps them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Snapshot {
+pub struct PromptSnapshot {
     /// The whole of `ralph_task.md`, with its front matter.
     pub task: String,
     /// The boxes that are open, if one of them has no id in the file: number, id and text of each.
@@ -27,7 +27,7 @@ pub struct Snapshot {
     /// Why the last `stop_success` was refused, one reason each.
     pub refusals: Vec<String>,
     /// What the run may spend.
-    pub limits: Limits,
+    pub limits: BudgetLimits,
     /// What it has spent.
     pub spent: Spent,
     /// The number of the iteration that this prompt starts; the first is 1.
@@ -78,5 +78,5 @@ pub struct LastTests {
     /// What ran.
     pub command: String,
     /// How it ended.
-    pub ended: Ended,
+    pub ended: ExecStatus,
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::advice::NoteKind;
 
-fn all() -> Vec<RunStatus> {
+fn all_statuses() -> Vec<RunStatus> {
     vec![
         RunStatus::Created,
         RunStatus::Preparing,
@@ -25,7 +25,7 @@ fn all() -> Vec<RunStatus> {
     ]
 }
 
-fn commands() -> Vec<Command> {
+fn all_commands() -> Vec<Command> {
     let text = String::new;
     vec![
         Command::Pause,
@@ -34,9 +34,9 @@ fn commands() -> Vec<Command> {
         Command::Stop,
         Command::Profile { name: text() },
         Command::Task {
-            contract: Digest::of(b""),
+            contract: Digest::compute(b""),
         },
-        Command::Guardrail(Sign {
+        Command::Guardrail(Guardrail {
             name: text(),
             trigger: text(),
             instruction: text(),
@@ -58,16 +58,21 @@ fn commands() -> Vec<Command> {
 #[test]
 fn the_table_of_commands() {
     let mut table = String::new();
-    for mode in [Mode::Autonomous, Mode::Guided, Mode::Debug] {
-        for status in all() {
+    for mode in [RunMode::Autonomous, RunMode::Guided, RunMode::Debug] {
+        for status in all_statuses() {
             use std::fmt::Write as _;
-            let commands = commands();
+            let commands = all_commands();
             let answers: Vec<&str> = commands
                 .iter()
                 .filter(|command| legal(&status, mode, command).is_ok())
                 .map(Command::verb)
                 .collect();
-            let line = format!("{} {}: {}", mode.word(), status.word(), answers.join(" "));
+            let line = format!(
+                "{} {}: {}",
+                mode.as_str(),
+                status.as_str(),
+                answers.join(" ")
+            );
             writeln!(table, "{}", line.trim_end()).unwrap();
         }
     }
@@ -114,7 +119,7 @@ debug sandbox_lost: resume stop profile task guardrail diagnose apply note allow
 
 #[test]
 fn every_status_reads_back() {
-    for status in all() {
+    for status in all_statuses() {
         let text = serde_json::to_string(&status).unwrap();
         assert_eq!(serde_json::from_str::<RunStatus>(&text).unwrap(), status);
     }
@@ -122,7 +127,7 @@ fn every_status_reads_back() {
 
 #[test]
 fn the_four_controls_are_words_and_the_rest_says_what_it_needs() {
-    let texts: Vec<String> = commands()
+    let texts: Vec<String> = all_commands()
         .iter()
         .map(|command| serde_json::to_string(command).unwrap())
         .collect();
@@ -139,7 +144,7 @@ fn the_four_controls_are_words_and_the_rest_says_what_it_needs() {
     assert_eq!(texts[10], r#"{"debug":{"id":""}}"#);
     assert_eq!(texts[11], r#"{"allow_host":{"host":""}}"#);
     assert_eq!(texts[12], r#"{"message":{"text":""}}"#);
-    for (text, command) in texts.iter().zip(commands()) {
+    for (text, command) in texts.iter().zip(all_commands()) {
         assert_eq!(serde_json::from_str::<Command>(text).unwrap(), command);
     }
     assert!(serde_json::from_str::<Command>(r#"{"debug":{"command":"id"}}"#).is_err());

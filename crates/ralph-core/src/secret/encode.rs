@@ -4,18 +4,18 @@ use std::fmt::Write as _;
 
 use zeroize::Zeroizing;
 
-use super::needles::LEAST_BYTES;
+use super::needles::MIN_SECRET_BYTES;
 
 /// One spelling of a secret, wiped when it is dropped.
-pub(super) type Form = Zeroizing<Vec<u8>>;
+pub(super) type EncodedSecret = Zeroizing<Vec<u8>>;
 
 /// Returns every spelling of a secret that is looked for, of it and of each of its lines.
-pub(super) fn forms(secret: &str) -> Vec<Form> {
-    let mut forms = forms_of_text(secret);
-    for line in lines(secret) {
-        forms.extend(forms_of_text(line));
+pub(super) fn encodings(secret: &str) -> Vec<EncodedSecret> {
+    let mut forms = text_encodings(secret);
+    for line in secret_lines(secret) {
+        forms.extend(text_encodings(line));
     }
-    forms.retain(|form| form.len() >= LEAST_BYTES);
+    forms.retain(|form| form.len() >= MIN_SECRET_BYTES);
     forms.sort_unstable_by(|a, b| a.as_slice().cmp(b));
     forms.dedup();
     forms
@@ -24,26 +24,26 @@ pub(super) fn forms(secret: &str) -> Vec<Form> {
 /// Returns the lines of a multi-line secret that are worth hiding alone.
 ///
 /// Some keep their line breaks as a backslash and an `n`. The markers around a key are no secret.
-fn lines(secret: &str) -> impl Iterator<Item = &str> {
+fn secret_lines(secret: &str) -> impl Iterator<Item = &str> {
     secret
         .split('\n')
         .flat_map(|line| line.split("\\n"))
         .map(str::trim)
-        .filter(move |line| line.len() >= LEAST_BYTES && *line != secret)
+        .filter(move |line| line.len() >= MIN_SECRET_BYTES && *line != secret)
         .filter(|line| !line.starts_with("-----BEGIN") && !line.starts_with("-----END"))
 }
 
-fn forms_of_text(text: &str) -> Vec<Form> {
+fn text_encodings(text: &str) -> Vec<EncodedSecret> {
     let mut all = vec![text.to_owned()];
-    all.extend(base64_forms(text.as_bytes()));
+    all.extend(base64_encodings(text.as_bytes()));
     all.extend([
-        hex(text.as_bytes(), Hex::Lower),
-        hex(text.as_bytes(), Hex::Upper),
+        hex(text.as_bytes(), HexCase::Lower),
+        hex(text.as_bytes(), HexCase::Upper),
     ]);
-    all.extend(percent_forms(text));
-    all.extend(json_forms(text));
-    all.extend(xml_forms(text));
-    all.extend(shell_forms(text));
+    all.extend(percent_encodings(text));
+    all.extend(json_encodings(text));
+    all.extend(xml_encodings(text));
+    all.extend(shell_encodings(text));
     all.into_iter()
         .map(|form| Zeroizing::new(form.into_bytes()))
         .collect()
@@ -55,7 +55,7 @@ const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 /// The line lengths of `openssl` and PEM, and of `base64` and MIME.
 const WRAPS: [usize; 2] = [64, 76];
 
-fn base64_forms(bytes: &[u8]) -> Vec<String> {
+fn base64_encodings(bytes: &[u8]) -> Vec<String> {
     let mut forms = Vec::new();
     for alphabet in [STANDARD, URL_SAFE] {
         let whole = base64(bytes, alphabet);
@@ -64,7 +64,7 @@ fn base64_forms(bytes: &[u8]) -> Vec<String> {
         let open = base64_inside(bytes, 0, alphabet);
         for width in WRAPS.into_iter().filter(|width| whole.len() > *width) {
             for text in [&whole, &padded, &open] {
-                forms.extend(pieces(text, width));
+                forms.extend(wrapped_lines(text, width));
             }
         }
         forms.extend([whole, padded, open]);
@@ -98,7 +98,7 @@ fn base64(bytes: &[u8], alphabet: &[u8; 64]) -> String {
     text
 }
 
-fn pieces(text: &str, width: usize) -> Vec<String> {
+fn wrapped_lines(text: &str, width: usize) -> Vec<String> {
     text.as_bytes()
         .chunks(width)
         .map(|piece| String::from_utf8_lossy(piece).into_owned())
@@ -106,12 +106,12 @@ fn pieces(text: &str, width: usize) -> Vec<String> {
 }
 
 #[derive(Clone, Copy)]
-enum Hex {
+enum HexCase {
     Lower,
     Upper,
 }
 
-impl Hex {
+impl HexCase {
     fn push(self, text: &mut String, value: u32, width: usize) {
         // Writing to a String cannot fail.
         match self {
@@ -122,7 +122,7 @@ impl Hex {
     }
 }
 
-fn hex(bytes: &[u8], digits: Hex) -> String {
+fn hex(bytes: &[u8], digits: HexCase) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {
         digits.push(&mut text, u32::from(*byte), 2);
@@ -131,12 +131,12 @@ fn hex(bytes: &[u8], digits: Hex) -> String {
 }
 
 /// What `encodeURIComponent`, RFC 3986 libraries, forms and `encodeURI` leave as it is.
-const KEPT_BY_URLS: [&[u8]; 4] = [b"-_.~", b"-_.~!'()*", b"-_.*", b"-_.~!'()*;/?:@&=+$,#"];
+const URL_UNESCAPED: [&[u8]; 4] = [b"-_.~", b"-_.~!'()*", b"-_.*", b"-_.~!'()*;/?:@&=+$,#"];
 
-fn percent_forms(text: &str) -> Vec<String> {
+fn percent_encodings(text: &str) -> Vec<String> {
     let mut forms = Vec::new();
-    for digits in [Hex::Lower, Hex::Upper] {
-        for kept in KEPT_BY_URLS {
+    for digits in [HexCase::Lower, HexCase::Upper] {
+        for kept in URL_UNESCAPED {
             let plain = |byte: u8| byte.is_ascii_alphanumeric() || kept.contains(&byte);
             forms.push(percent(text, digits, plain));
         }
@@ -147,7 +147,7 @@ fn percent_forms(text: &str) -> Vec<String> {
     forms
 }
 
-fn percent(text: &str, digits: Hex, kept: impl Fn(u8) -> bool) -> String {
+fn percent(text: &str, digits: HexCase, kept: impl Fn(u8) -> bool) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
         if kept(byte) {
@@ -160,10 +160,10 @@ fn percent(text: &str, digits: Hex, kept: impl Fn(u8) -> bool) -> String {
     encoded
 }
 
-fn json_forms(text: &str) -> Vec<String> {
-    let minimal = json(text, Hex::Lower, |_| false);
+fn json_encodings(text: &str) -> Vec<String> {
+    let minimal = json(text, HexCase::Lower, |_| false);
     let mut forms = vec![minimal.replace('/', "\\/"), minimal];
-    for digits in [Hex::Lower, Hex::Upper] {
+    for digits in [HexCase::Lower, HexCase::Upper] {
         forms.push(json(text, digits, |c| !c.is_ascii()));
         forms.push(json(text, digits, |c| matches!(c, '<' | '>' | '&' | '\'')));
         forms.push(json(text, digits, |c| matches!(c, '<' | '>' | '&')));
@@ -172,7 +172,7 @@ fn json_forms(text: &str) -> Vec<String> {
     forms
 }
 
-fn json(text: &str, digits: Hex, by_number: impl Fn(char) -> bool) -> String {
+fn json(text: &str, digits: HexCase, by_number: impl Fn(char) -> bool) -> String {
     let mut escaped = String::new();
     for c in text.chars() {
         match c {
@@ -191,7 +191,7 @@ fn json(text: &str, digits: Hex, by_number: impl Fn(char) -> bool) -> String {
     escaped
 }
 
-fn push_units(text: &mut String, c: char, digits: Hex) {
+fn push_units(text: &mut String, c: char, digits: HexCase) {
     for unit in c.encode_utf16(&mut [0; 2]) {
         text.push_str("\\u");
         digits.push(text, u32::from(*unit), 4);
@@ -207,7 +207,7 @@ const XML_QUOTES: [[&str; 2]; 5] = [
     ["&#34;", "&#39;"],
 ];
 
-fn xml_forms(text: &str) -> Vec<String> {
+fn xml_encodings(text: &str) -> Vec<String> {
     let escaped = text
         .replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -220,7 +220,7 @@ fn xml_forms(text: &str) -> Vec<String> {
     forms
 }
 
-fn shell_forms(text: &str) -> Vec<String> {
+fn shell_encodings(text: &str) -> Vec<String> {
     let backslashed = |special: fn(char) -> bool| {
         text.chars().fold(String::new(), |mut quoted, c| {
             if special(c) {
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     fn has(secret: &str, form: &str) -> bool {
-        forms(secret)
+        encodings(secret)
             .iter()
             .any(|f| f.as_slice() == form.as_bytes())
     }
@@ -311,6 +311,9 @@ mod tests {
     #[test]
     fn markers_and_short_lines_are_no_secrets() {
         let secret = "-----BEGIN RSA PRIVATE KEY-----\nshort\nMIIEogIBAAKCAQEA\n-----END RSA PRIVATE KEY-----";
-        assert_eq!(lines(secret).collect::<Vec<_>>(), ["MIIEogIBAAKCAQEA"]);
+        assert_eq!(
+            secret_lines(secret).collect::<Vec<_>>(),
+            ["MIIEogIBAAKCAQEA"]
+        );
     }
 }

@@ -3,18 +3,18 @@
 //! Every reading depends on the bytes from one position on, within a fixed length. Where the text
 //! ends too early to tell, the reading is [`Unit::Unfinished`].
 
-use super::fold::MOST_DROPPED;
+use super::fold::MAX_DROPPED;
 
 /// The longest run of backslashes that is read as one escape.
-const MOST_BACKSLASHES: usize = 16;
+const MAX_BACKSLASHES: usize = 16;
 /// How many times `%` or `&` may be escaped.
-const MOST_NESTING: usize = 8;
+const MAX_NESTING: usize = 8;
 /// The most parameters of a control sequence, in bytes.
-const MOST_PARAMETERS: usize = 64;
+const MAX_PARAMETERS: usize = 64;
 /// The longest text of an operating system command, such as the address of a link.
-const MOST_COMMAND: usize = 256;
+const MAX_COMMAND: usize = 256;
 /// The longest number of a character reference.
-const MOST_REFERENCE: usize = 8;
+const MAX_REFERENCE: usize = 8;
 const ESCAPE: u8 = 0x1b;
 
 /// Marks the bytes that may start a token.
@@ -38,39 +38,42 @@ pub(super) const SPECIAL: [bool; 256] = {
 
 /// The reading of the bytes at one position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum EscapeUnit {
     /// The byte stands for itself.
     Plain,
     /// The text ends too early to tell.
     Unfinished,
     /// So many bytes stand for this character or byte.
-    Resolved { length: usize, value: Value },
+    Resolved {
+        length: usize,
+        value: UnescapedValue,
+    },
 }
 
 /// The meaning of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum UnescapedValue {
     Nothing,
     Byte(u8),
     Char(char),
 }
 
-fn resolved(length: usize, value: Value) -> Unit {
-    Unit::Resolved { length, value }
+fn resolved(length: usize, value: UnescapedValue) -> EscapeUnit {
+    EscapeUnit::Resolved { length, value }
 }
 
 /// Reads what stands at the start of a text.
-pub(super) fn unit(text: &[u8]) -> Unit {
+pub(super) fn read_unit(text: &[u8]) -> EscapeUnit {
     match text[0] {
         b'\\' => backslash(text),
         b'%' => percent(text),
         b'&' => reference(text),
         0xc2 | 0xe1 | 0xe2 | 0xef => invisible(text),
         ESCAPE => match sequence(&text[1..]) {
-            Some(length) => resolved(1 + length, Value::Nothing),
-            None => Unit::Unfinished,
+            Some(length) => resolved(1 + length, UnescapedValue::Nothing),
+            None => EscapeUnit::Unfinished,
         },
-        _ => resolved(1, Value::Nothing),
+        _ => resolved(1, UnescapedValue::Nothing),
     }
 }
 
@@ -92,18 +95,18 @@ fn sequence(rest: &[u8]) -> Option<usize> {
 
 /// Returns the length of a control sequence's parameters and its last byte; 0 if it is none.
 fn parameters(rest: &[u8]) -> Option<usize> {
-    let window = &rest[..rest.len().min(MOST_PARAMETERS)];
+    let window = &rest[..rest.len().min(MAX_PARAMETERS)];
     match window.iter().position(|byte| !(0x20..=0x3f).contains(byte)) {
         Some(last) if (0x40..=0x7e).contains(&window[last]) => Some(last + 1),
         Some(_) => Some(0),
-        None if window.len() == MOST_PARAMETERS => Some(0),
+        None if window.len() == MAX_PARAMETERS => Some(0),
         None => None,
     }
 }
 
 /// Returns the length of an operating system command with its end; 0 if it has none.
 fn command(rest: &[u8]) -> Option<usize> {
-    let window = &rest[..rest.len().min(MOST_COMMAND)];
+    let window = &rest[..rest.len().min(MAX_COMMAND)];
     let is_end = |byte: &u8| matches!(*byte, 0x07 | ESCAPE | b'\n');
     match window.iter().position(is_end) {
         Some(end) if window[end] == 0x07 => Some(end + 1),
@@ -112,13 +115,13 @@ fn command(rest: &[u8]) -> Option<usize> {
             _ => Some(0),
         },
         Some(_) => Some(0),
-        None if window.len() == MOST_COMMAND => Some(0),
+        None if window.len() == MAX_COMMAND => Some(0),
         None => None,
     }
 }
 
 /// Reads characters that take no room, and the control sequence introducer of eight bits.
-fn invisible(text: &[u8]) -> Unit {
+fn invisible(text: &[u8]) -> EscapeUnit {
     let length = if matches!(text[0], 0xc2) { 2 } else { 3 };
     let Some(character) = text.get(..length) else {
         // Only bytes that may still become such a character wait.
@@ -129,15 +132,15 @@ fn invisible(text: &[u8]) -> Unit {
             _ => true,
         };
         return if may_become {
-            Unit::Unfinished
+            EscapeUnit::Unfinished
         } else {
-            Unit::Plain
+            EscapeUnit::Plain
         };
     };
     match character {
         [0xc2, 0x9b] => match parameters(&text[2..]) {
-            Some(length) => resolved(2 + length, Value::Nothing),
-            None => Unit::Unfinished,
+            Some(length) => resolved(2 + length, UnescapedValue::Nothing),
+            None => EscapeUnit::Unfinished,
         },
         // Soft hyphen, vowel separator, zero-width and directional characters, variation
         // selectors, byte order mark.
@@ -146,8 +149,8 @@ fn invisible(text: &[u8]) -> Unit {
         | [0xe2, 0x80, 0x8b..=0x8f | 0xaa..=0xae]
         | [0xe2, 0x81, 0xa0..=0xaf]
         | [0xef, 0xb8, 0x80..=0x8f]
-        | [0xef, 0xbb, 0xbf] => resolved(length, Value::Nothing),
-        _ => Unit::Plain,
+        | [0xef, 0xbb, 0xbf] => resolved(length, UnescapedValue::Nothing),
+        _ => EscapeUnit::Plain,
     }
 }
 
@@ -156,34 +159,34 @@ fn is_invisible(c: char) -> bool {
     let bytes = c.encode_utf8(&mut buffer).as_bytes();
     SPECIAL[usize::from(bytes[0])]
         && bytes[0] >= 0x80
-        && matches!(invisible(bytes), Unit::Resolved { .. })
+        && matches!(invisible(bytes), EscapeUnit::Resolved { .. })
 }
 
 /// Returns the reading of a resolved character, which may be invisible or start a control sequence.
-fn character(text: &[u8], length: usize, c: char) -> Unit {
+fn character(text: &[u8], length: usize, c: char) -> EscapeUnit {
     match c {
         '\u{1b}' => match sequence(&text[length..]) {
-            Some(rest) => resolved(length + rest, Value::Nothing),
-            None => Unit::Unfinished,
+            Some(rest) => resolved(length + rest, UnescapedValue::Nothing),
+            None => EscapeUnit::Unfinished,
         },
-        '\t' | '\n' | '\r' => resolved(length, Value::Char(c)),
-        c if c.is_ascii_control() || is_invisible(c) => resolved(length, Value::Nothing),
-        c => resolved(length, Value::Char(c)),
+        '\t' | '\n' | '\r' => resolved(length, UnescapedValue::Char(c)),
+        c if c.is_ascii_control() || is_invisible(c) => resolved(length, UnescapedValue::Nothing),
+        c => resolved(length, UnescapedValue::Char(c)),
     }
 }
 
 /// Reads a run of backslashes and what it escapes.
-fn backslash(text: &[u8]) -> Unit {
-    let window = &text[..text.len().min(MOST_BACKSLASHES + 1)];
+fn backslash(text: &[u8]) -> EscapeUnit {
+    let window = &text[..text.len().min(MAX_BACKSLASHES + 1)];
     let run = window
         .iter()
         .position(|byte| *byte != b'\\')
         .unwrap_or(window.len());
-    if run > MOST_BACKSLASHES {
-        return resolved(1, Value::Nothing);
+    if run > MAX_BACKSLASHES {
+        return resolved(1, UnescapedValue::Nothing);
     }
     let Some(letter) = text.get(run) else {
-        return Unit::Unfinished;
+        return EscapeUnit::Unfinished;
     };
     let single = |c: char| character(text, run + 1, c);
     match letter {
@@ -201,73 +204,73 @@ fn backslash(text: &[u8]) -> Unit {
         b'U' => number(text, run, 1, 8, 16),
         b'0'..=b'3' => number(text, run, 0, 3, 8),
         // The escaped byte stands for itself.
-        _ => resolved(run, Value::Nothing),
+        _ => resolved(run, UnescapedValue::Nothing),
     }
 }
 
 /// Reads a number of a fixed length after backslashes and perhaps a letter. One byte's worth is a
 /// byte, more is a character.
-fn number(text: &[u8], run: usize, letter: usize, digits: usize, radix: u32) -> Unit {
+fn number(text: &[u8], run: usize, letter: usize, digits: usize, radix: u32) -> EscapeUnit {
     let from = run + letter;
-    match fixed(&text[from..], digits, radix) {
-        Fixed::Unfinished => Unit::Unfinished,
-        Fixed::No => resolved(run, Value::Nothing),
-        Fixed::Number(value) => match (u8::try_from(value), char::from_u32(value)) {
+    match read_fixed_digits(&text[from..], digits, radix) {
+        FixedDigits::Unfinished => EscapeUnit::Unfinished,
+        FixedDigits::No => resolved(run, UnescapedValue::Nothing),
+        FixedDigits::Number(value) => match (u8::try_from(value), char::from_u32(value)) {
             (Ok(byte), _) if byte >= 0x80 && digits < 8 => {
-                resolved(from + digits, Value::Byte(byte))
+                resolved(from + digits, UnescapedValue::Byte(byte))
             }
             (_, Some(c)) => character(text, from + digits, c),
-            (_, None) => resolved(run, Value::Nothing),
+            (_, None) => resolved(run, UnescapedValue::Nothing),
         },
     }
 }
 
 /// Digits of a fixed length.
-enum Fixed {
+enum FixedDigits {
     Unfinished,
     No,
     Number(u32),
 }
 
-fn fixed(text: &[u8], digits: usize, radix: u32) -> Fixed {
+fn read_fixed_digits(text: &[u8], digits: usize, radix: u32) -> FixedDigits {
     let window = &text[..text.len().min(digits)];
     let mut value: u32 = 0;
     for byte in window {
         let Some(digit) = char::from(*byte).to_digit(radix) else {
-            return Fixed::No;
+            return FixedDigits::No;
         };
         value = value.wrapping_mul(radix) | digit;
     }
     if window.len() < digits {
-        Fixed::Unfinished
+        FixedDigits::Unfinished
     } else {
-        Fixed::Number(value)
+        FixedDigits::Number(value)
     }
 }
 
 /// Reads `\u0041`, or two of them for one character.
-fn utf16(text: &[u8], run: usize) -> Unit {
+fn utf16(text: &[u8], run: usize) -> EscapeUnit {
     let end = run + 5;
-    let first = match fixed(&text[run + 1..], 4, 16) {
-        Fixed::Unfinished => return Unit::Unfinished,
-        Fixed::No => return resolved(run, Value::Nothing),
-        Fixed::Number(first) => first,
+    let first = match read_fixed_digits(&text[run + 1..], 4, 16) {
+        FixedDigits::Unfinished => return EscapeUnit::Unfinished,
+        FixedDigits::No => return resolved(run, UnescapedValue::Nothing),
+        FixedDigits::Number(first) => first,
     };
     if let Some(c) = char::from_u32(first) {
         return character(text, end, c);
     }
     let rest = &text[end..];
-    let window = &rest[..rest.len().min(MOST_BACKSLASHES)];
+    let window = &rest[..rest.len().min(MAX_BACKSLASHES)];
     let second = window.iter().position(|byte| *byte != b'\\');
-    let alone = resolved(end, Value::Nothing);
+    let alone = resolved(end, UnescapedValue::Nothing);
     match second {
-        None if window.len() < MOST_BACKSLASHES => Unit::Unfinished,
+        None if window.len() < MAX_BACKSLASHES => EscapeUnit::Unfinished,
         None | Some(0) => alone,
         Some(second) if rest[second] != b'u' => alone,
-        Some(second) => match fixed(&rest[second + 1..], 4, 16) {
-            Fixed::Unfinished => Unit::Unfinished,
-            Fixed::No => alone,
-            Fixed::Number(low) => {
+        Some(second) => match read_fixed_digits(&rest[second + 1..], 4, 16) {
+            FixedDigits::Unfinished => EscapeUnit::Unfinished,
+            FixedDigits::No => alone,
+            FixedDigits::Number(low) => {
                 let pair = (0xd800..0xdc00).contains(&first) && (0xdc00..0xe000).contains(&low);
                 let value = 0x1_0000 + ((first & 0x3ff) << 10) + (low & 0x3ff);
                 match char::from_u32(value) {
@@ -280,19 +283,19 @@ fn utf16(text: &[u8], run: usize) -> Unit {
 }
 
 /// Reads `\u{1F511}`.
-fn braces(text: &[u8], run: usize) -> Unit {
+fn braces(text: &[u8], run: usize) -> EscapeUnit {
     let digits = &text[run + 2..];
-    let window = &digits[..digits.len().min(MOST_REFERENCE)];
+    let window = &digits[..digits.len().min(MAX_REFERENCE)];
     let Some(end) = window.iter().position(|byte| !byte.is_ascii_hexdigit()) else {
-        return if window.len() == MOST_REFERENCE {
-            resolved(run, Value::Nothing)
+        return if window.len() == MAX_REFERENCE {
+            resolved(run, UnescapedValue::Nothing)
         } else {
-            Unit::Unfinished
+            EscapeUnit::Unfinished
         };
     };
     match (window[end], parse(&window[..end], 16)) {
         (b'}', Some(c)) => character(text, run + 2 + end + 1, c),
-        _ => resolved(run, Value::Nothing),
+        _ => resolved(run, UnescapedValue::Nothing),
     }
 }
 
@@ -302,21 +305,21 @@ fn parse(digits: &[u8], radix: u32) -> Option<char> {
 }
 
 /// Reads `%41`, however often its percent sign was encoded again.
-fn percent(text: &[u8]) -> Unit {
+fn percent(text: &[u8]) -> EscapeUnit {
     let mut at = 1;
     let mut nesting = 0;
-    while nesting < MOST_NESTING && text[at..].starts_with(b"25") {
+    while nesting < MAX_NESTING && text[at..].starts_with(b"25") {
         at += 2;
         nesting += 1;
     }
-    match fixed(&text[at..], 2, 16) {
-        Fixed::Unfinished => Unit::Unfinished,
-        Fixed::Number(value) => match u8::try_from(value).unwrap_or_default() {
-            byte if byte >= 0x80 => resolved(at + 2, Value::Byte(byte)),
+    match read_fixed_digits(&text[at..], 2, 16) {
+        FixedDigits::Unfinished => EscapeUnit::Unfinished,
+        FixedDigits::Number(value) => match u8::try_from(value).unwrap_or_default() {
+            byte if byte >= 0x80 => resolved(at + 2, UnescapedValue::Byte(byte)),
             byte => character(text, at + 2, char::from(byte)),
         },
-        Fixed::No if nesting > 0 => resolved(at, Value::Byte(b'%')),
-        Fixed::No => Unit::Plain,
+        FixedDigits::No if nesting > 0 => resolved(at, UnescapedValue::Byte(b'%')),
+        FixedDigits::No => EscapeUnit::Plain,
     }
 }
 
@@ -330,25 +333,25 @@ const NAMED: [(&[u8], char); 6] = [
 ];
 
 /// Reads `&lt;`, `&#60;` or `&#x3c;`, however often its ampersand was escaped again.
-fn reference(text: &[u8]) -> Unit {
+fn reference(text: &[u8]) -> EscapeUnit {
     let mut at = 1;
     let mut nesting = 0;
-    while nesting < MOST_NESTING && text[at..].starts_with(b"amp;") {
+    while nesting < MAX_NESTING && text[at..].starts_with(b"amp;") {
         at += 4;
         nesting += 1;
     }
     let rest = &text[at..];
     let none = if nesting > 0 {
-        resolved(at, Value::Byte(b'&'))
+        resolved(at, UnescapedValue::Byte(b'&'))
     } else {
-        Unit::Plain
+        EscapeUnit::Plain
     };
     if let Some((name, c)) = NAMED.iter().find(|(name, _)| rest.starts_with(name)) {
-        return resolved(at + name.len(), Value::Char(*c));
+        return resolved(at + name.len(), UnescapedValue::Char(*c));
     }
     let mut names = NAMED.iter().map(|(name, _)| *name).chain([&b"amp;"[..]]);
     if names.any(|name| name.starts_with(rest)) {
-        return Unit::Unfinished;
+        return EscapeUnit::Unfinished;
     }
     let (radix, digits) = match rest {
         [b'#', b'x' | b'X', digits @ ..] => (16, digits),
@@ -356,10 +359,10 @@ fn reference(text: &[u8]) -> Unit {
         _ => return none,
     };
     let prefix = rest.len() - digits.len();
-    let window = &digits[..digits.len().min(MOST_REFERENCE)];
+    let window = &digits[..digits.len().min(MAX_REFERENCE)];
     let is_digit = |byte: &u8| char::from(*byte).is_digit(radix);
     match window.iter().position(|byte| !is_digit(byte)) {
-        None if window.len() < MOST_REFERENCE => Unit::Unfinished,
+        None if window.len() < MAX_REFERENCE => EscapeUnit::Unfinished,
         Some(end) if window[end] == b';' => match parse(&window[..end], radix) {
             Some(c) => character(text, at + prefix + end + 1, c),
             None => none,
@@ -370,18 +373,18 @@ fn reference(text: &[u8]) -> Unit {
 
 /// Returns how many bytes at the start of a text are not seen: control sequences and invisible
 /// characters. `None` when the text ends too early to tell.
-pub(super) fn unseen(text: &[u8]) -> Option<usize> {
+pub(super) fn invisible_length(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some(byte) = text.get(at) {
         if !matches!(*byte, ESCAPE | 0xc2 | 0xe1 | 0xe2 | 0xef) {
             return Some(at);
         }
-        match unit(&text[at..]) {
-            Unit::Plain => return Some(at),
-            Unit::Unfinished => return None,
-            Unit::Resolved { length, .. } => at += length,
+        match read_unit(&text[at..]) {
+            EscapeUnit::Plain => return Some(at),
+            EscapeUnit::Unfinished => return None,
+            EscapeUnit::Resolved { length, .. } => at += length,
         }
-        if at > MOST_DROPPED {
+        if at > MAX_DROPPED {
             return Some(0);
         }
     }

@@ -10,15 +10,15 @@
 //! Each token is recognised from the bytes at its start on, within a fixed length, so that a text in
 //! pieces folds like the whole.
 
-use super::escapes::{SPECIAL, Unit, Value, unit};
+use super::escapes::{EscapeUnit, SPECIAL, UnescapedValue, read_unit};
 
 /// The most dropped bytes that may stand between two bytes of one secret.
-pub(super) const MOST_DROPPED: usize = 256;
+pub(super) const MAX_DROPPED: usize = 256;
 /// Stands where too much was dropped. No secret contains it: the byte is dropped from every fold.
 const BREAK: u8 = 0;
 
 /// A folded text, and how its positions relate to those of the source.
-pub(super) struct Folded {
+pub(super) struct FoldedText {
     bytes: Vec<u8>,
     tokens: Vec<FoldToken>,
     /// Where the source ends inside something that may become a token.
@@ -33,10 +33,12 @@ struct FoldToken {
 }
 
 /// Reads the bytes at a position. Where nothing follows, they are read as before the end of a line.
-fn unit_at(text: &[u8], at: usize, is_last: bool) -> Unit {
-    match unit(&text[at..]) {
-        Unit::Unfinished if is_last => unit(&[&text[at..], b"\n"].concat()),
-        reading @ (Unit::Plain | Unit::Unfinished | Unit::Resolved { .. }) => reading,
+fn unit_at(text: &[u8], at: usize, is_last: bool) -> EscapeUnit {
+    match read_unit(&text[at..]) {
+        EscapeUnit::Unfinished if is_last => read_unit(&[&text[at..], b"\n"].concat()),
+        reading @ (EscapeUnit::Plain | EscapeUnit::Unfinished | EscapeUnit::Resolved { .. }) => {
+            reading
+        }
     }
 }
 
@@ -46,10 +48,10 @@ pub(super) fn fold_secret(secret: &[u8]) -> Vec<u8> {
         .iter()
         .rposition(|byte| !b"\\%&".contains(byte))
         .map_or(0, |last| last + 1);
-    Folded::new(&secret[..end], 0, true).bytes
+    FoldedText::new(&secret[..end], 0, true).bytes
 }
 
-impl Folded {
+impl FoldedText {
     /// Folds a text from a position on.
     pub(super) fn new(text: &[u8], start: usize, is_last: bool) -> Self {
         let mut folded = Self {
@@ -66,12 +68,12 @@ impl Folded {
         {
             at += next;
             match unit_at(text, at, is_last) {
-                Unit::Unfinished if !is_last => {
+                EscapeUnit::Unfinished if !is_last => {
                     folded.hold = at;
                     break;
                 }
-                Unit::Plain | Unit::Unfinished => at += 1,
-                Unit::Resolved { length, value } => {
+                EscapeUnit::Plain | EscapeUnit::Unfinished => at += 1,
+                EscapeUnit::Resolved { length, value } => {
                     folded.bytes.extend_from_slice(&text[copied..at]);
                     folded.push((at, at + length), value);
                     at += length;
@@ -83,12 +85,12 @@ impl Folded {
         folded
     }
 
-    fn push(&mut self, source: (usize, usize), value: Value) {
+    fn push(&mut self, source: (usize, usize), value: UnescapedValue) {
         let from = self.bytes.len();
         match value {
-            Value::Nothing => {}
-            Value::Byte(byte) => self.bytes.push(byte),
-            Value::Char(c) => {
+            UnescapedValue::Nothing => {}
+            UnescapedValue::Byte(byte) => self.bytes.push(byte),
+            UnescapedValue::Char(c) => {
                 let mut buffer = [0; 4];
                 self.bytes
                     .extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
@@ -96,12 +98,12 @@ impl Folded {
         }
         let folded = (from, self.bytes.len());
         if let Some(last) = self.tokens.last_mut()
-            && value == Value::Nothing
+            && value == UnescapedValue::Nothing
             && last.folded == folded
             && last.source.1 == source.0
         {
             last.source.1 = source.1;
-            if last.source.1 - last.source.0 > MOST_DROPPED {
+            if last.source.1 - last.source.0 > MAX_DROPPED {
                 self.bytes.push(BREAK);
                 last.folded.1 = self.bytes.len();
             }
@@ -188,7 +190,7 @@ mod tests {
     use super::*;
 
     fn fold(text: &str) -> String {
-        let folded = Folded::new(text.as_bytes(), 0, true);
+        let folded = FoldedText::new(text.as_bytes(), 0, true);
         String::from_utf8_lossy(folded.bytes()).into_owned()
     }
 
@@ -231,7 +233,7 @@ mod tests {
     #[test]
     fn a_folded_byte_knows_its_source() {
         let text = b"xx p%40\x1b[0mss yy";
-        let folded = Folded::new(text, 3, true);
+        let folded = FoldedText::new(text, 3, true);
         assert_eq!(folded.bytes(), b"p@ss yy");
         assert_eq!(folded.source(0, 4, 3), Some((3, 13)));
         assert_eq!(folded.source(0, 2, 3), Some((3, 7)));
@@ -258,7 +260,7 @@ mod tests {
             (b"ab\xe2\x82", 4),
             (b"ab%zz", 5),
         ] {
-            assert_eq!(Folded::new(text, 0, false).hold(), hold, "{text:?}");
+            assert_eq!(FoldedText::new(text, 0, false).hold(), hold, "{text:?}");
         }
     }
 

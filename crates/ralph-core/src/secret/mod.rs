@@ -15,21 +15,21 @@
 //! encrypted, and an unknown token without a telling shape.
 //!
 //! Redaction is for text that is shown or stored. Text that is performed, such as the content of a
-//! file or a command, is checked with [`Redactor::known_in`] and refused or left as it is.
+//! file or a command, is checked with [`Redactor::find_known`] and refused or left as it is.
 //!
 //! A stream is redacted as it passes. Whatever the chunks are, the output is that of the whole
 //! text: each decision depends on the bytes from one position on, and where more bytes could
 //! change it, exactly those bytes wait.
 
-mod common;
-mod cover;
 mod encode;
 mod escapes;
 mod fold;
 mod needles;
 mod patterns;
 mod pem;
+mod redaction_span;
 mod redactor;
+mod searchability;
 mod shapes;
 mod stream;
 mod value;
@@ -39,7 +39,7 @@ mod spelling_tests;
 #[cfg(test)]
 mod tests;
 
-pub use common::Unsearchable;
-pub use redactor::{Hits, Redactor, Shapes};
+pub use redactor::{RedactionCounts, Redactor, TokenShapes};
+pub use searchability::Unsearchable;
 pub use stream::RedactStream;
 pub use value::Secret;

@@ -5,22 +5,22 @@
 //! thousands of needles this stays in the fastest cache, and the needles can be wiped.
 
 use super::Secret;
-use super::common;
-use super::cover::Cover;
-use super::encode::{Form, forms};
-use super::fold::{Folded, fold_secret};
-use super::patterns::Text;
+use super::encode::{EncodedSecret, encodings};
+use super::fold::{FoldedText, fold_secret};
+use super::patterns::ScanText;
+use super::redaction_span::RedactionSpan;
+use super::searchability;
 
 /// The shortest text that is looked for: shorter ones occur by chance.
-pub(super) const LEAST_BYTES: usize = 8;
+pub(super) const MIN_SECRET_BYTES: usize = 8;
 
 /// The first bytes of a needle.
-type Key = [u8; LEAST_BYTES];
+type NeedleKey = [u8; MIN_SECRET_BYTES];
 
 /// All spellings of all known secrets.
 pub(super) struct Needles {
     /// As programs write them.
-    spelt: NeedleSet,
+    exact: NeedleSet,
     /// As they read when escapes are resolved and invisible characters are dropped.
     folded: NeedleSet,
 }
@@ -29,18 +29,18 @@ pub(super) struct Needles {
 struct NeedleSet {
     /// Sorted by their bytes, each once.
     sorted: Vec<Needle>,
-    filter: Filter,
+    filter: NeedleFilter,
     longest: usize,
 }
 
 struct Needle {
-    bytes: Form,
+    bytes: EncodedSecret,
     /// Which secret it spells.
     secret: usize,
 }
 
 /// What starts at one position of a text.
-enum Start {
+enum NeedleMatch {
     Nothing,
     Secret {
         length: usize,
@@ -56,13 +56,13 @@ impl Needles {
         let (mut spelt, mut folded) = (Vec::new(), Vec::new());
         for (secret, value) in secrets.into_iter().enumerate() {
             let value = value.expose().trim();
-            if common::unsearchable(value).is_some() {
+            if searchability::unsearchable_reason(value).is_some() {
                 continue;
             }
-            for bytes in forms(value) {
-                let fold = Form::new(fold_secret(&bytes));
+            for bytes in encodings(value) {
+                let fold = EncodedSecret::new(fold_secret(&bytes));
                 // One that shrank to a few bytes would occur by chance.
-                if fold.len() >= LEAST_BYTES {
+                if fold.len() >= MIN_SECRET_BYTES {
                     folded.push(Needle {
                         bytes: fold,
                         secret,
@@ -72,7 +72,7 @@ impl Needles {
             }
         }
         Self {
-            spelt: NeedleSet::new(spelt),
+            exact: NeedleSet::new(spelt),
             folded: NeedleSet::new(folded),
         }
     }
@@ -82,38 +82,43 @@ impl Needles {
     /// Returns the first position where more text could change the answer; without one, the end.
     pub(super) fn scan(
         &self,
-        text: Text<'_>,
+        text: ScanText<'_>,
         start: usize,
-        folded: &Folded,
-        covers: &mut Vec<Cover>,
+        folded: &FoldedText,
+        covers: &mut Vec<RedactionSpan>,
     ) -> usize {
-        let spelt = self.scan_spelt(text, start, covers);
+        let spelt = self.scan_exact(text, start, covers);
         let hold = self.scan_folded(text, start, folded, covers);
         hold.min(spelt).min(folded.hold())
     }
 
     /// Tells whether nothing is searched for.
     pub(super) fn is_empty(&self) -> bool {
-        self.spelt.sorted.is_empty()
+        self.exact.sorted.is_empty()
     }
 
-    fn scan_spelt(&self, text: Text<'_>, start: usize, covers: &mut Vec<Cover>) -> usize {
+    fn scan_exact(
+        &self,
+        text: ScanText<'_>,
+        start: usize,
+        covers: &mut Vec<RedactionSpan>,
+    ) -> usize {
         let bytes = text.bytes;
         for (index, key) in bytes[start..].array_windows().enumerate() {
-            if self.spelt.filter.may_have(*key) {
+            if self.exact.filter.may_contain(*key) {
                 let at = start + index;
-                match self.spelt.start(&bytes[at..], text.is_last) {
-                    Start::Nothing => {}
-                    Start::Secret { length, secret } => {
-                        covers.push(Cover::known(bytes, at, length, secret));
+                match self.exact.match_at(&bytes[at..], text.is_last) {
+                    NeedleMatch::Nothing => {}
+                    NeedleMatch::Secret { length, secret } => {
+                        covers.push(RedactionSpan::for_known_secret(bytes, at, length, secret));
                     }
-                    Start::Undecided => return at,
+                    NeedleMatch::Undecided => return at,
                 }
             }
         }
-        let tail = start.max((bytes.len() + 1).saturating_sub(LEAST_BYTES));
+        let tail = start.max((bytes.len() + 1).saturating_sub(MIN_SECRET_BYTES));
         (tail..bytes.len())
-            .find(|at| !text.is_last && self.spelt.has_prefix(&bytes[*at..]))
+            .find(|at| !text.is_last && self.exact.has_prefix(&bytes[*at..]))
             .unwrap_or(bytes.len())
     }
 
@@ -121,25 +126,31 @@ impl Needles {
     /// may make it differ.
     fn scan_folded(
         &self,
-        text: Text<'_>,
+        text: ScanText<'_>,
         start: usize,
-        folded: &Folded,
-        covers: &mut Vec<Cover>,
+        folded: &FoldedText,
+        covers: &mut Vec<RedactionSpan>,
     ) -> usize {
         let bytes = folded.bytes();
         for (from, to) in folded.windows(self.folded.longest) {
-            for at in from..to.min((bytes.len() + 1).saturating_sub(LEAST_BYTES)) {
+            for at in from..to.min((bytes.len() + 1).saturating_sub(MIN_SECRET_BYTES)) {
                 let Some(key) = bytes[at..].first_chunk() else {
                     break;
                 };
-                if !self.folded.filter.may_have(*key) {
+                if !self.folded.filter.may_contain(*key) {
                     continue;
                 }
                 // A needle that may go on is found below, too.
-                if let Start::Secret { length, secret } = self.folded.start(&bytes[at..], true)
+                if let NeedleMatch::Secret { length, secret } =
+                    self.folded.match_at(&bytes[at..], true)
                     && let Some((from, to)) = folded.source(at, at + length, start)
                 {
-                    covers.push(Cover::known(text.bytes, from, to - from, secret));
+                    covers.push(RedactionSpan::for_known_secret(
+                        text.bytes,
+                        from,
+                        to - from,
+                        secret,
+                    ));
                 }
             }
         }
@@ -147,7 +158,7 @@ impl Needles {
         let undecided = |at: &usize| {
             let rest = &bytes[*at..];
             match rest.first_chunk() {
-                Some(key) if !self.folded.filter.may_have(*key) => false,
+                Some(key) if !self.folded.filter.may_contain(*key) => false,
                 Some(_) | None => self.folded.is_unfinished(rest),
             }
         };
@@ -166,7 +177,7 @@ impl NeedleSet {
             .iter()
             .filter_map(|needle| needle.bytes.first_chunk());
         Self {
-            filter: Filter::new(keys, sorted.len()),
+            filter: NeedleFilter::new(keys, sorted.len()),
             longest: sorted
                 .iter()
                 .map(|needle| needle.bytes.len())
@@ -176,34 +187,34 @@ impl NeedleSet {
         }
     }
 
-    fn start(&self, text: &[u8], is_last: bool) -> Start {
-        let mut start = Start::Nothing;
-        for needle in self.sharing(&text[..LEAST_BYTES]) {
+    fn match_at(&self, text: &[u8], is_last: bool) -> NeedleMatch {
+        let mut start = NeedleMatch::Nothing;
+        for needle in self.with_prefix(&text[..MIN_SECRET_BYTES]) {
             if text.starts_with(&needle.bytes) {
                 // A longer needle sorts after a shorter one that it starts with.
-                start = Start::Secret {
+                start = NeedleMatch::Secret {
                     length: needle.bytes.len(),
                     secret: needle.secret,
                 };
             } else if !is_last && needle.bytes.starts_with(text) {
-                return Start::Undecided;
+                return NeedleMatch::Undecided;
             }
         }
         start
     }
 
     fn has_prefix(&self, text: &[u8]) -> bool {
-        self.sharing(text).next().is_some()
+        self.with_prefix(text).next().is_some()
     }
 
     /// Tells whether some needle starts with a text and is longer.
     fn is_unfinished(&self, text: &[u8]) -> bool {
-        self.sharing(text)
+        self.with_prefix(text)
             .any(|needle| needle.bytes.len() > text.len())
     }
 
     /// Returns the needles that start with some bytes.
-    fn sharing(&self, prefix: &[u8]) -> impl Iterator<Item = &Needle> {
+    fn with_prefix(&self, prefix: &[u8]) -> impl Iterator<Item = &Needle> {
         let first = self
             .sorted
             .partition_point(|needle| needle.bytes.as_slice() < prefix);
@@ -214,42 +225,42 @@ impl NeedleSet {
 }
 
 /// A set of keys that never denies one of its own and seldom claims a foreign one.
-struct Filter {
+struct NeedleFilter {
     bits: Vec<u64>,
     shift: u32,
 }
 
-impl Filter {
+impl NeedleFilter {
     /// How many bits there are for each key: one foreign key in this many is claimed.
     const BITS_PER_KEY: usize = 64;
     /// The smallest table, as a power of two.
-    const LEAST_POWER: u32 = 12;
+    const MIN_POWER: u32 = 12;
     /// The largest table, as a power of two: 512 KiB.
-    const MOST_POWER: u32 = 22;
+    const MAX_POWER: u32 = 22;
 
-    fn new<'a>(keys: impl Iterator<Item = &'a Key>, count: usize) -> Self {
+    fn new<'a>(keys: impl Iterator<Item = &'a NeedleKey>, count: usize) -> Self {
         let power = (count * Self::BITS_PER_KEY)
             .next_power_of_two()
             .ilog2()
-            .clamp(Self::LEAST_POWER, Self::MOST_POWER);
+            .clamp(Self::MIN_POWER, Self::MAX_POWER);
         let mut filter = Self {
             bits: vec![0; 1 << (power - 6)],
             shift: 64 - power,
         };
         for key in keys {
-            let (word, bit) = filter.place(*key);
+            let (word, bit) = filter.bit_position(*key);
             filter.bits[word] |= bit;
         }
         filter
     }
 
-    fn may_have(&self, key: Key) -> bool {
-        let (word, bit) = self.place(key);
+    fn may_contain(&self, key: NeedleKey) -> bool {
+        let (word, bit) = self.bit_position(key);
         self.bits[word] & bit != 0
     }
 
     /// Returns a key's word in the table and its bit there.
-    fn place(&self, key: Key) -> (usize, u64) {
+    fn bit_position(&self, key: NeedleKey) -> (usize, u64) {
         // Fibonacci hashing: the highest bits depend on all bytes.
         let hash = u64::from_le_bytes(key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift;
         ((hash >> 6) as usize, 1 << (hash & 63))

@@ -7,21 +7,21 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, Input, MatchKind};
 
-use super::Shapes;
-use super::cover::{Cover, Extent, Token};
+use super::TokenShapes;
 use super::pem;
-use super::shapes::{Body, Class, Kind, Look, SHAPES};
+use super::redaction_span::{DetectedToken, RedactionSpan, SecretExtent};
+use super::shapes::{ByteClass, SHAPES, SecretShape, TokenBody, TokenHeuristic};
 
 /// The longest first part of a signed token.
-const MOST_JWT_HEADER: usize = 4096;
+const MAX_JWT_HEADER: usize = 4096;
 /// The shortest first part of a signed token: `{"alg":…}` in base64.
-const LEAST_JWT_HEADER: usize = 10;
+const MIN_JWT_HEADER: usize = 10;
 /// The longest `user:password@host`.
-const MOST_AUTHORITY: usize = 1024;
+const MAX_AUTHORITY: usize = 1024;
 /// How many quotes and blanks may stand between a header's name and its value.
-const MOST_BETWEEN: usize = 16;
+const MAX_SEPARATOR: usize = 16;
 /// The longest name of an authorization scheme.
-const MOST_SCHEME: usize = 20;
+const MAX_SCHEME: usize = 20;
 /// How a text starts that was redacted before.
 const PLACEHOLDER: &[u8] = b"[REDACTED";
 
@@ -34,17 +34,17 @@ static LITERALS: LazyLock<AhoCorasick> = LazyLock::new(|| {
 
 /// What a closer look at a candidate says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum SecretMatch {
     /// It is no secret.
     No,
     /// The text ends too early to tell.
     Undecided,
     /// It is one.
-    Secret(Token),
+    Secret(DetectedToken),
 }
 
-impl Answer {
-    fn when(known: Option<bool>, token: Token) -> Self {
+impl SecretMatch {
+    fn from_decision(known: Option<bool>, token: DetectedToken) -> Self {
         match known {
             None => Self::Undecided,
             Some(false) => Self::No,
@@ -55,20 +55,20 @@ impl Answer {
 
 /// A text, and whether it is known to end where it ends.
 #[derive(Clone, Copy)]
-pub(super) struct Text<'a> {
+pub(super) struct ScanText<'a> {
     /// Its bytes.
     pub(super) bytes: &'a [u8],
     /// Whether nothing follows.
     pub(super) is_last: bool,
 }
 
-impl Text<'_> {
+impl ScanText<'_> {
     /// Returns the answer where the text ends before its meaning is clear.
-    pub(super) fn at_its_end(self) -> Answer {
+    pub(super) fn undecided_at_end(self) -> SecretMatch {
         if self.is_last {
-            Answer::No
+            SecretMatch::No
         } else {
-            Answer::Undecided
+            SecretMatch::Undecided
         }
     }
 }
@@ -76,11 +76,16 @@ impl Text<'_> {
 /// Adds a cover for every token whose literal starts at `start` or later.
 ///
 /// Returns the first position where more text could change the answer; without one, the end.
-pub(super) fn scan(text: Text<'_>, start: usize, shapes: Shapes, covers: &mut Vec<Cover>) -> usize {
-    if shapes == Shapes::None {
+pub(super) fn scan(
+    text: ScanText<'_>,
+    start: usize,
+    shapes: TokenShapes,
+    covers: &mut Vec<RedactionSpan>,
+) -> usize {
+    if shapes == TokenShapes::None {
         return text.bytes.len();
     }
-    let mut runs: Vec<(Extent, usize)> = covers
+    let mut runs: Vec<(SecretExtent, usize)> = covers
         .iter()
         .filter(|cover| cover.from <= start)
         .map(|cover| (cover.extent, cover.end.shared))
@@ -94,21 +99,21 @@ pub(super) fn scan(text: Text<'_>, start: usize, shapes: Shapes, covers: &mut Ve
             break;
         }
         let kind = SHAPES[found.pattern().as_usize()].1;
-        if shapes == Shapes::Issued && !is_issued(kind) {
+        if shapes == TokenShapes::Issued && !is_issued(kind) {
             from = at + 1;
             continue;
         }
-        match answer(kind, text, at, found.end(), &mut header_end) {
-            Answer::No => {}
-            Answer::Undecided => hold = at,
+        match match_shape(kind, text, at, found.end(), &mut header_end) {
+            SecretMatch::No => {}
+            SecretMatch::Undecided => hold = at,
             // It lies inside a secret of its kind.
-            Answer::Secret(token)
+            SecretMatch::Secret(token)
                 if runs
                     .iter()
                     .any(|(run, end)| *run == token.extent && token.body < *end) => {}
-            Answer::Secret(token) => {
-                let cover = Cover::token(text.bytes, at, token);
-                if !matches!(token.extent, Extent::To(_)) {
+            SecretMatch::Secret(token) => {
+                let cover = RedactionSpan::for_token(text.bytes, at, token);
+                if !matches!(token.extent, SecretExtent::To(_)) {
                     runs.retain(|(run, _)| *run != token.extent);
                     runs.push((token.extent, cover.end.shared));
                 }
@@ -121,15 +126,19 @@ pub(super) fn scan(text: Text<'_>, start: usize, shapes: Shapes, covers: &mut Ve
 }
 
 /// Tells whether a shape carries the mark of its issuer, or is a private key.
-fn is_issued(kind: Kind) -> bool {
+fn is_issued(kind: SecretShape) -> bool {
     match kind {
-        Kind::Token(_) | Kind::TokenApart(_) | Kind::Pem => true,
-        Kind::Bearer | Kind::Header | Kind::Assigned | Kind::Jwt | Kind::Authority => false,
+        SecretShape::Token(_) | SecretShape::StandaloneToken(_) | SecretShape::Pem => true,
+        SecretShape::Bearer
+        | SecretShape::Header
+        | SecretShape::Assigned
+        | SecretShape::Jwt
+        | SecretShape::Authority => false,
     }
 }
 
 /// Returns where the text ends inside a literal.
-fn unfinished_literal(text: Text<'_>, start: usize) -> usize {
+fn unfinished_literal(text: ScanText<'_>, start: usize) -> usize {
     let length = text.bytes.len();
     let longest = SHAPES.iter().map(|(literal, _)| literal.len()).max();
     let tail = start.max((length + 1).saturating_sub(longest.unwrap_or(0)));
@@ -144,24 +153,32 @@ fn unfinished_literal(text: Text<'_>, start: usize) -> usize {
         .unwrap_or(length)
 }
 
-fn answer(kind: Kind, text: Text<'_>, at: usize, end: usize, header_end: &mut usize) -> Answer {
+fn match_shape(
+    kind: SecretShape,
+    text: ScanText<'_>,
+    at: usize,
+    end: usize,
+    header_end: &mut usize,
+) -> SecretMatch {
     match kind {
-        Kind::Token(body) => token(body, text, at, end),
-        Kind::TokenApart(body) if stands_apart(&text.bytes[..at]) => token(body, text, at, end),
-        Kind::TokenApart(_) => Answer::No,
-        Kind::Bearer => bearer(text, end),
-        Kind::Header => header(text, end),
-        Kind::Assigned => assigned(text, end),
-        Kind::Jwt => jwt(text, at, header_end),
-        Kind::Pem => pem::begin(text, at, end),
-        Kind::Authority => authority(text, end),
+        SecretShape::Token(body) => match_token(body, text, at, end),
+        SecretShape::StandaloneToken(body) if is_word_start(&text.bytes[..at]) => {
+            match_token(body, text, at, end)
+        }
+        SecretShape::StandaloneToken(_) => SecretMatch::No,
+        SecretShape::Bearer => match_bearer(text, end),
+        SecretShape::Header => match_header(text, end),
+        SecretShape::Assigned => match_assignment(text, end),
+        SecretShape::Jwt => match_jwt(text, at, header_end),
+        SecretShape::Pem => pem::match_begin(text, at, end),
+        SecretShape::Authority => match_authority(text, end),
     }
 }
 
-fn token(shape: Body, text: Text<'_>, from: usize, body: usize) -> Answer {
-    let known = shape.starts(&text.bytes[body..], text.is_last);
-    let extent = Extent::While(shape.class);
-    Answer::when(known, Token { from, body, extent })
+fn match_token(shape: TokenBody, text: ScanText<'_>, from: usize, body: usize) -> SecretMatch {
+    let known = shape.matches_start(&text.bytes[body..], text.is_last);
+    let extent = SecretExtent::While(shape.class);
+    SecretMatch::from_decision(known, DetectedToken { from, body, extent })
 }
 
 /// How many bytes before a position are needed to answer for it.
@@ -169,7 +186,7 @@ pub(super) const CONTEXT: usize = 3;
 
 /// Tells whether a word starts after some text: there is no letter or digit, or it belongs to an
 /// escape (`\n`, `%3D`).
-fn stands_apart(before: &[u8]) -> bool {
+fn is_word_start(before: &[u8]) -> bool {
     let in_escape = match before {
         [.., b'\\', b'n' | b'r' | b't'] => true,
         [.., b'%', high, low] => high.is_ascii_hexdigit() && low.is_ascii_hexdigit(),
@@ -182,7 +199,7 @@ fn stands_apart(before: &[u8]) -> bool {
 }
 
 /// What stands between a name and its value.
-struct Between {
+struct ValueSeparator {
     /// Where the value starts.
     end: usize,
     /// How many bytes there are.
@@ -192,8 +209,12 @@ struct Between {
 }
 
 /// Reads blanks, quotes and at most `signs` colons or equals signs.
-fn between(text: Text<'_>, from: usize, signs: usize) -> Result<Between, Answer> {
-    let mut found = Between {
+fn read_separator(
+    text: ScanText<'_>,
+    from: usize,
+    signs: usize,
+) -> Result<ValueSeparator, SecretMatch> {
+    let mut found = ValueSeparator {
         end: from,
         length: 0,
         signs: 0,
@@ -201,8 +222,8 @@ fn between(text: Text<'_>, from: usize, signs: usize) -> Result<Between, Answer>
     loop {
         found.length = found.end - from;
         match text.bytes.get(found.end) {
-            None => return Err(text.at_its_end()),
-            Some(_) if found.length > MOST_BETWEEN => return Err(Answer::No),
+            None => return Err(text.undecided_at_end()),
+            Some(_) if found.length > MAX_SEPARATOR => return Err(SecretMatch::No),
             Some(b' ' | b'\t' | b'"' | b'\'' | b'`' | b'\\') => {}
             Some(b':' | b'=') if found.signs < signs => found.signs += 1,
             // The arrow of a map.
@@ -214,152 +235,152 @@ fn between(text: Text<'_>, from: usize, signs: usize) -> Result<Between, Answer>
 }
 
 /// Reads what follows `Bearer`: blanks of any kind, or a colon as in `bearer: value`.
-fn bearer(text: Text<'_>, name_end: usize) -> Answer {
+fn match_bearer(text: ScanText<'_>, name_end: usize) -> SecretMatch {
     let mut from = name_end;
     while text.bytes[from..].starts_with(b"%20") {
         from += 3;
     }
     let rest = &text.bytes[from..];
     if rest.len() < 3 && b"%20".starts_with(rest) {
-        return text.at_its_end();
+        return text.undecided_at_end();
     }
-    let between = match between(text, from, 1) {
+    let between = match read_separator(text, from, 1) {
         Ok(between) => between,
         Err(answer) => return answer,
     };
     if from + between.length == name_end {
-        return Answer::No;
+        return SecretMatch::No;
     }
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let look = if text.bytes[from..between.end].iter().all(is_blank) {
-        Look::DigitOrLong
+        TokenHeuristic::DigitOrLong
     } else {
         // A variable of that name is more likely than a header.
-        Look::Random
+        TokenHeuristic::Random
     };
-    let body = Body {
-        class: Class::Bearer,
-        least: 12,
-        look,
+    let body = TokenBody {
+        class: ByteClass::Bearer,
+        min_length: 12,
+        heuristic: look,
     };
-    token(body, text, between.end, between.end)
+    match_token(body, text, between.end, between.end)
 }
 
 /// Reads what follows the name of a credential: `= value`, `": "value`, ` => 'value`.
-fn assigned(text: Text<'_>, name_end: usize) -> Answer {
-    let between = match between(text, name_end, 2) {
+fn match_assignment(text: ScanText<'_>, name_end: usize) -> SecretMatch {
+    let between = match read_separator(text, name_end, 2) {
         Ok(between) => between,
         Err(answer) => return answer,
     };
     if between.signs == 0 {
-        return Answer::No;
+        return SecretMatch::No;
     }
-    let body = Body {
-        class: Class::Slug,
-        least: 16,
-        look: Look::Mixed,
+    let body = TokenBody {
+        class: ByteClass::Slug,
+        min_length: 16,
+        heuristic: TokenHeuristic::Mixed,
     };
     let from = between.end;
-    let known = body.starts(&text.bytes[from..], text.is_last);
-    let token = Token {
+    let known = body.matches_start(&text.bytes[from..], text.is_last);
+    let token = DetectedToken {
         from,
         body: from,
-        extent: Extent::While(Class::Header),
+        extent: SecretExtent::While(ByteClass::Header),
     };
-    Answer::when(known, token)
+    SecretMatch::from_decision(known, token)
 }
 
 /// Reads what follows a header's name: `: value`, `: Scheme value`, `": "value`.
-fn header(text: Text<'_>, name_end: usize) -> Answer {
-    let between = match between(text, name_end, 1) {
+fn match_header(text: ScanText<'_>, name_end: usize) -> SecretMatch {
+    let between = match read_separator(text, name_end, 1) {
         Ok(between) => between,
         Err(answer) => return answer,
     };
     if between.signs == 0 {
-        return Answer::No;
+        return SecretMatch::No;
     }
     let mut at = between.end;
-    let scheme = Class::Slug.run(&text.bytes[at..]).min(MOST_SCHEME + 1);
-    let mut look = Look::DigitOrLong;
+    let scheme = ByteClass::Slug.run(&text.bytes[at..]).min(MAX_SCHEME + 1);
+    let mut look = TokenHeuristic::DigitOrLong;
     match text.bytes.get(at + scheme) {
-        None if !text.is_last => return Answer::Undecided,
-        Some(b' ' | b'\t') if (1..=MOST_SCHEME).contains(&scheme) => {
+        None if !text.is_last => return SecretMatch::Undecided,
+        Some(b' ' | b'\t') if (1..=MAX_SCHEME).contains(&scheme) => {
             if text.bytes[at..at + scheme].eq_ignore_ascii_case(b"basic") {
-                look = Look::DigitOrCapital;
+                look = TokenHeuristic::DigitOrCapital;
             }
             let rest = &text.bytes[at + scheme..];
             let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
-            let blanks = rest.iter().take(MOST_BETWEEN).take_while(is_blank).count();
+            let blanks = rest.iter().take(MAX_SEPARATOR).take_while(is_blank).count();
             if blanks == rest.len() && !text.is_last {
-                return Answer::Undecided;
+                return SecretMatch::Undecided;
             }
             at += scheme + blanks;
         }
         None | Some(_) => {}
     }
-    let body = Body {
-        class: Class::Header,
-        least: 8,
-        look,
+    let body = TokenBody {
+        class: ByteClass::Header,
+        min_length: 8,
+        heuristic: look,
     };
-    token(body, text, at, at)
+    match_token(body, text, at, at)
 }
 
 /// Reads `header.payload.signature`.
 ///
 /// `header_end` remembers how far the digits were seen to reach: the literal may occur again and
 /// again in one long run.
-fn jwt(text: Text<'_>, at: usize, header_end: &mut usize) -> Answer {
+fn match_jwt(text: ScanText<'_>, at: usize, header_end: &mut usize) -> SecretMatch {
     let known = at.max(*header_end);
-    let end = known + Class::Slug.run(&text.bytes[known..]);
+    let end = known + ByteClass::Slug.run(&text.bytes[known..]);
     *header_end = end;
     let length = end - at;
     match text.bytes.get(end) {
-        _ if length > MOST_JWT_HEADER => Answer::No,
-        None => text.at_its_end(),
-        Some(b'.') if length >= LEAST_JWT_HEADER => {
-            let payload = Body {
-                class: Class::Slug,
-                least: 8,
-                look: Look::Any,
+        _ if length > MAX_JWT_HEADER => SecretMatch::No,
+        None => text.undecided_at_end(),
+        Some(b'.') if length >= MIN_JWT_HEADER => {
+            let payload = TokenBody {
+                class: ByteClass::Slug,
+                min_length: 8,
+                heuristic: TokenHeuristic::Any,
             };
-            let known = payload.starts(&text.bytes[end + 1..], text.is_last);
-            let token = Token {
+            let known = payload.matches_start(&text.bytes[end + 1..], text.is_last);
+            let token = DetectedToken {
                 from: at,
                 body: at,
-                extent: Extent::While(Class::Dotted),
+                extent: SecretExtent::While(ByteClass::Dotted),
             };
-            Answer::when(known, token)
+            SecretMatch::from_decision(known, token)
         }
-        Some(_) => Answer::No,
+        Some(_) => SecretMatch::No,
     }
 }
 
 /// Reads `user:password@`, and finds both secret, for many use the token as the user.
-fn authority(text: Text<'_>, from: usize) -> Answer {
+fn match_authority(text: ScanText<'_>, from: usize) -> SecretMatch {
     let rest = &text.bytes[from..];
-    let window = &rest[..rest.len().min(MOST_AUTHORITY)];
+    let window = &rest[..rest.len().min(MAX_AUTHORITY)];
     let ends = |byte: &u8| byte.is_ascii_whitespace() || b"/?#\"'`<>\\".contains(byte);
     let length = window.iter().position(ends);
-    if length.is_none() && rest.len() < MOST_AUTHORITY && !text.is_last {
-        return Answer::Undecided;
+    if length.is_none() && rest.len() < MAX_AUTHORITY && !text.is_last {
+        return SecretMatch::Undecided;
     }
     let whole = &window[..length.unwrap_or(window.len())];
     let Some(user_end) = whole.iter().rposition(|byte| *byte == b'@') else {
-        return Answer::No;
+        return SecretMatch::No;
     };
     let user = &whole[..user_end];
     let Some(colon) = user.iter().position(|byte| *byte == b':') else {
-        return Answer::No;
+        return SecretMatch::No;
     };
     match user.get(colon + 1) {
         // A variable of a template, or stars by somebody else, are no password.
-        None | Some(b'$' | b'{' | b'*' | b'[') => Answer::No,
-        Some(_) if user.starts_with(PLACEHOLDER) => Answer::No,
-        Some(_) => Answer::Secret(Token {
+        None | Some(b'$' | b'{' | b'*' | b'[') => SecretMatch::No,
+        Some(_) if user.starts_with(PLACEHOLDER) => SecretMatch::No,
+        Some(_) => SecretMatch::Secret(DetectedToken {
             from,
             body: from,
-            extent: Extent::To(from + user_end),
+            extent: SecretExtent::To(from + user_end),
         }),
     }
 }

@@ -4,48 +4,48 @@
 //! key follows. Once it counts, everything up to the closing marker is hidden, or everything up to
 //! the end when that never comes; a key is often cut, and its lines may carry a log's prefix.
 
-use super::cover::{End, Extent, Token};
-use super::patterns::{Answer, Text};
+use super::patterns::{ScanText, SecretMatch};
+use super::redaction_span::{CoverEnd, DetectedToken, SecretExtent};
 
 const DASHES: &[u8] = b"-----";
 const CLOSING: &[u8] = b"-----END ";
 /// The longest label between the dashes of a marker.
-const MOST_LABEL: usize = 64;
+const MAX_LABEL: usize = 64;
 /// How much text after a marker is searched for a key.
 const WINDOW: usize = 256;
 /// How many digits of base64 make a key when they follow the marker directly.
-const LEAST_DIGITS: usize = 16;
+const MIN_KEY_DIGITS: usize = 16;
 /// How many make one when something else, such as a log's prefix, stands between.
-const LEAST_DIGITS_AFAR: usize = 40;
+const MIN_DETACHED_KEY_DIGITS: usize = 40;
 
 /// Looks at what follows `-----BEGIN `.
-pub(super) fn begin(text: Text<'_>, at: usize, label_start: usize) -> Answer {
+pub(super) fn match_begin(text: ScanText<'_>, at: usize, label_start: usize) -> SecretMatch {
     let rest = &text.bytes[label_start..];
-    let window = &rest[..rest.len().min(MOST_LABEL)];
+    let window = &rest[..rest.len().min(MAX_LABEL)];
     let Some(label_end) = find(window, DASHES) else {
-        let is_full = window.len() == MOST_LABEL;
+        let is_full = window.len() == MAX_LABEL;
         let is_label = |byte: &u8| byte.is_ascii_uppercase() || b" -0123456789".contains(byte);
         return if is_full || !window.iter().all(is_label) {
-            Answer::No
+            SecretMatch::No
         } else {
-            text.at_its_end()
+            text.undecided_at_end()
         };
     };
     let label = &window[..label_end];
     if !label.ends_with(b"PRIVATE KEY") && !label.ends_with(b"PRIVATE KEY BLOCK") {
-        return Answer::No;
+        return SecretMatch::No;
     }
     let body = &rest[label_end + DASHES.len()..];
     if is_key(&body[..body.len().min(WINDOW)]) {
-        Answer::Secret(Token {
+        SecretMatch::Secret(DetectedToken {
             from: at,
             body: at,
-            extent: Extent::Pem,
+            extent: SecretExtent::Pem,
         })
     } else if body.len() >= WINDOW {
-        Answer::No
+        SecretMatch::No
     } else {
-        text.at_its_end()
+        text.undecided_at_end()
     }
 }
 
@@ -66,7 +66,7 @@ fn is_key(text: &[u8]) -> bool {
         ]
         .iter()
         .all(|class| digits.iter().any(class));
-        if follows_directly && run >= LEAST_DIGITS || run >= LEAST_DIGITS_AFAR && is_mixed {
+        if follows_directly && run >= MIN_KEY_DIGITS || run >= MIN_DETACHED_KEY_DIGITS && is_mixed {
             return true;
         }
         let is_separator = byte.is_ascii_whitespace() || b"\\\"'|>,".contains(byte);
@@ -78,9 +78,9 @@ fn is_key(text: &[u8]) -> bool {
 }
 
 /// Finds the end of a block that started before `from` or there.
-pub(super) fn end(text: &[u8], from: usize) -> End {
+pub(super) fn find_end(text: &[u8], from: usize) -> CoverEnd {
     let length = text.len();
-    let open = |hold: usize| End {
+    let open = |hold: usize| CoverEnd {
         at: length,
         is_open: true,
         hold,
@@ -91,8 +91,8 @@ pub(super) fn end(text: &[u8], from: usize) -> End {
     };
     let closing = from + closing;
     let label = &text[closing + CLOSING.len()..];
-    let window = &label[..label.len().min(MOST_LABEL)];
-    let closed = |at: usize| End {
+    let window = &label[..label.len().min(MAX_LABEL)];
+    let closed = |at: usize| CoverEnd {
         at,
         is_open: false,
         hold: length,
@@ -100,7 +100,7 @@ pub(super) fn end(text: &[u8], from: usize) -> End {
     };
     match find(window, DASHES) {
         Some(dashes) => closed(closing + CLOSING.len() + dashes + DASHES.len()),
-        None if window.len() == MOST_LABEL => closed(closing + CLOSING.len()),
+        None if window.len() == MAX_LABEL => closed(closing + CLOSING.len()),
         None => open(closing),
     }
 }

@@ -5,23 +5,23 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::common::{self, Unsearchable};
-use super::fold::Folded;
-use super::needles::{LEAST_BYTES, Needles};
-use super::patterns::Text;
+use super::fold::FoldedText;
+use super::needles::{MIN_SECRET_BYTES, Needles};
+use super::patterns::ScanText;
+use super::searchability::{self, Unsearchable};
 use super::{RedactStream, Secret};
 
 /// Replaces secrets by placeholders: `[REDACTED:name]` for a known one, `[REDACTED]` for a token
 /// that was recognised by its shape. A clone is the same redactor.
 #[derive(Clone)]
 pub struct Redactor {
-    inner: Arc<Inner>,
-    shapes: Shapes,
+    inner: Arc<RedactorInner>,
+    shapes: TokenShapes,
 }
 
 /// Which texts are taken for a token though nobody knows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shapes {
+pub enum TokenShapes {
     /// None: only known secrets are found.
     None,
     /// Those that carry the mark of their issuer, and private keys. Code hardly has them by accident.
@@ -30,7 +30,7 @@ pub enum Shapes {
     All,
 }
 
-struct Inner {
+struct RedactorInner {
     names: Vec<String>,
     placeholders: Vec<String>,
     needles: Needles,
@@ -41,7 +41,7 @@ struct Inner {
 
 /// How many places were redacted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Hits {
+pub struct RedactionCounts {
     /// Those that held a known secret.
     pub known: u64,
     /// Those that looked like a token.
@@ -50,27 +50,27 @@ pub struct Hits {
 
 impl Redactor {
     /// The shortest secret that is looked for, in bytes.
-    pub const LEAST_BYTES: usize = LEAST_BYTES;
+    pub const MIN_SECRET_BYTES: usize = MIN_SECRET_BYTES;
     /// The longest name in a placeholder, in characters.
-    const MOST_NAME: usize = 64;
+    const MAX_NAME_CHARS: usize = 64;
 
     /// Prepares for some known secrets, each with the name that its placeholder shows.
     ///
     /// Without any it still finds tokens by their shape. Blanks around a secret do not count.
     /// Secrets that are too short or too common are left out; [`Redactor::unsearchable`] lists them.
     pub fn new(secrets: Vec<(String, Secret)>) -> Self {
-        let reason = |secret: &Secret| common::unsearchable(secret.expose());
+        let reason = |secret: &Secret| searchability::unsearchable_reason(secret.expose());
         let needles = Needles::new(secrets.iter().map(|(_, secret)| secret));
         let placeholders = secrets
             .iter()
-            .map(|(name, _)| format!("[REDACTED:{}]", sanitised(name)))
+            .map(|(name, _)| format!("[REDACTED:{}]", sanitize_name(name)))
             .collect();
         let unsearchable = secrets
             .iter()
             .filter_map(|(name, secret)| Some((name.clone(), reason(secret)?)))
             .collect();
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(RedactorInner {
                 names: secrets.into_iter().map(|(name, _)| name).collect(),
                 placeholders,
                 needles,
@@ -78,13 +78,13 @@ impl Redactor {
                 known: AtomicU64::new(0),
                 by_shape: AtomicU64::new(0),
             }),
-            shapes: Shapes::All,
+            shapes: TokenShapes::All,
         }
     }
 
     /// Returns a redactor for the same known secrets that looks for these shapes.
     #[must_use]
-    pub fn looking_for(&self, shapes: Shapes) -> Self {
+    pub fn with_shapes(&self, shapes: TokenShapes) -> Self {
         Self {
             inner: self.inner.clone(),
             shapes,
@@ -108,7 +108,7 @@ impl Redactor {
         let mut stream = self.stream();
         let mut redacted = Vec::with_capacity(bytes.len());
         stream.push(bytes, &mut redacted);
-        if stream.finish(&mut redacted) == Hits::default() {
+        if stream.finish(&mut redacted) == RedactionCounts::default() {
             Cow::Borrowed(bytes)
         } else {
             Cow::Owned(redacted)
@@ -121,8 +121,8 @@ impl Redactor {
     }
 
     /// Returns how many places were redacted so far, in all texts and finished streams.
-    pub fn hits(&self) -> Hits {
-        Hits {
+    pub fn hits(&self) -> RedactionCounts {
+        RedactionCounts {
             known: self.inner.known.load(Ordering::Relaxed),
             by_shape: self.inner.by_shape.load(Ordering::Relaxed),
         }
@@ -136,13 +136,13 @@ impl Redactor {
     /// Returns the name of the first known secret in a text, in whatever spelling.
     ///
     /// Text that is going to be performed is checked with this and never rewritten.
-    pub fn known_in(&self, text: &[u8]) -> Option<&str> {
+    pub fn find_known(&self, text: &[u8]) -> Option<&str> {
         let mut covers = Vec::new();
-        let text = Text {
+        let text = ScanText {
             bytes: text,
             is_last: true,
         };
-        let folded = Folded::new(text.bytes, 0, true);
+        let folded = FoldedText::new(text.bytes, 0, true);
         self.inner.needles.scan(text, 0, &folded, &mut covers);
         let first = covers.iter().min_by_key(|cover| cover.from)?;
         Some(&self.inner.names[first.secret?])
@@ -151,7 +151,7 @@ impl Redactor {
     /// Returns the name of a known secret whose placeholder is in a text.
     ///
     /// Such a text is a copy of something that was redacted, not the original.
-    pub fn placeholder_in(&self, text: &str) -> Option<&str> {
+    pub fn find_placeholder(&self, text: &str) -> Option<&str> {
         if !text.contains("[REDACTED:") {
             return None;
         }
@@ -160,7 +160,7 @@ impl Redactor {
         Some(&self.inner.names[index])
     }
 
-    pub(super) fn shapes(&self) -> Shapes {
+    pub(super) fn shapes(&self) -> TokenShapes {
         self.shapes
     }
 
@@ -172,7 +172,7 @@ impl Redactor {
         secret.map_or("[REDACTED]", |index| &self.inner.placeholders[index])
     }
 
-    pub(super) fn count(&self, hits: Hits) {
+    pub(super) fn count(&self, hits: RedactionCounts) {
         self.inner.known.fetch_add(hits.known, Ordering::Relaxed);
         self.inner
             .by_shape
@@ -196,10 +196,10 @@ impl fmt::Debug for Redactor {
 }
 
 /// Keeps of a name what can neither break a log line nor pass for the end of the placeholder.
-fn sanitised(name: &str) -> String {
+fn sanitize_name(name: &str) -> String {
     let plain: String = name
         .chars()
-        .take(Redactor::MOST_NAME)
+        .take(Redactor::MAX_NAME_CHARS)
         .map(|c| {
             let is_plain = c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
             if is_plain { c } else { '_' }
@@ -224,9 +224,9 @@ mod tests {
             ("", "secret"),
             ("schlüssel.v1-a", "schl_ssel.v1-a"),
         ] {
-            assert_eq!(sanitised(name), shown);
+            assert_eq!(sanitize_name(name), shown);
         }
-        assert_eq!(sanitised(&"x".repeat(1000)).len(), 64);
+        assert_eq!(sanitize_name(&"x".repeat(1000)).len(), 64);
     }
 
     #[test]
@@ -276,14 +276,14 @@ mod tests {
             ("68756e7465723268756e74657232", Some("my token")),
             ("AKIAIOSFODNN7EXAMPLE", None),
         ] {
-            assert_eq!(redactor.known_in(text.as_bytes()), name, "{text}");
+            assert_eq!(redactor.find_known(text.as_bytes()), name, "{text}");
         }
         for (text, name) in [
             ("a [REDACTED] value", None),
             ("a [REDACTED:OTHER] value", None),
             ("a [REDACTED:my_token] value", Some("my token")),
         ] {
-            assert_eq!(redactor.placeholder_in(text), name, "{text}");
+            assert_eq!(redactor.find_placeholder(text), name, "{text}");
         }
     }
 
@@ -296,7 +296,7 @@ mod tests {
         let clone = redactor.clone();
         redactor.redact("correct horse, correct horse, AKIAIOSFODNN7EXAMPLE");
         redactor.redact("nothing");
-        let hits = Hits {
+        let hits = RedactionCounts {
             known: 2,
             by_shape: 1,
         };

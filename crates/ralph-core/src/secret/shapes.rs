@@ -3,11 +3,11 @@
 //! Each starts with a literal that its issuer chose to be recognisable. Some of these occur in
 //! ordinary text too (`task-force`, `npm_config_cache`), so each row says what must follow.
 
-use super::escapes::unseen;
+use super::escapes::invisible_length;
 
 /// A set of bytes that a secret is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum ByteClass {
     /// `A-Z0-9`
     Upper,
     /// `A-Za-z0-9`
@@ -24,9 +24,9 @@ pub(super) enum Class {
     Header,
 }
 
-impl Class {
+impl ByteClass {
     /// Tells whether a byte is in the set.
-    pub(super) fn has(self, byte: u8) -> bool {
+    pub(super) fn contains(self, byte: u8) -> bool {
         let alphanumeric = byte.is_ascii_alphanumeric();
         match self {
             Self::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
@@ -45,11 +45,11 @@ impl Class {
         let mut at = 0;
         loop {
             at += self.run(&text[at..]);
-            let Some(unseen) = unseen(&text[at..]) else {
+            let Some(unseen) = invisible_length(&text[at..]) else {
                 return (at, true);
             };
             let next = text.get(at + unseen).copied();
-            if unseen == 0 || !next.is_some_and(|byte| self.has(byte)) {
+            if unseen == 0 || !next.is_some_and(|byte| self.contains(byte)) {
                 return (at, false);
             }
             at += unseen;
@@ -69,7 +69,7 @@ impl Class {
             if bytes.len() == most {
                 return (bytes, false);
             }
-            match unseen(&text[at..]) {
+            match invisible_length(&text[at..]) {
                 None => return (bytes, true),
                 Some(0) => return (bytes, false),
                 Some(unseen) => at += unseen,
@@ -80,14 +80,14 @@ impl Class {
     /// Returns how many bytes at the start of a text are in the set.
     pub(super) fn run(self, text: &[u8]) -> usize {
         text.iter()
-            .position(|byte| !self.has(*byte))
+            .position(|byte| !self.contains(*byte))
             .unwrap_or(text.len())
     }
 }
 
 /// What tells a token from a word. Each stays true when more bytes follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum TokenHeuristic {
     /// The literal before it is enough.
     Any,
     /// It has a digit and a capital, or four digits: no compound of words has.
@@ -100,15 +100,15 @@ pub(super) enum Look {
     Mixed,
 }
 
-impl Look {
+impl TokenHeuristic {
     /// How long a token without a digit must be.
     const LONG: usize = 32;
     /// How often letters and digits take turns in a token by chance.
-    const LEAST_TURNS: usize = 3;
+    const MIN_TRANSITIONS: usize = 3;
     /// How long a token with few turns must be.
     const LONG_MIXED: usize = 24;
 
-    fn holds(self, token: &[u8]) -> bool {
+    fn matches(self, token: &[u8]) -> bool {
         let digits = token.iter().filter(|byte| byte.is_ascii_digit()).count();
         let capital = token.iter().any(u8::is_ascii_uppercase);
         match self {
@@ -119,14 +119,14 @@ impl Look {
             Self::Mixed => {
                 let small = token.iter().any(u8::is_ascii_lowercase);
                 let is_long = token.len() >= Self::LONG_MIXED;
-                Self::turns(token) >= Self::LEAST_TURNS
+                Self::count_transitions(token) >= Self::MIN_TRANSITIONS
                     || is_long && digits >= 2 && capital && small
             }
         }
     }
 
     /// Counts the places where a letter follows a digit, or a digit a letter.
-    fn turns(token: &[u8]) -> usize {
+    fn count_transitions(token: &[u8]) -> usize {
         let is_turn = |pair: &[u8]| {
             pair[0].is_ascii_digit() && pair[1].is_ascii_alphabetic()
                 || pair[0].is_ascii_alphabetic() && pair[1].is_ascii_digit()
@@ -137,23 +137,23 @@ impl Look {
 
 /// What must follow a literal.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Body {
+pub(super) struct TokenBody {
     /// The bytes it is made of.
-    pub(super) class: Class,
+    pub(super) class: ByteClass,
     /// How many there are at least.
-    pub(super) least: usize,
+    pub(super) min_length: usize,
     /// What else must be true of them.
-    pub(super) look: Look,
+    pub(super) heuristic: TokenHeuristic,
 }
 
-impl Body {
+impl TokenBody {
     /// How many bytes are looked at before the decision is made.
     const WINDOW: usize = 64;
 
     /// Tells whether a text starts with such a body; `None` when it ends too early to tell.
-    pub(super) fn starts(self, text: &[u8], is_last: bool) -> Option<bool> {
+    pub(super) fn matches_start(self, text: &[u8], is_last: bool) -> Option<bool> {
         let (token, may_grow) = self.class.gather(text, Self::WINDOW);
-        if token.len() >= self.least && self.look.holds(&token) {
+        if token.len() >= self.min_length && self.heuristic.matches(&token) {
             return Some(true);
         }
         (is_last || !may_grow).then_some(false)
@@ -162,11 +162,11 @@ impl Body {
 
 /// What to do where a literal is found.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum SecretShape {
     /// The literal and the body after it are a token.
-    Token(Body),
+    Token(TokenBody),
     /// The same, but not inside a word.
-    TokenApart(Body),
+    StandaloneToken(TokenBody),
     /// The name of a scheme; the body after some blanks is a token.
     Bearer,
     /// The name of a header, whose value is a credential.
@@ -181,42 +181,46 @@ pub(super) enum Kind {
     Authority,
 }
 
-const fn body(class: Class, least: usize, look: Look) -> Body {
-    Body { class, least, look }
+const fn token_body(class: ByteClass, least: usize, look: TokenHeuristic) -> TokenBody {
+    TokenBody {
+        class,
+        min_length: least,
+        heuristic: look,
+    }
 }
 
 /// The literals, and what each announces.
 ///
 /// The issuers' lengths are longer than the least ones here: a token that was cut is hidden too.
-pub(super) const SHAPES: [(&str, Kind); 53] = {
-    use Class as C;
-    use Kind::{Assigned, Authority, Bearer, Header, Jwt, Pem, Token, TokenApart};
-    use Look as L;
+pub(super) const SHAPES: [(&str, SecretShape); 53] = {
+    use ByteClass as C;
+    use SecretShape::{Assigned, Authority, Bearer, Header, Jwt, Pem, StandaloneToken, Token};
+    use TokenHeuristic as L;
     [
         // GitHub. Installation tokens may hold a signed token with its dots and dashes.
-        ("ghp_", Token(body(C::Word, 20, L::Any))),
-        ("gho_", Token(body(C::Word, 20, L::Any))),
-        ("ghu_", Token(body(C::Dotted, 20, L::Any))),
-        ("ghs_", Token(body(C::Dotted, 20, L::Any))),
-        ("ghr_", Token(body(C::Word, 20, L::Any))),
-        ("github_pat_", Token(body(C::Word, 20, L::Any))),
+        ("ghp_", Token(token_body(C::Word, 20, L::Any))),
+        ("gho_", Token(token_body(C::Word, 20, L::Any))),
+        ("ghu_", Token(token_body(C::Dotted, 20, L::Any))),
+        ("ghs_", Token(token_body(C::Dotted, 20, L::Any))),
+        ("ghr_", Token(token_body(C::Word, 20, L::Any))),
+        ("github_pat_", Token(token_body(C::Word, 20, L::Any))),
         // Anthropic, and OpenAI with all who copied its prefix.
-        ("sk-ant-", TokenApart(body(C::Slug, 16, L::Any))),
-        ("sk-", TokenApart(body(C::Slug, 20, L::Random))),
+        ("sk-ant-", StandaloneToken(token_body(C::Slug, 16, L::Any))),
+        ("sk-", StandaloneToken(token_body(C::Slug, 20, L::Random))),
         // AWS key ids, lasting and temporary.
-        ("AKIA", Token(body(C::Upper, 16, L::Any))),
-        ("ASIA", Token(body(C::Upper, 16, L::Any))),
+        ("AKIA", Token(token_body(C::Upper, 16, L::Any))),
+        ("ASIA", Token(token_body(C::Upper, 16, L::Any))),
         // Slack.
-        ("xoxa-", Token(body(C::Slug, 10, L::Any))),
-        ("xoxb-", Token(body(C::Slug, 10, L::Any))),
-        ("xoxp-", Token(body(C::Slug, 10, L::Any))),
-        ("xoxr-", Token(body(C::Slug, 10, L::Any))),
-        ("xoxs-", Token(body(C::Slug, 10, L::Any))),
+        ("xoxa-", Token(token_body(C::Slug, 10, L::Any))),
+        ("xoxb-", Token(token_body(C::Slug, 10, L::Any))),
+        ("xoxp-", Token(token_body(C::Slug, 10, L::Any))),
+        ("xoxr-", Token(token_body(C::Slug, 10, L::Any))),
+        ("xoxs-", Token(token_body(C::Slug, 10, L::Any))),
         // npm, GitLab, Google, Hugging Face.
-        ("npm_", Token(body(C::Alphanumeric, 30, L::Any))),
-        ("glpat-", Token(body(C::Dotted, 20, L::Any))),
-        ("AIza", Token(body(C::Slug, 30, L::Any))),
-        ("hf_", Token(body(C::Alphanumeric, 30, L::Any))),
+        ("npm_", Token(token_body(C::Alphanumeric, 30, L::Any))),
+        ("glpat-", Token(token_body(C::Dotted, 20, L::Any))),
+        ("AIza", Token(token_body(C::Slug, 30, L::Any))),
+        ("hf_", Token(token_body(C::Alphanumeric, 30, L::Any))),
         // Names that an assignment or a key of JSON, YAML and TOML gives to a credential.
         ("api_key", Assigned),
         ("apiKey", Assigned),

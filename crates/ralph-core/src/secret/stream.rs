@@ -1,9 +1,9 @@
 //! Redacts a text that arrives in pieces.
 
-use super::cover::Cover;
-use super::fold::Folded;
-use super::patterns::{self, CONTEXT, Text};
-use super::{Hits, Redactor};
+use super::fold::FoldedText;
+use super::patterns::{self, CONTEXT, ScanText};
+use super::redaction_span::RedactionSpan;
+use super::{RedactionCounts, Redactor};
 
 /// A text on its way through a [`Redactor`].
 ///
@@ -27,14 +27,14 @@ pub struct RedactStream {
     /// How many bytes of the buffer are already out.
     context: usize,
     /// What was found and reaches into the waiting bytes.
-    covers: Vec<Cover>,
+    covers: Vec<RedactionSpan>,
     /// The secret that the waiting bytes start in, if they do.
-    region: Option<Region>,
-    hits: Hits,
+    region: Option<RedactedRegion>,
+    hits: RedactionCounts,
 }
 
 /// Covers that overlap; one placeholder stands for them all.
-struct Region {
+struct RedactedRegion {
     end: usize,
     is_open: bool,
     secret: Option<usize>,
@@ -48,7 +48,7 @@ impl RedactStream {
             context: 0,
             covers: Vec::new(),
             region: None,
-            hits: Hits::default(),
+            hits: RedactionCounts::default(),
         }
     }
 
@@ -59,26 +59,26 @@ impl RedactStream {
     }
 
     /// Ends the text, appends the rest to `out` and returns how many places were redacted.
-    pub fn finish(mut self, out: &mut Vec<u8>) -> Hits {
+    pub fn finish(mut self, out: &mut Vec<u8>) -> RedactionCounts {
         self.advance(true, out);
         self.redactor.count(self.hits);
         self.hits
     }
 
     fn advance(&mut self, is_last: bool, out: &mut Vec<u8>) {
-        let text = Text {
+        let text = ScanText {
             bytes: &self.buffer,
             is_last,
         };
         let start = self.context;
         let mut covers = std::mem::take(&mut self.covers);
         for cover in &mut covers {
-            *cover = cover.grown(text.bytes);
+            *cover = cover.extended(text.bytes);
         }
         let settled = covers.len();
         let by_shape = patterns::scan(text, start, self.redactor.shapes(), &mut covers);
         let needles = self.redactor.needles();
-        let folded = (!needles.is_empty()).then(|| Folded::new(text.bytes, start, is_last));
+        let folded = (!needles.is_empty()).then(|| FoldedText::new(text.bytes, start, is_last));
         let known = folded.as_ref().map_or(text.bytes.len(), |folded| {
             needles.scan(text, start, folded, &mut covers)
         });
@@ -99,20 +99,20 @@ impl RedactStream {
         });
         covers.sort_by_key(|cover| cover.from);
         self.write(&covers, hold, is_last, out);
-        self.keep(covers, hold);
+        self.retain_pending(covers, hold);
     }
 
     /// Writes everything before `hold`.
-    fn write(&mut self, covers: &[Cover], hold: usize, is_last: bool, out: &mut Vec<u8>) {
+    fn write(&mut self, covers: &[RedactionSpan], hold: usize, is_last: bool, out: &mut Vec<u8>) {
         let mut written = self.context;
         let mut region = self.region.take();
         for cover in covers
             .iter()
-            .filter(|cover| cover.goes_on || cover.from < hold)
+            .filter(|cover| cover.continues || cover.from < hold)
         {
             let is_open = cover.end.is_open && !is_last;
             match &mut region {
-                Some(region) if cover.goes_on || cover.from < region.end => {
+                Some(region) if cover.continues || cover.from < region.end => {
                     region.end = region.end.max(cover.end.at);
                     region.is_open |= is_open;
                     region.secret = region.secret.or(cover.secret);
@@ -120,7 +120,7 @@ impl RedactStream {
                 Some(_) | None => {
                     written = self.close(region.take(), written, out);
                     out.extend_from_slice(&self.buffer[written..cover.from]);
-                    region = Some(Region {
+                    region = Some(RedactedRegion {
                         end: cover.end.at,
                         is_open,
                         secret: cover.secret,
@@ -128,7 +128,7 @@ impl RedactStream {
                 }
             }
         }
-        let is_done = |region: &Region| region.end <= hold && !region.is_open;
+        let is_done = |region: &RedactedRegion| region.end <= hold && !region.is_open;
         if region.as_ref().is_none_or(is_done) {
             written = self.close(region.take(), written, out);
             out.extend_from_slice(&self.buffer[written..hold]);
@@ -137,7 +137,12 @@ impl RedactStream {
     }
 
     /// Writes the placeholder of a region, if there is one; returns where the text goes on.
-    fn close(&mut self, region: Option<Region>, written: usize, out: &mut Vec<u8>) -> usize {
+    fn close(
+        &mut self,
+        region: Option<RedactedRegion>,
+        written: usize,
+        out: &mut Vec<u8>,
+    ) -> usize {
         let Some(region) = region else {
             return written;
         };
@@ -150,15 +155,19 @@ impl RedactStream {
     }
 
     /// Drops what is done but for the context, and keeps the covers that reach beyond `hold`.
-    fn keep(&mut self, covers: Vec<Cover>, hold: usize) {
+    fn retain_pending(&mut self, covers: Vec<RedactionSpan>, hold: usize) {
         let context = hold.min(CONTEXT);
         let dropped = hold - context;
         for kept in covers
             .into_iter()
-            .filter_map(|cover| cover.kept(hold, dropped))
+            .filter_map(|cover| cover.rebased(hold, dropped))
         {
             // Runs of one class that go on are one run from here.
-            if !self.covers.iter().any(|cover| cover.same_bytes(&kept)) {
+            if !self
+                .covers
+                .iter()
+                .any(|cover| cover.covers_same_bytes(&kept))
+            {
                 self.covers.push(kept);
             }
         }

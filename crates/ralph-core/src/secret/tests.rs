@@ -1,6 +1,6 @@
 //! The redactor as its callers see it.
 
-use super::encode::forms;
+use super::encode::encodings;
 use super::{Redactor, Secret};
 
 /// One secret of each kind that people configure.
@@ -72,7 +72,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 fn no_spelling_of_a_secret_passes_at_any_split() {
     let redactor = all_canaries();
     for (name, value) in CANARIES {
-        for form in forms(value) {
+        for form in encodings(value) {
             let text = [b"token is ", form.as_slice(), b" and more\n"].concat();
             let redacted = redacted_in_every_way(&redactor, &text);
             let shown = String::from_utf8_lossy(&redacted);
@@ -354,9 +354,9 @@ fn bytes_that_are_no_text_pass() {
 }
 
 /// A fixed sequence of numbers that looks like chance.
-struct Chance(u32);
+struct SecretTestRng(u32);
 
-impl Chance {
+impl SecretTestRng {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (self.0 >> 16) as usize % limit
@@ -406,9 +406,9 @@ fn any_text_in_any_chunks_gives_the_same_and_no_secret() {
     let redactor = all_canaries();
     let forms: Vec<_> = CANARIES
         .iter()
-        .flat_map(|(_, value)| forms(value))
+        .flat_map(|(_, value)| encodings(value))
         .collect();
-    let mut chance = Chance(1);
+    let mut chance = SecretTestRng(1);
     for _ in 0..1500 {
         let mut text = Vec::new();
         for _ in 0..chance.below(24) {
@@ -460,26 +460,26 @@ fn repeated_literals_take_linear_time() {
 
 #[test]
 fn fewer_shapes_can_be_asked_for() {
-    use super::Shapes;
+    use super::TokenShapes;
     let redactor = Redactor::new(vec![("KEY".into(), Secret::new("correct horse".into()))]);
     let token = format!("ghp_{}", "a1".repeat(18));
     let text = format!("correct horse {token} postgres://app:postgres@localhost/db");
     for (shapes, expected) in [
         (
-            Shapes::None,
+            TokenShapes::None,
             format!("[REDACTED:KEY] {token} postgres://app:postgres@localhost/db"),
         ),
         (
-            Shapes::Issued,
+            TokenShapes::Issued,
             "[REDACTED:KEY] [REDACTED] postgres://app:postgres@localhost/db".into(),
         ),
         (
-            Shapes::All,
+            TokenShapes::All,
             "[REDACTED:KEY] [REDACTED] postgres://[REDACTED]@localhost/db".into(),
         ),
     ] {
         assert_eq!(
-            redactor.looking_for(shapes).redact(&text),
+            redactor.with_shapes(shapes).redact(&text),
             expected,
             "{shapes:?}"
         );

@@ -1,8 +1,8 @@
 //! Where a run stands with its doctor.
 
-use crate::doctor::{Report, Trigger};
+use crate::doctor::{DoctorReport, DoctorTrigger};
 use crate::event::Event;
-use crate::ports::Usage;
+use crate::ports::TokenUsage;
 
 /// What the doctor was asked and has said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,23 +12,23 @@ pub struct Consultation {
     /// How often it was asked in that one.
     pub attempt: u32,
     /// The question that has no answer yet: why it was asked, and how large its prompt is.
-    pub waiting: Option<(Trigger, usize)>,
+    pub pending: Option<(DoctorTrigger, usize)>,
     /// The most that this question can be billed for.
-    pub reserved: Option<Usage>,
+    pub reserved: Option<TokenUsage>,
     /// Whether the ladder wants it before the next iteration.
     pub due: bool,
     /// Whether the last consultation has come to its end.
-    pub is_over: bool,
+    pub is_finished: bool,
     /// The last iteration that it has seen.
-    pub seen: u32,
+    pub last_seen_iteration: u32,
     /// The last report, with its number, until it is applied.
-    pub report: Option<(u32, Report)>,
+    pub report: Option<(u32, DoctorReport)>,
 }
 
 impl Consultation {
     /// Returns the number of the consultation that is open, or of the next.
     pub fn current(&self) -> u32 {
-        if self.number > 0 && !self.is_over {
+        if self.number > 0 && !self.is_finished {
             self.number
         } else {
             self.number.saturating_add(1)
@@ -52,15 +52,15 @@ impl Consultation {
                 self.reserved = *reserved;
                 self.number = *number;
                 self.attempt = *attempt;
-                self.is_over = false;
-                self.waiting = Some((*trigger, *prompt_bytes));
+                self.is_finished = false;
+                self.pending = Some((*trigger, *prompt_bytes));
             }
-            Event::DoctorReplied { .. } | Event::DoctorAbandoned { .. } => self.waiting = None,
+            Event::DoctorReplied { .. } | Event::DoctorAbandoned { .. } => self.pending = None,
             Event::DoctorFailed {
                 number, given_up, ..
             } => {
                 self.number = *number;
-                self.waiting = None;
+                self.pending = None;
                 if *given_up {
                     self.end();
                 }
@@ -71,7 +71,7 @@ impl Consultation {
                 report,
             } => {
                 self.number = *number;
-                self.seen = *iteration;
+                self.last_seen_iteration = *iteration;
                 self.report = Some((*number, (**report).clone()));
                 self.end();
             }
@@ -81,7 +81,7 @@ impl Consultation {
     }
 
     fn end(&mut self) {
-        self.is_over = true;
+        self.is_finished = true;
         self.due = false;
         self.attempt = 0;
     }

@@ -3,22 +3,22 @@
 use std::time::Duration;
 
 use super::{OpenIteration, RunState};
-use crate::event::{DiffSize, Event, Metrics, Record};
-use crate::mitigation::Step;
+use crate::event::{DiffSize, Event, IterationMetrics, JournalRecord};
+use crate::mitigation::MitigationStep;
 
 impl RunState {
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "`apply` decides exhaustively which events come here"
     )]
-    pub(super) fn apply_iteration(&mut self, record: &Record) {
+    pub(super) fn apply_iteration(&mut self, record: &JournalRecord) {
         match &record.event {
             Event::IterationStarted { iteration, head } => {
                 self.iteration = *iteration;
                 let active = Duration::from_millis(record.active_ms);
                 self.open = Some(OpenIteration::new(*iteration, head.clone(), active));
             }
-            Event::ModelAsked { .. } | Event::AgentStarted { .. } => self.note_prompt(),
+            Event::ModelAsked { .. } | Event::AgentStarted { .. } => self.record_prompt(),
             Event::ModelReplied {
                 usage,
                 cost_usd,
@@ -27,7 +27,7 @@ impl RunState {
             } => {
                 self.usage.add(*usage);
                 self.cost += *cost_usd;
-                self.script.extend(source.clone());
+                self.used_script_lines.extend(source.clone());
             }
             Event::ModelAbandoned {
                 usage, cost_usd, ..
@@ -44,18 +44,18 @@ impl RunState {
                 outcome,
                 ..
             } => {
-                if outcome.is_its_own_doing() {
+                if outcome.is_attributable_to_model() {
                     self.count_idle(metrics);
                 }
                 self.open = None;
-                self.then.clone_from(then);
-                if self.refused_in < metrics.iteration {
+                self.next_status.clone_from(then);
+                if self.refused_in_iteration < metrics.iteration {
                     self.refusals.clear();
                 }
                 self.loop_scores.extend(metrics.loop_score);
                 let surplus = self.loop_scores.len().saturating_sub(5);
                 self.loop_scores.drain(..surplus);
-                self.learn(metrics);
+                self.update_circling(metrics);
                 self.last_metrics = Some(metrics.clone());
                 return;
             }
@@ -67,7 +67,7 @@ impl RunState {
     }
 
     /// Counts an iteration that neither committed, nor changed a file, nor ticked a box.
-    fn count_idle(&mut self, metrics: &Metrics) {
+    fn count_idle(&mut self, metrics: &IterationMetrics) {
         let before = self.last_metrics.as_ref();
         let ticked_before = before.map_or(0, |last| last.boxes_ticked);
         let head_before = self.open.as_ref().map(|open| &open.head);
@@ -83,16 +83,16 @@ impl RunState {
     }
 
     /// Takes in what an iteration says about circling.
-    fn learn(&mut self, metrics: &Metrics) {
+    fn update_circling(&mut self, metrics: &IterationMetrics) {
         let Some(report) = &metrics.gutter else {
             return;
         };
         self.window.push(report.facts.clone());
         self.ladder = report.ladder;
         match &report.step {
-            Some(Step::Fallback { profile }) => self.switch_to(profile),
-            Some(Step::Doctor) => self.doctor.due = true,
-            Some(Step::Rotate | Step::Pause | Step::Fail) | None => {}
+            Some(MitigationStep::Fallback { profile }) => self.request_profile(profile),
+            Some(MitigationStep::Doctor) => self.doctor.due = true,
+            Some(MitigationStep::Rotate | MitigationStep::Pause | MitigationStep::Fail) | None => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::RunState;
 use crate::event::{Event, MessageState};
-use crate::net::{Endpoint, Entry, ProviderToolAction};
+use crate::net::{AllowlistEntry, Endpoint, ProviderToolAction};
 use crate::ports::Isolation;
 use crate::run::{self, Command};
 
@@ -11,7 +11,7 @@ pub const MAX_MESSAGE_BYTES: usize = 8 << 10;
 /// How many messages may wait to be taken up.
 pub const MAX_WAITING_MESSAGES: usize = 100;
 /// How many messages that were taken up are remembered.
-const MAX_OLD_MESSAGES: usize = 20;
+const MAX_DELIVERED_MESSAGES: usize = 20;
 /// How many hosts are remembered, and how many may be allowed.
 const MAX_HOSTS: usize = 1_000;
 /// How many provider-side tools are remembered.
@@ -43,7 +43,7 @@ pub struct Message {
 
 impl Message {
     /// Tells whether nobody has taken it up yet.
-    pub fn waits(&self) -> bool {
+    pub fn is_waiting(&self) -> bool {
         match self.state {
             MessageState::Queued | MessageState::Delivered => true,
             MessageState::Acknowledged => false,
@@ -53,13 +53,13 @@ impl Message {
 
 impl RunState {
     /// Returns why a command cannot be taken now, if it cannot.
-    pub fn refuses(&self, command: &Command) -> Option<String> {
+    pub fn rejection_reason(&self, command: &Command) -> Option<String> {
         if let Err(why) = run::legal(&self.status, self.mode, command) {
             return Some(why.to_owned());
         }
         let is_asked = self.doctor.due
             || self
-                .errands
+                .pending_commands
                 .iter()
                 .any(|(_, errand)| *errand == Command::Diagnose);
         match command {
@@ -67,13 +67,17 @@ impl RunState {
             Command::Apply if self.doctor.report.is_none() => {
                 Some("there is no report of the doctor that could be applied".into())
             }
-            Command::Note(note) => note.lacks().map(|what| format!("a note needs {what}")),
-            Command::Guardrail(sign) => sign.lacks().map(|what| format!("a sign needs {what}")),
+            Command::Note(note) => note
+                .missing_field()
+                .map(|what| format!("a note needs {what}")),
+            Command::Guardrail(sign) => sign
+                .missing_field()
+                .map(|what| format!("a sign needs {what}")),
             Command::Profile { .. } if self.plan.agent.is_some() => {
                 Some("an agent does the work, and it asks a model of its own".into())
             }
-            Command::AllowHost { host } => self.refuses_host(host),
-            Command::Message { text } => self.refuses_message(text),
+            Command::AllowHost { host } => self.host_rejection_reason(host),
+            Command::Message { text } => self.message_rejection_reason(text),
             Command::Pause
             | Command::Resume
             | Command::Rotate
@@ -88,7 +92,7 @@ impl RunState {
 
     /// Returns the messages that nobody has taken up, oldest first.
     pub fn waiting_messages(&self) -> impl Iterator<Item = &Message> {
-        self.messages.iter().filter(|message| message.waits())
+        self.messages.iter().filter(|message| message.is_waiting())
     }
 
     /// Returns the messages that the next prompt has: the oldest, as far as there is room for them.
@@ -128,7 +132,7 @@ impl RunState {
                 });
             }
             Event::HostAllowed { host } => {
-                if let Ok(entry) = Entry::parse(host) {
+                if let Ok(entry) = AllowlistEntry::parse(host) {
                     self.blocked_hosts.retain(|blocked| {
                         !Endpoint::parse(blocked, 443).is_ok_and(|host| entry.covers(&host))
                     });
@@ -165,17 +169,17 @@ impl RunState {
                 is_in_prompt: false,
             }),
         }
-        let old = self.messages.iter().filter(|message| !message.waits());
-        let mut surplus = old.count().saturating_sub(MAX_OLD_MESSAGES);
+        let old = self.messages.iter().filter(|message| !message.is_waiting());
+        let mut surplus = old.count().saturating_sub(MAX_DELIVERED_MESSAGES);
         self.messages.retain(|message| {
-            let is_kept = message.waits() || surplus == 0;
+            let is_kept = message.is_waiting() || surplus == 0;
             surplus -= usize::from(!is_kept);
             is_kept
         });
     }
 
     /// Notes what is in the prompt that is sent now.
-    pub(super) fn note_prompt(&mut self) {
+    pub(super) fn record_prompt(&mut self) {
         let shown: Vec<String> = self
             .messages_for_prompt()
             .filter(|message| message.state == MessageState::Delivered)
@@ -187,7 +191,7 @@ impl RunState {
     }
 
     /// Returns why commands cannot be let out to a host.
-    pub(super) fn refuses_host(&self, host: &str) -> Option<String> {
+    pub(super) fn host_rejection_reason(&self, host: &str) -> Option<String> {
         if self.plan.isolation == Isolation::None {
             let sandbox = &self.plan.sandbox;
             return Some(format!(
@@ -197,11 +201,13 @@ impl RunState {
         if self.allowed_hosts.len() >= MAX_HOSTS {
             return Some(format!("{MAX_HOSTS} hosts are allowed already"));
         }
-        Entry::parse(host).err().map(|error| error.to_string())
+        AllowlistEntry::parse(host)
+            .err()
+            .map(|error| error.to_string())
     }
 
     /// Returns why a message cannot be taken.
-    pub(super) fn refuses_message(&self, text: &str) -> Option<String> {
+    pub(super) fn message_rejection_reason(&self, text: &str) -> Option<String> {
         let bytes = text.len();
         if text.trim().is_empty() {
             return Some("a message needs words".into());

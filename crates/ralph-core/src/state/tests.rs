@@ -3,12 +3,12 @@ mod steering;
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::budget::Limits;
+use crate::budget::BudgetLimits;
 use crate::event::{ActionResult, DiffSize, IterationOutcome};
-use crate::gutter::Problems;
+use crate::gutter::OutputProblems;
 use crate::id::{RunId, TaskId};
-use crate::plan::{Delivery, Engine};
-use crate::ports::{Ended, Isolation};
+use crate::plan::{Delivery, EngineKind};
+use crate::ports::{ExecStatus, Isolation};
 use crate::run::PauseReason;
 
 fn commit(digit: char) -> CommitId {
@@ -21,12 +21,12 @@ fn plan() -> RunPlan {
         task_id: TaskId::parse("task-001").unwrap(),
         title: "Foo".into(),
         task_file: "/t/ralph_task.md".into(),
-        contract: Digest::of(b"contract"),
+        contract: Digest::compute(b"contract"),
         repo: "/t".into(),
         base_branch: "main".into(),
         base: commit('a'),
         branch: "ralph/task-001/foo".into(),
-        engine: Engine::Actions,
+        engine: EngineKind::Actions,
         sandbox: "local".into(),
         isolation: Isolation::None,
         local: None,
@@ -36,21 +36,21 @@ fn plan() -> RunPlan {
         model: "scripted:x".into(),
         scm: "local".into(),
         delivery: Delivery::PullRequest,
-        limits: Limits::default(),
+        limits: BudgetLimits::default(),
         test_command: "true".into(),
         checkboxes: 2,
-        mode: Mode::Autonomous,
+        mode: RunMode::Autonomous,
     }
 }
 
-fn metrics(iteration: u32, loop_score: Option<f64>) -> Metrics {
-    Metrics {
+fn metrics(iteration: u32, loop_score: Option<f64>) -> IterationMetrics {
+    IterationMetrics {
         iteration,
         duration_ms: 0,
         model_ms: 0,
         command_ms: 0,
         model_calls: 1,
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         cost_usd: Usd::ZERO,
         repaired: false,
         actions: 0,
@@ -83,11 +83,11 @@ fn replied(attempt: u32, source: &str) -> Event {
     Event::ModelReplied {
         iteration: 1,
         attempt,
-        response: Digest::of(source.as_bytes()),
-        usage: Usage {
+        response: Digest::compute(source.as_bytes()),
+        usage: TokenUsage {
             input_tokens: 100,
             output_tokens: 10,
-            ..Usage::default()
+            ..TokenUsage::default()
         },
         cost_usd: Usd::from_nanos(500),
         duration_ms: 7,
@@ -99,7 +99,7 @@ fn asked(attempt: u32) -> Event {
     Event::ModelAsked {
         iteration: 1,
         attempt,
-        prompt: Digest::of(b"p"),
+        prompt: Digest::compute(b"p"),
         prompt_bytes: 9,
         reserved: None,
     }
@@ -132,20 +132,20 @@ fn after(events: impl IntoIterator<Item = Event>) -> RunState {
     let first = Event::RunCreated {
         plan: Box::new(plan()),
     };
-    let records: Vec<Record> = std::iter::once(first)
+    let records: Vec<JournalRecord> = std::iter::once(first)
         .chain(events)
         .zip(1..)
-        .map(|(event, seq)| Record {
+        .map(|(event, seq)| JournalRecord {
             v: 1,
             seq,
-            prev: Digest::of(b""),
+            prev: Digest::compute(b""),
             at: jiff::Timestamp::from_second(i64::try_from(seq).unwrap()).unwrap(),
             active_ms: seq * 1000,
             epoch: 1,
             event,
         })
         .collect();
-    RunState::fold(&records).unwrap()
+    RunState::from_records(&records).unwrap()
 }
 
 fn open_one() -> Event {
@@ -157,11 +157,11 @@ fn open_one() -> Event {
 
 fn ran() -> ActionResult {
     ActionResult::Ran {
-        ended: Ended::Exited(0),
+        ended: ExecStatus::Exited(0),
         stdout_bytes: 0,
         stderr_bytes: 0,
         failure: None,
-        problems: Problems::default(),
+        problems: OutputProblems::default(),
     }
 }
 
@@ -187,9 +187,9 @@ fn deaths_at_the_same_command_are_counted_until_a_person_decides() {
     };
     let deaths = |events: &[Event]| {
         let state = after(events.to_vec());
-        let deadly = state.died_during.clone();
+        let deadly = state.crashed_command.clone();
         (
-            deadly.map_or(0, |deadly| deadly.deaths),
+            deadly.map_or(0, |deadly| deadly.crashes),
             state.crash_loop().is_some(),
         )
     };
@@ -205,13 +205,13 @@ fn deaths_at_the_same_command_are_counted_until_a_person_decides() {
 
 #[test]
 fn a_journal_without_a_creation_is_no_run() {
-    assert!(RunState::fold(&[]).is_none());
+    assert!(RunState::from_records(&[]).is_none());
     let state = after([]);
     assert_eq!(state.status, RunStatus::Created);
-    let record = Record {
+    let record = JournalRecord {
         v: 1,
         seq: 1,
-        prev: Digest::of(b""),
+        prev: Digest::compute(b""),
         at: state.started_at,
         active_ms: 0,
         epoch: 0,
@@ -219,7 +219,7 @@ fn a_journal_without_a_creation_is_no_run() {
             message: "x".into(),
         },
     };
-    assert!(RunState::fold(&[record]).is_none());
+    assert!(RunState::from_records(&[record]).is_none());
 }
 
 #[test]
@@ -240,10 +240,10 @@ fn every_reply_is_charged_and_its_place_in_the_script_kept() {
             tokens: 220,
         }
     );
-    assert_eq!(state.script, ["line 1", "line 2"]);
+    assert_eq!(state.used_script_lines, ["line 1", "line 2"]);
     let open = state.open.unwrap();
     assert_eq!((open.attempts, open.replies, open.model_ms), (2, 2, 14));
-    assert_eq!(open.response, Some(Digest::of(b"line 2")));
+    assert_eq!(open.response, Some(Digest::compute(b"line 2")));
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn a_question_without_an_answer_leaves_no_reply_to_use() {
 
 #[test]
 fn an_intent_stays_pending_until_its_outcome() {
-    let digest = Digest::of(b"file");
+    let digest = Digest::compute(b"file");
     let open = after([
         open_one(),
         started(0, None),
@@ -342,17 +342,17 @@ fn sandboxes_come_and_go() {
         head: commit('b'),
     };
     let state = after([
-        made("w", Purpose::Work),
+        made("w", SandboxPurpose::Work),
         ready,
-        made("c", Purpose::CleanRoom),
+        made("c", SandboxPurpose::CleanRoom),
     ]);
     assert_eq!(state.sandbox, Some(SandboxId("w".into())));
     assert_eq!(state.clean_rooms, [SandboxId("c".into())]);
     assert!(state.workspace_ready);
     assert_eq!(state.head, commit('b'));
     let state = after([
-        made("w", Purpose::Work),
-        made("c", Purpose::CleanRoom),
+        made("w", SandboxPurpose::Work),
+        made("c", SandboxPurpose::CleanRoom),
         gone("c"),
         gone("w"),
     ]);
@@ -365,11 +365,11 @@ fn sandboxes_come_and_go() {
 #[test]
 fn contracts_that_were_in_force_are_remembered() {
     let changed = Event::ContractChanged {
-        contract: Digest::of(b"new"),
+        contract: Digest::compute(b"new"),
         changes: vec![],
-        limits: Limits {
+        limits: BudgetLimits {
             max_iterations: Some(5),
-            ..Limits::default()
+            ..BudgetLimits::default()
         },
         mode: None,
         checkboxes: Some(7),
@@ -380,10 +380,13 @@ fn contracts_that_were_in_force_are_remembered() {
             status: RunStatus::Paused(PauseReason::Person),
         },
     ]);
-    assert_eq!((state.contract, state.checkboxes), (Digest::of(b"new"), 7));
+    assert_eq!(
+        (state.contract, state.checkboxes),
+        (Digest::compute(b"new"), 7)
+    );
     assert_eq!(
         state.contracts,
-        [Digest::of(b"contract"), Digest::of(b"new")]
+        [Digest::compute(b"contract"), Digest::compute(b"new")]
     );
     assert_eq!(state.status.reason().as_deref(), Some("paused by a person"));
 }

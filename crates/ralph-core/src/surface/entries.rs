@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::touched::Finding;
+use super::touched::SurfaceFinding;
 
 /// An entry that a branch adds or changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,16 +25,19 @@ pub enum TreeEntryKind {
 }
 
 /// Returns the entries that lead out of the tree, or are repositories of their own.
-pub fn strange_entries(entries: &[TreeEntry]) -> Vec<Finding> {
+pub fn suspicious_entries(entries: &[TreeEntry]) -> Vec<SurfaceFinding> {
     let strange = entries.iter().filter_map(|TreeEntry { path, kind }| {
         let why = match kind {
-            TreeEntryKind::Link(target) if leads_out(path, target) => {
-                format!("symbolic link out of the tree, to `{}`", plain(target))
+            TreeEntryKind::Link(target) if leaves_tree(path, target) => {
+                format!(
+                    "symbolic link out of the tree, to `{}`",
+                    shorten_target(target)
+                )
             }
             TreeEntryKind::Repository => "nested repository".to_owned(),
             TreeEntryKind::File | TreeEntryKind::Link(_) => return None,
         };
-        Some(Finding {
+        Some(SurfaceFinding {
             path: path.clone(),
             why,
         })
@@ -44,7 +47,7 @@ pub fn strange_entries(entries: &[TreeEntry]) -> Vec<Finding> {
 
 /// Returns the directories that could be bare repositories, judged by the entries that a branch adds or
 /// changes: git takes one with `HEAD`, `objects` and `refs` for a repository, and obeys its `config`.
-pub fn bare_candidates(entries: &[TreeEntry]) -> BTreeSet<String> {
+pub fn bare_repository_candidates(entries: &[TreeEntry]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for TreeEntry { path, .. } in entries {
         let parts: Vec<&str> = path.split('/').collect();
@@ -64,25 +67,25 @@ pub fn bare_candidates(entries: &[TreeEntry]) -> BTreeSet<String> {
 }
 
 /// Reports whether the names in a directory make it a bare repository.
-pub fn is_bare(names: &BTreeSet<String>) -> bool {
+pub fn is_bare_repository(names: &BTreeSet<String>) -> bool {
     let has = |name: &str| names.contains(name);
     has("HEAD") && (has("objects") && has("refs") || has("commondir"))
 }
 
 /// Returns the finding about a bare repository.
-pub fn bare_repository(directory: &str) -> Finding {
+pub fn bare_repository_finding(directory: &str) -> SurfaceFinding {
     let path = match directory {
         "" => "./",
         directory => directory,
     };
-    Finding {
+    SurfaceFinding {
         path: path.to_owned(),
         why: "bare repository, whose configuration git obeys".to_owned(),
     }
 }
 
 /// Returns a target at a length that fits into a list, without characters that have a meaning there.
-fn plain(target: &str) -> String {
+fn shorten_target(target: &str) -> String {
     const MOST_CHARS: usize = 100;
     let is_plain = |c: char| !c.is_control() && !"`<>@|".contains(c);
     let chars = target.chars().take(MOST_CHARS);
@@ -90,7 +93,7 @@ fn plain(target: &str) -> String {
 }
 
 /// Reports whether a link leaves the tree, or leads into the repository's own `.git`.
-fn leads_out(path: &str, target: &str) -> bool {
+fn leaves_tree(path: &str, target: &str) -> bool {
     if target.starts_with('/') {
         return true;
     }
@@ -135,7 +138,7 @@ mod tests {
             entry("vendor/lib", TreeEntryKind::Repository),
             entry("file", TreeEntryKind::File),
         ];
-        let found = strange_entries(&entries);
+        let found = suspicious_entries(&entries);
         let paths: Vec<&str> = found.iter().map(|finding| finding.path.as_str()).collect();
         assert_eq!(paths, ["a", "b/c", "e", "f", "vendor/lib"]);
         assert_eq!(
@@ -154,11 +157,13 @@ mod tests {
             "HEAD.md",
         ];
         let entries = paths.map(|path| entry(path, TreeEntryKind::File));
-        let found: Vec<String> = bare_candidates(&entries).into_iter().collect();
+        let found: Vec<String> = bare_repository_candidates(&entries).into_iter().collect();
         assert_eq!(found, ["src", "x/y"]);
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        assert!(is_bare(&names(&["HEAD", "objects", "refs", "config"])));
-        assert!(is_bare(&names(&["HEAD", "commondir"])));
-        assert!(!is_bare(&names(&["objects", "refs"])));
+        assert!(is_bare_repository(&names(&[
+            "HEAD", "objects", "refs", "config"
+        ])));
+        assert!(is_bare_repository(&names(&["HEAD", "commondir"])));
+        assert!(!is_bare_repository(&names(&["objects", "refs"])));
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::touched::{IN_CI, PINS, Surface, TEST_FILE};
+use super::touched::{IN_CI, PINS_DEPENDENCIES, Surface, TEST_FILE};
 
 /// How much a changed file matters to a reviewer, the most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ pub struct RankedFinding {
 }
 
 /// Returns one finding for each file, the most important first; equally important ones by path.
-pub fn ranked(surface: &Surface) -> Vec<RankedFinding> {
+pub fn rank_findings(surface: &Surface) -> Vec<RankedFinding> {
     let mut files: BTreeMap<&str, RankedFinding> = BTreeMap::new();
     let weakened = surface.weakened_tests.iter();
     let weakened = weakened.map(|finding| (Importance::WeakenedTest, finding));
@@ -71,7 +71,9 @@ pub fn ranked(surface: &Surface) -> Vec<RankedFinding> {
     let verification = surface.verification.iter().map(|finding| {
         let importance = match finding.why.as_str() {
             why if why.starts_with(IN_CI) => Importance::Automation,
-            why if why.starts_with(TEST_FILE) || why.starts_with(PINS) => Importance::Other,
+            why if why.starts_with(TEST_FILE) || why.starts_with(PINS_DEPENDENCIES) => {
+                Importance::Other
+            }
             _ => Importance::Checks,
         };
         (importance, finding)
@@ -102,7 +104,7 @@ pub fn ranked(surface: &Surface) -> Vec<RankedFinding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::surface::{Change, ChangedPath, touched};
+    use crate::surface::{ChangedPath, PathChange, inspect_changes};
 
     #[test]
     fn the_most_important_files_come_first() {
@@ -117,14 +119,14 @@ mod tests {
         ]
         .map(|path| ChangedPath {
             path: path.to_owned(),
-            change: Change::Modified,
+            change: PathChange::Modified,
         });
-        let mut surface = touched(&changed, &["sh check.sh".to_owned()]);
-        surface.weakened_tests.push(crate::surface::Finding {
+        let mut surface = inspect_changes(&changed, &["sh check.sh".to_owned()]);
+        surface.weakened_tests.push(crate::surface::SurfaceFinding {
             path: "tests/old_test.py".to_owned(),
             why: "test weakened: 1 assertion removed".to_owned(),
         });
-        let ranked: Vec<String> = ranked(&surface)
+        let ranked: Vec<String> = rank_findings(&surface)
             .iter()
             .map(|finding| format!("{}: {}", finding.path, finding.why.join("; ")))
             .collect();

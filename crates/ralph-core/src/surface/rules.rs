@@ -208,14 +208,14 @@ pub(super) const RUNNERS: &[&str] = &[
 ];
 
 /// The reason of files that configure the next runs.
-pub(super) const APPROVE: &str = "configures ralph: changed — approve to rebuild";
+pub(super) const NEEDS_APPROVAL: &str = "configures ralph: changed — approve to rebuild";
 
 /// What runs when somebody opens, installs or builds the repository.
 pub(super) const FOR_DEVELOPERS: &[(&str, &str)] = &[
-    (".agent-loop/", APPROVE),
-    ("ralph.toml", APPROVE),
-    ("config/models.yaml", APPROVE),
-    ("config/agents.toml", APPROVE),
+    (".agent-loop/", NEEDS_APPROVAL),
+    ("ralph.toml", NEEDS_APPROVAL),
+    ("config/models.yaml", NEEDS_APPROVAL),
+    ("config/agents.toml", NEEDS_APPROVAL),
     (".env", "credentials and settings that ralph reads"),
     (".vscode/", "read by an editor that opens the repository"),
     (".idea/", "read by an editor that opens the repository"),
@@ -305,13 +305,15 @@ pub(super) const WORKFLOWS: &[&str] = &[
 ];
 
 /// Tells whether a path fits one of the patterns, whatever its capitals.
-pub(super) fn fits_any(patterns: &[&str], path: &str) -> bool {
+pub(super) fn matches_any(patterns: &[&str], path: &str) -> bool {
     let path = path.to_lowercase();
-    patterns.iter().any(|pattern| fits(pattern, &path))
+    patterns
+        .iter()
+        .any(|pattern| matches_pattern(pattern, &path))
 }
 
 /// Tells whether a path fits a pattern.
-pub(super) fn fits(pattern: &str, path: &str) -> bool {
+pub(super) fn matches_pattern(pattern: &str, path: &str) -> bool {
     let (is_rooted, pattern) = match pattern.strip_prefix('/') {
         Some(pattern) => (true, pattern),
         None => (false, pattern),
@@ -332,11 +334,14 @@ pub(super) fn fits(pattern: &str, path: &str) -> bool {
         return false;
     };
     let names = wanted.iter().zip(&parts[above..]);
-    (!is_rooted || above == 0) && names.into_iter().all(|(wanted, part)| alike(wanted, part))
+    (!is_rooted || above == 0)
+        && names
+            .into_iter()
+            .all(|(wanted, part)| matches_name(wanted, part))
 }
 
 /// Tells whether a name fits a pattern in which `*` stands for anything.
-fn alike(pattern: &str, name: &str) -> bool {
+fn matches_name(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == name;
     };

@@ -9,27 +9,27 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::touched::Finding;
+use super::touched::SurfaceFinding;
 
 /// The changes of one file, counted by what their lines say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct TestLines {
-    assertions: Balance,
-    tests: Balance,
-    skips: Balance,
-    focused: Balance,
+    assertions: LineBalance,
+    tests: LineBalance,
+    skips: LineBalance,
+    focused: LineBalance,
     is_new: bool,
     is_deleted: bool,
 }
 
 /// Lines added and removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Balance {
+struct LineBalance {
     added: u64,
     removed: u64,
 }
 
-impl Balance {
+impl LineBalance {
     fn count(&mut self, line: &str, pattern: &Regex, is_added: bool) {
         if pattern.is_match(line) {
             if is_added {
@@ -50,27 +50,27 @@ impl Balance {
 }
 
 static ASSERTION: LazyLock<Regex> = LazyLock::new(|| {
-    fixed(
+    compile_pattern(
         r"(?i)\bassert|\bexpect(?:_[a-z]+)?\s*[(!]|\bshould\b|\.(?:to|not)(?:Be|Equal|Throw|Have|Match|Contain)|\brequire\.[A-Z]|\bt\.(?:Error|Fatal|Fail)|\b(?:ok|is|is_deeply|cmp_ok)\s*\(|pytest\.raises|^\s*(?:if )?\[\[? |\btest -|\bgrep -q|\bdiff\b|\bexit 1\b|\bcmp\b",
     )
 });
 static TEST: LazyLock<Regex> = LazyLock::new(|| {
-    fixed(
+    compile_pattern(
         r#"^\s*(?:(?:async )?def test|#\[(?:tokio::|test_case|rstest)?.*test|func (?:Test|Benchmark|Fuzz)|@(?:Parameterized)?Test\b|[xf]?(?:it|test|describe|specify|context)(?:\.[a-z]+)*(?:\(.*\))?\s*[( "']|public (?:function|void) test|fun `|@test )"#,
     )
 });
 static SKIP: LazyLock<Regex> = LazyLock::new(|| {
-    fixed(
+    compile_pattern(
         r"(?i)pytest\.(?:mark\.)?(?:skip|xfail|importorskip)|unittest\.(?:skip|expectedFailure)|@skip\b|\bskipTest\(|\bself\.skip|#\[ignore|\b(?:it|test|describe|context|suite)\.(?:skip|todo|fails|failing)\b|\bx(?:it|test|describe|specify|context)\b|\bt\.Skip|\btesting\.Short\(|@(?:Disabled|Ignore)\b|\bpending\b|\bmarkTestSkipped|\bmarkTestIncomplete|\bskip\s*[:=]\s*(?:true|['\x22])|# *(?:skip|todo)\b|collect_ignore|@tag :skip",
     )
 });
 static FOCUS: LazyLock<Regex> = LazyLock::new(|| {
-    fixed(
+    compile_pattern(
         r"\b(?:it|test|describe|context|suite)\.only\b|\bf(?:it|describe|context)\s*\(|@focus\b|\bfocus: true|@tag :focus",
     )
 });
 
-fn fixed(pattern: &str) -> Regex {
+fn compile_pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is fixed")
 }
 
@@ -78,13 +78,13 @@ fn fixed(pattern: &str) -> Regex {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TestDiff {
     /// Those that prove less than before, or are gone.
-    pub weakened: Vec<Finding>,
+    pub weakened: Vec<SurfaceFinding>,
     /// Those in which assertions were replaced by as many others.
-    pub rewritten: Vec<Finding>,
+    pub rewritten: Vec<SurfaceFinding>,
 }
 
 /// Examines a diff of test files, as `git diff` prints it without renames. New files are left out.
-pub fn examine(diff: &str) -> TestDiff {
+pub fn examine_test_diff(diff: &str) -> TestDiff {
     let mut order = Vec::new();
     let mut files: BTreeMap<String, TestLines> = BTreeMap::new();
     let mut path = String::new();
@@ -116,9 +116,13 @@ pub fn examine(diff: &str) -> TestDiff {
     let mut examined = TestDiff::default();
     for path in order {
         match files.get(&path).map(TestLines::judge) {
-            Some(Judged::Weakened(why)) => examined.weakened.push(Finding { path, why }),
-            Some(Judged::Rewritten(why)) => examined.rewritten.push(Finding { path, why }),
-            Some(Judged::Fine) | None => {}
+            Some(TestChangeKind::Weakened(why)) => {
+                examined.weakened.push(SurfaceFinding { path, why })
+            }
+            Some(TestChangeKind::Rewritten(why)) => {
+                examined.rewritten.push(SurfaceFinding { path, why })
+            }
+            Some(TestChangeKind::Fine) | None => {}
         }
     }
     examined
@@ -132,19 +136,19 @@ fn path_of(header: &str) -> String {
 }
 
 /// What the changes of a file amount to.
-enum Judged {
+enum TestChangeKind {
     Weakened(String),
     Rewritten(String),
     Fine,
 }
 
 impl TestLines {
-    fn judge(&self) -> Judged {
+    fn judge(&self) -> TestChangeKind {
         if self.is_new {
-            return Judged::Fine;
+            return TestChangeKind::Fine;
         }
         if self.is_deleted {
-            return Judged::Weakened("test file removed".to_owned());
+            return TestChangeKind::Weakened("test file removed".to_owned());
         }
         let reasons: Vec<String> = [
             (self.tests.lost(), "test removed", "tests removed"),
@@ -169,12 +173,14 @@ impl TestLines {
         .map(|(number, one, many)| format!("{number} {}", if number == 1 { one } else { many }))
         .collect();
         if !reasons.is_empty() {
-            return Judged::Weakened(format!("test weakened: {}", reasons.join(", ")));
+            return TestChangeKind::Weakened(format!("test weakened: {}", reasons.join(", ")));
         }
         match self.assertions.removed {
-            0 => Judged::Fine,
-            1 => Judged::Rewritten("test changed: 1 assertion rewritten".to_owned()),
-            number => Judged::Rewritten(format!("test changed: {number} assertions rewritten")),
+            0 => TestChangeKind::Fine,
+            1 => TestChangeKind::Rewritten("test changed: 1 assertion rewritten".to_owned()),
+            number => {
+                TestChangeKind::Rewritten(format!("test changed: {number} assertions rewritten"))
+            }
         }
     }
 }

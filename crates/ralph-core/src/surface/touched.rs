@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 use crate::id::Digest;
 
 use super::rules::{
-    APPROVE, CI, COMPILED, FOR_DEVELOPERS, LOCKFILES, RUNNERS, TEST_CLASSES, TESTS, WORKFLOWS,
-    fits, fits_any,
+    CI, COMPILED, FOR_DEVELOPERS, LOCKFILES, NEEDS_APPROVAL, RUNNERS, TEST_CLASSES, TESTS,
+    WORKFLOWS, matches_any, matches_pattern,
 };
 
 /// What happened to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
+pub enum PathChange {
     /// It is new.
     Added,
     /// Its content or mode is another.
@@ -27,12 +27,12 @@ pub struct ChangedPath {
     /// The path in the repository, with `/` between its parts.
     pub path: String,
     /// What happened to it.
-    pub change: Change,
+    pub change: PathChange,
 }
 
 /// A path, and why it is worth a look.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct SurfaceFinding {
     /// The path in the repository.
     pub path: String,
     /// What it is.
@@ -43,19 +43,19 @@ pub struct Finding {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Surface {
     /// What decides whether the checks pass.
-    pub verification: Vec<Finding>,
+    pub verification: Vec<SurfaceFinding>,
     /// What runs on the machine of whoever checks the branch out.
-    pub executes_for_developers: Vec<Finding>,
+    pub executes_for_developers: Vec<SurfaceFinding>,
     /// What the host runs with the repository's token.
-    pub workflows: Vec<Finding>,
+    pub workflows: Vec<SurfaceFinding>,
     /// The tests that are gone.
     pub deleted_tests: Vec<String>,
-    /// The tests that prove less than before, or are gone; see [`examine`](super::examine).
+    /// The tests that prove less than before, or are gone; see [`examine`](super::examine_test_diff).
     #[serde(default)]
-    pub weakened_tests: Vec<Finding>,
+    pub weakened_tests: Vec<SurfaceFinding>,
     /// The tests whose assertions were replaced by others.
     #[serde(default)]
-    pub rewritten_tests: Vec<Finding>,
+    pub rewritten_tests: Vec<SurfaceFinding>,
     /// The digest of the diff of existing tests; it identifies their changes.
     #[serde(default)]
     pub tests_digest: Option<Digest>,
@@ -65,7 +65,7 @@ impl Surface {
     /// Returns the files that configure ralph, of which the user approves the proposals again.
     pub fn approvals(&self) -> Vec<&str> {
         let findings = self.executes_for_developers.iter();
-        let findings = findings.filter(|finding| finding.why == APPROVE);
+        let findings = findings.filter(|finding| finding.why == NEEDS_APPROVAL);
         findings.map(|finding| finding.path.as_str()).collect()
     }
 
@@ -76,11 +76,11 @@ impl Surface {
 }
 
 /// Finds the changes that touch the verification or run elsewhere; `commands` are the checks.
-pub fn touched(paths: &[ChangedPath], commands: &[String]) -> Surface {
+pub fn inspect_changes(paths: &[ChangedPath], commands: &[String]) -> Surface {
     let mut surface = Surface::default();
     for ChangedPath { path, change } in paths {
-        let is_deleted = *change == Change::Deleted;
-        let finding = |why: String| Finding {
+        let is_deleted = *change == PathChange::Deleted;
+        let finding = |why: String| SurfaceFinding {
             path: path.clone(),
             why: if is_deleted {
                 format!("{why}, deleted")
@@ -90,8 +90,8 @@ pub fn touched(paths: &[ChangedPath], commands: &[String]) -> Surface {
         };
         surface
             .verification
-            .extend(verification(path, commands).map(finding));
-        if fits_any(WORKFLOWS, path) {
+            .extend(verification_reason(path, commands).map(finding));
+        if matches_any(WORKFLOWS, path) {
             let why = "run by the host with the repository's token".to_owned();
             surface.workflows.push(finding(why));
         }
@@ -104,7 +104,7 @@ pub fn touched(paths: &[ChangedPath], commands: &[String]) -> Surface {
         let lower = path.to_lowercase();
         let rule = FOR_DEVELOPERS
             .iter()
-            .find(|(pattern, _)| fits(pattern, &lower));
+            .find(|(pattern, _)| matches_pattern(pattern, &lower));
         let executes = rule.map(|(_, why)| finding((*why).to_owned()));
         surface.executes_for_developers.extend(executes);
     }
@@ -115,7 +115,7 @@ pub fn touched(paths: &[ChangedPath], commands: &[String]) -> Surface {
 pub fn existing_tests(paths: &[ChangedPath]) -> Vec<&str> {
     paths
         .iter()
-        .filter(|changed| changed.change != Change::Added && is_test(&changed.path))
+        .filter(|changed| changed.change != PathChange::Added && is_test(&changed.path))
         .map(|changed| changed.path.as_str())
         .collect()
 }
@@ -125,22 +125,22 @@ pub(super) const TEST_FILE: &str = "test file";
 /// The reason of a file that CI runs.
 pub(super) const IN_CI: &str = "runs in CI";
 /// The reason of a lock file.
-pub(super) const PINS: &str = "pins dependencies";
+pub(super) const PINS_DEPENDENCIES: &str = "pins dependencies";
 
 /// Returns what a path has to do with the checks, if anything.
-fn verification(path: &str, commands: &[String]) -> Option<String> {
-    if let Some(command) = commands.iter().find(|command| names(command, path)) {
-        return Some(format!("named in `{}`", shortened(command)));
+fn verification_reason(path: &str, commands: &[String]) -> Option<String> {
+    if let Some(command) = commands.iter().find(|command| calls_path(command, path)) {
+        return Some(format!("named in `{}`", shorten_command(command)));
     }
     let why = if is_test(path) {
         TEST_FILE
-    } else if fits_any(COMPILED, path) {
+    } else if matches_any(COMPILED, path) {
         "code that is not source and may run instead of it"
-    } else if fits_any(CI, path) {
+    } else if matches_any(CI, path) {
         IN_CI
-    } else if fits_any(LOCKFILES, path) {
-        PINS
-    } else if fits_any(RUNNERS, path) {
+    } else if matches_any(LOCKFILES, path) {
+        PINS_DEPENDENCIES
+    } else if matches_any(RUNNERS, path) {
         "configures the checks"
     } else {
         return None;
@@ -150,12 +150,15 @@ fn verification(path: &str, commands: &[String]) -> Option<String> {
 
 /// Tells whether a path is that of a test, by convention.
 pub fn is_test(path: &str) -> bool {
-    fits_any(TESTS, path) || TEST_CLASSES.iter().any(|pattern| fits(pattern, path))
+    matches_any(TESTS, path)
+        || TEST_CLASSES
+            .iter()
+            .any(|pattern| matches_pattern(pattern, path))
 }
 
 /// Tells whether a command line calls a file by its path, or by the end of it after a `cd`, or as
 /// a module of Python.
-fn names(command: &str, path: &str) -> bool {
+fn calls_path(command: &str, path: &str) -> bool {
     let is_separator = |c: char| c.is_whitespace() || "\"'`;&|()<>=,{}$".contains(c);
     let words: Vec<&str> = command
         .split(is_separator)
@@ -180,11 +183,11 @@ fn names(command: &str, path: &str) -> bool {
 
 /// Tells whether a path configures a test runner or decides which code it loads.
 pub(crate) fn configures_checks(path: &str) -> bool {
-    fits_any(RUNNERS, path) || fits_any(LOCKFILES, path) || fits_any(COMPILED, path)
+    matches_any(RUNNERS, path) || matches_any(LOCKFILES, path) || matches_any(COMPILED, path)
 }
 
 /// Returns a command line at a length that fits into a list.
-fn shortened(command: &str) -> String {
+fn shorten_command(command: &str) -> String {
     const MOST_CHARS: usize = 60;
     let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(MOST_CHARS) {

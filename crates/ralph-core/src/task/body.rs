@@ -9,29 +9,29 @@ use std::ops::Range;
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::criteria::{MAX_CHECKBOXES, Milestone, RawBox};
-use super::grammar::{Lines, after_bullet, milestone_heading, title, verify_line};
-use crate::lint::{self, Finding};
+use super::grammar::{LineIndex, after_bullet, milestone_heading, title, verify_line};
+use crate::lint::{self, LintFinding};
 
 /// What a body says. Names are not given yet.
 #[derive(Default)]
-pub(super) struct Body {
+pub(super) struct TaskBody {
     pub(super) title: Option<String>,
     pub(super) milestones: Vec<Milestone>,
     pub(super) boxes: Vec<RawBox>,
     /// How many boxes there are, also those beyond the limit.
     pub(super) box_count: usize,
     /// What the linter should say about lines that are left out or odd.
-    pub(super) remarks: Vec<Finding>,
+    pub(super) remarks: Vec<LintFinding>,
 }
 
 /// Reads the body, which starts at `start` in the text, in line `first_line`.
-pub(super) fn read(text: &str, start: usize, first_line: u32) -> Body {
+pub(super) fn parse_body(text: &str, start: usize, first_line: u32) -> TaskBody {
     let source = &text[start..];
-    let mut walk = Walk {
+    let mut walk = TaskBodyParser {
         source,
         start,
-        lines: Lines::new(source, first_line),
-        body: Body::default(),
+        lines: LineIndex::new(source, first_line),
+        body: TaskBody::default(),
         items: Vec::new(),
         literal_depth: 0,
         heading: None,
@@ -40,28 +40,28 @@ pub(super) fn read(text: &str, start: usize, first_line: u32) -> Body {
     };
     let events = Parser::new_ext(source, Options::ENABLE_TASKLISTS).into_offset_iter();
     for (event, range) in events {
-        walk.take(event, range);
+        walk.handle_event(event, range);
     }
     walk.finish_verify();
     walk.body
 }
 
 /// The way through the body's events.
-struct Walk<'s> {
+struct TaskBodyParser<'s> {
     source: &'s str,
     start: usize,
-    lines: Lines,
-    body: Body,
+    lines: LineIndex,
+    body: TaskBody,
     /// The list items around the current place, the innermost last.
-    items: Vec<Item>,
+    items: Vec<OpenListItem>,
     /// How many code and HTML blocks are around the current place.
     literal_depth: usize,
-    heading: Option<Heading>,
+    heading: Option<OpenHeading>,
     milestone: Option<(String, HeadingLevel)>,
-    verify: Option<Verify<'s>>,
+    verify: Option<OpenVerifyLine<'s>>,
 }
 
-struct Item {
+struct OpenListItem {
     /// Where its own text starts, behind the bullet and the box.
     text_start: usize,
     /// Its box, by position.
@@ -70,14 +70,14 @@ struct Item {
     line: Option<u32>,
 }
 
-struct Heading {
+struct OpenHeading {
     level: HeadingLevel,
     line: u32,
     text: String,
 }
 
 /// A verify line whose end has not been reached.
-struct Verify<'s> {
+struct OpenVerifyLine<'s> {
     line: u32,
     own_box: Option<usize>,
     /// What stands behind `verify:`.
@@ -86,9 +86,9 @@ struct Verify<'s> {
     commands: Vec<CowStr<'s>>,
 }
 
-impl Verify<'_> {
+impl OpenVerifyLine<'_> {
     /// Returns the command, and what there is to say about the line.
-    fn command(&self) -> (Option<String>, Option<Finding>) {
+    fn command(&self) -> (Option<String>, Option<LintFinding>) {
         let command = self.commands.first().map_or(self.rest, |code| code.trim());
         if command.is_empty() {
             return (None, Some(empty_verify()));
@@ -101,53 +101,53 @@ impl Verify<'_> {
     }
 }
 
-fn stray_verify() -> Finding {
-    Finding::warning(
+fn stray_verify() -> LintFinding {
+    LintFinding::warning(
         "stray-verify",
         "this verify line belongs to no checkbox and is not used",
         "indent it by two spaces below its checkbox",
     )
 }
 
-fn empty_verify() -> Finding {
-    Finding::error(
+fn empty_verify() -> LintFinding {
+    LintFinding::error(
         "empty-command",
         "this verify line has no command",
         "write the command in backticks behind `verify:`",
     )
 }
 
-fn unclosed_code() -> Finding {
-    Finding::error(
+fn unclosed_code() -> LintFinding {
+    LintFinding::error(
         "unclosed-code",
         "the command of this verify line has no closing backtick",
         "put a backtick on either side of the command",
     )
 }
 
-fn further_commands(first: &str) -> Finding {
-    Finding::warning(
+fn further_commands(first: &str) -> LintFinding {
+    LintFinding::warning(
         "further-commands",
         format!("only the first command of this verify line is used: `{first}`"),
         "give each command a verify line of its own",
     )
 }
 
-impl<'s> Walk<'s> {
-    fn take(&mut self, event: Event<'s>, range: Range<usize>) {
+impl<'s> TaskBodyParser<'s> {
+    fn handle_event(&mut self, event: Event<'s>, range: Range<usize>) {
         match event {
             Event::Start(tag) => self.enter(&tag, &range),
             Event::End(tag) => self.leave(tag),
             Event::TaskListMarker(checked) => self.open_box(checked, &range),
-            Event::Code(code) => self.inline(&range, Some(code)),
+            Event::Code(code) => self.handle_inline(&range, Some(code)),
             Event::Text(text) => {
                 if let Some(heading) = &mut self.heading {
                     heading.text.push_str(&text);
                 } else {
-                    self.inline(&range, None);
+                    self.handle_inline(&range, None);
                 }
             }
-            Event::InlineHtml(_) => self.inline(&range, None),
+            Event::InlineHtml(_) => self.handle_inline(&range, None),
             Event::SoftBreak | Event::HardBreak => {
                 if let Some(heading) = &mut self.heading {
                     heading.text.push(' ');
@@ -163,13 +163,13 @@ impl<'s> Walk<'s> {
 
     fn enter(&mut self, tag: &Tag<'_>, range: &Range<usize>) {
         if let Tag::Heading { level, .. } = tag {
-            self.heading = Some(Heading {
+            self.heading = Some(OpenHeading {
                 level: *level,
-                line: self.lines.number(range.start),
+                line: self.lines.line_number(range.start),
                 text: String::new(),
             });
         } else if matches!(tag, Tag::Item) {
-            self.items.push(Item {
+            self.items.push(OpenListItem {
                 text_start: after_bullet(self.source, range.start),
                 own_box: None,
                 line: None,
@@ -222,7 +222,7 @@ impl<'s> Walk<'s> {
             return;
         }
         item.own_box = Some(self.body.boxes.len());
-        let line = self.lines.number(range.start);
+        let line = self.lines.line_number(range.start);
         self.body.boxes.push(RawBox {
             text: String::new(),
             milestone: self.milestone.as_ref().map(|(id, _)| id.clone()),
@@ -236,14 +236,14 @@ impl<'s> Walk<'s> {
     }
 
     /// Looks at a piece of text in a list item: it may be the first one of its line.
-    fn inline(&mut self, range: &Range<usize>, code: Option<CowStr<'s>>) {
+    fn handle_inline(&mut self, range: &Range<usize>, code: Option<CowStr<'s>>) {
         if let (Some(heading), Some(code)) = (&mut self.heading, &code) {
             heading.text.push_str(code);
         }
         if self.literal_depth > 0 || self.heading.is_some() {
             return;
         }
-        let line = self.lines.number(range.start);
+        let line = self.lines.line_number(range.start);
         if self
             .items
             .last()
@@ -266,10 +266,10 @@ impl<'s> Walk<'s> {
             return;
         };
         item.line = Some(line);
-        let raw = self.lines.rest(self.source, line, item.text_start);
+        let raw = self.lines.rest_of_line(self.source, line, item.text_start);
         let raw = raw.trim_start_matches([' ', '\t', '>']).trim_end();
         if let Some(rest) = verify_line(raw) {
-            self.verify = Some(Verify {
+            self.verify = Some(OpenVerifyLine {
                 line,
                 own_box: enclosing,
                 rest,
@@ -288,7 +288,7 @@ impl<'s> Walk<'s> {
             None => Some(stray_verify()),
             Some(own_box) => {
                 let (command, remark) = verify.command();
-                let doubt = command.as_deref().and_then(lint::doubt);
+                let doubt = command.as_deref().and_then(lint::lint_command);
                 self.body
                     .remarks
                     .extend(doubt.map(|finding| finding.on_line(verify.line)));

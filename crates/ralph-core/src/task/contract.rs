@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::branch::{self, BranchName};
 use super::repo_url::RepoUrl;
-use crate::budget::Limits;
+use crate::budget::BudgetLimits;
 use crate::gutter;
 use crate::id::TaskId;
 use crate::money::Usd;
-use crate::plan::Engine;
+use crate::plan::EngineKind;
 
 /// The front matter of a task. Only [`TaskFile::parse`](super::TaskFile::parse) makes one from a file.
 ///
@@ -85,13 +85,13 @@ pub struct Contract {
     pub allow_workflow_changes: bool,
     /// Who does the work in an iteration.
     #[serde(default)]
-    pub engine: Engine,
+    pub engine: EngineKind,
     /// The agent that does the work, where one does; none means the usual one.
     #[serde(default)]
     pub agent: Option<String>,
     /// How far people may step in.
     #[serde(default)]
-    pub mode: Mode,
+    pub mode: RunMode,
 }
 
 impl Contract {
@@ -99,8 +99,8 @@ impl Contract {
     pub const DEFAULT_GUTTER_LIMIT: u32 = 3;
 
     /// Returns what a run of this task may spend.
-    pub fn limits(&self) -> Limits {
-        Limits {
+    pub fn limits(&self) -> BudgetLimits {
+        BudgetLimits {
             max_iterations: self.max_iterations,
             max_wall_time: self
                 .max_wall_time_minutes
@@ -117,9 +117,9 @@ impl Contract {
     }
 
     /// Returns how circling is measured.
-    pub fn gutter_settings(&self) -> gutter::Settings {
-        let defaults = gutter::Settings::default();
-        gutter::Settings {
+    pub fn gutter_settings(&self) -> gutter::GutterSettings {
+        let defaults = gutter::GutterSettings::default();
+        gutter::GutterSettings {
             min_net_lines: self.min_net_lines.map_or(defaults.min_net_lines, u64::from),
         }
     }
@@ -265,7 +265,7 @@ pub enum DoctorApply {
 /// How far people may step in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum RunMode {
     /// They edit the task, guardrails and notes, and control the run.
     #[default]
     Autonomous,
@@ -275,9 +275,9 @@ pub enum Mode {
     Debug,
 }
 
-impl Mode {
+impl RunMode {
     /// Returns the word of the front matter.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Autonomous => "autonomous",
             Self::Guided => "guided",

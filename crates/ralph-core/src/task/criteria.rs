@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::derived::derive_ids;
+use super::derived_ids::derive_ids;
 use super::grammar::split_id;
-use crate::lint::Finding;
+use crate::lint::LintFinding;
 
 /// How many checkboxes a task may have.
 pub const MAX_CHECKBOXES: usize = 1000;
@@ -83,10 +83,10 @@ impl RawBox {
 }
 
 /// Gives every box its name. Names that are there already must be unique.
-pub(super) fn name(
+pub(super) fn name_boxes(
     boxes: Vec<RawBox>,
     milestones: &[Milestone],
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<LintFinding>,
 ) -> Vec<Checkbox> {
     let mut known: HashSet<&str> = HashSet::new();
     known.extend(milestones.iter().map(|milestone| milestone.id.as_str()));
@@ -117,7 +117,7 @@ pub(super) fn name(
 }
 
 /// Refuses milestones with the same name.
-pub(super) fn refuse_duplicates(milestones: &[Milestone], findings: &mut Vec<Finding>) {
+pub(super) fn refuse_duplicates(milestones: &[Milestone], findings: &mut Vec<LintFinding>) {
     let mut lines: HashMap<&str, u32> = HashMap::new();
     for milestone in milestones {
         let first = *lines.entry(&milestone.id).or_insert(milestone.line);
@@ -127,13 +127,13 @@ pub(super) fn refuse_duplicates(milestones: &[Milestone], findings: &mut Vec<Fin
     }
 }
 
-fn duplicate(what: &'static str, id: &str, first: u32, second: u32) -> Finding {
+fn duplicate(what: &'static str, id: &str, first: u32, second: u32) -> LintFinding {
     let code = if what == "checkbox" {
         "duplicate-checkbox"
     } else {
         "duplicate-milestone"
     };
-    Finding::error(
+    LintFinding::error(
         code,
         format!("{what} `{id}` is there twice, in line {first} and in line {second}"),
         "give each one its own id",

@@ -5,44 +5,44 @@ use std::ops::RangeInclusive;
 
 use super::keys::refuse_unknown;
 use super::suggest::nearest;
-use super::yaml::{Key, Node, Value};
-use crate::lint::{Finding, Place, excerpt};
+use super::yaml::{YamlKey, YamlNode, YamlValue};
+use crate::lint::{FindingLocation, LintFinding, excerpt};
 use crate::money::Usd;
 
 /// How long a text of one line may be unless it is said otherwise.
 const MAX_LINE_CHARS: usize = 1024;
 
 /// A map of the front matter, and where findings go.
-pub(super) struct Section<'t, 'f> {
+pub(super) struct FrontMatterSection<'t, 'f> {
     /// The key of the map with a dot, such as `pr.`; empty for the front matter itself.
     prefix: &'static str,
-    entries: &'t [(Key, Node)],
-    findings: &'f mut Vec<Finding>,
+    entries: &'t [(YamlKey, YamlNode)],
+    findings: &'f mut Vec<LintFinding>,
 }
 
 /// A text and where it stands.
-pub(super) struct Text<'t> {
+pub(super) struct YamlText<'t> {
     pub(super) text: &'t str,
-    pub(super) place: Place,
+    pub(super) location: FindingLocation,
 }
 
-impl Text<'_> {
+impl YamlText<'_> {
     pub(super) fn owned(self) -> String {
         self.text.to_owned()
     }
 }
 
 /// A type with a fixed list of words.
-pub(super) trait Choice: Copy + 'static {
+pub(super) trait KeywordChoice: Copy + 'static {
     /// The words and what they mean.
     const WORDS: &'static [(&'static str, Self)];
 }
 
-impl<'t, 'f> Section<'t, 'f> {
+impl<'t, 'f> FrontMatterSection<'t, 'f> {
     pub(super) fn new(
         prefix: &'static str,
-        entries: &'t [(Key, Node)],
-        findings: &'f mut Vec<Finding>,
+        entries: &'t [(YamlKey, YamlNode)],
+        findings: &'f mut Vec<LintFinding>,
     ) -> Self {
         Self {
             prefix,
@@ -52,42 +52,46 @@ impl<'t, 'f> Section<'t, 'f> {
     }
 
     /// Returns a map below a key.
-    pub(super) fn section(&mut self, key: &str, prefix: &'static str) -> Option<Section<'t, '_>> {
-        let node = self.given(key)?;
-        let Value::Map(entries) = &node.value else {
+    pub(super) fn section(
+        &mut self,
+        key: &str,
+        prefix: &'static str,
+    ) -> Option<FrontMatterSection<'t, '_>> {
+        let node = self.non_null(key)?;
+        let YamlValue::Map(entries) = &node.value else {
             self.wrong_type(key, node, "a map", "write its settings indented below it");
             return None;
         };
-        Some(Section::new(prefix, entries, self.findings))
+        Some(FrontMatterSection::new(prefix, entries, self.findings))
     }
 
     /// Refuses all keys but these.
-    pub(super) fn only(&mut self, known: &[&str]) {
+    pub(super) fn reject_unknown_keys(&mut self, known: &[&str]) {
         refuse_unknown(self.prefix, known, self.entries, self.findings);
     }
 
     /// Returns a key with its value, whatever that is.
-    pub(super) fn entry(&self, key: &str) -> Option<(&'t Key, &'t Node)> {
+    pub(super) fn entry(&self, key: &str) -> Option<(&'t YamlKey, &'t YamlNode)> {
         self.entries
             .iter()
             .find(|(candidate, _)| candidate.name == key)
             .map(|(key, node)| (key, node))
     }
 
-    fn given(&self, key: &str) -> Option<&'t Node> {
+    fn non_null(&self, key: &str) -> Option<&'t YamlNode> {
         let (_, node) = self.entry(key)?;
         (!is_null(&node.value)).then_some(node)
     }
 
     /// Adds a finding about a place.
-    pub(super) fn report(&mut self, finding: Finding, place: Place) {
-        self.findings.push(finding.at(place));
+    pub(super) fn report(&mut self, finding: LintFinding, place: FindingLocation) {
+        self.findings.push(finding.at_location(place));
     }
 
     /// Adds a finding about a key that is not there or has no value.
-    pub(super) fn report_missing(&mut self, key: &str, finding: Finding) {
+    pub(super) fn report_missing(&mut self, key: &str, finding: LintFinding) {
         match self.entry(key) {
-            Some((key, node)) if is_null(&node.value) => self.report(finding, key.place),
+            Some((key, node)) if is_null(&node.value) => self.report(finding, key.location),
             // Another finding says why the value cannot be used.
             Some(_) => {}
             None => self.findings.push(finding),
@@ -95,8 +99,8 @@ impl<'t, 'f> Section<'t, 'f> {
     }
 
     /// Returns a text, also one that looks like a number.
-    pub(super) fn text(&mut self, key: &str) -> Option<Text<'t>> {
-        let node = self.given(key)?;
+    pub(super) fn text(&mut self, key: &str) -> Option<YamlText<'t>> {
+        let node = self.non_null(key)?;
         let text = scalar(node);
         if text.is_none() {
             self.wrong_type(key, node, "a text", "write it on one line, in quotes");
@@ -105,12 +109,12 @@ impl<'t, 'f> Section<'t, 'f> {
     }
 
     /// Returns a text of one line that is not blank.
-    pub(super) fn line(&mut self, key: &str) -> Option<Text<'t>> {
+    pub(super) fn single_line(&mut self, key: &str) -> Option<YamlText<'t>> {
         self.short_line(key, MAX_LINE_CHARS)
     }
 
     /// Returns a text of one line that is not blank and not longer than this.
-    pub(super) fn short_line(&mut self, key: &str, max_chars: usize) -> Option<Text<'t>> {
+    pub(super) fn short_line(&mut self, key: &str, max_chars: usize) -> Option<YamlText<'t>> {
         let text = self.text(key)?;
         self.one_line(key, text, max_chars)
     }
@@ -121,11 +125,16 @@ impl<'t, 'f> Section<'t, 'f> {
         texts
             .into_iter()
             .filter_map(|text| self.one_line(key, text, max_chars))
-            .map(Text::owned)
+            .map(YamlText::owned)
             .collect()
     }
 
-    fn one_line(&mut self, key: &str, text: Text<'t>, max_chars: usize) -> Option<Text<'t>> {
+    fn one_line(
+        &mut self,
+        key: &str,
+        text: YamlText<'t>,
+        max_chars: usize,
+    ) -> Option<YamlText<'t>> {
         let chars = text.text.chars().count();
         let (code, wrong, fix) = if text.text.trim().is_empty() {
             let fix = "give it a value or remove the line";
@@ -140,16 +149,16 @@ impl<'t, 'f> Section<'t, 'f> {
             return Some(text);
         };
         let message = format!("`{}{key}` {wrong}", self.prefix);
-        self.report(Finding::error(code, message, fix), text.place);
+        self.report(LintFinding::error(code, message, fix), text.location);
         None
     }
 
     /// Returns the texts of a list.
-    pub(super) fn list(&mut self, key: &str) -> Vec<Text<'t>> {
-        let Some(node) = self.given(key) else {
+    pub(super) fn list(&mut self, key: &str) -> Vec<YamlText<'t>> {
+        let Some(node) = self.non_null(key) else {
             return Vec::new();
         };
-        let Value::List(items) = &node.value else {
+        let YamlValue::List(items) = &node.value else {
             self.wrong_type(key, node, "a list", "write each entry below it, after `- `");
             return Vec::new();
         };
@@ -169,20 +178,20 @@ impl<'t, 'f> Section<'t, 'f> {
     }
 
     /// Returns every key of the map with its text of one line.
-    pub(super) fn lines(&mut self) -> Vec<(String, Text<'t>)> {
+    pub(super) fn lines(&mut self) -> Vec<(String, YamlText<'t>)> {
         let keys: Vec<&'t str> = self
             .entries
             .iter()
             .map(|(key, _)| key.name.as_str())
             .collect();
         keys.into_iter()
-            .filter_map(|key| Some((key.to_owned(), self.line(key)?)))
+            .filter_map(|key| Some((key.to_owned(), self.single_line(key)?)))
             .collect()
     }
 
     /// Returns `true` or `false`.
     pub(super) fn flag(&mut self, key: &str) -> Option<bool> {
-        let node = self.given(key)?;
+        let node = self.non_null(key)?;
         match plain(node) {
             Some("true" | "True" | "TRUE") => Some(true),
             Some("false" | "False" | "FALSE") => Some(false),
@@ -195,8 +204,8 @@ impl<'t, 'f> Section<'t, 'f> {
     }
 
     /// Returns a whole number in a range.
-    pub(super) fn whole(&mut self, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
-        let node = self.given(key)?;
+    pub(super) fn integer(&mut self, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
+        let node = self.non_null(key)?;
         let written = plain(node).unwrap_or_default();
         let digits = written.trim_start_matches(['+', '-']);
         if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -213,15 +222,15 @@ impl<'t, 'f> Section<'t, 'f> {
     }
 
     /// Returns a whole number in a range that fits into 32 bits.
-    pub(super) fn small(&mut self, key: &str, range: RangeInclusive<u32>) -> Option<u32> {
+    pub(super) fn integer_u32(&mut self, key: &str, range: RangeInclusive<u32>) -> Option<u32> {
         let (low, high) = range.into_inner();
-        let number = self.whole(key, u64::from(low)..=u64::from(high))?;
+        let number = self.integer(key, u64::from(low)..=u64::from(high))?;
         u32::try_from(number).ok()
     }
 
     /// Returns an amount of dollars above zero.
     pub(super) fn dollars(&mut self, key: &str, most: u32) -> Option<Usd> {
-        let node = self.given(key)?;
+        let node = self.non_null(key)?;
         let written = plain(node).unwrap_or_default();
         let numeric = written.bytes().any(|b| b.is_ascii_digit())
             && written
@@ -246,8 +255,8 @@ impl<'t, 'f> Section<'t, 'f> {
     }
 
     /// Returns one of a fixed list of words.
-    pub(super) fn choice<T: Choice>(&mut self, key: &str) -> Option<T> {
-        let text = self.line(key)?;
+    pub(super) fn choice<T: KeywordChoice>(&mut self, key: &str) -> Option<T> {
+        let text = self.single_line(key)?;
         let found = T::WORDS.iter().find(|(word, _)| *word == text.text);
         if let Some((_, choice)) = found {
             return Some(*choice);
@@ -258,7 +267,7 @@ impl<'t, 'f> Section<'t, 'f> {
             None => "write one of these words".to_owned(),
         };
         let expected: Vec<String> = words.map(|word| format!("`{word}`")).collect();
-        let finding = Finding::error(
+        let finding = LintFinding::error(
             "unknown-value",
             format!(
                 "`{}{key}` is `{}`, expected {}",
@@ -268,23 +277,26 @@ impl<'t, 'f> Section<'t, 'f> {
             ),
             fix,
         );
-        self.report(finding, text.place);
+        self.report(finding, text.location);
         None
     }
 
-    fn wrong_type(&mut self, key: &str, node: &Node, expected: &str, fix: &str) {
+    fn wrong_type(&mut self, key: &str, node: &YamlNode, expected: &str, fix: &str) {
         let found = match &node.value {
-            Value::Quoted(text) => format!("the text \"{}\"", excerpt(text)),
-            Value::Plain(text) => format!("`{}`", excerpt(text)),
-            Value::List(_) => "a list".to_owned(),
-            Value::Map(_) => "a map".to_owned(),
+            YamlValue::Quoted(text) => format!("the text \"{}\"", excerpt(text)),
+            YamlValue::Plain(text) => format!("`{}`", excerpt(text)),
+            YamlValue::List(_) => "a list".to_owned(),
+            YamlValue::Map(_) => "a map".to_owned(),
         };
         let message = format!("`{}{key}` is {found}, expected {expected}", self.prefix);
-        self.report(Finding::error("wrong-type", message, fix), node.place);
+        self.report(
+            LintFinding::error("wrong-type", message, fix),
+            node.location,
+        );
     }
 
-    fn out_of_range(&mut self, key: &str, node: &Node, written: &str, allowed: &str) {
-        let finding = Finding::error(
+    fn out_of_range(&mut self, key: &str, node: &YamlNode, written: &str, allowed: &str) {
+        let finding = LintFinding::error(
             "out-of-range",
             format!(
                 "`{}{key}` is {}, allowed is {allowed}",
@@ -293,27 +305,27 @@ impl<'t, 'f> Section<'t, 'f> {
             ),
             "choose a value in this range",
         );
-        self.report(finding, node.place);
+        self.report(finding, node.location);
     }
 }
 
-fn is_null(value: &Value) -> bool {
-    matches!(value, Value::Plain(text) if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
+fn is_null(value: &YamlValue) -> bool {
+    matches!(value, YamlValue::Plain(text) if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
 }
 
-fn plain(node: &Node) -> Option<&str> {
+fn plain(node: &YamlNode) -> Option<&str> {
     match &node.value {
-        Value::Plain(text) => Some(text),
-        Value::Quoted(_) | Value::List(_) | Value::Map(_) => None,
+        YamlValue::Plain(text) => Some(text),
+        YamlValue::Quoted(_) | YamlValue::List(_) | YamlValue::Map(_) => None,
     }
 }
 
-fn scalar(node: &Node) -> Option<Text<'_>> {
+fn scalar(node: &YamlNode) -> Option<YamlText<'_>> {
     match &node.value {
-        Value::Plain(text) | Value::Quoted(text) => Some(Text {
+        YamlValue::Plain(text) | YamlValue::Quoted(text) => Some(YamlText {
             text,
-            place: node.place,
+            location: node.location,
         }),
-        Value::List(_) | Value::Map(_) => None,
+        YamlValue::List(_) | YamlValue::Map(_) => None,
     }
 }

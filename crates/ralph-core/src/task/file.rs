@@ -6,11 +6,11 @@ use std::ops::Range;
 use super::body;
 use super::contract::Contract;
 use super::criteria::{self, Checkbox, MAX_CHECKBOXES, Milestone};
-use super::decode::{Decoded, decode};
-use super::keys::Lines;
-use super::split::{BYTE_ORDER_MARK, Parts, clean, split};
-use super::yaml::{self, Completeness, Value};
-use crate::lint::{Finding, shorten};
+use super::decode::{DecodedContract, decode};
+use super::keys::KeyLines;
+use super::split::{BYTE_ORDER_MARK, TaskParts, decode_text, split};
+use super::yaml::{self, Completeness, YamlValue};
+use crate::lint::{LintFinding, sort_and_truncate};
 
 /// A task file, parsed and checked. Two are equal if they say the same, whatever their line ends.
 #[derive(Debug, Clone)]
@@ -29,9 +29,9 @@ pub struct TaskFile {
     /// The file as it was, where that is not the text.
     original: Option<String>,
     pub(crate) closing_line: u32,
-    pub(crate) key_lines: Lines,
+    pub(crate) key_lines: KeyLines,
     /// What the linter should say about lines that are left out or odd.
-    pub(crate) remarks: Vec<Finding>,
+    pub(crate) remarks: Vec<LintFinding>,
 }
 
 /// The ticks in another copy of a task file.
@@ -44,43 +44,43 @@ pub struct TicksInCopy {
 }
 
 /// A task as far as it could be read, and everything that is wrong with it.
-pub(crate) struct Draft {
+pub(crate) struct TaskDraft {
     /// With any finding it is good for nothing but looking for more of them.
     pub(crate) task: Option<TaskFile>,
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<LintFinding>,
 }
 
 impl TaskFile {
     /// Parses the bytes of a task file. The findings are all errors.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Vec<Finding>> {
-        let mut draft = Self::draft(bytes);
+    pub fn parse(bytes: &[u8]) -> Result<Self, Vec<LintFinding>> {
+        let mut draft = Self::parse_draft(bytes);
         match draft.task {
             Some(task) if draft.findings.is_empty() => Ok(task),
             Some(_) | None => {
-                shorten(&mut draft.findings);
+                sort_and_truncate(&mut draft.findings);
                 Err(draft.findings)
             }
         }
     }
 
     /// Reads as much as can be read.
-    pub(crate) fn draft(bytes: &[u8]) -> Draft {
-        let cut = clean(bytes).and_then(|text| split(&text).map(|parts| (text, parts)));
+    pub(crate) fn parse_draft(bytes: &[u8]) -> TaskDraft {
+        let cut = decode_text(bytes).and_then(|text| split(&text).map(|parts| (text, parts)));
         let (text, parts) = match cut {
             Ok(cut) => cut,
             Err(finding) => {
-                return Draft {
+                return TaskDraft {
                     task: None,
                     findings: vec![finding],
                 };
             }
         };
         let mut findings = Vec::new();
-        let decoded = read_front(&text[parts.front.clone()], &mut findings);
+        let decoded = parse_front(&text[parts.front.clone()], &mut findings);
         for finding in &mut findings {
             finding.line.get_or_insert(parts.closing_line);
         }
-        let body = read_body(&text, &parts, &mut findings);
+        let body = parse_named_body(&text, &parts, &mut findings);
         let original = std::str::from_utf8(bytes).ok().filter(|was| *was != text);
         let original = original.map(str::to_owned);
         let task = decoded.map(|decoded| Self {
@@ -95,7 +95,7 @@ impl TaskFile {
             key_lines: decoded.lines,
             remarks: [decoded.remarks, body.remarks].concat(),
         });
-        Draft { task, findings }
+        TaskDraft { task, findings }
     }
 
     /// Returns the front matter without its `---` lines.
@@ -130,7 +130,7 @@ impl TaskFile {
     /// Returns the boxes that are ticked in another copy of the file, which may differ in other ways. A box
     /// counts if its text is in the copy unchanged and only once.
     pub fn ticks_in(&self, copy: &str) -> TicksInCopy {
-        let Ok(copy) = clean(copy.as_bytes()) else {
+        let Ok(copy) = decode_text(copy.as_bytes()) else {
             return TicksInCopy::default();
         };
         let mark = |checkbox: &Checkbox| copy.as_bytes().get(checkbox.mark).copied();
@@ -148,7 +148,7 @@ impl TaskFile {
                 differs: false,
             };
         }
-        let theirs = Self::draft(copy.as_bytes()).task;
+        let theirs = Self::parse_draft(copy.as_bytes()).task;
         let theirs = theirs.map_or_else(Vec::new, |task| task.checkboxes);
         let is_ticked = |ours: &&Checkbox| {
             let mut found = theirs.iter().filter(|it| it.id == ours.id);
@@ -179,13 +179,13 @@ impl TaskFile {
         text.push_str(&self.text[copied..]);
         match &self.original {
             None => text,
-            Some(original) => in_the_manner_of(original, &text),
+            Some(original) => with_original_line_endings(original, &text),
         }
     }
 }
 
 /// Gives a text the byte order mark and the line ends of an original with the same lines.
-fn in_the_manner_of(original: &str, text: &str) -> String {
+fn with_original_line_endings(original: &str, text: &str) -> String {
     let mut result = String::with_capacity(original.len());
     if original.starts_with(BYTE_ORDER_MARK) {
         result.push(BYTE_ORDER_MARK);
@@ -212,23 +212,23 @@ impl PartialEq for TaskFile {
 
 impl Eq for TaskFile {}
 
-fn read_front(front: &str, findings: &mut Vec<Finding>) -> Option<Decoded> {
-    let tree = yaml::read(front);
+fn parse_front(front: &str, findings: &mut Vec<LintFinding>) -> Option<DecodedContract> {
+    let tree = yaml::parse_front_matter(front);
     findings.extend(tree.findings);
     if tree.completeness == Completeness::Partial {
         return None;
     }
-    match tree.root.map(|node| (node.place, node.value)) {
+    match tree.root.map(|node| (node.location, node.value)) {
         None => decode(&[], findings),
-        Some((_, Value::Map(entries))) => decode(&entries, findings),
-        Some((_, Value::Plain(text))) if text.is_empty() => decode(&[], findings),
-        Some((place, Value::Plain(_) | Value::Quoted(_) | Value::List(_))) => {
-            let finding = Finding::error(
+        Some((_, YamlValue::Map(entries))) => decode(&entries, findings),
+        Some((_, YamlValue::Plain(text))) if text.is_empty() => decode(&[], findings),
+        Some((place, YamlValue::Plain(_) | YamlValue::Quoted(_) | YamlValue::List(_))) => {
+            let finding = LintFinding::error(
                 "front-matter-not-a-map",
                 "the front matter is not a list of settings",
                 "write each setting as `key: value` on a line of its own",
             );
-            findings.push(finding.at(place));
+            findings.push(finding.at_location(place));
             None
         }
     }
@@ -239,15 +239,15 @@ struct NamedBody {
     title: Option<String>,
     milestones: Vec<Milestone>,
     checkboxes: Vec<Checkbox>,
-    remarks: Vec<Finding>,
+    remarks: Vec<LintFinding>,
 }
 
-fn read_body(text: &str, parts: &Parts, findings: &mut Vec<Finding>) -> NamedBody {
-    let mut body = body::read(text, parts.body, parts.closing_line + 1);
+fn parse_named_body(text: &str, parts: &TaskParts, findings: &mut Vec<LintFinding>) -> NamedBody {
+    let mut body = body::parse_body(text, parts.body, parts.closing_line + 1);
     if body.box_count > MAX_CHECKBOXES {
         // Verify lines of the boxes beyond the limit look as if they belonged to none.
         body.remarks.clear();
-        findings.push(Finding::error(
+        findings.push(LintFinding::error(
             "too-many-checkboxes",
             format!(
                 "the task has {} checkboxes, limit {MAX_CHECKBOXES}",
@@ -258,7 +258,7 @@ fn read_body(text: &str, parts: &Parts, findings: &mut Vec<Finding>) -> NamedBod
     }
     criteria::refuse_duplicates(&body.milestones, findings);
     NamedBody {
-        checkboxes: criteria::name(body.boxes, &body.milestones, findings),
+        checkboxes: criteria::name_boxes(body.boxes, &body.milestones, findings),
         title: body.title,
         milestones: body.milestones,
         remarks: body.remarks,

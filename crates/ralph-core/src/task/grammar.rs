@@ -1,14 +1,14 @@
 //! The small grammars of a body: headings of milestones, verify lines, ids of checkboxes.
 
-use crate::lint::count;
+use crate::lint::to_u32;
 
 /// Where the lines of a text start.
-pub(super) struct Lines {
+pub(super) struct LineIndex {
     starts: Vec<usize>,
     first: u32,
 }
 
-impl Lines {
+impl LineIndex {
     /// Indexes a text whose first line has this number.
     pub(super) fn new(text: &str, first: u32) -> Self {
         let after_breaks = text.match_indices('\n').map(|(at, _)| at + 1);
@@ -19,13 +19,13 @@ impl Lines {
     }
 
     /// Returns the number of the line that holds a place of the text.
-    pub(super) fn number(&self, at: usize) -> u32 {
+    pub(super) fn line_number(&self, at: usize) -> u32 {
         let index = self.starts.partition_point(|start| *start <= at);
-        self.first + count(index.saturating_sub(1))
+        self.first + to_u32(index.saturating_sub(1))
     }
 
     /// Returns a line from a place in it to its end, or the whole line if the place is in another.
-    pub(super) fn rest<'t>(&self, text: &'t str, number: u32, from: usize) -> &'t str {
+    pub(super) fn rest_of_line<'t>(&self, text: &'t str, number: u32, from: usize) -> &'t str {
         let index = number.saturating_sub(self.first) as usize;
         let start = self.starts.get(index).copied().unwrap_or(text.len());
         let end = self.starts.get(index + 1).copied().unwrap_or(text.len());

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::suggest::nearest;
-use super::yaml::{Key, Node};
-use crate::lint::{Finding, excerpt};
+use super::yaml::{YamlKey, YamlNode};
+use crate::lint::{LintFinding, excerpt};
 
 /// The keys at the top.
 pub(crate) const ROOT: [&str; 30] = [
@@ -57,19 +57,22 @@ pub(crate) const VERIFICATION: [&str; 3] = ["baseline", "on_test_change", "prote
 pub(crate) const RESOURCES: [&str; 3] = ["vcpu", "memory_gib", "disk_gib"];
 
 /// The lines of keys, mistyped ones under the key that was probably meant.
-pub(super) type Lines = BTreeMap<&'static str, u32>;
+pub(super) type KeyLines = BTreeMap<&'static str, u32>;
 
 /// Returns where the keys of the front matter stand; unknown ones are refused.
-pub(super) fn root_lines(entries: &[(Key, Node)], findings: &mut Vec<Finding>) -> Lines {
-    let mut lines = Lines::new();
+pub(super) fn root_lines(
+    entries: &[(YamlKey, YamlNode)],
+    findings: &mut Vec<LintFinding>,
+) -> KeyLines {
+    let mut lines = KeyLines::new();
     for (key, _) in entries {
         if let Some(known) = ROOT.iter().find(|known| **known == key.name) {
-            lines.insert(known, key.place.line);
+            lines.insert(known, key.location.line);
             continue;
         }
         let meant = nearest(&key.name, ROOT);
         if let Some(meant) = meant {
-            lines.entry(meant).or_insert(key.place.line);
+            lines.entry(meant).or_insert(key.location.line);
         }
         let fix = if PR.contains(&key.name.as_str()) {
             "move it below `pr:`, indented".to_owned()
@@ -89,8 +92,8 @@ pub(super) fn root_lines(entries: &[(Key, Node)], findings: &mut Vec<Finding>) -
 pub(super) fn refuse_unknown(
     prefix: &str,
     known: &[&str],
-    entries: &[(Key, Node)],
-    findings: &mut Vec<Finding>,
+    entries: &[(YamlKey, YamlNode)],
+    findings: &mut Vec<LintFinding>,
 ) {
     for (key, _) in entries {
         if !known.contains(&key.name.as_str()) {
@@ -108,7 +111,7 @@ fn did_you_mean(meant: Option<&str>, otherwise: &str) -> String {
     )
 }
 
-fn unknown(prefix: &str, key: &Key, fix: String) -> Finding {
+fn unknown(prefix: &str, key: &YamlKey, fix: String) -> LintFinding {
     let message = format!("unknown key `{prefix}{}`", excerpt(&key.name));
-    Finding::error("unknown-key", message, fix).at(key.place)
+    LintFinding::error("unknown-key", message, fix).at_location(key.location)
 }

@@ -7,16 +7,16 @@
 //! file, whatever the file holds.
 
 mod body;
+mod box_names;
 mod branch;
 mod contract;
 mod criteria;
 mod decode;
-mod derived;
+mod derived_ids;
 mod fields;
 mod file;
 mod grammar;
 pub(crate) mod keys;
-mod named;
 mod repo_url;
 mod split;
 mod suggest;
@@ -24,14 +24,14 @@ mod suggest;
 mod tests;
 mod yaml;
 
+pub use box_names::{BoxNames, NamedBox};
 pub use branch::{BranchName, MAX_BRANCH_BYTES};
 pub use contract::{
-    Contract, DoctorApply, Mode, OnActionError, OnTestChange, PullSettings, SandboxKind,
+    Contract, DoctorApply, OnActionError, OnTestChange, PullSettings, RunMode, SandboxKind,
     SandboxResources, VerificationSettings,
 };
 pub use criteria::{Checkbox, MAX_CHECKBOXES, Milestone};
 pub use file::{TaskFile, TicksInCopy};
-pub use named::{BoxNames, NamedBox};
 pub use repo_url::{RepoUrl, RepoUrlError};
 pub use split::{MAX_FRONT_MATTER_BYTES, MAX_TASK_BYTES};
 pub use suggest::nearest;

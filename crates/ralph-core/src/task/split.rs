@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::lint::{Finding, Place, count};
+use crate::lint::{FindingLocation, LintFinding, to_u32};
 
 /// The largest task file that is read, in bytes.
 pub const MAX_TASK_BYTES: usize = 256 * 1024;
@@ -14,7 +14,7 @@ pub const MAX_FRONT_MATTER_BYTES: usize = 16 * 1024;
 pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The parts of a task file's text.
-pub(super) struct Parts {
+pub(super) struct TaskParts {
     /// The front matter between its two `---` lines. It starts in line 2.
     pub(super) front: Range<usize>,
     /// The line of the closing `---`.
@@ -25,17 +25,17 @@ pub(super) struct Parts {
 
 /// Checks size, encoding and characters. Returns the text with `\n` line ends and without a byte
 /// order mark; it is otherwise what the file says.
-pub(super) fn clean(bytes: &[u8]) -> Result<String, Finding> {
+pub(super) fn decode_text(bytes: &[u8]) -> Result<String, LintFinding> {
     if bytes.len() > MAX_TASK_BYTES {
-        return Err(Finding::error(
+        return Err(LintFinding::error(
             "task-too-large",
-            format!("task is {}, limit 256 KiB", size(bytes.len())),
+            format!("task is {}, limit 256 KiB", format_size(bytes.len())),
             "move long material into files of the repository and name them in the task",
         ));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];
-        Finding::error(
+        LintFinding::error(
             "not-utf8",
             "the task file is not UTF-8 text",
             "save the file in the encoding UTF-8",
@@ -49,11 +49,11 @@ pub(super) fn clean(bytes: &[u8]) -> Result<String, Finding> {
 }
 
 fn line_after(before: &[u8]) -> u32 {
-    count(before.split(|byte| *byte == b'\n').count())
+    to_u32(before.split(|byte| *byte == b'\n').count())
 }
 
 /// Prints a size above the limit; never so that it looks like the limit itself.
-fn size(bytes: usize) -> String {
+fn format_size(bytes: usize) -> String {
     let (tenths, unit) = if bytes < 1_000_000 {
         ((bytes * 10).div_ceil(1024), "KiB")
     } else {
@@ -62,7 +62,7 @@ fn size(bytes: usize) -> String {
     format!("{}.{} {unit}", tenths / 10, tenths % 10)
 }
 
-fn refuse_control_characters(text: &str) -> Result<(), Finding> {
+fn refuse_control_characters(text: &str) -> Result<(), LintFinding> {
     let mut bad = text
         .char_indices()
         .filter(|(_, c)| c.is_control() && !matches!(c, '\n' | '\t'));
@@ -74,21 +74,21 @@ fn refuse_control_characters(text: &str) -> Result<(), Finding> {
         0 => String::new(),
         others => format!(", the first of {}", others + 1),
     };
-    Err(Finding::error(
+    Err(LintFinding::error(
         "control-character",
         format!("the file contains the control character {character:?}{more}"),
         "remove it; line breaks and tabs are the only control characters allowed",
     )
-    .at(Place {
+    .at_location(FindingLocation {
         line: line_after(&text.as_bytes()[..first]),
-        column: count(text[line_start..first].chars().count() + 1),
+        column: to_u32(text[line_start..first].chars().count() + 1),
     }))
 }
 
 /// Finds the two `---` lines. Later ones belong to the body.
-pub(super) fn split(text: &str) -> Result<Parts, Finding> {
+pub(super) fn split(text: &str) -> Result<TaskParts, LintFinding> {
     if text.trim().is_empty() {
-        return Err(Finding::error(
+        return Err(LintFinding::error(
             "empty-task",
             "the task file is empty",
             "write one with `ralph init`",
@@ -97,7 +97,7 @@ pub(super) fn split(text: &str) -> Result<Parts, Finding> {
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().unwrap_or_default();
     if !is_fence(first) {
-        return Err(Finding::error(
+        return Err(LintFinding::error(
             "missing-front-matter",
             "the first line is not `---`",
             "start the file with a line `---`, then the settings, then another line `---`",
@@ -108,15 +108,15 @@ pub(super) fn split(text: &str) -> Result<Parts, Finding> {
     for (index, line) in lines.enumerate() {
         if is_fence(line) {
             refuse_large_front_matter(end - first.len())?;
-            return Ok(Parts {
+            return Ok(TaskParts {
                 front: first.len()..end,
-                closing_line: count(index + 2),
+                closing_line: to_u32(index + 2),
                 body: end + line.len(),
             });
         }
         end += line.len();
     }
-    Err(Finding::error(
+    Err(LintFinding::error(
         "unclosed-front-matter",
         "the front matter that starts here has no closing `---`",
         "put a line `---` below the last setting",
@@ -128,13 +128,13 @@ fn is_fence(line: &str) -> bool {
     line.trim_end_matches([' ', '\t', '\n']) == "---"
 }
 
-fn refuse_large_front_matter(bytes: usize) -> Result<(), Finding> {
+fn refuse_large_front_matter(bytes: usize) -> Result<(), LintFinding> {
     if bytes <= MAX_FRONT_MATTER_BYTES {
         return Ok(());
     }
-    Err(Finding::error(
+    Err(LintFinding::error(
         "front-matter-too-large",
-        format!("front matter is {}, limit 16 KiB", size(bytes)),
+        format!("front matter is {}, limit 16 KiB", format_size(bytes)),
         "move long texts into the body",
     )
     .on_line(1))

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::rules::{TrustRule, rule};
-use super::{Authority, Bound, TrustFile};
+use super::{TrustAuthority, TrustBound, TrustFile};
 
 /// Returns who decides about a value that a repository's file sets, given the value in force without
 /// that file. A key that is not in the table is the user's alone.
@@ -12,12 +12,12 @@ pub fn judge(
     key: &str,
     value: &Value,
     in_force: Option<&Value>,
-) -> (Authority, Option<&'static TrustRule>) {
-    let Some(rule) = rule(file, key, Some(&text(value))) else {
-        return (Authority::UserOnly, None);
+) -> (TrustAuthority, Option<&'static TrustRule>) {
+    let Some(rule) = rule(file, key, Some(&value_text(value))) else {
+        return (TrustAuthority::UserOnly, None);
     };
     if in_force.is_some_and(|in_force| allows_no_more(rule.bound, value, in_force)) {
-        return (Authority::Harmless, Some(rule));
+        return (TrustAuthority::Harmless, Some(rule));
     }
     (rule.authority, Some(rule))
 }
@@ -26,30 +26,30 @@ pub fn judge(
 pub fn is_weaker_sandbox(name: &str, than: &str) -> bool {
     let (name, than) = (Value::from(name), Value::from(than));
     let (authority, _) = judge(TrustFile::Task, "sandbox_provider", &name, Some(&than));
-    authority != Authority::Harmless
+    authority != TrustAuthority::Harmless
 }
 
-fn allows_no_more(bound: Bound, value: &Value, in_force: &Value) -> bool {
+fn allows_no_more(bound: TrustBound, value: &Value, in_force: &Value) -> bool {
     if value == in_force {
         return true;
     }
     match bound {
-        Bound::Same => false,
+        TrustBound::Same => false,
         // A name that is not in the order is refused elsewhere, or newer than the table.
-        Bound::Order(order) => {
-            let position = |value: &Value| order.iter().position(|name| *name == text(value));
+        TrustBound::Order(order) => {
+            let position = |value: &Value| order.iter().position(|name| *name == value_text(value));
             match (position(value), position(in_force)) {
                 (Some(value), Some(in_force)) => value <= in_force,
                 (None, _) => true,
                 (Some(_), None) => false,
             }
         }
-        Bound::AtMost => number(value) <= number(in_force),
-        Bound::Limit => {
+        TrustBound::AtMost => number(value) <= number(in_force),
+        TrustBound::Limit => {
             let unlimited = |value: &Value| number(value) == Some(0.0);
             unlimited(in_force) || !unlimited(value) && number(value) <= number(in_force)
         }
-        Bound::Within => match (value.as_array(), in_force.as_array()) {
+        TrustBound::Within => match (value.as_array(), in_force.as_array()) {
             (Some(items), Some(known)) => items.iter().all(|item| known.contains(item)),
             (Some(_) | None, _) => false,
         },
@@ -61,7 +61,7 @@ fn number(value: &Value) -> Option<f64> {
 }
 
 /// Returns a value as the table and messages write it.
-pub(super) fn text(value: &Value) -> String {
+pub(super) fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {

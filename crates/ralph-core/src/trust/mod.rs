@@ -1,8 +1,8 @@
 //! Who may say what: one table for every key of every file that a repository brings along.
 //!
-//! A repository is content from others. It may tune a run ([`Authority::Harmless`]), it may propose
-//! what the user approves per repository and content ([`Authority::Proposal`]), and some things are
-//! decided by the user's own configuration or command line alone ([`Authority::UserOnly`]).
+//! A repository is content from others. It may tune a run ([`TrustAuthority::Harmless`]), it may propose
+//! what the user approves per repository and content ([`TrustAuthority::Proposal`]), and some things are
+//! decided by the user's own configuration or command line alone ([`TrustAuthority::UserOnly`]).
 //! [`RULES`] is the table, [`judge`] applies it to one value.
 
 mod judge;
@@ -10,12 +10,12 @@ mod proposal;
 mod rules;
 
 pub use judge::{is_weaker_sandbox, judge};
-pub use proposal::{ApprovedProposal, Overreach, Proposal, Scope};
+pub use proposal::{ApprovedProposal, TrustProposal, TrustScope, UserOnlyValue};
 pub use rules::{RULES, TrustRule, rule};
 
 /// Who decides about a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Authority {
+pub enum TrustAuthority {
     /// The user's own configuration, environment or command line; a repository never does.
     UserOnly,
     /// A repository proposes it, and the user approves exactly this content.
@@ -68,7 +68,7 @@ impl TrustFile {
 /// Which values of a key need no authority: they allow no more than the value in force without the
 /// repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
+pub enum TrustBound {
     /// None but the value in force itself.
     Same,
     /// Values at or before the value in force in this order.

@@ -7,7 +7,7 @@ use crate::id::Digest;
 
 /// The runs for which a value has an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum TrustScope {
     /// All runs.
     Every,
     /// Runs in containers.
@@ -21,7 +21,7 @@ pub enum Scope {
 /// A value that needs the user's approval. Its identity is its content: another value of the same key
 /// is another proposal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proposal {
+pub struct TrustProposal {
     /// The file, as messages name it.
     pub file: String,
     /// The key.
@@ -31,7 +31,7 @@ pub struct Proposal {
     /// What it would allow.
     pub allows: String,
     /// The runs for which it has an effect.
-    pub scope: Scope,
+    pub scope: TrustScope,
 }
 
 /// What is stored of a proposal that the user approved.
@@ -47,7 +47,7 @@ pub struct ApprovedProposal {
 
 /// A value that only the user's own configuration may set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Overreach {
+pub struct UserOnlyValue {
     /// The file.
     pub file: String,
     /// The key.
@@ -57,7 +57,7 @@ pub struct Overreach {
     /// What the value would allow.
     pub allows: String,
     /// The runs for which it would have an effect.
-    pub scope: Scope,
+    pub scope: TrustScope,
     /// The file of the user's configuration directory that may set it.
     pub user_file: Option<&'static str>,
 }
@@ -65,7 +65,7 @@ pub struct Overreach {
 /// The longest value that is shown and stored as it is; a longer one is stored with its digest.
 const MAX_VALUE_CHARS: usize = 200;
 
-impl Proposal {
+impl TrustProposal {
     /// Describes a value of a key whose row asks for approval.
     pub fn new(file: impl Into<String>, key: &str, value: &str, rule: &TrustRule) -> Self {
         let value = bounded(value);
@@ -88,7 +88,7 @@ impl Proposal {
     }
 }
 
-impl Overreach {
+impl UserOnlyValue {
     /// Describes a value of a key that only the user's configuration may set.
     pub fn new(
         file: impl Into<String>,
@@ -112,7 +112,11 @@ impl Overreach {
 /// Returns a value at a length that fits into a list and still has its whole content as identity.
 fn bounded(value: &str) -> String {
     match value.char_indices().nth(MAX_VALUE_CHARS) {
-        Some((end, _)) => format!("{}… sha256:{}", &value[..end], Digest::of(value.as_bytes())),
+        Some((end, _)) => format!(
+            "{}… sha256:{}",
+            &value[..end],
+            Digest::compute(value.as_bytes())
+        ),
         None => value.to_owned(),
     }
 }

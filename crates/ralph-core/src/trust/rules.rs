@@ -1,6 +1,6 @@
 //! The table.
 
-use super::{Authority, Bound, Scope, TrustFile};
+use super::{TrustAuthority, TrustBound, TrustFile, TrustScope};
 
 /// One row: a key, optionally one of its values, and who decides about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,11 +12,11 @@ pub struct TrustRule {
     /// The only value that the row is about; none for all values.
     pub value: Option<&'static str>,
     /// Who decides.
-    pub authority: Authority,
+    pub authority: TrustAuthority,
     /// Which values are harmless all the same.
-    pub bound: Bound,
+    pub bound: TrustBound,
     /// The runs for which the value has an effect.
-    pub scope: Scope,
+    pub scope: TrustScope,
     /// What a value allows, with `{value}` in it; empty for harmless keys.
     pub allows: &'static str,
 }
@@ -24,8 +24,8 @@ pub struct TrustRule {
 const fn row(
     file: TrustFile,
     key: &'static str,
-    authority: Authority,
-    scope: Scope,
+    authority: TrustAuthority,
+    scope: TrustScope,
     allows: &'static str,
 ) -> TrustRule {
     TrustRule {
@@ -33,18 +33,18 @@ const fn row(
         key,
         value: None,
         authority,
-        bound: Bound::Same,
+        bound: TrustBound::Same,
         scope,
         allows,
     }
 }
 
 const fn harmless(file: TrustFile, key: &'static str) -> TrustRule {
-    row(file, key, Authority::Harmless, Scope::Every, "")
+    row(file, key, TrustAuthority::Harmless, TrustScope::Every, "")
 }
 
 impl TrustRule {
-    const fn unless(mut self, bound: Bound) -> Self {
+    const fn with_bound(mut self, bound: TrustBound) -> Self {
         self.bound = bound;
         self
     }
@@ -55,11 +55,12 @@ impl TrustRule {
     }
 }
 
-use Authority::{Proposal, UserOnly};
+use TrustAuthority::{Proposal, UserOnly};
 use TrustFile::{AgentLoop, Agents, Dotenv, Models, Settings, Task};
 
 /// Sandbox providers, the strongest first.
-const PROVIDERS: Bound = Bound::Order(&["daytona", "tart", "docker-sandbox", "docker", "local"]);
+const PROVIDERS: TrustBound =
+    TrustBound::Order(&["daytona", "tart", "docker-sandbox", "docker", "local"]);
 
 /// Every key that a repository can set, and who decides about it.
 pub const RULES: &[TrustRule] = &[
@@ -67,24 +68,24 @@ pub const RULES: &[TrustRule] = &[
         Settings,
         "sandbox.enabled",
         UserOnly,
-        Scope::Every,
+        TrustScope::Every,
         "commands run on this machine without isolation",
     )
-    .unless(Bound::Order(&["true", "false"])),
+    .with_bound(TrustBound::Order(&["true", "false"])),
     row(
         Settings,
         "sandbox.provider",
         UserOnly,
-        Scope::Every,
+        TrustScope::Every,
         "commands run in `{value}`, which isolates less than the provider you chose",
     )
-    .unless(PROVIDERS),
+    .with_bound(PROVIDERS),
     harmless(Settings, "sandbox.image"),
     row(
         Settings,
         "sandbox.base_image",
         Proposal,
-        Scope::Containers,
+        TrustScope::Containers,
         "the engine pulls the image `{value}` and builds the agents' images on it",
     ),
     harmless(Settings, "sandbox.reuse_container"),
@@ -93,106 +94,106 @@ pub const RULES: &[TrustRule] = &[
         Settings,
         "sandbox.network.policy",
         UserOnly,
-        Scope::Containers,
+        TrustScope::Containers,
         "commands in containers reach every host",
     )
     .for_value("allow-all")
-    .unless(Bound::Order(&["deny", "allowlist", "allow-all"])),
+    .with_bound(TrustBound::Order(&["deny", "allowlist", "allow-all"])),
     row(
         Settings,
         "sandbox.network.policy",
         Proposal,
-        Scope::Containers,
+        TrustScope::Containers,
         "commands in containers reach the hosts that are listed",
     )
-    .unless(Bound::Order(&["deny", "allowlist", "allow-all"])),
+    .with_bound(TrustBound::Order(&["deny", "allowlist", "allow-all"])),
     row(
         Settings,
         "sandbox.network.allowed",
         Proposal,
-        Scope::Containers,
+        TrustScope::Containers,
         "commands in containers reach `{value}`",
     )
-    .unless(Bound::Within),
+    .with_bound(TrustBound::Within),
     harmless(Settings, "sandbox.network.inspect"),
     row(
         Settings,
         "sandbox.network.provider_tools",
         UserOnly,
-        Scope::Every,
+        TrustScope::Every,
         "requests to models ask the provider for `{value}`, which works outside of the sandbox",
     )
-    .unless(Bound::Within),
+    .with_bound(TrustBound::Within),
     row(
         Settings,
         "sandbox.network.model_requests_per_minute",
         Proposal,
-        Scope::Containers,
+        TrustScope::Containers,
         "an agent sends up to {value} requests a minute to its model (0: any number)",
     )
-    .unless(Bound::Limit),
+    .with_bound(TrustBound::Limit),
     row(
         Settings,
         "sandbox.docker.hosts",
         UserOnly,
-        Scope::Every,
+        TrustScope::Every,
         "ralph connects to the Docker Engine at `{value}`",
     )
-    .unless(Bound::Within),
+    .with_bound(TrustBound::Within),
     row(
         Settings,
         "sandbox.docker.read_only",
         Proposal,
-        Scope::Containers,
+        TrustScope::Containers,
         "commands write to the container's whole file system",
     )
-    .unless(Bound::Order(&["true", "false"])),
+    .with_bound(TrustBound::Order(&["true", "false"])),
     row(
         Settings,
         "sandbox.resources.memory",
         Proposal,
-        Scope::Containers,
+        TrustScope::Containers,
         "a container uses up to {value} bytes of memory",
     )
-    .unless(Bound::AtMost),
+    .with_bound(TrustBound::AtMost),
     row(
         Settings,
         "sandbox.resources.cpus",
         Proposal,
-        Scope::Containers,
+        TrustScope::Containers,
         "a container uses up to {value} processors",
     )
-    .unless(Bound::AtMost),
+    .with_bound(TrustBound::AtMost),
     row(
         Settings,
         "sandbox.resources.disk",
         Proposal,
-        Scope::Containers,
+        TrustScope::Containers,
         "a workspace holds up to {value} bytes",
     )
-    .unless(Bound::AtMost),
+    .with_bound(TrustBound::AtMost),
     row(
         Settings,
         "sandbox.resources.processes",
         Proposal,
-        Scope::Containers,
+        TrustScope::Containers,
         "a container has up to {value} processes",
     )
-    .unless(Bound::AtMost),
+    .with_bound(TrustBound::AtMost),
     harmless(Settings, "sandbox.resources.timeout_minutes"),
     harmless(Settings, "model.max_outage"),
     row(
         Settings,
         "model.retry_delay",
         UserOnly,
-        Scope::Every,
+        TrustScope::Every,
         "failed requests to models are repeated after {value}",
     ),
     row(
         Settings,
         "model.longest_retry_delay",
         UserOnly,
-        Scope::Every,
+        TrustScope::Every,
         "failed requests to models are repeated at least every {value}",
     ),
     harmless(Settings, "git.protected_branches"),
@@ -207,14 +208,14 @@ pub const RULES: &[TrustRule] = &[
         Models,
         "profiles.*.api_base",
         Proposal,
-        Scope::Profiles,
+        TrustScope::Profiles,
         "prompts with your code go to {value}, without a key",
     ),
     row(
         Models,
         "profiles.*.api_key_env",
         UserOnly,
-        Scope::Profiles,
+        TrustScope::Profiles,
         "the value of `{value}` is sent to a model provider as a key",
     ),
     harmless(Models, "profiles.*.wire"),
@@ -224,49 +225,49 @@ pub const RULES: &[TrustRule] = &[
         Models,
         "profiles.*.input_cost_per_token",
         Proposal,
-        Scope::Profiles,
+        TrustScope::Profiles,
         "an input token counts as ${value} against the budget",
     ),
     row(
         Models,
         "profiles.*.output_cost_per_token",
         Proposal,
-        Scope::Profiles,
+        TrustScope::Profiles,
         "an output token counts as ${value} against the budget",
     ),
     row(
         Models,
         "profiles.*.cache_read_input_token_cost",
         Proposal,
-        Scope::Profiles,
+        TrustScope::Profiles,
         "a cached input token counts as ${value} against the budget",
     ),
     row(
         Models,
         "profiles.*.cache_creation_input_token_cost",
         Proposal,
-        Scope::Profiles,
+        TrustScope::Profiles,
         "an input token written to a cache counts as ${value} against the budget",
     ),
     row(
         Models,
         "profiles.*.cache_creation_input_token_cost_above_1hr",
         Proposal,
-        Scope::Profiles,
+        TrustScope::Profiles,
         "an input token written to a cache for an hour counts as ${value} against the budget",
     ),
     row(
         Models,
         "profiles.*.output_cost_per_reasoning_token",
         Proposal,
-        Scope::Profiles,
+        TrustScope::Profiles,
         "an output token of reasoning counts as ${value} against the budget",
     ),
     row(
         Models,
         "price_file",
         Proposal,
-        Scope::Profiles,
+        TrustScope::Profiles,
         "model prices come from `{value}`",
     ),
     harmless(Agents, "*.like"),
@@ -274,38 +275,38 @@ pub const RULES: &[TrustRule] = &[
         Agents,
         "*.command",
         UserOnly,
-        Scope::Agents,
+        TrustScope::Agents,
         "the agent is started as `{value}`",
     ),
     row(
         Agents,
         "*.model_arguments",
         UserOnly,
-        Scope::Agents,
+        TrustScope::Agents,
         "the agent is started with `{value}`",
     ),
     row(
         Agents,
         "*.environment",
         UserOnly,
-        Scope::Agents,
+        TrustScope::Agents,
         "the agent is started with the variables {value}",
     ),
     row(
         Agents,
         "*.credentials",
         UserOnly,
-        Scope::Agents,
+        TrustScope::Agents,
         "the agent logs in as {value} says",
     ),
     row(
         Agents,
         "*.hosts",
         Proposal,
-        Scope::Agents,
+        TrustScope::Agents,
         "commands in containers reach `{value}`, whatever the network policy says",
     )
-    .unless(Bound::Within),
+    .with_bound(TrustBound::Within),
     harmless(Agents, "*.image"),
     harmless(Agents, "*.prompt"),
     harmless(Agents, "*.output"),
@@ -314,14 +315,14 @@ pub const RULES: &[TrustRule] = &[
         AgentLoop,
         "Dockerfile.sandbox",
         Proposal,
-        Scope::Containers,
+        TrustScope::Containers,
         "the engine runs this Dockerfile, with a network, to build the image ({value})",
     ),
     row(
         AgentLoop,
         "dependencies",
         Proposal,
-        Scope::Containers,
+        TrustScope::Containers,
         "the engine installs these packages into the image ({value})",
     ),
     harmless(AgentLoop, "*"),
@@ -329,41 +330,41 @@ pub const RULES: &[TrustRule] = &[
         Task,
         "sandbox_provider",
         UserOnly,
-        Scope::Every,
+        TrustScope::Every,
         "commands run in `{value}`, which isolates less than the provider you chose",
     )
-    .unless(PROVIDERS),
+    .with_bound(PROVIDERS),
     row(
         Task,
         "repo_url",
         Proposal,
-        Scope::Every,
+        TrustScope::Every,
         "the run works on the repository `{value}`",
     ),
     row(
         Task,
         "sandbox_resources.vcpu",
         Proposal,
-        Scope::Containers,
+        TrustScope::Containers,
         "a container uses up to {value} processors",
     )
-    .unless(Bound::AtMost),
+    .with_bound(TrustBound::AtMost),
     row(
         Task,
         "sandbox_resources.memory_gib",
         Proposal,
-        Scope::Containers,
+        TrustScope::Containers,
         "a container uses up to {value} GiB of memory",
     )
-    .unless(Bound::AtMost),
+    .with_bound(TrustBound::AtMost),
     row(
         Task,
         "sandbox_resources.disk_gib",
         Proposal,
-        Scope::Containers,
+        TrustScope::Containers,
         "a workspace holds up to {value} GiB",
     )
-    .unless(Bound::AtMost),
+    .with_bound(TrustBound::AtMost),
     harmless(Task, "task_id"),
     harmless(Task, "base_branch"),
     harmless(Task, "target_branch_prefix"),
@@ -402,10 +403,10 @@ pub const RULES: &[TrustRule] = &[
         Dotenv,
         "RALPH_DEFAULT_PROVIDER",
         UserOnly,
-        Scope::Every,
+        TrustScope::Every,
         "commands run in `{value}`, which isolates less than the provider you chose",
     )
-    .unless(PROVIDERS),
+    .with_bound(PROVIDERS),
     harmless(Dotenv, "RALPH_DEFAULT_MODEL_PROFILE"),
     harmless(Dotenv, "RALPH_FALLBACK_MODEL_PROFILE"),
     // Credentials. Where they go is decided elsewhere, never by a `.env`.
@@ -417,7 +418,7 @@ pub fn rule(file: TrustFile, key: &str, value: Option<&str>) -> Option<&'static 
     let rows = || {
         RULES
             .iter()
-            .filter(|rule| rule.file == file && fits(rule.key, key))
+            .filter(|rule| rule.file == file && matches_key(rule.key, key))
     };
     let special = rows().find(|rule| rule.value.is_some() && rule.value == value);
     // Rows with a placeholder come after the named keys of the same file.
@@ -425,7 +426,7 @@ pub fn rule(file: TrustFile, key: &str, value: Option<&str>) -> Option<&'static 
 }
 
 /// Reports whether a key has the form of a row's key. The name in place of a `*` may have dots.
-fn fits(pattern: &str, key: &str) -> bool {
+fn matches_key(pattern: &str, key: &str) -> bool {
     let Some((before, after)) = pattern.split_once('*') else {
         return pattern == key;
     };

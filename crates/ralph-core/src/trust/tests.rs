@@ -16,9 +16,9 @@ fn every_key_of_a_task_file_is_in_the_table() {
 }
 
 #[test]
-fn every_row_that_needs_somebodys_word_says_what_it_allows() {
+fn every_row_that_needs_approval_says_what_it_allows() {
     for rule in RULES {
-        let is_harmless = rule.authority == Authority::Harmless;
+        let is_harmless = rule.authority == TrustAuthority::Harmless;
         assert_eq!(is_harmless, rule.allows.is_empty(), "{rule:?}");
     }
 }
@@ -64,11 +64,17 @@ fn a_value_that_allows_no_more_than_the_one_in_force_is_harmless() {
 fn names_that_a_file_chooses_may_have_dots() {
     let key = "profiles.gpt-4.1.api_key_env";
     let found = rule(TrustFile::Models, key, None).map(|rule| rule.authority);
-    assert_eq!(found, Some(Authority::UserOnly));
+    assert_eq!(found, Some(TrustAuthority::UserOnly));
     let found = rule(TrustFile::AgentLoop, "Dockerfile.sandbox", None);
-    assert_eq!(found.map(|rule| rule.authority), Some(Authority::Proposal));
+    assert_eq!(
+        found.map(|rule| rule.authority),
+        Some(TrustAuthority::Proposal)
+    );
     let found = rule(TrustFile::AgentLoop, "agent", None);
-    assert_eq!(found.map(|rule| rule.authority), Some(Authority::Harmless));
+    assert_eq!(
+        found.map(|rule| rule.authority),
+        Some(TrustAuthority::Harmless)
+    );
 }
 
 #[test]
@@ -76,7 +82,7 @@ fn a_long_value_is_another_proposal_when_its_end_changes() {
     let rule = rule(TrustFile::AgentLoop, "Dockerfile.sandbox", None).unwrap();
     let proposal = |end: &str| {
         let text = "x".repeat(1000) + end;
-        Proposal::new("f", "k", &text, rule)
+        TrustProposal::new("f", "k", &text, rule)
     };
     assert_ne!(proposal("a").approved(), proposal("b").approved());
     assert!(proposal("a").value.len() < 300);

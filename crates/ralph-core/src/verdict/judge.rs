@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::TestCount;
-use crate::gutter::Problems;
+use crate::gutter::OutputProblems;
 use crate::id::Digest;
-use crate::ports::Ended;
+use crate::ports::ExecStatus;
 
 /// How one check went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,7 +15,7 @@ pub struct CheckResult {
     /// The command line.
     pub command: String,
     /// How it ended.
-    pub ended: Ended,
+    pub ended: ExecStatus,
     /// How long it took.
     pub duration_ms: u64,
     /// The tests it ran, where its output tells.
@@ -24,21 +24,21 @@ pub struct CheckResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Digest>,
     /// The problems that it reported, if it failed.
-    #[serde(default, skip_serializing_if = "Problems::is_empty")]
-    pub problems: Problems,
+    #[serde(default, skip_serializing_if = "OutputProblems::is_empty")]
+    pub problems: OutputProblems,
 }
 
 impl CheckResult {
     /// Tells whether the check speaks for success.
     pub fn is_green(&self) -> bool {
-        self.objection().is_none()
+        self.failure_reason().is_none()
     }
 
     /// Returns why the check speaks against success, if it does.
     ///
     /// An exit code of 0 does not outweigh failures that the runner itself reports: a script, a
     /// pipe or a plugin can lose the exit code on its way.
-    fn objection(&self) -> Option<String> {
+    fn failure_reason(&self) -> Option<String> {
         let Self { command, ended, .. } = self;
         let failed = self.tests.and_then(failures);
         if !ended.is_success() {
@@ -94,7 +94,10 @@ pub fn judge(checks: &[CheckResult]) -> Verdict {
             reasons: vec!["there is no check to pass".to_owned()],
         };
     }
-    let reasons: Vec<String> = checks.iter().filter_map(CheckResult::objection).collect();
+    let reasons: Vec<String> = checks
+        .iter()
+        .filter_map(CheckResult::failure_reason)
+        .collect();
     if reasons.is_empty() {
         Verdict::Green
     } else {
@@ -106,7 +109,7 @@ pub fn judge(checks: &[CheckResult]) -> Verdict {
 mod tests {
     use super::*;
 
-    fn check(command: &str, ended: Ended, tests: Option<[u64; 3]>) -> CheckResult {
+    fn check(command: &str, ended: ExecStatus, tests: Option<[u64; 3]>) -> CheckResult {
         CheckResult {
             name: "test_command".to_owned(),
             command: command.to_owned(),
@@ -119,7 +122,7 @@ mod tests {
                 xfailed: 0,
             }),
             failure: None,
-            problems: Problems::default(),
+            problems: OutputProblems::default(),
         }
     }
 
@@ -131,7 +134,7 @@ mod tests {
 
     #[test]
     fn green_needs_every_check() {
-        let done = Ended::Exited(0);
+        let done = ExecStatus::Exited(0);
         for (check, verdict) in [
             (check("make", done, None), Verdict::Green),
             (check("npm test", done, Some([3, 0, 1])), Verdict::Green),
@@ -152,27 +155,27 @@ mod tests {
                 red("`go test ./...` exited 0 but reports that 1 test failed"),
             ),
             (
-                check("npm test", Ended::Exited(1), Some([3, 2, 0])),
+                check("npm test", ExecStatus::Exited(1), Some([3, 2, 0])),
                 red("`npm test`: exit 1, 2 of 5 tests failed"),
             ),
             (
-                check("npm test", Ended::Exited(1), Some([0, 0, 0])),
+                check("npm test", ExecStatus::Exited(1), Some([0, 0, 0])),
                 red("`npm test`: exit 1"),
             ),
             (
-                check("make", Ended::TimedOut, None),
+                check("make", ExecStatus::TimedOut, None),
                 red("`make`: timed out (124)"),
             ),
             (
-                check("make", Ended::OutOfMemory, Some([3, 0, 0])),
+                check("make", ExecStatus::OutOfMemory, Some([3, 0, 0])),
                 red("`make`: killed: out of memory"),
             ),
             (
-                check("make", Ended::OutputLimit, None),
+                check("make", ExecStatus::OutputLimit, None),
                 red("`make`: killed: printed too much"),
             ),
             (
-                check("make", Ended::Signalled(11), None),
+                check("make", ExecStatus::Signalled(11), None),
                 red("`make`: killed by signal 11"),
             ),
         ] {
@@ -203,7 +206,7 @@ mod tests {
         ] {
             let check = CheckResult {
                 tests: crate::verdict::count_tests(output),
-                ..check("t", Ended::Exited(0), None)
+                ..check("t", ExecStatus::Exited(0), None)
             };
             let reason = "`t` exited 0 but reports that 2 of 3 tests failed";
             assert_eq!(judge(&[check]), red(reason), "{output}");
@@ -219,7 +222,7 @@ mod tests {
                 skipped,
                 xfailed: 3,
             }),
-            ..check("pytest", Ended::Exited(0), None)
+            ..check("pytest", ExecStatus::Exited(0), None)
         };
         assert_eq!(judge(&[xfailed(1, 0)]), Verdict::Green);
         let reason = "`pytest` exited 0 but no test passed (3 failed as expected)";
@@ -236,9 +239,9 @@ mod tests {
     #[test]
     fn every_reason_is_told() {
         let checks = [
-            check("true", Ended::Exited(0), None),
-            check("a", Ended::Exited(2), None),
-            check("b", Ended::Exited(0), Some([0, 0, 0])),
+            check("true", ExecStatus::Exited(0), None),
+            check("a", ExecStatus::Exited(2), None),
+            check("b", ExecStatus::Exited(0), Some([0, 0, 0])),
         ];
         let reasons = vec![
             "`a`: exit 2".to_owned(),
@@ -249,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_result_reads_back() {
-        let result = check("a", Ended::Exited(2), Some([1, 2, 3]));
+        let result = check("a", ExecStatus::Exited(2), Some([1, 2, 3]));
         let text = serde_json::to_string(&result).unwrap();
         assert_eq!(
             text,

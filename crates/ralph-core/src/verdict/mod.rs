@@ -4,13 +4,13 @@
 //! counts the tests in their output with [`count_tests`] and lets [`judge`] decide. The model has
 //! no say in any of it.
 
-mod count;
+mod completion;
 mod finding;
 mod judge;
 mod runners;
-mod standing;
+mod test_count;
 
-pub use count::{TestCount, count_tests};
+pub use completion::{CompletionState, may_finish};
 pub use finding::{FindingKind, VerifyFinding};
 pub use judge::{CheckResult, Verdict, judge};
-pub use standing::{Standing, may_finish};
+pub use test_count::{TestCount, count_tests};

@@ -10,10 +10,10 @@ use regex::Regex;
 use super::TestCount;
 
 /// Reads the lines of one kind of runner; `None` when it did not run.
-type Reader = fn(&[&str]) -> Option<TestCount>;
+type TestOutputParser = fn(&[&str]) -> Option<TestCount>;
 
 /// The readers of the runners that have words of their own.
-pub(super) const ALL: [Reader; 8] = [
+pub(super) const RUNNER_PARSERS: [TestOutputParser; 8] = [
     summaries,
     unittest,
     mocha,
@@ -26,15 +26,15 @@ pub(super) const ALL: [Reader; 8] = [
 
 /// Whether a number stands before its word (`3 passed`) or after it (`Failures: 3`).
 #[derive(Clone, Copy)]
-enum Order {
+enum NumberOrder {
     NumberFirst,
     NumberLast,
 }
 
 /// One closing line: its pattern, whose group `list` holds the numbers, and their order. A pattern
 /// without the group says that there were no tests.
-const SUMMARIES: [(&str, Order); 13] = {
-    use Order::{NumberFirst, NumberLast};
+const SUMMARIES: [(&str, NumberOrder); 13] = {
+    use NumberOrder::{NumberFirst, NumberLast};
     [
         // nextest
         (
@@ -88,10 +88,10 @@ const SUMMARIES: [(&str, Order); 13] = {
 };
 
 fn summaries(lines: &[&str]) -> Option<TestCount> {
-    static PATTERNS: LazyLock<Vec<(Regex, Order)>> = LazyLock::new(|| {
+    static PATTERNS: LazyLock<Vec<(Regex, NumberOrder)>> = LazyLock::new(|| {
         SUMMARIES
             .iter()
-            .map(|(pattern, order)| (fixed(pattern), *order))
+            .map(|(pattern, order)| (compile_pattern(pattern), *order))
             .collect()
     });
     let read = |line: &&str| {
@@ -105,25 +105,26 @@ fn summaries(lines: &[&str]) -> Option<TestCount> {
 }
 
 /// The last line with `3 passed, 1 failed` in it: asked when no runner is recognised.
-pub(super) fn plain(lines: &[&str]) -> Option<TestCount> {
+pub(super) fn parse_plain(lines: &[&str]) -> Option<TestCount> {
     static LINE: LazyLock<Regex> = LazyLock::new(|| {
-        fixed(
+        compile_pattern(
             r"^[^0-9]*(?<list>[0-9]+ (?:passed *[,;|] *[0-9]+ failed|failed *[,;|] *[0-9]+ passed)\b.*)$",
         )
     });
     let last = lines.iter().rev().find_map(|line| LINE.captures(line))?;
-    Some(tally(&last["list"], Order::NumberFirst))
+    Some(tally(&last["list"], NumberOrder::NumberFirst))
 }
 
-fn tally(list: &str, order: Order) -> TestCount {
-    static FIRST: LazyLock<Regex> = LazyLock::new(|| fixed("(?<number>[0-9]+) (?<word>[A-Za-z]+)"));
+fn tally(list: &str, order: NumberOrder) -> TestCount {
+    static FIRST: LazyLock<Regex> =
+        LazyLock::new(|| compile_pattern("(?<number>[0-9]+) (?<word>[A-Za-z]+)"));
     static LAST: LazyLock<Regex> =
-        LazyLock::new(|| fixed("(?<word>[A-Za-z]+)[A-Za-z ]*: *(?<number>[0-9]+)"));
+        LazyLock::new(|| compile_pattern("(?<word>[A-Za-z]+)[A-Za-z ]*: *(?<number>[0-9]+)"));
     let pairs = match order {
-        Order::NumberFirst => &FIRST,
-        Order::NumberLast => &LAST,
+        NumberOrder::NumberFirst => &FIRST,
+        NumberOrder::NumberLast => &LAST,
     };
-    let mut sums = Sums::default();
+    let mut sums = TestSums::default();
     for pair in pairs.captures_iter(list) {
         sums.add(&pair["word"], number(&pair["number"]));
     }
@@ -132,7 +133,7 @@ fn tally(list: &str, order: Order) -> TestCount {
 
 /// Numbers by what they count.
 #[derive(Default)]
-struct Sums {
+struct TestSums {
     passed: Option<u64>,
     failed: u64,
     skipped: u64,
@@ -140,7 +141,7 @@ struct Sums {
     total: u64,
 }
 
-impl Sums {
+impl TestSums {
     fn add(&mut self, word: &str, number: u64) {
         match word.to_ascii_lowercase().as_str() {
             // A runner that is strict about unexpected passes reports them as failed.
@@ -172,17 +173,17 @@ impl Sums {
 /// `Ran 3 tests in 0.001s`, and a few lines below `FAILED (failures=1)`.
 fn unittest(lines: &[&str]) -> Option<TestCount> {
     static RAN: LazyLock<Regex> =
-        LazyLock::new(|| fixed(r"^Ran (?<total>[0-9]+) tests? in [0-9.]+s$"));
+        LazyLock::new(|| compile_pattern(r"^Ran (?<total>[0-9]+) tests? in [0-9.]+s$"));
     static DETAIL: LazyLock<Regex> =
-        LazyLock::new(|| fixed("(?<word>[a-z]+)[a-z ]*=(?<number>[0-9]+)"));
+        LazyLock::new(|| compile_pattern("(?<word>[a-z]+)[a-z ]*=(?<number>[0-9]+)"));
     let mut count = None;
     for (index, line) in lines.iter().enumerate() {
         let Some(ran) = RAN.captures(line) else {
             continue;
         };
-        let mut sums = Sums {
+        let mut sums = TestSums {
             total: number(&ran["total"]),
-            ..Sums::default()
+            ..TestSums::default()
         };
         let result = lines[index + 1..].iter().find(|line| !line.is_empty());
         for detail in result
@@ -205,7 +206,9 @@ fn unittest(lines: &[&str]) -> Option<TestCount> {
 /// `  3 passing (12ms)`, `  1 pending` and `  2 failing`, a line each.
 fn mocha(lines: &[&str]) -> Option<TestCount> {
     static LINE: LazyLock<Regex> = LazyLock::new(|| {
-        fixed(r"^ +(?<number>[0-9]+) (?<word>passing|pending|failing)(?: \([0-9a-z]+\))?$")
+        compile_pattern(
+            r"^ +(?<number>[0-9]+) (?<word>passing|pending|failing)(?: \([0-9a-z]+\))?$",
+        )
     });
     let sums = sum_lines(lines, &LINE);
     sums.passed.map(|_| sums.count())
@@ -214,7 +217,7 @@ fn mocha(lines: &[&str]) -> Option<TestCount> {
 /// `# pass 3` or `ℹ pass 3`, and the same for the others.
 fn node(lines: &[&str]) -> Option<TestCount> {
     static LINE: LazyLock<Regex> = LazyLock::new(|| {
-        fixed("^(?:#|ℹ) (?<word>pass|fail|cancelled|skipped|todo) (?<number>[0-9]+)$")
+        compile_pattern("^(?:#|ℹ) (?<word>pass|fail|cancelled|skipped|todo) (?<number>[0-9]+)$")
     });
     let sums = sum_lines(lines, &LINE);
     sums.passed.map(|_| sums.count())
@@ -223,9 +226,9 @@ fn node(lines: &[&str]) -> Option<TestCount> {
 /// `[         3 tests successful      ]`, and the same for the others.
 fn junit_console(lines: &[&str]) -> Option<TestCount> {
     static LINE: LazyLock<Regex> = LazyLock::new(|| {
-        fixed(r"^\[ +(?<number>[0-9]+) tests (?<word>successful|failed|skipped) +\]$")
+        compile_pattern(r"^\[ +(?<number>[0-9]+) tests (?<word>successful|failed|skipped) +\]$")
     });
-    let mut sums = Sums::default();
+    let mut sums = TestSums::default();
     for found in lines.iter().filter_map(|line| LINE.captures(line)) {
         let word = if &found["word"] == "successful" {
             "passed"
@@ -237,8 +240,8 @@ fn junit_console(lines: &[&str]) -> Option<TestCount> {
     sums.passed.map(|_| sums.count())
 }
 
-fn sum_lines(lines: &[&str], pattern: &Regex) -> Sums {
-    let mut sums = Sums::default();
+fn sum_lines(lines: &[&str], pattern: &Regex) -> TestSums {
+    let mut sums = TestSums::default();
     for found in lines.iter().filter_map(|line| pattern.captures(line)) {
         sums.add(&found["word"], number(&found["number"]));
     }
@@ -248,17 +251,19 @@ fn sum_lines(lines: &[&str], pattern: &Regex) -> Sums {
 /// `67% tests passed, 1 tests failed out of 3`.
 fn ctest(lines: &[&str]) -> Option<TestCount> {
     static LINE: LazyLock<Regex> = LazyLock::new(|| {
-        fixed("^[0-9]+% tests passed, (?<failed>[0-9]+) tests failed out of (?<total>[0-9]+)$")
+        compile_pattern(
+            "^[0-9]+% tests passed, (?<failed>[0-9]+) tests failed out of (?<total>[0-9]+)$",
+        )
     });
     let read = |line: &&str| {
         if *line == "No tests were found!!!" {
             return Some(TestCount::default());
         }
         let found = LINE.captures(line)?;
-        let sums = Sums {
+        let sums = TestSums {
             failed: number(&found["failed"]),
             total: number(&found["total"]),
-            ..Sums::default()
+            ..TestSums::default()
         };
         Some(sums.count())
     };
@@ -269,9 +274,9 @@ fn ctest(lines: &[&str]) -> Option<TestCount> {
 /// without tests, which count as zero tests when all packages are like that.
 fn go(lines: &[&str]) -> Option<TestCount> {
     static PACKAGE: LazyLock<Regex> =
-        LazyLock::new(|| fixed(r"^(?:ok|FAIL|\?) *\t\S+\t(?<what>.*)$"));
+        LazyLock::new(|| compile_pattern(r"^(?:ok|FAIL|\?) *\t\S+\t(?<what>.*)$"));
     static FAILED: LazyLock<Regex> =
-        LazyLock::new(|| fixed(r"^FAIL\t\S+(?:\t[0-9.]+s| \[[a-z ]+ failed\])$"));
+        LazyLock::new(|| compile_pattern(r"^FAIL\t\S+(?:\t[0-9.]+s| \[[a-z ]+ failed\])$"));
     let starting = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count() as u64;
     // A package that does not compile fails without a test of its own.
     let failed_packages = lines.iter().filter(|line| FAILED.is_match(line)).count() as u64;
@@ -298,9 +303,10 @@ fn go(lines: &[&str]) -> Option<TestCount> {
 
 /// `ok 1 - name` and `not ok 2 - name` with a plan `1..2`, or what `prove` says about them.
 fn tap(lines: &[&str]) -> Option<TestCount> {
-    static PLAN: LazyLock<Regex> = LazyLock::new(|| fixed(r"^1\.\.(?<number>[0-9]+)(?: *#.*)?$"));
+    static PLAN: LazyLock<Regex> =
+        LazyLock::new(|| compile_pattern(r"^1\.\.(?<number>[0-9]+)(?: *#.*)?$"));
     static POINT: LazyLock<Regex> = LazyLock::new(|| {
-        fixed("^(?<not>not )?ok [0-9]+(?: [^#]*)?(?:# *(?<mark>(?i:skip|todo)).*)?")
+        compile_pattern("^(?<not>not )?ok [0-9]+(?: [^#]*)?(?:# *(?<mark>(?i:skip|todo)).*)?")
     });
     if let Some(count) = prove(lines) {
         return Some(count);
@@ -331,9 +337,9 @@ fn tap(lines: &[&str]) -> Option<TestCount> {
 /// `Files=1, Tests=3, …` and, for each file that failed, `Failed 1/3 subtests`.
 fn prove(lines: &[&str]) -> Option<TestCount> {
     static FILES: LazyLock<Regex> =
-        LazyLock::new(|| fixed("^Files=[0-9]+, Tests=(?<total>[0-9]+), "));
+        LazyLock::new(|| compile_pattern("^Files=[0-9]+, Tests=(?<total>[0-9]+), "));
     static FAILED: LazyLock<Regex> =
-        LazyLock::new(|| fixed("^Failed (?<failed>[0-9]+)/[0-9]+ subtests"));
+        LazyLock::new(|| compile_pattern("^Failed (?<failed>[0-9]+)/[0-9]+ subtests"));
     let sum = |pattern: &Regex, group: &str| {
         let found = lines
             .iter()
@@ -357,6 +363,6 @@ fn number(digits: &str) -> u64 {
     digits.parse().unwrap_or(u64::MAX)
 }
 
-fn fixed(pattern: &str) -> Regex {
+fn compile_pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is fixed")
 }

@@ -14,7 +14,7 @@ use crate::capture::{Capture, Captured};
 use crate::error::RunError;
 use crate::git::{GitError, SandboxGit, WorkSnapshot};
 use crate::run::Run;
-use crate::workspace::Finding;
+use crate::workspace::TamperFinding;
 
 /// How long a verify or test command may take.
 pub(crate) const CHECK_TIMEOUT: Duration = Duration::from_mins(30);
@@ -26,13 +26,13 @@ const MAX_SHOWN_CHARS: usize = 120;
 const MAX_LISTED: usize = 20;
 
 /// Returns a claim as messages show it: one line without control characters.
-fn shown(claim: &str) -> String {
+fn display_claim(claim: &str) -> String {
     let line = claim.chars().map(|c| if c.is_control() { ' ' } else { c });
     line.take(MAX_SHOWN_CHARS).collect()
 }
 
 /// Joins the first entries of a list and counts the rest.
-fn first(entries: &[&str], separator: &str) -> String {
+fn join_first(entries: &[&str], separator: &str) -> String {
     let listed = entries[..entries.len().min(MAX_LISTED)].join(separator);
     match entries.len().saturating_sub(MAX_LISTED) {
         0 => listed,
@@ -70,14 +70,14 @@ impl Run {
                 checks,
             })?;
         }
-        self.now.newly_ticked += ticked.difference(&self.state().ticked).count();
+        self.scratch.newly_ticked += ticked.difference(&self.state().ticked).count();
         self.set_ticks(&ticked)?;
-        self.refuse_unclear(unclear)?;
+        self.reject_unclear_claims(unclear)?;
         self.check_milestones(claims)?;
         let complete = self.complete_milestones();
         // After a crash nobody knows which were complete before; one push too many is harmless.
-        let unknown = self.now.resumed && !complete.is_empty();
-        self.now.milestone_reached = complete != before || unknown;
+        let unknown = self.scratch.resumed && !complete.is_empty();
+        self.scratch.milestone_reached = complete != before || unknown;
         Ok(())
     }
 
@@ -88,14 +88,14 @@ impl Run {
         let mut unclear = Vec::new();
         let names = self.pinned.task().box_names();
         for claim in &claims.checkboxes_checked {
-            let claimed = shown(claim);
+            let claimed = display_claim(claim);
             match names.find(claim) {
                 NamedBox::One(checkbox) => {
                     boxes.insert(checkbox.id.clone());
                 }
-                NamedBox::Several(found) => {
+                NamedBox::Ambiguous(found) => {
                     let ids: Vec<&str> = found.iter().map(|it| it.id.as_str()).collect();
-                    let why = format!("it fits several checkboxes: {}", first(&ids, ", "));
+                    let why = format!("it fits several checkboxes: {}", join_first(&ids, ", "));
                     unclear.push((claimed, why));
                 }
                 NamedBox::Unknown => {
@@ -108,7 +108,7 @@ impl Run {
     }
 
     /// Answers unclear claims with the open boxes: nothing is ticked by guess.
-    fn refuse_unclear(&mut self, unclear: Vec<(String, String)>) -> Result<(), RunError> {
+    fn reject_unclear_claims(&mut self, unclear: Vec<(String, String)>) -> Result<(), RunError> {
         if unclear.is_empty() {
             return Ok(());
         }
@@ -116,20 +116,20 @@ impl Run {
             let line = format!("box {claim} was claimed but is not ticked: {why}");
             self.log_activity(&line)?;
             self.log_error(&line)?;
-            self.refuse_claim(claim, why)?;
+            self.record_rejected_claim(claim, why)?;
         }
         let open = self.pinned.task().open_boxes(&self.state().ticked);
         let open: Vec<&str> = open.iter().map(String::as_str).collect();
         let list = if open.is_empty() {
             "none".to_owned()
         } else {
-            first(&open, "; ")
+            join_first(&open, "; ")
         };
         self.log_error(&format!("claim checkboxes by their id; open are: {list}"))
     }
 
     /// Records a claim that was not checked.
-    fn refuse_claim(&mut self, claim: String, why: String) -> Result<(), RunError> {
+    fn record_rejected_claim(&mut self, claim: String, why: String) -> Result<(), RunError> {
         let iteration = self.state().iteration;
         self.journal.append(Event::ClaimChecked {
             iteration,
@@ -154,7 +154,7 @@ impl Run {
         }
         let mut checks = Vec::new();
         for command in &commands {
-            checks.push(self.check(id, command).await?);
+            checks.push(self.run_check(id, command).await?);
         }
         match verdict::judge(&checks) {
             Verdict::Green => Ok((checks, None)),
@@ -163,12 +163,12 @@ impl Run {
     }
 
     /// Runs a check in the workspace; the same command is not run twice on the same files.
-    pub(crate) async fn check(
+    pub(crate) async fn run_check(
         &mut self,
         name: &str,
         command: &str,
     ) -> Result<CheckResult, RunError> {
-        if let Some(known) = self.now.checks.get(command) {
+        if let Some(known) = self.scratch.checks.get(command) {
             return Ok(CheckResult {
                 name: name.to_owned(),
                 duration_ms: 0,
@@ -179,23 +179,25 @@ impl Run {
         self.journal.append(Event::CheckStarted {
             command: command.to_owned(),
         })?;
-        let mut capture = Capture::new(&self.outside.redactor);
+        let mut capture = Capture::new(&self.services.redactor);
         let outcome = self
             .exec(Exec::shell(command, CHECK_TIMEOUT), &mut capture)
             .await?;
         let output = capture.finish();
-        self.add_output(command, &output, outcome.ended)?;
+        self.append_test_output(command, &output, outcome.ended)?;
         if let Some(before) = before {
-            self.discard_changes_of(command, &before).await?;
+            self.discard_check_changes(command, &before).await?;
         }
-        let check = output.check(name, command, &outcome);
-        self.now.checks.insert(command.to_owned(), check.clone());
+        let check = output.to_check_result(name, command, &outcome);
+        self.scratch
+            .checks
+            .insert(command.to_owned(), check.clone());
         Ok(check)
     }
 
     /// Discards the commits and file changes of a check, so that they never land on the branch.
     /// Ignored files stay: they make the next build fast.
-    async fn discard_changes_of(
+    async fn discard_check_changes(
         &mut self,
         command: &str,
         before: &WorkSnapshot,
@@ -214,11 +216,11 @@ impl Run {
             count => format!(", with {} other paths", count - 1),
         };
         let finding = format!("changed by the check `{command}`{others}; put back");
-        self.tell_tampering(vec![Finding { path, finding }])
+        self.record_tampering(vec![TamperFinding { path, finding }])
     }
 
     /// Remembers what a command of the model's says about the tests, and that files may have changed.
-    pub(crate) fn note_command(
+    pub(crate) fn update_checks_after_command(
         &mut self,
         command: &str,
         cwd: Option<&WorkspacePath>,
@@ -227,10 +229,10 @@ impl Run {
     ) {
         let is_test =
             cwd.is_none() && self.pinned.contract().test_command.as_deref() == Some(command);
-        self.now.checks.clear();
+        self.scratch.checks.clear();
         if is_test {
-            let check = output.check("test_command", command, outcome);
-            self.now.checks.insert(command.to_owned(), check);
+            let check = output.to_check_result("test_command", command, outcome);
+            self.scratch.checks.insert(command.to_owned(), check);
         }
     }
 
@@ -241,10 +243,10 @@ impl Run {
             let why = match milestone.map(|milestone| &milestone.id) {
                 Some(id) if complete.contains(id) => continue,
                 Some(id) => format!("milestone `{id}` still has open boxes"),
-                None => format!("the task has no milestone `{}`", shown(id)),
+                None => format!("the task has no milestone `{}`", display_claim(id)),
             };
             self.log_error(&why)?;
-            self.refuse_claim(shown(id), why)?;
+            self.record_rejected_claim(display_claim(id), why)?;
         }
         Ok(())
     }

@@ -10,16 +10,16 @@ use ralph_core::secret::Redactor;
 
 /// An action without a known secret, exactly as the model wrote it.
 #[derive(Clone, Copy)]
-pub(super) struct Cleared<'a>(&'a Action);
+pub(super) struct ClearedAction<'a>(&'a Action);
 
-impl<'a> Cleared<'a> {
+impl<'a> ClearedAction<'a> {
     /// Checks every text of an action that would be performed; an error is the reason to refuse it.
     pub(super) fn check(action: &'a Action, redactor: &Redactor) -> Result<Self, String> {
         for (part, text) in performed_texts(action) {
-            if let Some(name) = redactor.known_in(text.as_bytes()) {
+            if let Some(name) = redactor.find_known(text.as_bytes()) {
                 return Err(format!("the {part} contains the value of `{name}`"));
             }
-            if let Some(name) = redactor.placeholder_in(text) {
+            if let Some(name) = redactor.find_placeholder(text) {
                 return Err(format!(
                     "the {part} contains `[REDACTED:{name}]`, which replaces the value of `{name}` in \
                      everything that is shown; leave the original line as it is"
@@ -160,7 +160,7 @@ mod tests {
         let redactor = redactor();
         for text in ["a hunter2-hunter2 b", "aHVudGVyMi1odW50ZXIy"] {
             for (part, action) in every_action(text) {
-                let refused = Cleared::check(&action, &redactor).err();
+                let refused = ClearedAction::check(&action, &redactor).err();
                 let expected = format!("the {part} contains the value of `DB_KEY`");
                 assert_eq!(refused, Some(expected));
             }
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_placeholder_of_a_known_secret_is_refused() {
         let action = &every_action("key = [REDACTED:DB_KEY]")[3].1;
-        let refused = Cleared::check(action, &redactor()).err().unwrap();
+        let refused = ClearedAction::check(action, &redactor()).err().unwrap();
         assert!(refused.contains("`[REDACTED:DB_KEY]`"), "{refused}");
     }
 
@@ -184,7 +184,7 @@ mod tests {
             "Authorization: Bearer abcdef0123456789",
         ] {
             for (_, action) in every_action(text) {
-                let cleared = Cleared::check(&action, &redactor).unwrap();
+                let cleared = ClearedAction::check(&action, &redactor).unwrap();
                 assert_eq!(*cleared.action(), action);
             }
         }

@@ -7,47 +7,49 @@ use ralph_core::action::{RunnerTrailer, clean_message, rules};
 use ralph_core::id::CommitId;
 use ralph_core::path::WorkspacePath;
 
-use super::perform::Effect;
+use super::perform::ActionEffect;
 use crate::error::RunError;
-use crate::git::{CommitOutcome, LeftOut, SandboxGit};
+use crate::git::{CommitExclusions, CommitOutcome, SandboxGit};
 use crate::run::{Run, attend};
-use crate::steps::{is_damage, not_committed};
+use crate::steps::{describe_large_files, is_repository_damage};
 
 /// How many nested repositories are named.
-const MAX_NAMED: usize = 5;
+const MAX_LISTED_REPOSITORIES: usize = 5;
 
 impl Run {
-    pub(super) async fn commit(
+    pub(super) async fn commit_action(
         &mut self,
         index: usize,
         message: &str,
         paths: &[WorkspacePath],
-    ) -> Result<Effect, RunError> {
+    ) -> Result<ActionEffect, RunError> {
         if let Some(why) = paths.iter().find_map(rules::refuse_commit) {
-            return Ok(Effect::refused(why));
+            return Ok(ActionEffect::refused(why));
         }
         let run = &self.state().plan.run;
         let message = format!(
             "{}\n\nRalph-Run: {run}\n{}\n",
             clean_message(message),
-            self.trailer(index)
+            self.action_trailer(index)
         );
         let findings = self.workspace.guard_git(&*self.sandbox).await?;
-        self.tell_tampering(findings)?;
+        self.record_tampering(findings)?;
         let mut outcome = self.try_commit(&message, paths).await;
-        if outcome.as_ref().is_err_and(is_damage) {
+        if outcome.as_ref().is_err_and(is_repository_damage) {
             // A look puts the repository back.
-            self.look().await?;
+            self.inspect_work_tree().await?;
             outcome = self.try_commit(&message, paths).await;
         }
         Ok(match outcome {
-            Ok(CommitOutcome::Made(commit, left_out)) => Effect::done(made(&commit, &left_out)),
-            Ok(CommitOutcome::Nothing(large)) if large.is_empty() => {
-                Effect::done("nothing to commit")
+            Ok(CommitOutcome::Created(commit, left_out)) => {
+                ActionEffect::done(describe_commit(&commit, &left_out))
             }
-            Ok(CommitOutcome::Nothing(large)) => Effect::failed(not_committed(&large)),
-            Ok(CommitOutcome::Rejected(why)) => Effect::failed(why),
-            Err(RunError::Git(error)) => Effect::failed(error.to_string()),
+            Ok(CommitOutcome::Nothing(large)) if large.is_empty() => {
+                ActionEffect::done("nothing to commit")
+            }
+            Ok(CommitOutcome::Nothing(large)) => ActionEffect::failed(describe_large_files(&large)),
+            Ok(CommitOutcome::Rejected(why)) => ActionEffect::failed(why),
+            Err(RunError::Git(error)) => ActionEffect::failed(error.to_string()),
             Err(error) => return Err(error),
         })
     }
@@ -64,41 +66,43 @@ impl Run {
     }
 
     /// The mark of a commit: no two commits of a run carry the same.
-    fn trailer(&self, index: usize) -> String {
-        RunnerTrailer::Action(self.mark(index)).to_string()
+    fn action_trailer(&self, index: usize) -> String {
+        RunnerTrailer::Action(self.action_mark(index)).to_string()
     }
 
-    fn mark(&self, index: usize) -> String {
+    fn action_mark(&self, index: usize) -> String {
         let state = self.state();
         format!("{}/{}/{index}", state.plan.run, state.iteration)
     }
 
     /// Returns the marks of the commits that the actions of the open iteration made.
-    pub(crate) fn made_commits(&self) -> BTreeSet<String> {
+    pub(crate) fn commit_marks(&self) -> BTreeSet<String> {
         let open = self.state().open.iter();
         let indices = open.flat_map(|open| open.commits.iter());
-        indices.map(|index| self.mark(*index)).collect()
+        indices.map(|index| self.action_mark(*index)).collect()
     }
 
     pub(super) async fn commit_before_restart(
         &self,
         index: usize,
-    ) -> Result<Option<Effect>, RunError> {
+    ) -> Result<Option<ActionEffect>, RunError> {
         let made = SandboxGit::new(&*self.sandbox)
-            .head_has(&self.trailer(index))
+            .head_with_trailer(&self.action_trailer(index))
             .await?;
-        Ok(made.map(|commit| Effect::done(format!("commit {commit} was made before the restart"))))
+        Ok(made.map(|commit| {
+            ActionEffect::done(format!("commit {commit} was made before the restart"))
+        }))
     }
 }
 
 /// Returns the result of a commit action, with everything that is not part of the commit.
-fn made(commit: &CommitId, left_out: &LeftOut) -> String {
+fn describe_commit(commit: &CommitId, left_out: &CommitExclusions) -> String {
     let mut detail = format!("commit {commit}");
     if !left_out.large.is_empty() {
         detail.push_str("; ");
-        detail.push_str(&not_committed(&left_out.large));
+        detail.push_str(&describe_large_files(&left_out.large));
     }
-    for path in left_out.nested.iter().take(MAX_NAMED) {
+    for path in left_out.nested.iter().take(MAX_LISTED_REPOSITORIES) {
         let _ = write!(
             detail,
             "; the files in `{path}` are not committed: it is a repository of its own; remove its `.git` if they are part of the work"

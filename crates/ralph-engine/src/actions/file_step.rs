@@ -10,7 +10,7 @@ use ralph_core::path::{SandboxPath, WorkspacePath};
 use ralph_core::ports::{Exec, SandboxError, WriteMode};
 
 use super::cleared::copied_placeholder;
-use super::perform::Effect;
+use super::perform::ActionEffect;
 use crate::capture::Capture;
 use crate::error::RunError;
 use crate::run::Run;
@@ -39,17 +39,17 @@ pub(super) enum FileStep {
         after: Digest,
         mode: Option<FileMode>,
     },
-    Not(ActionResult),
+    Resolved(ActionResult),
 }
 
 impl FileStep {
     /// Returns the digest the file will have; none if nothing will change.
     pub(super) fn digest(&self) -> Option<Digest> {
         match self {
-            Self::Write { bytes, .. } => Some(Digest::of(bytes)),
-            Self::Delete { .. } => Some(Digest::of(b"")),
+            Self::Write { bytes, .. } => Some(Digest::compute(bytes)),
+            Self::Delete { .. } => Some(Digest::compute(b"")),
             Self::AlreadyDone { after, .. } => Some(after.clone()),
-            Self::Not(_) => None,
+            Self::Resolved(_) => None,
         }
     }
 }
@@ -75,7 +75,7 @@ impl Run {
             })
         });
         if let Some(why) = refused {
-            return Ok(FileStep::Not(ActionResult::Refused { why }));
+            return Ok(FileStep::Resolved(ActionResult::Refused { why }));
         }
         let old = match self
             .sandbox
@@ -86,7 +86,7 @@ impl Run {
             Err(SandboxError::NotFound(_)) => None,
             Err(SandboxError::Escapes(_)) => {
                 let why = format!("`{path}` leads outside the repository");
-                return Ok(FileStep::Not(ActionResult::Refused { why }));
+                return Ok(FileStep::Resolved(ActionResult::Refused { why }));
             }
             Err(
                 error @ (SandboxError::Gone(_)
@@ -96,12 +96,12 @@ impl Run {
                 return Err(error.into());
             }
             Err(error) => {
-                return Ok(FileStep::Not(ActionResult::Failed {
+                return Ok(FileStep::Resolved(ActionResult::Failed {
                     why: error.to_string(),
                 }));
             }
         };
-        let now = Digest::of(old.as_deref().unwrap_or_default());
+        let now = Digest::compute(old.as_deref().unwrap_or_default());
         // Only a patch can remove a file; to a write, one that is missing is not an empty one.
         let comparable = old.is_some() || matches!(action, Action::Patch { .. });
         if comparable && intended.as_ref() == Some(&now) {
@@ -113,15 +113,15 @@ impl Run {
         }
         let before = old.clone().unwrap_or_default();
         let step = new_content(action, path, old);
-        Ok(self.without_placeholders(step, &before))
+        Ok(self.reject_placeholders(step, &before))
     }
 
     /// Refuses content that has the redacted form of a line in place of the line itself.
-    fn without_placeholders(&self, step: FileStep, before: &[u8]) -> FileStep {
+    fn reject_placeholders(&self, step: FileStep, before: &[u8]) -> FileStep {
         let FileStep::Write { path, bytes, .. } = &step else {
             return step;
         };
-        let redactor = &self.outside.redactor;
+        let redactor = &self.services.redactor;
         let Some(line) = copied_placeholder(redactor, before, bytes) else {
             return step;
         };
@@ -129,20 +129,23 @@ impl Run {
             "line {line} of `{path}` would be the redacted form of a line that is there now; `[REDACTED]` \
              stands for text that is not shown, so leave that line out of the change"
         );
-        FileStep::Not(ActionResult::Refused { why })
+        FileStep::Resolved(ActionResult::Refused { why })
     }
 
-    pub(super) async fn do_file_step(&mut self, step: FileStep) -> Result<Effect, RunError> {
+    pub(super) async fn execute_file_step(
+        &mut self,
+        step: FileStep,
+    ) -> Result<ActionEffect, RunError> {
         if let FileStep::Write { path, .. } | FileStep::Delete { path } = &step
             && !path.as_str().starts_with(".ralph/")
         {
-            self.now.checks.clear();
+            self.scratch.checks.clear();
         }
         let done = match &step {
-            FileStep::Not(result) => return Ok(Effect::of(result.clone())),
+            FileStep::Resolved(result) => return Ok(ActionEffect::from_result(result.clone())),
             FileStep::AlreadyDone { path, mode, .. } => {
                 let done = "was done before the restart".to_owned();
-                return self.with_mode(path, *mode, done).await;
+                return self.set_file_mode(path, *mode, done).await;
             }
             FileStep::Write { path, bytes, .. } => {
                 self.sandbox
@@ -157,9 +160,9 @@ impl Run {
                 FileStep::Write {
                     path, mode, detail, ..
                 },
-            ) => self.with_mode(&path, mode, detail).await,
-            (Ok(()), _) => Ok(Effect::done("deleted")),
-            (Err(SandboxError::Escapes(path)), _) => Ok(Effect::refused(format!(
+            ) => self.set_file_mode(&path, mode, detail).await,
+            (Ok(()), _) => Ok(ActionEffect::done("deleted")),
+            (Err(SandboxError::Escapes(path)), _) => Ok(ActionEffect::refused(format!(
                 "`{path}` leads outside the repository"
             ))),
             (
@@ -170,35 +173,35 @@ impl Run {
                 ),
                 _,
             ) => Err(error.into()),
-            (Err(error), _) => Ok(Effect::failed(error.to_string())),
+            (Err(error), _) => Ok(ActionEffect::failed(error.to_string())),
         }
     }
 }
 
 impl Run {
     /// Sets the mode that a patch states for a file that has been written.
-    async fn with_mode(
+    async fn set_file_mode(
         &mut self,
         path: &WorkspacePath,
         mode: Option<FileMode>,
         detail: String,
-    ) -> Result<Effect, RunError> {
+    ) -> Result<ActionEffect, RunError> {
         let (change, word) = match mode {
-            None => return Ok(Effect::done(detail)),
+            None => return Ok(ActionEffect::done(detail)),
             Some(FileMode::Executable) => ("a+x", "executable"),
             Some(FileMode::Plain) => ("a-x", "not executable"),
         };
         let exec = Exec::argv(["chmod", change, "--", path.as_str()], MODE_TIMEOUT);
-        let mut capture = Capture::new(&self.outside.redactor);
+        let mut capture = Capture::new(&self.services.redactor);
         let why = match self.exec(exec, &mut capture).await {
             Ok(outcome) if outcome.ended.is_success() => {
-                return Ok(Effect::done(format!("{detail}, {word}")));
+                return Ok(ActionEffect::done(format!("{detail}, {word}")));
             }
             Ok(outcome) => outcome.ended.to_string(),
             Err(RunError::Sandbox(error @ SandboxError::Interrupted { .. })) => error.to_string(),
             Err(error) => return Err(error),
         };
-        Ok(Effect::failed(format!(
+        Ok(ActionEffect::failed(format!(
             "the text of `{path}` is written, but it could not be made {word}: {why}"
         )))
     }
@@ -207,14 +210,14 @@ impl Run {
 /// Returns the mode that a patch states for its file.
 fn stated_mode(action: &Action, path: &WorkspacePath) -> Option<FileMode> {
     if let Action::Patch { patch: diff, .. } = action {
-        patch::mode_of(path.as_str(), diff)
+        patch::patched_mode(path.as_str(), diff)
     } else {
         None
     }
 }
 
 fn new_content(action: &Action, path: &WorkspacePath, old: Option<Vec<u8>>) -> FileStep {
-    let failed = |why: String| FileStep::Not(ActionResult::Failed { why });
+    let failed = |why: String| FileStep::Resolved(ActionResult::Failed { why });
     match action {
         Action::Write { content, mode, .. } => {
             let bytes = match mode {
@@ -242,7 +245,7 @@ fn new_content(action: &Action, path: &WorkspacePath, old: Option<Vec<u8>>) -> F
                 return failed(format!("`{path}` is not a text file"));
             };
             match patch::apply(path.as_str(), text.as_deref(), diff) {
-                Ok(patch::Patched {
+                Ok(patch::PatchedFile {
                     text: Some(text),
                     mode,
                     fuzzy,
@@ -260,7 +263,9 @@ fn new_content(action: &Action, path: &WorkspacePath, old: Option<Vec<u8>>) -> F
                         detail: detail.into(),
                     }
                 }
-                Ok(patch::Patched { text: None, .. }) => FileStep::Delete { path: path.clone() },
+                Ok(patch::PatchedFile { text: None, .. }) => {
+                    FileStep::Delete { path: path.clone() }
+                }
                 Err(error) => failed(error.to_string()),
             }
         }

@@ -13,15 +13,15 @@ use ralph_core::ports::{Exec, SandboxError};
 use ralph_core::task::OnActionError;
 use serde::Serialize;
 
-use super::cleared::Cleared;
+use super::cleared::ClearedAction;
 use crate::capture::{Capture, Captured};
-use crate::control::Wish;
+use crate::control::PendingRequest;
 use crate::error::RunError;
 use crate::journal::millis;
 use crate::run::Run;
 
 /// Why actions are skipped when a person wants a fresh iteration.
-const ROTATED: &str = "a person wants a fresh iteration";
+const ROTATION_REQUESTED: &str = "a person wants a fresh iteration";
 /// Why actions are skipped when there is nothing left to spend.
 const OUT_OF_BUDGET: &str = "a budget is used up";
 
@@ -29,7 +29,7 @@ const OUT_OF_BUDGET: &str = "a budget is used up";
 const MAX_TIMEOUT: Duration = Duration::from_hours(2);
 
 /// An action that was begun before a restart, with the digest its file will have.
-type Pending = (usize, Option<Digest>);
+type PendingAction = (usize, Option<Digest>);
 
 /// How the actions of an iteration went.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ pub(crate) struct Performed {
 }
 
 impl Performed {
-    pub(crate) fn nothing(outcome: IterationOutcome) -> Self {
+    pub(crate) fn none(outcome: IterationOutcome) -> Self {
         Self {
             outcome,
             reason: String::new(),
@@ -56,10 +56,10 @@ impl Performed {
 
 impl Performed {
     /// Takes up the reason for which actions were skipped before a restart.
-    fn skipped_before(&mut self, why: &str) -> &'static str {
-        if why == ROTATED {
+    fn restore_skip_reason(&mut self, why: &str) -> &'static str {
+        if why == ROTATION_REQUESTED {
             self.outcome = IterationOutcome::Rotated;
-            return ROTATED;
+            return ROTATION_REQUESTED;
         }
         self.outcome = IterationOutcome::OutOfBudget;
         OUT_OF_BUDGET
@@ -68,7 +68,7 @@ impl Performed {
 
 /// One line of `actions.jsonl`.
 #[derive(Serialize)]
-struct Line<'a> {
+struct ActionLogEntry<'a> {
     index: usize,
     #[serde(rename = "type")]
     kind: &'a str,
@@ -83,13 +83,13 @@ struct Line<'a> {
 }
 
 /// What an action did, before it is told.
-pub(super) struct Effect {
+pub(super) struct ActionEffect {
     result: ActionResult,
     output: Captured,
 }
 
-impl Effect {
-    pub(super) fn of(result: ActionResult) -> Self {
+impl ActionEffect {
+    pub(super) fn from_result(result: ActionResult) -> Self {
         Self {
             result,
             output: Captured::default(),
@@ -97,17 +97,17 @@ impl Effect {
     }
 
     pub(super) fn done(detail: impl Into<String>) -> Self {
-        Self::of(ActionResult::Done {
+        Self::from_result(ActionResult::Done {
             detail: detail.into(),
         })
     }
 
     pub(super) fn failed(why: impl Into<String>) -> Self {
-        Self::of(ActionResult::Failed { why: why.into() })
+        Self::from_result(ActionResult::Failed { why: why.into() })
     }
 
     pub(super) fn refused(why: impl Into<String>) -> Self {
-        Self::of(ActionResult::Refused { why: why.into() })
+        Self::from_result(ActionResult::Refused { why: why.into() })
     }
 }
 
@@ -117,42 +117,42 @@ impl Run {
         let mut performed = Performed {
             total: response.actions.len(),
             repaired: response.repaired,
-            ..Performed::nothing(IterationOutcome::Completed)
+            ..Performed::none(IterationOutcome::Completed)
         };
-        self.forget_unrecorded_lines()?;
+        self.drop_unrecorded_actions()?;
         let mut skip: Option<&str> = None;
         for (index, action) in response.actions.iter().enumerate() {
             if skip.is_none() {
-                skip = self.reason_to_stop(&mut performed).await?;
+                skip = self.early_stop_reason(&mut performed).await?;
             }
-            let result = match (self.result_of(index), skip) {
+            let result = match (self.recorded_result(index), skip) {
                 (Some(result), _) => result,
                 (None, Some(why)) => {
-                    let effect = Effect::of(ActionResult::Skipped {
+                    let effect = ActionEffect::from_result(ActionResult::Skipped {
                         why: why.to_owned(),
                     });
-                    self.tell(index, action, effect, Duration::ZERO)?
+                    self.record_outcome(index, action, effect, Duration::ZERO)?
                 }
-                (None, None) => self.step(index, action).await?,
+                (None, None) => self.perform_action(index, action).await?,
             };
             performed.succeeded += usize::from(result.is_success());
             if skip.is_none() {
-                skip = self.after(index, action, &result, &mut performed);
+                skip = self.skip_reason_after(index, action, &result, &mut performed);
             }
         }
         Ok(performed)
     }
 
     /// Looks between two actions: people's wishes and used-up budgets end an iteration early.
-    async fn reason_to_stop(
+    async fn early_stop_reason(
         &mut self,
         performed: &mut Performed,
     ) -> Result<Option<&'static str>, RunError> {
-        self.boundary().await?;
-        if self.control.wish == Some(Wish::Rotate) {
-            self.control.wish = None;
+        self.handle_pending_input().await?;
+        if self.control.pending == Some(PendingRequest::Rotate) {
+            self.control.pending = None;
             performed.outcome = IterationOutcome::Rotated;
-            return Ok(Some(ROTATED));
+            return Ok(Some(ROTATION_REQUESTED));
         }
         let limits = self.pinned.contract().limits();
         if budget::exhausted(&limits, &self.spent()).is_some() {
@@ -163,7 +163,7 @@ impl Run {
     }
 
     /// Decides what an action's result means for the ones after it.
-    fn after(
+    fn skip_reason_after(
         &self,
         index: usize,
         action: &Action,
@@ -172,7 +172,7 @@ impl Run {
     ) -> Option<&'static str> {
         if let ActionResult::Skipped { why } = result {
             // Skipped before a restart: what follows is skipped for the same reason.
-            return Some(performed.skipped_before(why));
+            return Some(performed.restore_skip_reason(why));
         }
         let control = match action {
             Action::Rotate { reason } => Some((IterationOutcome::Rotated, reason)),
@@ -197,7 +197,7 @@ impl Run {
         Some("an earlier action failed")
     }
 
-    fn result_of(&self, index: usize) -> Option<ActionResult> {
+    fn recorded_result(&self, index: usize) -> Option<ActionResult> {
         self.state()
             .open
             .as_ref()
@@ -205,7 +205,11 @@ impl Run {
     }
 
     /// Performs one action: intent, effect, outcome.
-    async fn step(&mut self, index: usize, action: &Action) -> Result<ActionResult, RunError> {
+    async fn perform_action(
+        &mut self,
+        index: usize,
+        action: &Action,
+    ) -> Result<ActionResult, RunError> {
         let pending = self
             .state()
             .open
@@ -216,38 +220,38 @@ impl Run {
             // What it did until the crash is unknown; that is said before it runs again.
             self.log_error(&format!(
                 "`{}` was interrupted by a restart and runs again",
-                action.label(&self.outside.redactor)
+                action.label(&self.services.redactor)
             ))?;
-            self.tell(
+            self.record_outcome(
                 index,
                 action,
-                Effect::of(ActionResult::Interrupted),
+                ActionEffect::from_result(ActionResult::Interrupted),
                 Duration::ZERO,
             )?;
         }
-        let started = self.outside.clock.monotonic();
-        let effect = match Cleared::check(action, &self.outside.redactor) {
-            Ok(cleared) => self.effect_of(index, cleared, pending).await?,
+        let started = self.services.clock.monotonic();
+        let effect = match ClearedAction::check(action, &self.services.redactor) {
+            Ok(cleared) => self.execute_action(index, cleared, pending).await?,
             Err(why) => {
-                self.intend(index, action, None)?;
-                Effect::refused(why)
+                self.record_intent(index, action, None)?;
+                ActionEffect::refused(why)
             }
         };
-        let took = self.outside.clock.monotonic().saturating_sub(started);
+        let took = self.services.clock.monotonic().saturating_sub(started);
         if action.changes_files() {
             // What the record says must still be so after a power cut.
             self.sandbox.sync().await?;
         }
-        self.tell(index, action, effect, took)
+        self.record_outcome(index, action, effect, took)
     }
 
     /// Writes the intent down, then does it. `pending` is what was intended before a restart.
-    async fn effect_of(
+    async fn execute_action(
         &mut self,
         index: usize,
-        cleared: Cleared<'_>,
-        pending: Option<Pending>,
-    ) -> Result<Effect, RunError> {
+        cleared: ClearedAction<'_>,
+        pending: Option<PendingAction>,
+    ) -> Result<ActionEffect, RunError> {
         let action = cleared.action();
         match action {
             Action::Run {
@@ -255,39 +259,39 @@ impl Run {
                 cwd,
                 timeout,
             } => {
-                self.intend(index, action, None)?;
+                self.record_intent(index, action, None)?;
                 self.run_command(command, cwd.as_ref(), *timeout).await
             }
             Action::Patch { path, .. } | Action::Write { path, .. } => {
                 let step = self
                     .plan_file_step(action, path, pending.and_then(|(_, after)| after))
                     .await?;
-                self.intend(index, action, step.digest())?;
-                self.do_file_step(step).await
+                self.record_intent(index, action, step.digest())?;
+                self.execute_file_step(step).await
             }
             Action::Commit { message, paths } => {
                 let before = match pending {
                     Some(_) => self.commit_before_restart(index).await?,
                     None => None,
                 };
-                self.intend(index, action, None)?;
+                self.record_intent(index, action, None)?;
                 match before {
                     Some(effect) => Ok(effect),
-                    None => self.commit(index, message, paths).await,
+                    None => self.commit_action(index, message, paths).await,
                 }
             }
             Action::Rotate { .. }
             | Action::Pause { .. }
             | Action::StopSuccess { .. }
             | Action::StopFailure { .. } => {
-                self.intend(index, action, None)?;
+                self.record_intent(index, action, None)?;
                 let request = matches!(action, Action::StopSuccess { .. });
-                Ok(Effect::done(if request { "a request" } else { "" }))
+                Ok(ActionEffect::done(if request { "a request" } else { "" }))
             }
         }
     }
 
-    fn intend(
+    fn record_intent(
         &mut self,
         index: usize,
         action: &Action,
@@ -298,7 +302,7 @@ impl Run {
             iteration,
             index,
             action: action.kind().to_owned(),
-            label: action.label(&self.outside.redactor),
+            label: action.label(&self.services.redactor),
             after,
         })?;
         Ok(())
@@ -309,37 +313,37 @@ impl Run {
         command: &str,
         cwd: Option<&WorkspacePath>,
         timeout: Duration,
-    ) -> Result<Effect, RunError> {
+    ) -> Result<ActionEffect, RunError> {
         let dir = cwd.map_or_else(SandboxPath::repo, SandboxPath::in_repo);
         let exec = Exec::shell(command, timeout.min(MAX_TIMEOUT)).in_dir(dir);
-        let mut capture = Capture::new(&self.outside.redactor);
+        let mut capture = Capture::new(&self.services.redactor);
         let outcome = match self.exec(exec, &mut capture).await {
             Ok(outcome) => outcome,
             Err(RunError::Sandbox(error)) if is_about_directory(&error) => {
-                return Ok(Effect::failed(format!(
+                return Ok(ActionEffect::failed(format!(
                     "the directory cannot be used: {error}"
                 )));
             }
             Err(RunError::Sandbox(error @ SandboxError::Interrupted { .. })) => {
                 // What it did is unknown; the sandbox works again, and the next iteration sees.
                 self.log_error(&format!("`{command}` was {error}"))?;
-                return Ok(Effect::failed(error.to_string()));
+                return Ok(ActionEffect::failed(error.to_string()));
             }
             Err(error) => return Err(error),
         };
         let output = capture.finish();
-        self.add_output(command, &output, outcome.ended)?;
+        self.append_test_output(command, &output, outcome.ended)?;
         if outcome.process_limit {
             let words = "process limit reached: something in it could not be started";
             self.log_error(&format!("`{command}`: {words}"))?;
         }
-        self.note_command(command, cwd, &outcome, &output);
-        Ok(Effect {
+        self.update_checks_after_command(command, cwd, &outcome, &output);
+        Ok(ActionEffect {
             result: ActionResult::Ran {
                 ended: outcome.ended,
                 stdout_bytes: outcome.stdout_bytes,
                 stderr_bytes: outcome.stderr_bytes,
-                failure: output.failure(command, outcome.ended),
+                failure: output.failure_signature(command, outcome.ended),
                 problems: output.problems(outcome.ended),
             },
             output,
@@ -347,18 +351,18 @@ impl Run {
     }
 
     /// Tells an outcome: in `actions.jsonl`, in the logs, in the journal.
-    fn tell(
+    fn record_outcome(
         &mut self,
         index: usize,
         action: &Action,
-        effect: Effect,
+        effect: ActionEffect,
         took: Duration,
     ) -> Result<ActionResult, RunError> {
-        let Effect { result, output } = effect;
+        let ActionEffect { result, output } = effect;
         let duration_ms = millis(took);
-        let label = action.label(&self.outside.redactor);
+        let label = action.label(&self.services.redactor);
         if !matches!(result, ActionResult::Interrupted) {
-            let line = Line {
+            let line = ActionLogEntry {
                 index,
                 kind: action.kind(),
                 label: label.clone(),
@@ -367,9 +371,9 @@ impl Run {
                 stdout: &output.stdout,
                 stderr: &output.stderr,
             };
-            self.append_line("actions.jsonl", &line)?;
+            self.append_json_line("actions.jsonl", &line)?;
         }
-        let words = describe(&result);
+        let words = describe_result(&result);
         let number = index + 1;
         self.log_activity(&format!(
             "action {number} {} `{label}`: {words} ({duration_ms} ms)",
@@ -425,7 +429,7 @@ fn is_about_directory(error: &SandboxError) -> bool {
     }
 }
 
-fn describe(result: &ActionResult) -> String {
+fn describe_result(result: &ActionResult) -> String {
     match result {
         ActionResult::Done { detail } if detail.is_empty() => "done".into(),
         ActionResult::Done { detail } => format!("done, {detail}"),

@@ -2,10 +2,10 @@
 
 use crate::error::RunError;
 use crate::run::Run;
-use crate::workspace::in_repo;
+use crate::workspace::repo_path;
 
 /// What stands before a reason, in small letters.
-const MARK: &str = "[blocked:";
+const BLOCKED_MARKER: &str = "[blocked:";
 /// The most of the progress that is read back.
 const MAX_BYTES: u64 = 1 << 20;
 /// The longest reason that is told, in bytes.
@@ -13,21 +13,21 @@ const MAX_REASON: usize = 2_000;
 
 impl Run {
     /// Returns why the agent cannot go on, if it has said so in this iteration.
-    pub(super) async fn agents_obstacle(&self) -> Result<Option<String>, RunError> {
-        let path = in_repo(".ralph/progress.md")?;
+    pub(super) async fn agent_obstacle(&self) -> Result<Option<String>, RunError> {
+        let path = repo_path(".ralph/progress.md")?;
         // What is wrong with the file is for the inspection, which comes later.
         let Ok(bytes) = self.sandbox.read(&path, MAX_BYTES).await else {
             return Ok(None);
         };
         let now = String::from_utf8_lossy(&bytes);
         let before = self.files.text("progress.md")?;
-        Ok(obstacle(&before, &now))
+        Ok(last_new_obstacle(&before, &now))
     }
 }
 
 /// Finds the last reason that was not there before, wherever in the text it is.
-fn obstacle(before: &str, now: &str) -> Option<String> {
-    let mut known = reasons(before);
+fn last_new_obstacle(before: &str, now: &str) -> Option<String> {
+    let mut known = blocked_reasons(before);
     let is_new = |reason: &String| match known.iter().position(|old| old == reason) {
         Some(place) => {
             known.swap_remove(place);
@@ -35,13 +35,15 @@ fn obstacle(before: &str, now: &str) -> Option<String> {
         }
         None => true,
     };
-    reasons(now).into_iter().rfind(is_new)
+    blocked_reasons(now).into_iter().rfind(is_new)
 }
 
 /// Returns all reasons in a text, in their order.
-fn reasons(text: &str) -> Vec<String> {
+fn blocked_reasons(text: &str) -> Vec<String> {
     let small = text.to_ascii_lowercase();
-    let marks = small.match_indices(MARK).map(|(at, mark)| at + mark.len());
+    let marks = small
+        .match_indices(BLOCKED_MARKER)
+        .map(|(at, mark)| at + mark.len());
     marks
         .map(|start| {
             let rest = &text[start..];
@@ -54,7 +56,7 @@ fn reasons(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::obstacle;
+    use super::last_new_obstacle;
 
     #[test]
     fn the_last_new_reason_counts() {
@@ -74,7 +76,7 @@ mod tests {
             ("[blocked: a]", "[blocked: b]\n[blocked: a]", Some("b")),
             ("[blocked: a]", "[blocked: a]\n[blocked: a]", Some("a")),
         ] {
-            assert_eq!(obstacle(before, now).as_deref(), expected, "{now}");
+            assert_eq!(last_new_obstacle(before, now).as_deref(), expected, "{now}");
         }
     }
 }

@@ -4,11 +4,11 @@
 //! the run goes, `ticks` are the boxes that it says are done.
 
 mod blocked;
+mod messenger;
 mod prompt;
 mod session;
 mod settle;
 mod sink;
-mod talk;
 mod ticks;
 mod watch;
 mod work;

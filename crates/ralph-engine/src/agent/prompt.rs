@@ -39,6 +39,6 @@ impl Run {
                 .collect(),
         };
         let prompt = prompt::build_agent(&snapshot);
-        Ok(self.outside.redactor.redact(&prompt).into_owned())
+        Ok(self.services.redactor.redact(&prompt).into_owned())
     }
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use ralph_core::event::{Event, MessageState};
 use ralph_core::id::Digest;
 use ralph_core::ports::{
-    Agent, AgentEnd, AgentReport, Allowance, Ended, Exec, Problem, Program, ProviderFailure,
-    SandboxError,
+    Agent, AgentEnd, AgentReport, Allowance, Exec, ExecProgram, ExecStatus, ProviderFailure,
+    ProviderProblem, SandboxError,
 };
 use serde::Serialize;
 
-use super::sink::{AgentSink, Pulse};
-use super::watch::{Cut, Watched, channel};
+use super::sink::{AgentActivity, AgentSink};
+use super::watch::{CutReason, WatchOutcome, event_channel};
 use crate::capture::Capture;
 use crate::durable;
 use crate::error::RunError;
@@ -21,16 +21,16 @@ use crate::run::Run;
 
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Worked {
+pub(super) struct SessionOutcome {
     pub(super) end: AgentEnd,
     pub(super) report: AgentReport,
     /// Whether it was cut off in the middle by something that is not its doing.
-    pub(super) broke_off: bool,
+    pub(super) was_interrupted: bool,
 }
 
 /// What is kept of an agent's work; `response.json`.
 #[derive(Serialize)]
-struct Kept<'a> {
+struct AgentResponseFile<'a> {
     agent: &'a str,
     #[serde(flatten)]
     end: &'a AgentEnd,
@@ -39,50 +39,55 @@ struct Kept<'a> {
 
 impl Run {
     /// Starts the agent once and sees it to its end.
-    pub(super) async fn let_work(&mut self, agent: &dyn Agent) -> Result<Worked, RunError> {
-        self.deliver_messages()?;
+    pub(super) async fn run_agent_session(
+        &mut self,
+        agent: &dyn Agent,
+    ) -> Result<SessionOutcome, RunError> {
+        self.mark_messages_delivered()?;
         let prompt = self.agent_prompt()?;
-        durable::write_unsynced(&self.open_agent_file("prompt.md"), prompt.as_bytes())?;
+        durable::write_unsynced(&self.agent_file("prompt.md"), prompt.as_bytes())?;
         let attempt = self.agent_attempts() + 1;
         self.journal.append(Event::AgentStarted {
             iteration: self.state().iteration,
             attempt,
             agent: agent.name().to_owned(),
-            prompt: Digest::of(prompt.as_bytes()),
+            prompt: Digest::compute(prompt.as_bytes()),
             prompt_bytes: prompt.len(),
         })?;
         // What is not written down yet would be granted twice.
-        self.hear_gate()?;
+        self.drain_gate_events()?;
         self.set_allowance();
-        let started = self.outside.clock.monotonic();
-        let pulse = Pulse::new(self.outside.clock.clone());
-        let (sender, events) = channel();
-        let capture = Capture::new(&self.outside.redactor);
+        let started = self.services.clock.monotonic();
+        let pulse = AgentActivity::new(self.services.clock.clone());
+        let (sender, events) = event_channel();
+        let capture = Capture::new(&self.services.redactor);
         let mut sink = AgentSink::new(agent.reader(), capture, pulse.clone(), sender);
         let exec = self.agent_exec(agent, &prompt);
-        let watched = self.watch(agent, exec, &mut sink, (pulse, events)).await;
-        let gate = self.outside.gate.as_ref();
-        let is_short = gate.is_some_and(|gate| gate.short_of().is_some());
+        let watched = self
+            .watch_agent(agent, exec, &mut sink, (pulse, events))
+            .await;
+        let gate = self.services.gate.as_ref();
+        let is_short = gate.is_some_and(|gate| gate.exhausted_budget().is_some());
         let failure = gate.and_then(|gate| gate.provider_failure());
         // Nothing but the agent spends: not a test, and nothing that it left behind.
-        if let Some(gate) = &self.outside.gate {
-            gate.allow_spending(Allowance::none());
+        if let Some(gate) = &self.services.gate {
+            gate.set_allowance(Allowance::zero());
         }
         let watched = watched?;
-        let took = self.outside.clock.monotonic().saturating_sub(started);
-        let mut worked = judge(watched, &mut sink)?;
+        let took = self.services.clock.monotonic().saturating_sub(started);
+        let mut worked = session_outcome(watched, &mut sink)?;
         if is_short && is_failure(&worked.end) {
             // Its own words about a refused call are as many as there are agents.
             worked.end = AgentEnd::OutOfBudget;
         }
-        let untrusted = see_failure(&mut worked, failure);
-        if let Some(trouble) = trouble(&worked) {
+        let untrusted = apply_provider_failure(&mut worked, failure);
+        if let Some(trouble) = failure_message(&worked) {
             self.log_error(&format!("{}: {trouble}", agent.name()))?;
         }
         self.log_session(agent.name(), &sink.tools, &worked, took)?;
         let output = sink.capture.finish();
-        self.add_output(agent.name(), &output, as_command(&worked.end))?;
-        self.keep_agents_words(agent.name(), &worked)?;
+        self.append_test_output(agent.name(), &output, to_command_end(&worked.end))?;
+        self.write_agent_response(agent.name(), &worked)?;
         self.charge_unmetered(agent.name(), &worked.report)?;
         // After a power cut the agent does not start again: its work must still be there.
         self.sandbox.sync().await?;
@@ -93,11 +98,13 @@ impl Run {
             report: worked.report.clone(),
             duration_ms: millis(took),
         };
-        let taken_up = has_read_its_prompt(&worked.end).then(|| self.messages_taken_up());
+        let taken_up = has_read_prompt(&worked.end).then(|| self.acknowledged_messages());
         let taken_up = taken_up.unwrap_or_default();
         self.journal
             .append_all(std::iter::once(finished).chain(taken_up))?;
-        untrusted.map_or(Ok(worked), |problem| Err(RunError::Unfit(problem)))
+        untrusted.map_or(Ok(worked), |problem| {
+            Err(RunError::UnusableSandbox(problem))
+        })
     }
 
     /// Writes what the agent did into the activity log.
@@ -105,7 +112,7 @@ impl Run {
         &mut self,
         agent: &str,
         tools: &[String],
-        worked: &Worked,
+        worked: &SessionOutcome,
         took: Duration,
     ) -> Result<(), RunError> {
         for tool in tools {
@@ -114,7 +121,7 @@ impl Run {
         let usage = &worked.report.usage;
         self.log_activity(&format!(
             "{agent} ends: {} after {} s, {} tools, {} input and {} output tokens by its own count",
-            worked.end.word(),
+            worked.end.as_str(),
             took.as_secs(),
             tools.len(),
             usage.input_tokens,
@@ -124,9 +131,9 @@ impl Run {
 
     fn agent_exec(&self, agent: &dyn Agent, prompt: &str) -> Exec {
         let command = agent.command(prompt);
-        let timeout = agent.patience().total.min(self.time_left());
+        let timeout = agent.timeouts().total.min(self.time_left());
         Exec {
-            program: Program::Argv(command.argv),
+            program: ExecProgram::Argv(command.argv),
             env: command.env,
             ..Exec::shell("", timeout)
         }
@@ -135,12 +142,12 @@ impl Run {
 
     /// Tells the gate what may still be spent.
     fn set_allowance(&self) {
-        let Some(gate) = &self.outside.gate else {
+        let Some(gate) = &self.services.gate else {
             return;
         };
         let limits = self.pinned.contract().limits();
         let spent = self.spent();
-        gate.allow_spending(Allowance {
+        gate.set_allowance(Allowance {
             cost: limits.max_cost.map(|most| most.saturating_sub(spent.cost)),
             tokens: limits
                 .max_tokens
@@ -150,11 +157,15 @@ impl Run {
 
     /// Where no gate meters its calls, an agent is charged by what it says itself.
     fn charge_unmetered(&mut self, agent: &str, report: &AgentReport) -> Result<(), RunError> {
-        let is_metered = self.outside.gate.as_ref().is_some_and(|gate| gate.meters());
+        let is_metered = self
+            .services
+            .gate
+            .as_ref()
+            .is_some_and(|gate| gate.is_metered());
         if is_metered || report.usage.total() == 0 {
             return Ok(());
         }
-        let by_price = ralph_core::price::cost(&self.outside.price, &report.usage);
+        let by_price = ralph_core::price::cost(&self.services.price, &report.usage);
         self.journal.append(Event::AgentCharged {
             iteration: self.state().iteration,
             model: agent.to_owned(),
@@ -164,16 +175,16 @@ impl Run {
         Ok(())
     }
 
-    fn keep_agents_words(&self, agent: &str, worked: &Worked) -> Result<(), RunError> {
-        let path = self.open_agent_file("response.json");
-        let Worked { end, report, .. } = worked;
-        let kept = Kept { agent, end, report };
-        let text = redaction::to_pretty(&self.outside.redactor, &kept, &path)?;
+    fn write_agent_response(&self, agent: &str, worked: &SessionOutcome) -> Result<(), RunError> {
+        let path = self.agent_file("response.json");
+        let SessionOutcome { end, report, .. } = worked;
+        let kept = AgentResponseFile { agent, end, report };
+        let text = redaction::to_pretty(&self.services.redactor, &kept, &path)?;
         durable::write_unsynced(&path, &text)?;
         Ok(())
     }
 
-    fn open_agent_file(&self, name: &str) -> std::path::PathBuf {
+    fn agent_file(&self, name: &str) -> std::path::PathBuf {
         self.dir.open_iteration(self.state().iteration).join(name)
     }
 
@@ -182,7 +193,7 @@ impl Run {
     }
 
     /// Notes that messages are in the prompt that is sent next.
-    pub(crate) fn deliver_messages(&mut self) -> Result<(), RunError> {
+    pub(crate) fn mark_messages_delivered(&mut self) -> Result<(), RunError> {
         let state = self.state();
         let moved = |message: &ralph_core::state::Message| Event::MessageMoved {
             id: message.id.clone(),
@@ -200,7 +211,7 @@ impl Run {
     }
 
     /// Returns that the messages of the last prompt were taken up.
-    pub(crate) fn messages_taken_up(&self) -> Vec<Event> {
+    pub(crate) fn acknowledged_messages(&self) -> Vec<Event> {
         let waiting = self.state().waiting_messages();
         waiting
             .filter(|message| message.is_in_prompt)
@@ -214,48 +225,59 @@ impl Run {
 }
 
 /// Says how it went, by what was seen from outside before what the agent says itself.
-fn judge(watched: Watched, sink: &mut AgentSink) -> Result<Worked, RunError> {
+fn session_outcome(
+    watched: WatchOutcome,
+    sink: &mut AgentSink,
+) -> Result<SessionOutcome, RunError> {
     let stderr = sink.capture.stderr_tail();
     let (ended, cut, broken) = match watched {
-        Watched::Ended(Ok(outcome)) => (outcome.ended, None, None),
-        Watched::Ended(Err(SandboxError::Interrupted { why })) => {
-            (Ended::Signalled(9), None, Some(why))
+        WatchOutcome::Ended(Ok(outcome)) => (outcome.ended, None, None),
+        WatchOutcome::Ended(Err(SandboxError::Interrupted { why })) => {
+            (ExecStatus::Signalled(9), None, Some(why))
         }
-        Watched::Ended(Err(error)) => return Err(error.into()),
-        Watched::Cut(Cut::Stalled) => (Ended::TimedOut, Some(Cut::Stalled), None),
-        Watched::Cut(Cut::Halted) => (Ended::Signalled(15), Some(Cut::Halted), None),
-        Watched::Cut(cut @ Cut::Refused(_)) => (Ended::Signalled(15), Some(cut), None),
-        Watched::Cut(Cut::Lingering) => (Ended::Exited(0), None, None),
+        WatchOutcome::Ended(Err(error)) => return Err(error.into()),
+        WatchOutcome::Cut(CutReason::Stalled) => {
+            (ExecStatus::TimedOut, Some(CutReason::Stalled), None)
+        }
+        WatchOutcome::Cut(CutReason::Halted) => {
+            (ExecStatus::Signalled(15), Some(CutReason::Halted), None)
+        }
+        WatchOutcome::Cut(cut @ CutReason::Refused(_)) => {
+            (ExecStatus::Signalled(15), Some(cut), None)
+        }
+        WatchOutcome::Cut(CutReason::Lingering) => (ExecStatus::Exited(0), None, None),
     };
     let (said, report) = sink.reader.finish(ended, &stderr);
-    let is_killed = cut.is_none() && matches!(ended, Ended::Signalled(_));
+    let is_killed = cut.is_none() && matches!(ended, ExecStatus::Signalled(_));
     let broke_off = is_killed && matches!(said, AgentEnd::Crashed { .. });
     let end = match (cut, said) {
-        (Some(Cut::Halted | Cut::Refused(_)), AgentEnd::Finished) => AgentEnd::Finished,
-        (Some(Cut::Refused(status)), _) => AgentEnd::Unauthorized {
+        (Some(CutReason::Halted | CutReason::Refused(_)), AgentEnd::Finished) => AgentEnd::Finished,
+        (Some(CutReason::Refused(status)), _) => AgentEnd::Unauthorized {
             why: format!("the provider answers with status {status}"),
         },
-        (Some(Cut::Halted), _) => AgentEnd::Halted,
+        (Some(CutReason::Halted), _) => AgentEnd::Halted,
         // Trouble that it was in explains the silence better.
-        (Some(Cut::Stalled), AgentEnd::Crashed { .. } | AgentEnd::TimedOut) => AgentEnd::Stalled,
+        (Some(CutReason::Stalled), AgentEnd::Crashed { .. } | AgentEnd::TimedOut) => {
+            AgentEnd::Stalled
+        }
         (None, AgentEnd::Crashed { why }) => AgentEnd::Crashed {
             why: broken.unwrap_or(why),
         },
-        (Some(Cut::Stalled | Cut::Lingering) | None, said) => said,
+        (Some(CutReason::Stalled | CutReason::Lingering) | None, said) => said,
     };
-    Ok(Worked {
+    Ok(SessionOutcome {
         end,
         report,
-        broke_off,
+        was_interrupted: broke_off,
     })
 }
 
 /// Returns what kept an agent from its work, for the log of errors.
-fn trouble(worked: &Worked) -> Option<String> {
+fn failure_message(worked: &SessionOutcome) -> Option<String> {
     match &worked.end {
         // An outage is in the activity log. The log of errors is a part of prompts, and a long outage would fill it.
         AgentEnd::Finished | AgentEnd::Halted | AgentEnd::Overloaded { .. } => None,
-        AgentEnd::Crashed { why } if worked.broke_off => Some(format!("interrupted: {why}")),
+        AgentEnd::Crashed { why } if worked.was_interrupted => Some(format!("interrupted: {why}")),
         AgentEnd::Crashed { why } => Some(format!("broke down: {why}")),
         AgentEnd::GaveUp { why } => Some(format!("gave up: {why}")),
         AgentEnd::Unauthorized { why } => Some(format!("its credential was refused: {why}")),
@@ -268,7 +290,10 @@ fn trouble(worked: &Worked) -> Option<String> {
 
 /// Explains an agent's failure by the failure of its provider that the gate saw: the agent's own words about it
 /// are not always understood. Returns the problem that only another setting solves.
-fn see_failure(worked: &mut Worked, failure: Option<ProviderFailure>) -> Option<Problem> {
+fn apply_provider_failure(
+    worked: &mut SessionOutcome,
+    failure: Option<ProviderFailure>,
+) -> Option<ProviderProblem> {
     if !may_be_an_outage(&worked.end) {
         return None;
     }
@@ -277,11 +302,11 @@ fn see_failure(worked: &mut Worked, failure: Option<ProviderFailure>) -> Option<
             // Words of the agent about an outage say more than a status.
             if !matches!(worked.end, AgentEnd::Overloaded { .. }) {
                 worked.end = AgentEnd::Overloaded { why };
-                worked.broke_off = false;
+                worked.was_interrupted = false;
             }
             None
         }
-        ProviderFailure::Untrusted { host } => Some(Problem {
+        ProviderFailure::Untrusted { host } => Some(ProviderProblem {
             what: format!("the certificate of `{host}` is not trusted"),
             fix: "if it is your own server or a proxy, set `SSL_CERT_FILE` to a file with the certificate of its authority".into(),
         }),
@@ -321,7 +346,7 @@ fn is_failure(end: &AgentEnd) -> bool {
 }
 
 /// Tells whether an agent that ended like that has done something with its prompt.
-fn has_read_its_prompt(end: &AgentEnd) -> bool {
+fn has_read_prompt(end: &AgentEnd) -> bool {
     match end {
         AgentEnd::Finished | AgentEnd::GaveUp { .. } => true,
         AgentEnd::Unauthorized { .. }
@@ -336,17 +361,17 @@ fn has_read_its_prompt(end: &AgentEnd) -> bool {
 }
 
 /// Returns how a command would have ended that went like that.
-fn as_command(end: &AgentEnd) -> Ended {
+fn to_command_end(end: &AgentEnd) -> ExecStatus {
     match end {
-        AgentEnd::Finished => Ended::Exited(0),
-        AgentEnd::TimedOut | AgentEnd::Stalled => Ended::TimedOut,
-        AgentEnd::Halted => Ended::Signalled(15),
+        AgentEnd::Finished => ExecStatus::Exited(0),
+        AgentEnd::TimedOut | AgentEnd::Stalled => ExecStatus::TimedOut,
+        AgentEnd::Halted => ExecStatus::Signalled(15),
         AgentEnd::GaveUp { .. }
         | AgentEnd::Unauthorized { .. }
         | AgentEnd::Quota { .. }
         | AgentEnd::Overloaded { .. }
         | AgentEnd::OutOfBudget
-        | AgentEnd::Crashed { .. } => Ended::Exited(1),
+        | AgentEnd::Crashed { .. } => ExecStatus::Exited(1),
     }
 }
 
@@ -359,10 +384,10 @@ mod tests {
     use super::*;
 
     /// Says what it was told to say; without that, what the end of the process tells.
-    struct Says(Option<AgentEnd>);
+    struct FixedEndReader(Option<AgentEnd>);
 
-    impl AgentReader for Says {
-        fn line(&mut self, _: &str) -> Vec<AgentEvent> {
+    impl AgentReader for FixedEndReader {
+        fn parse_line(&mut self, _: &str) -> Vec<AgentEvent> {
             Vec::new()
         }
 
@@ -370,14 +395,14 @@ mod tests {
             self.0.is_some()
         }
 
-        fn finish(&mut self, ended: Ended, _: &str) -> (AgentEnd, AgentReport) {
+        fn finish(&mut self, ended: ExecStatus, _: &str) -> (AgentEnd, AgentReport) {
             let by_end = match ended {
-                Ended::TimedOut => AgentEnd::TimedOut,
-                Ended::Exited(_)
-                | Ended::Signalled(_)
-                | Ended::OutputLimit
-                | Ended::DiskLimit
-                | Ended::OutOfMemory => AgentEnd::Crashed {
+                ExecStatus::TimedOut => AgentEnd::TimedOut,
+                ExecStatus::Exited(_)
+                | ExecStatus::Signalled(_)
+                | ExecStatus::OutputLimit
+                | ExecStatus::DiskLimit
+                | ExecStatus::OutOfMemory => AgentEnd::Crashed {
                     why: ended.to_string(),
                 },
             };
@@ -385,8 +410,8 @@ mod tests {
         }
     }
 
-    fn exits(ended: Ended) -> Watched {
-        Watched::Ended(Ok(ExecOutcome {
+    fn exited(ended: ExecStatus) -> WatchOutcome {
+        WatchOutcome::Ended(Ok(ExecOutcome {
             ended,
             duration: Duration::ZERO,
             stdout_bytes: 0,
@@ -396,9 +421,9 @@ mod tests {
     }
 
     /// A clock that stands still.
-    struct Still;
+    struct SessionTestClock;
 
-    impl ralph_core::ports::Clock for Still {
+    impl ralph_core::ports::Clock for SessionTestClock {
         fn now(&self) -> jiff::Timestamp {
             jiff::Timestamp::UNIX_EPOCH
         }
@@ -408,52 +433,67 @@ mod tests {
         }
     }
 
-    fn judged(watched: Watched, says: Option<&AgentEnd>) -> (AgentEnd, bool) {
-        let (sender, _events) = channel();
+    fn outcome_of(watched: WatchOutcome, says: Option<&AgentEnd>) -> (AgentEnd, bool) {
+        let (sender, _events) = event_channel();
         let capture = Capture::new(&Redactor::new(Vec::new()));
-        let reader = Box::new(Says(says.cloned()));
+        let reader = Box::new(FixedEndReader(says.cloned()));
         let mut sink = AgentSink::new(
             reader,
             capture,
-            Pulse::new(std::sync::Arc::new(Still)),
+            AgentActivity::new(std::sync::Arc::new(SessionTestClock)),
             sender,
         );
-        let worked = judge(watched, &mut sink).unwrap();
-        (worked.end, worked.broke_off)
+        let worked = session_outcome(watched, &mut sink).unwrap();
+        (worked.end, worked.was_interrupted)
     }
 
     #[test]
-    fn what_is_seen_from_outside_wins_only_over_silence() {
+    fn observed_end_applies_only_without_a_reported_end() {
         let why = || "w".to_owned();
         let quota = AgentEnd::Quota {
             why: why(),
             wait: None,
         };
         let crashed = |why: &str| AgentEnd::Crashed { why: why.into() };
-        let interrupted = || Watched::Ended(Err(SandboxError::Interrupted { why: why() }));
-        let (stalled, halted) = (|| Watched::Cut(Cut::Stalled), || Watched::Cut(Cut::Halted));
+        let interrupted = || WatchOutcome::Ended(Err(SandboxError::Interrupted { why: why() }));
+        let (stalled, halted) = (
+            || WatchOutcome::Cut(CutReason::Stalled),
+            || WatchOutcome::Cut(CutReason::Halted),
+        );
         let finished = AgentEnd::Finished;
         for (number, (watched, says, expected)) in [
             (
-                exits(Ended::Exited(0)),
+                exited(ExecStatus::Exited(0)),
                 Some(&finished),
                 (AgentEnd::Finished, false),
             ),
-            (exits(Ended::Exited(1)), None, (crashed("exit 1"), false)),
             (
-                exits(Ended::Exited(1)),
+                exited(ExecStatus::Exited(1)),
+                None,
+                (crashed("exit 1"), false),
+            ),
+            (
+                exited(ExecStatus::Exited(1)),
                 Some(&quota),
                 (quota.clone(), false),
             ),
-            (exits(Ended::TimedOut), None, (AgentEnd::TimedOut, false)),
-            (exits(Ended::TimedOut), Some(&quota), (quota.clone(), false)),
             (
-                exits(Ended::Signalled(9)),
+                exited(ExecStatus::TimedOut),
+                None,
+                (AgentEnd::TimedOut, false),
+            ),
+            (
+                exited(ExecStatus::TimedOut),
+                Some(&quota),
+                (quota.clone(), false),
+            ),
+            (
+                exited(ExecStatus::Signalled(9)),
                 None,
                 (crashed("killed by signal 9"), true),
             ),
             (
-                exits(Ended::OutOfMemory),
+                exited(ExecStatus::OutOfMemory),
                 None,
                 (crashed("killed: out of memory"), false),
             ),
@@ -466,7 +506,7 @@ mod tests {
             (halted(), Some(&quota), (AgentEnd::Halted, false)),
             (halted(), Some(&finished), (AgentEnd::Finished, false)),
             (
-                Watched::Cut(Cut::Lingering),
+                WatchOutcome::Cut(CutReason::Lingering),
                 Some(&quota),
                 (quota.clone(), false),
             ),
@@ -474,7 +514,7 @@ mod tests {
         .into_iter()
         .enumerate()
         {
-            assert_eq!(judged(watched, says), expected, "case {number}");
+            assert_eq!(outcome_of(watched, says), expected, "case {number}");
         }
     }
 }

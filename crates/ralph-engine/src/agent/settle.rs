@@ -14,17 +14,17 @@ const IDLE_LIMIT: u32 = 3;
 
 impl Run {
     /// Looks at what the agent says is done, and says how the iteration went.
-    pub(super) async fn settle_agent(
+    pub(super) async fn settle_agent_session(
         &mut self,
         end: AgentEnd,
         report: AgentReport,
     ) -> Result<(String, Performed), RunError> {
         let mut claims = self.agent_claims().await?;
-        let obstacle = self.agents_obstacle().await?;
+        let obstacle = self.agent_obstacle().await?;
         if end == AgentEnd::Finished && claims.checkboxes_checked.is_empty() && obstacle.is_none() {
-            let tree = self.look().await?;
+            let tree = self.inspect_work_tree().await?;
             if tree.head.as_ref() == Some(&self.state().head) && tree.entries.is_empty() {
-                claims = self.claim_of_everything();
+                claims = self.claim_all_boxes();
             }
         }
         self.check_claims(&claims).await?;
@@ -37,14 +37,14 @@ impl Run {
             reason: obstacle.unwrap_or_default(),
             total: 1,
             succeeded: done,
-            ..Performed::nothing(outcome)
+            ..Performed::none(outcome)
         };
         Ok((report.summary, performed))
     }
 
     /// Returns where the agent's end sends the run, if not to the next iteration.
-    pub(crate) fn after_agent(&self, outcome: &IterationOutcome) -> Option<RunStatus> {
-        let agent = self.outside.agent.as_ref()?.name();
+    pub(crate) fn status_after_agent(&self, outcome: &IterationOutcome) -> Option<RunStatus> {
+        let agent = self.services.agent.as_ref()?.name();
         if *outcome == IterationOutcome::Rotated {
             // A person has seen to it.
             return None;
@@ -60,19 +60,19 @@ impl Run {
                 let plan = self.state().plan.agent.as_ref();
                 let command = plan.and_then(|plan| plan.renew.as_deref());
                 let command = command.unwrap_or("ralph store-token");
-                return Some(broken(
+                return Some(paused_as_broken(
                     format!("the credential of `{agent}` was refused: {why}"),
                     format!("store a valid one with `{command}`, then `ralph resume`"),
                 ));
             }
             Some(AgentEnd::Quota { why, .. }) => {
-                return Some(broken(
+                return Some(paused_as_broken(
                     format!("the usage limit of `{agent}` does not end: {why}"),
                     "look at the limits of its account, then `ralph resume`".into(),
                 ));
             }
             Some(AgentEnd::Overloaded { why }) => {
-                return Some(broken(
+                return Some(paused_as_broken(
                     format!("the provider of `{agent}` is not available: {why}"),
                     OUTAGE_HINT.into(),
                 ));
@@ -91,9 +91,11 @@ impl Run {
             )
             | None => {}
         }
-        let is_idle = outcome.is_its_own_doing() && !self.now.changed && self.now.newly_ticked == 0;
+        let is_idle = outcome.is_attributable_to_model()
+            && !self.scratch.changed
+            && self.scratch.newly_ticked == 0;
         (is_idle && self.state().idle + 1 >= IDLE_LIMIT).then(|| {
-            broken(
+            paused_as_broken(
                 format!("`{agent}` changed nothing in {IDLE_LIMIT} iterations"),
                 "look at `ralph logs`, make the task clearer, then `ralph resume`".into(),
             )
@@ -106,7 +108,7 @@ impl Run {
         let limits = self.pinned.contract().limits();
         let spent = self.spent();
         budget::exhausted(&limits, &spent).unwrap_or_else(|| {
-            let uses = budget::uses(&limits, &spent);
+            let uses = budget::budget_uses(&limits, &spent);
             let metered = uses.iter().filter(|used| match used.budget {
                 Budget::Cost | Budget::Tokens => true,
                 Budget::Iterations | Budget::WallTime => false,
@@ -136,6 +138,6 @@ fn outcome(end: AgentEnd) -> IterationOutcome {
     }
 }
 
-fn broken(what: String, fix: String) -> RunStatus {
+fn paused_as_broken(what: String, fix: String) -> RunStatus {
     RunStatus::Paused(PauseReason::Broken { what, fix })
 }

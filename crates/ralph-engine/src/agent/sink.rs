@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use ralph_core::ports::{AgentEvent, AgentReader, Clock, OutputSink, Stream};
+use ralph_core::ports::{AgentEvent, AgentReader, Clock, OutputSink, OutputStream};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::capture::Capture;
@@ -17,46 +17,47 @@ const MAX_TOOLS: usize = 1_000;
 const MAX_EVENTS: usize = 5_000;
 
 /// What is known about a working agent without asking it.
-pub(super) struct Pulse {
+pub(super) struct AgentActivity {
     clock: Arc<dyn Clock>,
-    begun: Duration,
+    started: Duration,
     /// Milliseconds after the beginning at which something came last, or until which nothing can be
     /// expected; 0 before that.
-    last: AtomicU64,
+    last_activity_ms: AtomicU64,
     done: AtomicBool,
 }
 
-impl Pulse {
+impl AgentActivity {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
         Arc::new(Self {
-            begun: clock.monotonic(),
+            started: clock.monotonic(),
             clock,
-            last: AtomicU64::new(0),
+            last_activity_ms: AtomicU64::new(0),
             done: AtomicBool::new(false),
         })
     }
 
     /// Returns the running time since the agent was started: a stop of this process is no silence.
     fn elapsed(&self) -> Duration {
-        self.clock.monotonic().saturating_sub(self.begun)
+        self.clock.monotonic().saturating_sub(self.started)
     }
 
     /// Says that the agent is alive.
-    pub(super) fn beat(&self) {
+    pub(super) fn record_activity(&self) {
         let now = u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.last.fetch_max(now.max(1), Ordering::Relaxed);
+        self.last_activity_ms
+            .fetch_max(now.max(1), Ordering::Relaxed);
     }
 
     /// Says that nothing can be expected from it for so long: its provider told it to wait.
-    fn excuse(&self, wait: Duration) {
+    fn allow_silence(&self, wait: Duration) {
         let until = self.elapsed().saturating_add(wait);
         let until = u64::try_from(until.as_millis()).unwrap_or(u64::MAX);
-        self.last.fetch_max(until, Ordering::Relaxed);
+        self.last_activity_ms.fetch_max(until, Ordering::Relaxed);
     }
 
     /// Returns how long nothing has come that could be expected, and whether anything ever came.
     pub(super) fn silence(&self) -> (Duration, bool) {
-        let last = self.last.load(Ordering::Relaxed);
+        let last = self.last_activity_ms.load(Ordering::Relaxed);
         let since = self.elapsed().saturating_sub(Duration::from_millis(last));
         (since, last > 0)
     }
@@ -71,10 +72,10 @@ impl Pulse {
 pub(super) struct AgentSink {
     pub(super) reader: Box<dyn AgentReader>,
     pub(super) capture: Capture,
-    pulse: Arc<Pulse>,
+    pulse: Arc<AgentActivity>,
     line: Vec<u8>,
     events: UnboundedSender<AgentEvent>,
-    told: usize,
+    sent_events: usize,
     /// The tools that it used, as the activity log tells them.
     pub(super) tools: Vec<String>,
 }
@@ -83,7 +84,7 @@ impl AgentSink {
     pub(super) fn new(
         reader: Box<dyn AgentReader>,
         capture: Capture,
-        pulse: Arc<Pulse>,
+        pulse: Arc<AgentActivity>,
         events: UnboundedSender<AgentEvent>,
     ) -> Self {
         Self {
@@ -92,7 +93,7 @@ impl AgentSink {
             pulse,
             line: Vec::new(),
             events,
-            told: 0,
+            sent_events: 0,
             tools: Vec::new(),
         }
     }
@@ -100,12 +101,12 @@ impl AgentSink {
     fn read_line(&mut self) {
         let line = String::from_utf8_lossy(&self.line).into_owned();
         self.line.clear();
-        for event in self.reader.line(line.trim_end_matches('\r')) {
+        for event in self.reader.parse_line(line.trim_end_matches('\r')) {
             if let AgentEvent::Waiting {
                 wait: Some(wait), ..
             } = &event
             {
-                self.pulse.excuse(*wait);
+                self.pulse.allow_silence(*wait);
             }
             if let AgentEvent::Tool { tool, label, .. } = &event
                 && self.tools.len() < MAX_TOOLS
@@ -114,8 +115,8 @@ impl AgentSink {
             }
             // Of these there are no more than messages were sent.
             let is_answer = matches!(event, AgentEvent::Acknowledged { .. });
-            if self.told < MAX_EVENTS || (is_answer && self.told < 2 * MAX_EVENTS) {
-                self.told += 1;
+            if self.sent_events < MAX_EVENTS || (is_answer && self.sent_events < 2 * MAX_EVENTS) {
+                self.sent_events += 1;
                 // Nobody listens any more only when the run is being ended.
                 self.events.send(event).ok();
             }
@@ -126,7 +127,7 @@ impl AgentSink {
     }
 
     /// Reads what came after the last newline.
-    pub(super) fn end(&mut self) {
+    pub(super) fn flush(&mut self) {
         if !self.line.is_empty() {
             self.read_line();
         }
@@ -134,10 +135,10 @@ impl AgentSink {
 }
 
 impl OutputSink for AgentSink {
-    fn chunk(&mut self, stream: Stream, bytes: &[u8]) {
-        self.pulse.beat();
+    fn chunk(&mut self, stream: OutputStream, bytes: &[u8]) {
+        self.pulse.record_activity();
         self.capture.chunk(stream, bytes);
-        if stream == Stream::Stderr {
+        if stream == OutputStream::Stderr {
             return;
         }
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {

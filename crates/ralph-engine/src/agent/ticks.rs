@@ -6,7 +6,7 @@ use ralph_core::task::TicksInCopy;
 
 use crate::error::RunError;
 use crate::run::Run;
-use crate::workspace::in_repo;
+use crate::workspace::repo_path;
 
 /// The most of a task file that is read back.
 const MAX_TASK_BYTES: u64 = 1 << 20;
@@ -16,7 +16,7 @@ impl Run {
     /// anything else is left for the inspection, which restores it and records tampering; its ticks still
     /// count as claims.
     pub(super) async fn agent_claims(&mut self) -> Result<Claims, RunError> {
-        let path = in_repo("ralph_task.md")?;
+        let path = repo_path("ralph_task.md")?;
         let copy = match self.sandbox.read(&path, MAX_TASK_BYTES).await {
             Ok(bytes) => {
                 let copy = String::from_utf8_lossy(&bytes);
@@ -46,7 +46,7 @@ impl Run {
     }
 
     /// Returns a claim of every box that is open: an agent that did nothing says that all is done.
-    pub(super) fn claim_of_everything(&self) -> Claims {
+    pub(super) fn claim_all_boxes(&self) -> Claims {
         let ticked = &self.state().ticked;
         let boxes = self.pinned.task().checkboxes.iter();
         Claims {

@@ -5,31 +5,33 @@ use std::time::Duration;
 
 use ralph_core::event::Event;
 use ralph_core::ports::{
-    Agent, AgentEvent, Clock, Exec, ExecOutcome, Gatekeeper, Patience, SandboxError,
+    Agent, AgentEvent, AgentTimeouts, Clock, Exec, ExecOutcome, GateControl, SandboxError,
 };
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::time::MissedTickBehavior;
 
-use super::sink::{AgentSink, Pulse};
-use super::talk::Talk;
+use super::messenger::AgentMessenger;
+use super::sink::{AgentActivity, AgentSink};
 use crate::error::RunError;
+use crate::immediate_commands::{
+    GateEventSummary, handle_control_event, record_pending_gate_events,
+};
 use crate::journal::Journal;
-use crate::live::{Heard, answer, take_news};
 use crate::run::{Run, heartbeat};
 
 /// How often the gate and the clock are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// How long the gate may read on the answers of calls whose agent has ended, to learn what they cost.
-const LAST_CALLS: Duration = Duration::from_secs(5);
+const OPEN_CALLS_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long it may take to charge them by their reservation after that.
-const LAST_CHARGES: Duration = Duration::from_secs(2);
+const RESERVATION_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often open calls are counted.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const OPEN_CALLS_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Why an agent was not left to end by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum CutReason {
     /// Nothing came from it for too long.
     Stalled,
     /// It said its last word, but its process did not end.
@@ -41,45 +43,45 @@ pub(super) enum Cut {
 }
 
 /// How watching ended.
-pub(super) enum Watched {
+pub(super) enum WatchOutcome {
     /// The process ended, or could not go on.
     Ended(Result<ExecOutcome, SandboxError>),
     /// It was ended by us.
-    Cut(Cut),
+    Cut(CutReason),
 }
 
 impl Run {
     /// Runs the program and listens until it ends. A stop, a pause and a rotation end its whole tree.
-    pub(super) async fn watch(
+    pub(super) async fn watch_agent(
         &mut self,
         agent: &dyn Agent,
         exec: Exec,
         sink: &mut AgentSink,
-        (pulse, mut events): (Arc<Pulse>, UnboundedReceiver<AgentEvent>),
-    ) -> Result<Watched, RunError> {
-        let patience = agent.patience();
-        let gate = self.outside.gate.clone();
+        (pulse, mut events): (Arc<AgentActivity>, UnboundedReceiver<AgentEvent>),
+    ) -> Result<WatchOutcome, RunError> {
+        let patience = agent.timeouts();
+        let gate = self.services.gate.clone();
         if let Some(gate) = &gate {
-            gate.notice_command(Some(agent.name()));
+            gate.set_running_command(Some(agent.name()));
         }
-        let (talk, mut input) = Talk::begin(agent, &self.outside.redactor, &pulse);
+        let (talk, mut input) = AgentMessenger::new(agent, &self.services.redactor, &pulse);
         let mut beat = heartbeat();
-        let mut look = tokio::time::interval(LOOK_EVERY);
+        let mut look = tokio::time::interval(POLL_INTERVAL);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut done_at = None;
-        let clock = self.outside.clock.clone();
+        let clock = self.services.clock.clone();
         let (journal, control) = (&mut self.journal, &mut self.control);
         let watched = {
-            let mut running = self.sandbox.converse(exec, &mut input, sink);
+            let mut running = self.sandbox.exec_with_input(exec, &mut input, sink);
             loop {
                 tokio::select! {
-                    ended = &mut running => break Ok(Watched::Ended(ended)),
+                    ended = &mut running => break Ok(WatchOutcome::Ended(ended)),
                     Some(did) = events.recv() => {
-                        notice(gate.as_deref(), &did);
-                        tell(journal, &talk, did)?;
+                        report_to_gate(gate.as_deref(), &did);
+                        record_agent_event(journal, &talk, did)?;
                     }
-                    call = control.next() => match answer(journal, control, call) {
-                        Ok(()) if control.wish.is_some() => break Ok(Watched::Cut(Cut::Halted)),
+                    call = control.next() => match handle_control_event(journal, control, call) {
+                        Ok(()) if control.pending.is_some() => break Ok(WatchOutcome::Cut(CutReason::Halted)),
                         Ok(()) => {}
                         Err(error) => break Err(error),
                     },
@@ -88,32 +90,32 @@ impl Run {
                         journal.check_owner()?;
                         journal.report_absence()?;
                         let heard = match &gate {
-                            Some(gate) => take_news(journal, &**gate)?,
-                            None => Heard::default(),
+                            Some(gate) => record_pending_gate_events(journal, &**gate)?,
+                            None => GateEventSummary::default(),
                         };
-                        if heard.is_paid {
-                            pulse.beat();
+                        if heard.charged {
+                            pulse.record_activity();
                         }
-                        if let Some(status) = heard.refused {
-                            break Ok(Watched::Cut(Cut::Refused(status)));
+                        if let Some(status) = heard.refused_status {
+                            break Ok(WatchOutcome::Cut(CutReason::Refused(status)));
                         }
-                        talk.say_what_waits(journal)?;
-                        if let Some(cut) = overdue(&*clock, &pulse, patience, &mut done_at) {
-                            break Ok(Watched::Cut(cut));
+                        talk.send_queued(journal)?;
+                        if let Some(cut) = timeout_reason(&*clock, &pulse, patience, &mut done_at) {
+                            break Ok(WatchOutcome::Cut(cut));
                         }
                     }
                 }
             }
         };
         // What it did until then is told and charged, however it ended.
-        sink.end();
+        sink.flush();
         while let Ok(did) = events.try_recv() {
-            tell(journal, &talk, did)?;
+            record_agent_event(journal, &talk, did)?;
         }
         if let Some(gate) = &gate {
-            until_paid(&**gate).await;
-            take_news(journal, &**gate)?;
-            gate.notice_command(None);
+            wait_until_charged(&**gate).await;
+            record_pending_gate_events(journal, &**gate)?;
+            gate.set_running_command(None);
         }
         watched
     }
@@ -121,61 +123,65 @@ impl Run {
 
 /// Waits until calls that an ended agent has left behind are charged: by the provider's count if that
 /// arrives soon, or else by their reservation.
-async fn until_paid(gate: &dyn Gatekeeper) {
-    if !is_paid_within(gate, LAST_CALLS).await {
+async fn wait_until_charged(gate: &dyn GateControl) {
+    if !is_charged_within(gate, OPEN_CALLS_TIMEOUT).await {
         gate.settle_open_calls();
-        is_paid_within(gate, LAST_CHARGES).await;
+        is_charged_within(gate, RESERVATION_TIMEOUT).await;
     }
 }
 
-async fn is_paid_within(gate: &dyn Gatekeeper, limit: Duration) -> bool {
+async fn is_charged_within(gate: &dyn GateControl, limit: Duration) -> bool {
     let begun = tokio::time::Instant::now();
-    while gate.owes() {
+    while gate.has_unsettled_calls() {
         if begun.elapsed() >= limit {
             return false;
         }
-        tokio::time::sleep(LOOK_AGAIN).await;
+        tokio::time::sleep(OPEN_CALLS_POLL_INTERVAL).await;
     }
     true
 }
 
 /// Makes the channel that a sink sends its events through.
-pub(super) fn channel() -> (
+pub(super) fn event_channel() -> (
     mpsc::UnboundedSender<AgentEvent>,
     UnboundedReceiver<AgentEvent>,
 ) {
     mpsc::unbounded_channel()
 }
 
-fn overdue(
+fn timeout_reason(
     clock: &dyn Clock,
-    pulse: &Pulse,
-    patience: Patience,
+    pulse: &AgentActivity,
+    patience: AgentTimeouts,
     done_at: &mut Option<Duration>,
-) -> Option<Cut> {
+) -> Option<CutReason> {
     if pulse.is_done() {
         let now = clock.monotonic();
         let since = *done_at.get_or_insert(now);
-        return (now.saturating_sub(since) > patience.after).then_some(Cut::Lingering);
+        return (now.saturating_sub(since) > patience.after_done).then_some(CutReason::Lingering);
     }
     *done_at = None;
     let (silence, has_begun) = pulse.silence();
     let limit = if has_begun {
         patience.idle
     } else {
-        patience.first
+        patience.first_output
     };
-    (silence > limit).then_some(Cut::Stalled)
+    (silence > limit).then_some(CutReason::Stalled)
 }
 
 /// Tells the gate what the agent does, so that a blocked host is told with it.
-fn notice(gate: Option<&dyn Gatekeeper>, did: &AgentEvent) {
+fn report_to_gate(gate: Option<&dyn GateControl>, did: &AgentEvent) {
     if let (Some(gate), AgentEvent::Tool { tool, label, .. }) = (gate, did) {
-        gate.notice_command(Some(&format!("{tool}: {label}")));
+        gate.set_running_command(Some(&format!("{tool}: {label}")));
     }
 }
 
-fn tell(journal: &mut Journal, talk: &Talk<'_>, did: AgentEvent) -> Result<(), RunError> {
+fn record_agent_event(
+    journal: &mut Journal,
+    talk: &AgentMessenger<'_>,
+    did: AgentEvent,
+) -> Result<(), RunError> {
     let iteration = journal.state().iteration;
     let taken_up = match &did {
         AgentEvent::Acknowledged { text } => Some(text.clone()),
@@ -187,5 +193,5 @@ fn tell(journal: &mut Journal, talk: &Talk<'_>, did: AgentEvent) -> Result<(), R
         | AgentEvent::Waiting { .. } => None,
     };
     journal.append(Event::AgentDid { iteration, did })?;
-    taken_up.map_or(Ok(()), |text| talk.hear(journal, &text))
+    taken_up.map_or(Ok(()), |text| talk.record_acknowledgement(journal, &text))
 }

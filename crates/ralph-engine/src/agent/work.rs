@@ -8,23 +8,23 @@ use ralph_core::event::IterationOutcome;
 use ralph_core::outage::{Outage, OutagePolicy, OutageStep};
 use ralph_core::ports::{Agent, AgentEnd, AgentReport};
 
-use super::session::Worked;
+use super::session::SessionOutcome;
 use crate::actions::Performed;
-use crate::control::Wish;
+use crate::control::PendingRequest;
 use crate::error::RunError;
 use crate::run::Run;
 use crate::steps::quota;
-use crate::steps::waiting::{Awaited, chance};
+use crate::steps::waiting::{WaitReason, random_jitter};
 
 /// What happens after an agent has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Next {
+enum SessionFollowUp {
     /// What it did is looked at.
     Settle,
     /// It is started again at once: what ended it was not its doing.
-    AtOnce,
+    RestartNow,
     /// It is started again after a wait for its provider or for the end of a usage limit.
-    After(Awaited, Duration),
+    RestartAfter(WaitReason, Duration),
 }
 
 /// How often a session that got answers before its provider failed starts a new count of the outage.
@@ -32,31 +32,33 @@ const MAX_RECOVERIES: u32 = 3;
 
 /// What was tried in an iteration.
 #[derive(Debug)]
-struct Tries {
+struct SessionRetries {
     outage: Outage,
-    limits: u32,
-    broken: u32,
+    quota_waits: u32,
+    crashes: u32,
     recoveries: u32,
 }
 
-impl Tries {
+impl SessionRetries {
     fn new(policy: OutagePolicy) -> Self {
         Self {
             outage: Outage::new(policy),
-            limits: 0,
-            broken: 0,
+            quota_waits: 0,
+            crashes: 0,
             recoveries: 0,
         }
     }
 
     /// Decides what follows an end.
-    fn next(&mut self, worked: &Worked) -> Next {
+    fn after_session(&mut self, worked: &SessionOutcome) -> SessionFollowUp {
         match &worked.end {
             AgentEnd::Quota { wait, .. } => {
                 self.outage.reset();
-                self.limits += 1;
-                let wait = quota::wait(*wait, self.limits);
-                wait.map_or(Next::Settle, |wait| Next::After(Awaited::Quota, wait))
+                self.quota_waits += 1;
+                let wait = quota::quota_wait(*wait, self.quota_waits);
+                wait.map_or(SessionFollowUp::Settle, |wait| {
+                    SessionFollowUp::RestartAfter(WaitReason::Quota, wait)
+                })
             }
             AgentEnd::Overloaded { .. } => {
                 if worked.report.usage.total() > 0 && self.recoveries < MAX_RECOVERIES {
@@ -65,16 +67,16 @@ impl Tries {
                     self.recoveries += 1;
                     self.outage.reset();
                 }
-                match self.outage.agent_failed(chance()) {
+                match self.outage.record_agent_failure(random_jitter()) {
                     OutageStep::Wait(wait) | OutageStep::Retry(wait) => {
-                        Next::After(Awaited::Provider, wait)
+                        SessionFollowUp::RestartAfter(WaitReason::Provider, wait)
                     }
-                    OutageStep::GiveUp => Next::Settle,
+                    OutageStep::GiveUp => SessionFollowUp::Settle,
                 }
             }
-            AgentEnd::Crashed { .. } if worked.broke_off && self.broken == 0 => {
-                self.broken += 1;
-                Next::AtOnce
+            AgentEnd::Crashed { .. } if worked.was_interrupted && self.crashes == 0 => {
+                self.crashes += 1;
+                SessionFollowUp::RestartNow
             }
             AgentEnd::Finished
             | AgentEnd::GaveUp { .. }
@@ -83,51 +85,53 @@ impl Tries {
             | AgentEnd::Stalled
             | AgentEnd::TimedOut
             | AgentEnd::Halted
-            | AgentEnd::Crashed { .. } => Next::Settle,
+            | AgentEnd::Crashed { .. } => SessionFollowUp::Settle,
         }
     }
 }
 
 impl Run {
     /// Lets the agent work and returns its last words with how it went.
-    pub(crate) async fn work_with_agent(
+    pub(crate) async fn run_agent_iteration(
         &mut self,
         agent: Arc<dyn Agent>,
     ) -> Result<(String, Performed), RunError> {
-        if let Some((end, report)) = self.work_before_restart() {
-            return self.settle_agent(end, report).await;
+        if let Some((end, report)) = self.recorded_agent_end() {
+            return self.settle_agent_session(end, report).await;
         }
-        let mut tries = Tries::new(self.outside.outage);
+        let mut tries = SessionRetries::new(self.services.outage);
         loop {
             let limits = self.pinned.contract().limits();
             if budget::exhausted(&limits, &self.spent()).is_some() {
-                let none = Performed::nothing(IterationOutcome::OutOfBudget);
+                let none = Performed::none(IterationOutcome::OutOfBudget);
                 return Ok((String::new(), none));
             }
-            let worked = self.let_work(&*agent).await?;
+            let worked = self.run_agent_session(&*agent).await?;
             self.warn_about_budgets()?;
-            match tries.next(&worked) {
-                Next::Settle => {
+            match tries.after_session(&worked) {
+                SessionFollowUp::Settle => {
                     if worked.end == AgentEnd::Halted {
                         // A pause is waited out before anything else is done.
-                        self.boundary().await?;
+                        self.handle_pending_input().await?;
                     }
-                    return self.settle_agent(worked.end, worked.report).await;
+                    return self.settle_agent_session(worked.end, worked.report).await;
                 }
-                Next::AtOnce => {}
-                Next::After(awaited, wait) => {
-                    self.wait_for_model(awaited, wait, self.reason(&worked.end))
+                SessionFollowUp::RestartNow => {}
+                SessionFollowUp::RestartAfter(awaited, wait) => {
+                    self.wait_for_model(awaited, wait, self.wait_reason(&worked.end))
                         .await?;
                 }
             }
-            if self.control.wish == Some(Wish::Rotate) {
-                return self.settle_agent(AgentEnd::Halted, worked.report).await;
+            if self.control.pending == Some(PendingRequest::Rotate) {
+                return self
+                    .settle_agent_session(AgentEnd::Halted, worked.report)
+                    .await;
             }
         }
     }
 
     /// Returns how the agent ended that a process before this one has seen to its end.
-    fn work_before_restart(&self) -> Option<(AgentEnd, AgentReport)> {
+    fn recorded_agent_end(&self) -> Option<(AgentEnd, AgentReport)> {
         let open = self.state().open.as_ref()?;
         let end = open.agent_end.clone()?;
         let is_over = match end {
@@ -148,9 +152,13 @@ impl Run {
     }
 
     /// Returns why the next session of an agent has to wait.
-    fn reason(&self, end: &AgentEnd) -> String {
-        let agent = self.outside.agent.as_ref().map_or("", |agent| agent.name());
-        let why = why(end);
+    fn wait_reason(&self, end: &AgentEnd) -> String {
+        let agent = self
+            .services
+            .agent
+            .as_ref()
+            .map_or("", |agent| agent.name());
+        let why = end_reason(end);
         if matches!(end, AgentEnd::Overloaded { .. }) {
             return format!("the provider of `{agent}` is not available: {why}");
         }
@@ -159,12 +167,12 @@ impl Run {
 
     /// Returns the agent that works on this run, if one does.
     pub(crate) fn agent(&self) -> Option<Arc<dyn Agent>> {
-        self.outside.agent.clone()
+        self.services.agent.clone()
     }
 }
 
 /// Returns the reason that an end has.
-fn why(end: &AgentEnd) -> String {
+fn end_reason(end: &AgentEnd) -> String {
     match end {
         AgentEnd::GaveUp { why }
         | AgentEnd::Unauthorized { why }
@@ -183,11 +191,11 @@ fn why(end: &AgentEnd) -> String {
 mod tests {
     use super::*;
 
-    fn ended(end: AgentEnd, broke_off: bool) -> Worked {
-        Worked {
+    fn ended(end: AgentEnd, broke_off: bool) -> SessionOutcome {
+        SessionOutcome {
             end,
             report: AgentReport::default(),
-            broke_off,
+            was_interrupted: broke_off,
         }
     }
 
@@ -197,23 +205,32 @@ mod tests {
         let crash = || AgentEnd::Crashed { why: why() };
         let quota = |wait| AgentEnd::Quota { why: why(), wait };
         let minutes = Duration::from_mins;
-        let limit = |wait| Next::After(Awaited::Quota, minutes(wait));
+        let limit = |wait| SessionFollowUp::RestartAfter(WaitReason::Quota, minutes(wait));
         for (ends, expected) in [
-            (vec![ended(AgentEnd::Finished, false)], vec![Next::Settle]),
-            (vec![ended(AgentEnd::Halted, false)], vec![Next::Settle]),
-            (vec![ended(AgentEnd::Stalled, false)], vec![Next::Settle]),
+            (
+                vec![ended(AgentEnd::Finished, false)],
+                vec![SessionFollowUp::Settle],
+            ),
+            (
+                vec![ended(AgentEnd::Halted, false)],
+                vec![SessionFollowUp::Settle],
+            ),
+            (
+                vec![ended(AgentEnd::Stalled, false)],
+                vec![SessionFollowUp::Settle],
+            ),
             (
                 vec![ended(AgentEnd::OutOfBudget, false)],
-                vec![Next::Settle],
+                vec![SessionFollowUp::Settle],
             ),
             (
                 vec![ended(AgentEnd::Unauthorized { why: why() }, false)],
-                vec![Next::Settle],
+                vec![SessionFollowUp::Settle],
             ),
-            (vec![ended(crash(), false)], vec![Next::Settle]),
+            (vec![ended(crash(), false)], vec![SessionFollowUp::Settle]),
             (
                 vec![ended(crash(), true), ended(crash(), true)],
-                vec![Next::AtOnce, Next::Settle],
+                vec![SessionFollowUp::RestartNow, SessionFollowUp::Settle],
             ),
             (
                 vec![
@@ -223,8 +240,11 @@ mod tests {
                 vec![limit(90), limit(30)],
             ),
         ] {
-            let mut tries = Tries::new(OutagePolicy::default());
-            let next: Vec<Next> = ends.iter().map(|worked| tries.next(worked)).collect();
+            let mut tries = SessionRetries::new(OutagePolicy::default());
+            let next: Vec<SessionFollowUp> = ends
+                .iter()
+                .map(|worked| tries.after_session(worked))
+                .collect();
             assert_eq!(next, expected);
         }
     }
@@ -233,15 +253,17 @@ mod tests {
     fn an_outage_ends_an_agents_work_only_after_its_limit() {
         let busy = || ended(AgentEnd::Overloaded { why: "w".into() }, false);
         let policy = OutagePolicy::default();
-        let mut tries = Tries::new(policy);
+        let mut tries = SessionRetries::new(policy);
         let mut waited = Duration::ZERO;
-        while let Next::After(Awaited::Provider, wait) = tries.next(&busy()) {
+        while let SessionFollowUp::RestartAfter(WaitReason::Provider, wait) =
+            tries.after_session(&busy())
+        {
             waited += wait;
         }
         assert_eq!(waited, policy.max_outage);
         let mut working = busy();
         working.report.usage.input_tokens = 1;
         // Its model answered in between, so that this is a new outage.
-        assert_ne!(tries.next(&working), Next::Settle);
+        assert_ne!(tries.after_session(&working), SessionFollowUp::Settle);
     }
 }

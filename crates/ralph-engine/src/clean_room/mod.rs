@@ -4,10 +4,10 @@
 //! reaches another check, because the sandbox is removed after it. `room` creates, uses and removes
 //! one sandbox; `witness` compares the repository before and after a check.
 
+mod fingerprint;
 mod room;
-mod witness;
 
-use ralph_core::checks::Listing;
+use ralph_core::checks::TestListing;
 use ralph_core::event::Event;
 use ralph_core::id::CommitId;
 use ralph_core::verdict::{CheckResult, VerifyFinding};
@@ -46,7 +46,8 @@ impl Run {
         commit: &CommitId,
         commands: &[NamedCommand],
     ) -> Result<Vec<RoomCheck>, RunError> {
-        self.check_tree(&RoomTree::of(commit), commands).await
+        self.check_tree(&RoomTree::for_commit(commit), commands)
+            .await
     }
 
     /// Runs each command on an untouched copy of these files, like [`Run::check_commit`].
@@ -55,7 +56,7 @@ impl Run {
         tree: &RoomTree,
         commands: &[NamedCommand],
     ) -> Result<Vec<RoomCheck>, RunError> {
-        let bundle = self.branch_bundle().await?;
+        let bundle = self.create_branch_bundle().await?;
         let mut checks: Vec<RoomCheck> = Vec::new();
         for NamedCommand { name, command } in commands {
             let known = checks.iter().find(|known| known.result.command == *command);
@@ -72,16 +73,16 @@ impl Run {
     }
 
     /// Runs each command for comparison only: a red one is no error of the model's work.
-    pub(crate) async fn check_quietly(
+    pub(crate) async fn check_for_comparison(
         &mut self,
         tree: &RoomTree,
         commands: &[NamedCommand],
     ) -> Result<Vec<CheckResult>, RunError> {
-        let bundle = self.branch_bundle().await?;
+        let bundle = self.create_branch_bundle().await?;
         let mut checks = Vec::new();
         for NamedCommand { name, command } in commands {
             let used = self.run_in_room(&bundle, tree, command).await?;
-            checks.push(used.output.check(name, command, &used.outcome));
+            checks.push(used.output.to_check_result(name, command, &used.outcome));
         }
         Ok(checks)
     }
@@ -91,12 +92,12 @@ impl Run {
     pub(crate) async fn list_tests(
         &mut self,
         tree: &RoomTree,
-        listing: &Listing,
+        listing: &TestListing,
     ) -> Result<Option<u64>, RunError> {
         let Some(command) = &listing.command else {
             return Ok(None);
         };
-        let bundle = self.branch_bundle().await?;
+        let bundle = self.create_branch_bundle().await?;
         let used = self.run_in_room(&bundle, tree, command).await?;
         let is_complete = used.outcome.ended.is_success() && !used.output.is_truncated;
         Ok(listing.count(&used.output.stdout).filter(|_| is_complete))
@@ -117,9 +118,9 @@ impl Run {
         let ended = used.outcome.ended;
         if self.state().open.is_some() {
             let title = format!("{command}   # in the clean room");
-            self.add_output(&title, &used.output, ended)?;
+            self.append_test_output(&title, &used.output, ended)?;
         }
-        let result = used.output.check(name, command, &used.outcome);
+        let result = used.output.to_check_result(name, command, &used.outcome);
         // A red baseline is normal: nothing has been done yet.
         if !result.is_green() && self.state().open.is_some() {
             self.log_error(&format!(

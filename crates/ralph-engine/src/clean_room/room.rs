@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use ralph_core::event::{Event, Purpose};
+use ralph_core::event::{Event, SandboxPurpose};
 use ralph_core::id::CommitId;
 use ralph_core::ports::{Exec, ExecOutcome, Sandbox};
-use ralph_core::surface::{Change, ChangedPath};
+use ralph_core::surface::{ChangedPath, PathChange};
 
-use super::witness::{RoomChanges, Witness};
+use super::fingerprint::{RepoFingerprint, RoomChanges};
 use crate::actions::CHECK_TIMEOUT;
 use crate::capture::{Capture, Captured};
 use crate::error::RunError;
-use crate::git::{GitError, Origin, SandboxGit};
+use crate::git::{BundleSource, GitError, SandboxGit};
 use crate::prepare;
 use crate::run::{Run, attend};
 
@@ -29,7 +29,7 @@ pub(crate) struct RoomTree {
 
 impl RoomTree {
     /// The files of a commit, which the run's branch must contain.
-    pub(crate) fn of(commit: &CommitId) -> Self {
+    pub(crate) fn for_commit(commit: &CommitId) -> Self {
         Self {
             commit: commit.clone(),
             base: None,
@@ -44,8 +44,8 @@ impl RoomTree {
         self.base = Some(base.clone());
         for ChangedPath { path, change } in changed {
             match change {
-                Change::Added => self.removed.push(path.clone()),
-                Change::Modified | Change::Deleted => self.restored.push(path.clone()),
+                PathChange::Added => self.removed.push(path.clone()),
+                PathChange::Modified | PathChange::Deleted => self.restored.push(path.clone()),
             }
         }
         self
@@ -67,7 +67,7 @@ impl Drop for BranchBundle {
 }
 
 /// A command that ran in a clean room.
-pub(super) struct RoomUse {
+pub(super) struct RoomResult {
     pub(super) outcome: ExecOutcome,
     pub(super) output: Captured,
     pub(super) changes: RoomChanges,
@@ -75,7 +75,7 @@ pub(super) struct RoomUse {
 
 impl Run {
     /// Bundles the branch once for all clean rooms of a verification.
-    pub(super) async fn branch_bundle(&self) -> Result<BranchBundle, RunError> {
+    pub(super) async fn create_branch_bundle(&self) -> Result<BranchBundle, RunError> {
         let bundle = BranchBundle {
             // In the repository's directory, where `locks::release` finds a lock that a crash leaves.
             file: self.dir.repo().join("room.bundle"),
@@ -91,43 +91,46 @@ impl Run {
         bundle: &BranchBundle,
         tree: &RoomTree,
         command: &str,
-    ) -> Result<RoomUse, RunError> {
-        let room = prepare::create(&mut self.journal, &self.outside, Purpose::CleanRoom).await?;
-        let used = self.use_room(&*room, bundle, tree, command).await;
+    ) -> Result<RoomResult, RunError> {
+        let room =
+            prepare::create_sandbox(&mut self.journal, &self.services, SandboxPurpose::CleanRoom)
+                .await?;
+        let used = self.execute_in_room(&*room, bundle, tree, command).await;
         room.remove().await?;
         let sandbox = room.id().clone();
         self.journal.append(Event::SandboxRemoved { sandbox })?;
         used
     }
 
-    async fn use_room(
+    async fn execute_in_room(
         &mut self,
         room: &dyn Sandbox,
         bundle: &BranchBundle,
         tree: &RoomTree,
         command: &str,
-    ) -> Result<RoomUse, RunError> {
+    ) -> Result<RoomResult, RunError> {
         let git = SandboxGit::new(room);
-        git.install(Origin {
+        git.install(BundleSource {
             bundle: &bundle.file,
             branch: &bundle.branch,
         })
         .await?;
         git.check_out_commit(&tree.commit).await?;
         if let Some(base) = &tree.base {
-            git.take_from(base, &tree.restored, &tree.removed).await?;
+            git.replace_files_from(base, &tree.restored, &tree.removed)
+                .await?;
         }
-        let witness = Witness::of(room).await?;
+        let witness = RepoFingerprint::capture(room).await?;
         if witness.head() != tree.commit.as_str() {
             let answer = witness.head().to_owned();
             let command = "rev-parse HEAD".to_owned();
             return Err(GitError::Unexpected { command, answer }.into());
         }
-        let mut capture = Capture::new(&self.outside.redactor);
+        let mut capture = Capture::new(&self.services.redactor);
         let timeout = CHECK_TIMEOUT.min(self.time_left());
         let running = room.exec(Exec::shell(command, timeout), &mut capture);
         let outcome = attend(&mut self.journal, &mut self.control, running).await??;
-        Ok(RoomUse {
+        Ok(RoomResult {
             outcome,
             output: capture.finish(),
             changes: witness.compare(room).await?,

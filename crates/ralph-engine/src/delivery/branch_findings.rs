@@ -27,27 +27,27 @@ impl Run {
         head: &CommitId,
     ) -> Result<Vec<VerifyFinding>, RunError> {
         let base = self.state().plan.base.clone();
-        let changed = self.repo.changed(&base, head).await?;
-        let mut paths = self.repo.files(head).await?;
+        let changed = self.repo.changed_paths(&base, head).await?;
+        let mut paths = self.repo.list_files(head).await?;
         paths.extend(changed.iter().map(|changed| changed.path.clone()));
         let files = TrackedFiles::new(paths);
-        let inputs = self.inputs(head, &files).await?;
+        let inputs = self.check_inputs(head, &files).await?;
         let sizes = self.repo.line_changes(&base, head).await?;
         let touched: Vec<(String, Vec<ChangedPath>)> = inputs
             .iter()
-            .map(|(command, inputs)| (command.clone(), inputs.touched(&changed, &sizes)))
+            .map(|(command, inputs)| (command.clone(), inputs.reviewable_changes(&changed, &sizes)))
             .collect();
         let executed: BTreeSet<String> = inputs
             .iter()
             .flat_map(|(_, inputs)| inputs.executed().iter().cloned())
             .collect();
-        let mut findings = checks::changed_inputs(&touched, &sizes);
+        let mut findings = checks::changed_input_findings(&touched, &sizes);
         let requirements = self.requirements(head).await?;
-        findings.extend(checks::shadowing(&changed, &files, &requirements));
+        findings.extend(checks::shadowing_finding(&changed, &files, &requirements));
         let nested = self.repo.nested_repositories(&base, head).await?;
         findings.extend(nested.iter().map(nested_finding));
         match self.repo.bare_diff(&base, head, MAX_DIFF).await? {
-            Some(diff) => findings.extend(checks::suspects(&AddedLine::of_diff(&diff), &executed)),
+            Some(diff) => findings.extend(checks::suspect_findings(&AddedLine::from_diff(&diff), &executed)),
             None => findings.push(VerifyFinding::new(
                 FindingKind::SuspectCode,
                 format!(
@@ -60,7 +60,7 @@ impl Run {
     }
 
     /// Returns the commands of all checks, each with the files that it executes or reads through.
-    async fn inputs(
+    async fn check_inputs(
         &self,
         head: &CommitId,
         files: &TrackedFiles,
@@ -75,7 +75,7 @@ impl Run {
             let mut inputs = CheckInputs::default();
             inputs.add_line(command, files);
             while let Some(path) = inputs.next_script() {
-                if let Some(text) = self.repo.text(head, &path, MAX_SCRIPT).await? {
+                if let Some(text) = self.repo.file_text(head, &path, MAX_SCRIPT).await? {
                     inputs.add_script(&path, &text, files);
                 }
             }
@@ -91,14 +91,14 @@ impl Run {
             name.starts_with("requirements")
                 && Path::new(name).extension().is_some_and(|end| end == "txt")
         };
-        let files = self.repo.files(head).await?;
+        let files = self.repo.list_files(head).await?;
         let mut texts = Vec::new();
         for path in files
             .iter()
             .filter(|path| is_list(path))
             .take(MAX_REQUIREMENTS)
         {
-            texts.extend(self.repo.text(head, path, MAX_SCRIPT).await?);
+            texts.extend(self.repo.file_text(head, path, MAX_SCRIPT).await?);
         }
         Ok(texts)
     }

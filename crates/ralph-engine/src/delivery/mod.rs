@@ -8,5 +8,5 @@ mod test_changes;
 mod test_counts;
 mod verify;
 
-pub(crate) use publish::Delivered;
+pub(crate) use publish::DeliveryOutcome;
 pub(crate) use test_changes::approved_by_resuming;

@@ -7,7 +7,7 @@ use ralph_core::ports::{PullDraft, PullState};
 use ralph_core::printable;
 use ralph_core::run::{PauseReason, RunStatus};
 use ralph_core::surface::{self, Surface};
-use ralph_core::verdict::{self, CheckResult, Standing};
+use ralph_core::verdict::{self, CheckResult, CompletionState};
 
 use super::pull_body;
 use crate::error::RunError;
@@ -17,17 +17,17 @@ use crate::run::Run;
 
 /// What delivering means for the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Delivered {
+pub(crate) enum DeliveryOutcome {
     /// There is more to do.
     Unfinished,
     /// The run has succeeded.
     Success,
     /// A person must decide before it can succeed.
-    Waiting(PauseReason),
+    NeedsApproval(PauseReason),
 }
 
 /// The files of a run that are saved beside its branch.
-const SAVED: [&str; 5] = [
+const SAVED_FILES: [&str; 5] = [
     "journal.jsonl",
     "ralph_task.md",
     "contracts",
@@ -35,16 +35,16 @@ const SAVED: [&str; 5] = [
     "iterations",
 ];
 /// How often saving is tried: runs of the same task save under the same ref.
-const SAVING_TRIES: usize = 20;
+const MAX_SAVE_ATTEMPTS: usize = 20;
 
 impl Run {
     /// Publishes what is due and tells whether the run has succeeded.
     pub(crate) async fn deliver(
         &mut self,
         outcome: &IterationOutcome,
-    ) -> Result<Delivered, RunError> {
+    ) -> Result<DeliveryOutcome, RunError> {
         let asked = *outcome == IterationOutcome::StopRequested;
-        let standing = self.standing();
+        let standing = self.completion_state();
         match verdict::may_finish(&standing) {
             Ok(()) if asked || !self.is_known_red() => {
                 let refused = self.refused_test_changes().await?;
@@ -61,11 +61,11 @@ impl Run {
         }
         let first = self.state().pushed.is_none();
         let unpushed = self.state().pushed.as_ref() != Some(&self.state().head);
-        let due = standing.commits > 0 && unpushed && (first || self.now.milestone_reached);
+        let due = standing.commits > 0 && unpushed && (first || self.scratch.milestone_reached);
         if due {
             self.publish_draft().await?;
         }
-        Ok(Delivered::Unfinished)
+        Ok(DeliveryOutcome::Unfinished)
     }
 
     /// Tries to end a run that waited only for the approval of changed tests.
@@ -73,18 +73,18 @@ impl Run {
         let state = self.state();
         let is_green = state.verified.as_ref() == Some(&(state.head.clone(), true));
         let waits = state.approved_tests.is_some() && state.open.is_none() && is_green;
-        if !waits || verdict::may_finish(&self.standing()).is_err() {
+        if !waits || verdict::may_finish(&self.completion_state()).is_err() {
             return Ok(None);
         }
         Ok(match self.try_success().await? {
-            Delivered::Success => Some(RunStatus::Succeeded),
-            Delivered::Waiting(reason) => Some(RunStatus::Paused(reason)),
-            Delivered::Unfinished => None,
+            DeliveryOutcome::Success => Some(RunStatus::Succeeded),
+            DeliveryOutcome::NeedsApproval(reason) => Some(RunStatus::Paused(reason)),
+            DeliveryOutcome::Unfinished => None,
         })
     }
 
     /// Publishes at the end of a run what no milestone has: an unfinished branch is still the work.
-    pub(crate) async fn deliver_rest(&mut self) -> Result<(), RunError> {
+    pub(crate) async fn deliver_remaining(&mut self) -> Result<(), RunError> {
         let state = self.state();
         let unpushed = state.pushed.as_ref() != Some(&state.head);
         if state.head != state.plan.base && unpushed {
@@ -100,7 +100,7 @@ impl Run {
         Ok(())
     }
 
-    fn standing(&self) -> Standing {
+    fn completion_state(&self) -> CompletionState {
         let state = self.state();
         let open = self
             .pinned
@@ -108,9 +108,9 @@ impl Run {
             .checkboxes
             .iter()
             .filter(|checkbox| !state.ticked.contains(&checkbox.id));
-        Standing {
+        CompletionState {
             open_boxes: open.map(|checkbox| checkbox.id.clone()).collect(),
-            dirty_files: self.view.tree.dirty(),
+            dirty_files: self.workspace_view.tree.dirty_paths(),
             commits: u64::from(state.head != state.plan.base),
         }
     }
@@ -119,26 +119,26 @@ impl Run {
     /// been so a moment ago, with nothing done about it yet.
     fn is_known_red(&self) -> bool {
         let state = self.state();
-        !self.now.resumed
+        !self.scratch.resumed
             && state
                 .verified
                 .as_ref()
                 .is_some_and(|(head, green)| *head == state.head && !green)
     }
 
-    async fn try_success(&mut self) -> Result<Delivered, RunError> {
+    async fn try_success(&mut self) -> Result<DeliveryOutcome, RunError> {
         if let Err(reasons) = self.publish(PullState::Draft, &[]).await? {
             self.refuse_success(reasons)?;
-            return Ok(Delivered::Unfinished);
+            return Ok(DeliveryOutcome::Unfinished);
         }
         self.set_status(RunStatus::Verifying)?;
         let head = self.state().head.clone();
-        let report = self.clean_room(&head).await?;
+        let report = self.verify_commit(&head).await?;
         if report.is_green() {
-            self.push_again_if_gone().await?;
+            self.push_if_missing().await?;
             if let Some(reason) = self.unapproved_test_changes().await? {
                 self.set_status(RunStatus::Running)?;
-                return Ok(Delivered::Waiting(reason));
+                return Ok(DeliveryOutcome::NeedsApproval(reason));
             }
             let ready = self.pinned.contract().pr.ready_on_success;
             let state = if ready {
@@ -149,10 +149,10 @@ impl Run {
             if let Err(reasons) = self.publish(state, &report.checks).await? {
                 self.refuse_success(reasons)?;
                 self.set_status(RunStatus::Running)?;
-                return Ok(Delivered::Unfinished);
+                return Ok(DeliveryOutcome::Unfinished);
             }
             self.log_activity(&format!("verified: commit {}", head.short()))?;
-            return Ok(Delivered::Success);
+            return Ok(DeliveryOutcome::Success);
         }
         let red: Vec<&str> = report.red_boxes.iter().map(String::as_str).collect();
         self.log_activity(&format!(
@@ -169,7 +169,7 @@ impl Run {
             .collect();
         self.refuse_success(reasons)?;
         self.set_status(RunStatus::Running)?;
-        Ok(Delivered::Unfinished)
+        Ok(DeliveryOutcome::Unfinished)
     }
 
     fn refuse_success(&mut self, reasons: Vec<String>) -> Result<(), RunError> {
@@ -188,20 +188,20 @@ impl Run {
         state: PullState,
         evidence: &[CheckResult],
     ) -> Result<Result<(), Vec<String>>, RunError> {
-        let surface = self.surface().await?;
+        let surface = self.changed_surface().await?;
         let broken = self.broken_rules(&surface).await?;
         if !broken.is_empty() {
             return Ok(Err(broken));
         }
         self.push().await?;
         if !evidence.is_empty() {
-            self.announce_configuration(&surface)?;
+            self.report_configuration_changes(&surface)?;
         }
         if self.state().plan.delivery == Delivery::PullRequest {
-            let draft = self.draft(state, evidence, &surface);
+            let draft = self.pull_draft(state, evidence, &surface);
             let (pull, opened) = match self.state().pull.clone() {
-                Some(pull) => (self.outside.scm.update(pull.number, &draft).await?, false),
-                None => (self.outside.scm.open(&draft).await?, true),
+                Some(pull) => (self.services.scm.update(pull.number, &draft).await?, false),
+                None => (self.services.scm.open(&draft).await?, true),
             };
             if self.state().pull.as_ref() != Some(&pull) {
                 let verb = if opened { "opened" } else { "updated" };
@@ -213,9 +213,12 @@ impl Run {
         Ok(Ok(()))
     }
 
-    pub(super) async fn surface(&self) -> Result<Surface, RunError> {
+    pub(super) async fn changed_surface(&self) -> Result<Surface, RunError> {
         let state = self.state();
-        let changed = self.repo.changed(&state.plan.base, &state.head).await?;
+        let changed = self
+            .repo
+            .changed_paths(&state.plan.base, &state.head)
+            .await?;
         let mut commands: Vec<String> = self
             .pinned
             .task()
@@ -224,15 +227,15 @@ impl Run {
             .map(ToString::to_string)
             .collect();
         commands.extend(self.pinned.contract().test_command.clone());
-        let mut surface = surface::touched(&changed, &commands);
-        self.examine_tests(&changed, &mut surface).await?;
+        let mut surface = surface::inspect_changes(&changed, &commands);
+        self.add_test_changes(&changed, &mut surface).await?;
         let strange = self.repo.strange_entries(&state.plan.base, &state.head);
         surface.executes_for_developers.extend(strange.await?);
         Ok(surface)
     }
 
     /// Reports that the branch changes files which the next runs would read.
-    fn announce_configuration(&mut self, surface: &Surface) -> Result<(), RunError> {
+    fn report_configuration_changes(&mut self, surface: &Surface) -> Result<(), RunError> {
         let files = surface.approvals();
         if !files.is_empty() {
             let message = format!("changed — approve to rebuild: {}", files.join(", "));
@@ -252,8 +255,8 @@ impl Run {
         }
         let (base, head) = (&self.state().plan.base, &self.state().head);
         let history = self.repo.history(base, head, rules::MAX_SEARCHED).await?;
-        broken.extend(rules::refuse(
-            &self.outside.redactor,
+        broken.extend(rules::refuse_commits(
+            &self.services.redactor,
             history.as_ref(),
             base,
             self.pinned.own_files(),
@@ -262,10 +265,10 @@ impl Run {
     }
 
     /// Success is said of a branch that is there: somebody may have removed it meanwhile.
-    async fn push_again_if_gone(&mut self) -> Result<(), RunError> {
+    async fn push_if_missing(&mut self) -> Result<(), RunError> {
         let (branch, head) = (self.state().plan.branch.clone(), self.state().head.clone());
         let reference = format!("refs/heads/{branch}");
-        let remote = self.outside.scm.remote().to_owned();
+        let remote = self.services.scm.remote().to_owned();
         if self.repo.remote_ref(&remote, &reference).await?.as_ref() != Some(&head) {
             self.push_and_sync(&head, &reference).await?;
             self.journal.append(Event::Pushed { branch, head })?;
@@ -276,14 +279,16 @@ impl Run {
     /// Pushes a commit and waits until it would survive a power cut at the source host. The record of a push
     /// comes after this.
     async fn push_and_sync(&self, commit: &CommitId, reference: &str) -> Result<(), RunError> {
-        let remote = self.outside.scm.remote();
+        let remote = self.services.scm.remote();
         if self.state().epoch > 1 {
             // A power cut during an earlier push may have left a branch whose objects are missing.
             let base = &self.state().plan.base;
-            self.repo.drop_damaged(remote, reference, base).await?;
+            self.repo
+                .delete_damaged_branch(remote, reference, base)
+                .await?;
         }
         self.repo.push(remote, commit, reference).await?;
-        Ok(self.outside.scm.sync().await?)
+        Ok(self.services.scm.sync().await?)
     }
 
     async fn push(&mut self) -> Result<(), RunError> {
@@ -292,7 +297,7 @@ impl Run {
         if state.pushed.as_ref() == Some(&head) {
             return Ok(());
         }
-        self.outside.scm.may_push(&branch).await?;
+        self.services.scm.check_push(&branch).await?;
         self.journal.append(Event::PushStarted {
             branch: branch.clone(),
             head: head.clone(),
@@ -304,12 +309,17 @@ impl Run {
         Ok(())
     }
 
-    fn draft(&self, state: PullState, evidence: &[CheckResult], surface: &Surface) -> PullDraft {
+    fn pull_draft(
+        &self,
+        state: PullState,
+        evidence: &[CheckResult],
+        surface: &Surface,
+    ) -> PullDraft {
         let run = self.state();
         let settings = &self.pinned.contract().pr;
-        let redactor = &self.outside.redactor;
-        let clean = |text: &str| printable::text(&redactor.redact(text)).into_owned();
-        let facts = pull_body::Facts {
+        let redactor = &self.services.redactor;
+        let clean = |text: &str| printable::escape_text(&redactor.redact(text)).into_owned();
+        let facts = pull_body::PullRequestFacts {
             state: run,
             task: self.pinned.task(),
             evidence,
@@ -334,15 +344,15 @@ impl Run {
     /// Saves the run's files under `refs/ralph/<task>`, here and at the source host.
     pub(crate) async fn save_state(&mut self) -> Result<(), RunError> {
         let reference = format!("refs/ralph/{}", self.state().plan.task_id);
-        let remote = self.outside.scm.remote().to_owned();
+        let remote = self.services.scm.remote().to_owned();
         let message = format!("State of run {}\n", self.state().plan.run);
         let (dir, repo) = (self.dir.root(), &self.repo);
-        let snapshot = || repo.snapshot(dir, &SAVED, &reference, &message);
+        let snapshot = || repo.commit_snapshot(dir, &SAVED_FILES, &reference, &message);
         let saved = async {
-            repo.adopt(&remote, &reference).await?;
+            repo.fetch_if_missing(&remote, &reference).await?;
             let mut commit = snapshot().await?;
             let mut pushed = self.push_and_sync(&commit, &reference).await;
-            for _ in 1..SAVING_TRIES {
+            for _ in 1..MAX_SAVE_ATTEMPTS {
                 let is_refused = matches!(
                     &pushed,
                     Err(RunError::Git(
@@ -353,7 +363,7 @@ impl Run {
                     break;
                 }
                 // Another run of the same task may have saved its files in the meantime.
-                repo.adopt_newest(&remote, &reference).await?;
+                repo.fetch_latest(&remote, &reference).await?;
                 commit = snapshot().await?;
                 pushed = self.push_and_sync(&commit, &reference).await;
             }

@@ -9,7 +9,7 @@ use ralph_core::task::TaskFile;
 use ralph_core::verdict::CheckResult;
 
 /// What a pull request is written from.
-pub(crate) struct Facts<'a> {
+pub(crate) struct PullRequestFacts<'a> {
     pub(crate) state: &'a RunState,
     pub(crate) task: &'a TaskFile,
     pub(crate) evidence: &'a [CheckResult],
@@ -17,13 +17,13 @@ pub(crate) struct Facts<'a> {
 }
 
 /// How many changed files are listed; a reviewer reads no longer list.
-const SHOWN_FILES: usize = 50;
+const MAX_LISTED_FILES: usize = 50;
 
-const BEGIN: &str = "<!-- ralph:begin -->";
-const END: &str = "<!-- ralph:end -->";
+const BEGIN_MARKER: &str = "<!-- ralph:begin -->";
+const END_MARKER: &str = "<!-- ralph:end -->";
 
 /// Returns the title.
-pub(crate) fn title(facts: &Facts<'_>) -> String {
+pub(crate) fn title(facts: &PullRequestFacts<'_>) -> String {
     let plan = &facts.state.plan;
     let fallback = format!("[Ralph] {}: {}", plan.title, plan.task_id);
     let template = facts
@@ -33,7 +33,7 @@ pub(crate) fn title(facts: &Facts<'_>) -> String {
         .title_template
         .clone()
         .unwrap_or(fallback);
-    fill(&template, facts)
+    fill_template(&template, facts)
         .lines()
         .next()
         .unwrap_or_default()
@@ -41,14 +41,14 @@ pub(crate) fn title(facts: &Facts<'_>) -> String {
 }
 
 /// Returns the body: the task's own text, then the facts between markers.
-pub(crate) fn body(facts: &Facts<'_>) -> String {
+pub(crate) fn body(facts: &PullRequestFacts<'_>) -> String {
     let template = facts.task.contract.pr.body_template.clone();
     let own = template.map_or_else(
         || format!("Work on task `{}`.\n", facts.state.plan.task_id),
-        |text| fill(&text, facts),
+        |text| fill_template(&text, facts),
     );
     let mut body = format!(
-        "{}\n\n{BEGIN}\n## Checklist\n\n{}",
+        "{}\n\n{BEGIN_MARKER}\n## Checklist\n\n{}",
         own.trim_end(),
         checklist(facts)
     );
@@ -64,16 +64,16 @@ pub(crate) fn body(facts: &Facts<'_>) -> String {
         state.cost,
         state.head
     );
-    body.push_str(&who_and_what(state));
+    body.push_str(&agent_and_hosts(state));
     body.push_str(&changed_files(facts));
-    body.push_str(END);
+    body.push_str(END_MARKER);
     body.push('\n');
     body
 }
 
 /// Lists changed files that a reviewer should look at twice, the most important first.
-fn changed_files(facts: &Facts<'_>) -> String {
-    let ranked = surface::ranked(facts.surface);
+fn changed_files(facts: &PullRequestFacts<'_>) -> String {
+    let ranked = surface::rank_findings(facts.surface);
     if ranked.is_empty() {
         return String::new();
     }
@@ -85,10 +85,15 @@ fn changed_files(facts: &Facts<'_>) -> String {
             let _ = write!(text, "**{number} test files were removed.**\n\n");
         }
     }
-    let (shown, rest) = ranked.split_at(ranked.len().min(SHOWN_FILES));
+    let (shown, rest) = ranked.split_at(ranked.len().min(MAX_LISTED_FILES));
     for finding in shown {
-        let why: Vec<String> = finding.why.iter().map(|why| quiet(why)).collect();
-        let _ = writeln!(text, "- `{}`: {}", code(&finding.path), why.join("; "));
+        let why: Vec<String> = finding.why.iter().map(|why| escape_inline(why)).collect();
+        let _ = writeln!(
+            text,
+            "- `{}`: {}",
+            escape_code(&finding.path),
+            why.join("; ")
+        );
     }
     if !rest.is_empty() {
         let counts = Importance::ALL.into_iter().filter_map(|importance| {
@@ -112,10 +117,14 @@ fn changed_files(facts: &Facts<'_>) -> String {
 }
 
 /// Says which agent did the work, and what it could and could not reach.
-fn who_and_what(state: &RunState) -> String {
+fn agent_and_hosts(state: &RunState) -> String {
     let mut text = String::new();
     if let Some(agent) = &state.plan.agent {
-        let _ = writeln!(text, "- the agent `{}` did the work", code(&agent.name));
+        let _ = writeln!(
+            text,
+            "- the agent `{}` did the work",
+            escape_code(&agent.name)
+        );
     }
     let hosts = [
         ("that a person allowed", &state.allowed_hosts),
@@ -123,7 +132,11 @@ fn who_and_what(state: &RunState) -> String {
     ];
     for (what, hosts) in hosts {
         if !hosts.is_empty() {
-            let shown: Vec<String> = hosts.iter().take(50).map(|host| code(host)).collect();
+            let shown: Vec<String> = hosts
+                .iter()
+                .take(50)
+                .map(|host| escape_code(host))
+                .collect();
             let _ = writeln!(text, "- hosts {what}: `{}`", shown.join("`, `"));
         }
     }
@@ -146,7 +159,13 @@ fn provider_tools(state: &RunState) -> String {
         let tools = state.provider_tools.iter();
         let tools = tools.filter(|tool| tool.action == action).take(50);
         let shown: Vec<String> = tools
-            .map(|tool| format!("{} at {}", quiet(&tool.what), quiet(&tool.provider)))
+            .map(|tool| {
+                format!(
+                    "{} at {}",
+                    escape_inline(&tool.what),
+                    escape_inline(&tool.provider)
+                )
+            })
             .collect();
         if !shown.is_empty() {
             let _ = writeln!(text, "- provider-side tools, {what}: {}", shown.join(", "));
@@ -155,7 +174,7 @@ fn provider_tools(state: &RunState) -> String {
     text
 }
 
-fn fill(template: &str, facts: &Facts<'_>) -> String {
+fn fill_template(template: &str, facts: &PullRequestFacts<'_>) -> String {
     let plan = &facts.state.plan;
     template
         .replace("{{task_id}}", plan.task_id.as_str())
@@ -164,7 +183,7 @@ fn fill(template: &str, facts: &Facts<'_>) -> String {
         .replace("{{checklist}}", &checklist(facts))
 }
 
-fn checklist(facts: &Facts<'_>) -> String {
+fn checklist(facts: &PullRequestFacts<'_>) -> String {
     let mut text = String::new();
     for checkbox in &facts.task.checkboxes {
         let mark = if facts.state.ticked.contains(&checkbox.id) {
@@ -172,12 +191,12 @@ fn checklist(facts: &Facts<'_>) -> String {
         } else {
             ' '
         };
-        let _ = writeln!(text, "- [{mark}] {}", quiet(&checkbox.label()));
+        let _ = writeln!(text, "- [{mark}] {}", escape_inline(&checkbox.label()));
     }
     text
 }
 
-fn evidence(facts: &Facts<'_>) -> String {
+fn evidence(facts: &PullRequestFacts<'_>) -> String {
     if facts.evidence.is_empty() {
         return "\n## Evidence\n\nNot verified in a clean room yet.\n".into();
     }
@@ -195,8 +214,8 @@ fn evidence(facts: &Facts<'_>) -> String {
         let _ = writeln!(
             text,
             "| {} | `{}` | {}{tests} | {} ms |",
-            cell(&check.name),
-            code(&check.command),
+            escape_cell(&check.name),
+            escape_code(&check.command),
             check.ended,
             check.duration_ms
         );
@@ -205,7 +224,7 @@ fn evidence(facts: &Facts<'_>) -> String {
 }
 
 /// Returns what qualifies the verdict, the most important first.
-fn findings(facts: &Facts<'_>) -> String {
+fn findings(facts: &PullRequestFacts<'_>) -> String {
     const SHOWN: usize = 50;
     let findings = &facts.state.findings;
     if findings.is_empty() {
@@ -213,7 +232,7 @@ fn findings(facts: &Facts<'_>) -> String {
     }
     let mut text = "\n## Read this before you merge\n\n".to_owned();
     for finding in findings.iter().take(SHOWN) {
-        let _ = writeln!(text, "- {}", quiet(&finding.text));
+        let _ = writeln!(text, "- {}", escape_inline(&finding.text));
     }
     if findings.len() > SHOWN {
         let _ = writeln!(
@@ -226,7 +245,7 @@ fn findings(facts: &Facts<'_>) -> String {
 }
 
 /// Keeps text from notifying people, hiding itself or leaving its line.
-fn quiet(text: &str) -> String {
+fn escape_inline(text: &str) -> String {
     let one_line: String = text
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
@@ -237,12 +256,12 @@ fn quiet(text: &str) -> String {
         .replace("-->", "--&gt;")
 }
 
-fn cell(text: &str) -> String {
-    quiet(text).replace('|', "\\|")
+fn escape_cell(text: &str) -> String {
+    escape_inline(text).replace('|', "\\|")
 }
 
 /// Makes text safe between backticks in a table.
-fn code(text: &str) -> String {
+fn escape_code(text: &str) -> String {
     let one_line: String = text
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })

@@ -4,7 +4,7 @@
 use ralph_core::event::Event;
 use ralph_core::id::Digest;
 use ralph_core::run::{PauseReason, RunStatus};
-use ralph_core::surface::{self, ChangedPath, Finding, Surface};
+use ralph_core::surface::{self, ChangedPath, Surface, SurfaceFinding};
 use ralph_core::task::OnTestChange;
 use ralph_core::verdict::{FindingKind, VerifyFinding};
 
@@ -14,11 +14,11 @@ use crate::run::Run;
 /// The largest diff of tests that is examined.
 const MAX_DIFF: u64 = 8 << 20;
 /// How many changed tests a reason names.
-const NAMED: usize = 20;
+const MAX_LISTED_TESTS: usize = 20;
 
 impl Run {
     /// Adds the changes of existing tests between the base and the head.
-    pub(super) async fn examine_tests(
+    pub(super) async fn add_test_changes(
         &self,
         changed: &[ChangedPath],
         surface: &mut Surface,
@@ -28,25 +28,29 @@ impl Run {
             return Ok(());
         }
         let (base, head) = (&self.state().plan.base, &self.state().head);
-        if let Some(diff) = self.repo.diff_of(base, head, &paths, MAX_DIFF).await? {
-            let examined = surface::examine(&String::from_utf8_lossy(&diff));
+        if let Some(diff) = self
+            .repo
+            .diff_of_files(base, head, &paths, MAX_DIFF)
+            .await?
+        {
+            let examined = surface::examine_test_diff(&String::from_utf8_lossy(&diff));
             surface.weakened_tests = examined.weakened;
             surface.rewritten_tests = examined.rewritten;
-            surface.tests_digest = Some(Digest::of(&diff));
+            surface.tests_digest = Some(Digest::compute(&diff));
             return Ok(());
         }
-        let too_large = |path: &&str| Finding {
+        let too_large = |path: &&str| SurfaceFinding {
             path: (*path).to_owned(),
             why: "test changed: the diff of all tests is too large to examine".to_owned(),
         };
         surface.weakened_tests = paths.iter().map(too_large).collect();
-        surface.tests_digest = Some(Digest::of(head.as_str().as_bytes()));
+        surface.tests_digest = Some(Digest::compute(head.as_str().as_bytes()));
         Ok(())
     }
 
     /// Returns the changes to existing tests as findings about the verdict.
     pub(super) async fn changed_test_findings(&self) -> Result<Vec<VerifyFinding>, RunError> {
-        let changes = lines(&self.surface().await?).into_iter();
+        let changes = change_lines(&self.changed_surface().await?).into_iter();
         let findings = changes.map(|text| VerifyFinding::new(FindingKind::WeakenedTest, text));
         Ok(findings.collect())
     }
@@ -56,7 +60,7 @@ impl Run {
         match self.pinned.contract().verification.on_test_change {
             OnTestChange::Warn | OnTestChange::Pause => Ok(Vec::new()),
             OnTestChange::Refuse => {
-                let changes = lines(&self.surface().await?);
+                let changes = change_lines(&self.changed_surface().await?);
                 let refused = changes.into_iter().map(|change| {
                     format!(
                         "{change} — the task does not allow changes to existing tests, restore them"
@@ -72,8 +76,8 @@ impl Run {
         if self.pinned.contract().verification.on_test_change != OnTestChange::Pause {
             return Ok(None);
         }
-        let surface = self.surface().await?;
-        let changes = lines(&surface);
+        let surface = self.changed_surface().await?;
+        let changes = change_lines(&surface);
         let Some(digest) = surface.tests_digest.filter(|_| !changes.is_empty()) else {
             return Ok(None);
         };
@@ -92,14 +96,14 @@ pub(crate) fn approved_by_resuming(status: &RunStatus) -> Option<Event> {
 }
 
 /// Returns the changed tests as lines, the most important first.
-fn lines(surface: &Surface) -> Vec<String> {
+fn change_lines(surface: &Surface) -> Vec<String> {
     let weakened = surface.weakened_tests.iter();
-    let all: Vec<&Finding> = weakened.chain(&surface.rewritten_tests).collect();
-    let named = all.iter().take(NAMED);
+    let all: Vec<&SurfaceFinding> = weakened.chain(&surface.rewritten_tests).collect();
+    let named = all.iter().take(MAX_LISTED_TESTS);
     let mut lines: Vec<String> = named
         .map(|finding| format!("`{}`: {}", finding.path, finding.why))
         .collect();
-    let more = all.len().saturating_sub(NAMED);
+    let more = all.len().saturating_sub(MAX_LISTED_TESTS);
     if more > 0 {
         lines.push(format!("{more} more changed tests"));
     }

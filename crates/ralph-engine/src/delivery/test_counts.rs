@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use ralph_core::checks::{CountCheck, CountVerdict, Listing, fewer_tests};
+use ralph_core::checks::{CountCheck, CountVerdict, TestListing, fewer_tests_finding};
 use ralph_core::id::CommitId;
-use ralph_core::surface::{self, Change, ChangedPath};
+use ralph_core::surface::{self, ChangedPath, PathChange};
 use ralph_core::verdict::{CheckResult, FindingKind, TestCount, VerifyFinding};
 
-use super::verify::Report;
+use super::verify::CleanRoomReport;
 use crate::clean_room::{NamedCommand, RoomTree};
 use crate::error::RunError;
 use crate::run::Run;
@@ -19,7 +19,7 @@ impl Run {
     pub(super) async fn confirm_counts(
         &mut self,
         tree: &RoomTree,
-        report: &mut Report,
+        report: &mut CleanRoomReport,
     ) -> Result<(), RunError> {
         let mut seen = BTreeSet::new();
         for check in report.checks.clone() {
@@ -27,15 +27,15 @@ impl Run {
             if !seen.insert(command.clone()) {
                 continue;
             }
-            let counted = match Listing::of(&command) {
+            let counted = match TestListing::parse(&command) {
                 Some(_) if report.truncated.contains(&command) => {
-                    CountCheck::of_truncated(&command)
+                    CountCheck::for_truncated_output(&command)
                 }
                 Some(listing) => {
                     let listed = self.list_tests(tree, &listing).await?;
                     listing.compare(listed, tests)
                 }
-                None => CountCheck::without_runner(&command, tests),
+                None => CountCheck::for_unknown_runner(&command, tests),
             };
             if counted == CountCheck::Confirmed {
                 continue;
@@ -46,7 +46,8 @@ impl Run {
                 CountVerdict::Qualified(finding) => report.add_findings([finding]),
                 CountVerdict::Red(reason) => {
                     let same = report.checks.iter().filter(|c| c.command == command);
-                    let boxes: Vec<String> = same.flat_map(|c| self.boxes_of(&c.name)).collect();
+                    let boxes: Vec<String> =
+                        same.flat_map(|c| self.boxes_for_check(&c.name)).collect();
                     report.red_boxes.extend(boxes);
                     report.add_reason(reason);
                 }
@@ -58,34 +59,36 @@ impl Run {
     /// Runs a check at the base commit and returns the number of tests that it reports there.
     async fn base_count(&mut self, command: &str) -> Result<Option<TestCount>, RunError> {
         let base = self.state().plan.base.clone();
-        let commands = [named("base", command)];
-        let checks = self.check_quietly(&RoomTree::of(&base), &commands).await?;
+        let commands = [named_command("base", command)];
+        let checks = self
+            .check_for_comparison(&RoomTree::for_commit(&base), &commands)
+            .await?;
         Ok(checks.first().and_then(|check| check.tests))
     }
 
     /// Runs the test command with the tests of the base commit on the new code, if existing tests were
     /// changed. The result never makes a verdict red: tests may change for good reasons.
-    pub(super) async fn try_old_tests(
+    pub(super) async fn run_base_tests(
         &mut self,
         head: &CommitId,
-        report: &mut Report,
+        report: &mut CleanRoomReport,
     ) -> Result<(), RunError> {
         let Some(command) = self.pinned.contract().test_command.clone() else {
             return Ok(());
         };
         let base = self.state().plan.base.clone();
         let is_old = |changed: &ChangedPath| {
-            changed.change != Change::Added && surface::is_test(&changed.path)
+            changed.change != PathChange::Added && surface::is_test(&changed.path)
         };
-        let changed = self.repo.changed(&base, head).await?;
-        let mut old = self.protected(&changed);
+        let changed = self.repo.changed_paths(&base, head).await?;
+        let mut old = self.protected_changes(&changed);
         old.extend(changed.into_iter().filter(is_old));
         if !old.iter().any(is_old) {
             return Ok(());
         }
-        let tree = RoomTree::of(head).with_base_files(&base, &old);
+        let tree = RoomTree::for_commit(head).with_base_files(&base, &old);
         let checks = self
-            .check_quietly(&tree, &[named("old_tests", &command)])
+            .check_for_comparison(&tree, &[named_command("old_tests", &command)])
             .await?;
         for check in checks {
             let finding = if check.is_green() {
@@ -107,14 +110,14 @@ impl Run {
                 && before > now
             {
                 let source = "the tests of the base commit have";
-                report.add_findings([fewer_tests(&command, now, before, source)]);
+                report.add_findings([fewer_tests_finding(&command, now, before, source)]);
             }
         }
         Ok(())
     }
 }
 
-fn named(name: &str, command: &str) -> NamedCommand {
+fn named_command(name: &str, command: &str) -> NamedCommand {
     NamedCommand {
         name: name.to_owned(),
         command: command.to_owned(),

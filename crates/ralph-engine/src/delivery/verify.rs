@@ -14,7 +14,7 @@ use crate::run::Run;
 
 /// What the clean rooms found.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Report {
+pub(crate) struct CleanRoomReport {
     pub(crate) checks: Vec<CheckResult>,
     pub(crate) reasons: Vec<String>,
     /// Facts that qualify a green verdict, the most important ones first.
@@ -25,7 +25,7 @@ pub(crate) struct Report {
     pub(super) truncated: BTreeSet<String>,
 }
 
-impl Report {
+impl CleanRoomReport {
     /// Tells whether nothing speaks against success.
     pub(crate) fn is_green(&self) -> bool {
         self.reasons.is_empty()
@@ -51,7 +51,10 @@ impl Report {
 impl Run {
     /// Judges a commit. The answer is in the journal when this returns. A commit that was red before
     /// must be green twice in a row.
-    pub(crate) async fn clean_room(&mut self, head: &CommitId) -> Result<Report, RunError> {
+    pub(crate) async fn verify_commit(
+        &mut self,
+        head: &CommitId,
+    ) -> Result<CleanRoomReport, RunError> {
         let was_red = self.state().red_commits.contains(head);
         let report = self.verify_once(head, was_red).await?;
         if was_red && report.is_green() {
@@ -60,7 +63,11 @@ impl Run {
         Ok(report)
     }
 
-    async fn verify_once(&mut self, head: &CommitId, was_red: bool) -> Result<Report, RunError> {
+    async fn verify_once(
+        &mut self,
+        head: &CommitId,
+        was_red: bool,
+    ) -> Result<CleanRoomReport, RunError> {
         self.journal
             .append(Event::VerifyStarted { head: head.clone() })?;
         let mut report = self.judge_commit(head).await?;
@@ -82,17 +89,19 @@ impl Run {
         Ok(report)
     }
 
-    async fn judge_commit(&mut self, head: &CommitId) -> Result<Report, RunError> {
-        let mut report = Report::default();
+    async fn judge_commit(&mut self, head: &CommitId) -> Result<CleanRoomReport, RunError> {
+        let mut report = CleanRoomReport::default();
         let base = self.state().plan.base.clone();
-        let protected = self.protected(&self.repo.changed(&base, head).await?);
-        let tree = RoomTree::of(head).with_base_files(&base, &protected);
+        let protected = self.protected_changes(&self.repo.changed_paths(&base, head).await?);
+        let tree = RoomTree::for_commit(head).with_base_files(&base, &protected);
         let checks = self.check_tree(&tree, &self.contract_checks()).await?;
         report.add_findings(checks::protected_finding(&protected));
         for check in checks {
             let is_green = check.result.is_green();
             if !is_green || check.objection.is_some() {
-                report.red_boxes.extend(self.boxes_of(&check.result.name));
+                report
+                    .red_boxes
+                    .extend(self.boxes_for_check(&check.result.name));
             }
             if check.is_truncated {
                 report.truncated.insert(check.result.command.clone());
@@ -111,19 +120,19 @@ impl Run {
         report.add_findings(self.changed_test_findings().await?);
         if report.is_green() {
             self.confirm_counts(&tree, &mut report).await?;
-            self.try_old_tests(head, &mut report).await?;
+            self.run_base_tests(head, &mut report).await?;
             report.add_findings(self.branch_findings(head).await?);
         }
         Ok(report)
     }
 
     /// Returns the changed files that the task protects.
-    pub(super) fn protected(&self, changed: &[ChangedPath]) -> Vec<ChangedPath> {
-        checks::protected(changed, &self.pinned.contract().verification.protected)
+    pub(super) fn protected_changes(&self, changed: &[ChangedPath]) -> Vec<ChangedPath> {
+        checks::protected_changes(changed, &self.pinned.contract().verification.protected)
     }
 
     /// Returns the boxes that a check speaks for: a global one for all that have none of their own.
-    pub(super) fn boxes_of(&self, check: &str) -> Vec<String> {
+    pub(super) fn boxes_for_check(&self, check: &str) -> Vec<String> {
         let boxes = self.pinned.task().checkboxes.iter();
         let global = check.starts_with("verify_commands[");
         let meant = |id: &str, own: &[String]| id == check || (global && own.is_empty());

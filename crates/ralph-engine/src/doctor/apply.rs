@@ -3,24 +3,24 @@
 
 use std::fmt::Write as _;
 
-use ralph_core::doctor::{self, AppliedBy, Freedom, Report, SpecEdit};
+use ralph_core::doctor::{self, AppliedBy, DoctorReport, EditFreedom, SpecEdit};
 use ralph_core::event::Event;
 use ralph_core::id::Digest;
 use ralph_core::lint;
 use ralph_core::task::TaskFile;
 
-use crate::contract::{self, Proposal};
-use crate::desk::Desk;
+use crate::contract::{self, ContractProposal};
 use crate::error::RunError;
-use crate::run::Outside;
+use crate::run::Services;
+use crate::run_context::RunContext;
 
-impl Desk<'_> {
+impl RunContext<'_> {
     /// Applies the last report, if there is one that was not applied yet. Returns what was done.
     pub(crate) fn apply_report(&mut self, by: AppliedBy) -> Result<Option<String>, RunError> {
         let Some((number, report)) = self.state().doctor.report.clone() else {
             return Ok(None);
         };
-        let iteration = self.state().doctor.seen;
+        let iteration = self.state().doctor.last_seen_iteration;
         let mut signs = 0;
         for sign in &report.guardrails {
             signs += usize::from(self.append_once("guardrails.md", &sign.render(iteration))?);
@@ -32,7 +32,7 @@ impl Desk<'_> {
         } = self.edit_task(&report, by)?;
         let profile = match report.model_profile.clone() {
             None => None,
-            Some(profile) => match self.switch_to(&profile) {
+            Some(profile) => match self.check_profile(&profile) {
                 Ok(()) => Some(profile),
                 Err(why) => {
                     refused.push(format!("profile `{profile}`: {why}"));
@@ -40,7 +40,7 @@ impl Desk<'_> {
                 }
             },
         };
-        let done = describe(signs, edits, profile.as_deref(), &refused);
+        let done = describe_applied(signs, edits, profile.as_deref(), &refused);
         let who = match by {
             AppliedBy::Person => "a person",
             AppliedBy::Policy => "`doctor_apply: auto`",
@@ -59,22 +59,24 @@ impl Desk<'_> {
     }
 
     /// Looks whether the run can go on with the model of a profile.
-    fn switch_to(&self, profile: &str) -> Result<(), String> {
-        Outside::refuse_profiles(self.state())?;
-        self.outside.model_of(profile, self.state()).map(drop)
+    fn check_profile(&self, profile: &str) -> Result<(), String> {
+        Services::check_profile_switch(self.state())?;
+        self.services
+            .model_for_profile(profile, self.state())
+            .map(drop)
     }
 
     /// Edits the body of the task, and keeps the result to be put in force before the next iteration.
-    fn edit_task(&self, report: &Report, by: AppliedBy) -> Result<TaskEdits, RunError> {
+    fn edit_task(&self, report: &DoctorReport, by: AppliedBy) -> Result<TaskEdits, RunError> {
         if report.spec_edits.is_empty() {
             return Ok(TaskEdits::default());
         }
         let freedom = match by {
-            AppliedBy::Person => Freedom::Body,
-            AppliedBy::Policy => Freedom::AddOnly,
+            AppliedBy::Person => EditFreedom::Body,
+            AppliedBy::Policy => EditFreedom::AddOnly,
         };
         let text = self.pinned.task().with_ticks(&self.state().ticked);
-        let (edits, mut refused) = self.without_secrets(&report.spec_edits);
+        let (edits, mut refused) = self.reject_secret_edits(&report.spec_edits);
         let edited = match doctor::edit_body(&text, &edits, freedom) {
             Ok(edited) => edited,
             Err(why) => {
@@ -90,18 +92,18 @@ impl Desk<'_> {
                 ..TaskEdits::default()
             });
         }
-        let task = match usable(&edited.text) {
+        let task = match parse_runnable_task(&edited.text) {
             Ok(task) => task,
             Err(why) => return Ok(TaskEdits::refused(why)),
         };
-        let redactor = &self.outside.redactor;
+        let redactor = &self.services.redactor;
         let contract = match contract::propose(self.dir, &self.state().contract, &task, redactor)? {
-            Proposal::New { contract, .. } => Some(contract),
-            Proposal::InForce => None,
-            Proposal::Fixed(key) => {
+            ContractProposal::New { contract, .. } => Some(contract),
+            ContractProposal::InForce => None,
+            ContractProposal::ChangesFixedKey(key) => {
                 return Ok(TaskEdits::refused(format!("the edits change `{key}`")));
             }
-            Proposal::Secret(name) => {
+            ContractProposal::ContainsSecret(name) => {
                 let why = format!("the text contains the value of `{name}`");
                 return Ok(TaskEdits::refused(why));
             }
@@ -117,11 +119,11 @@ impl Desk<'_> {
     ///
     /// The journal has a redacted copy of the report, which a restarted run reads. A placeholder in it
     /// must not become part of the task.
-    fn without_secrets(&self, edits: &[SpecEdit]) -> (Vec<SpecEdit>, Vec<String>) {
-        let redactor = &self.outside.redactor;
+    fn reject_secret_edits(&self, edits: &[SpecEdit]) -> (Vec<SpecEdit>, Vec<String>) {
+        let redactor = &self.services.redactor;
         let mut refused = Vec::new();
         let usable = edits.iter().filter(|edit| {
-            let why = match redactor.known_in(edit.replace.as_bytes()) {
+            let why = match redactor.find_known(edit.replace.as_bytes()) {
                 Some(name) => format!("the text contains the value of `{name}`"),
                 None if edit.replace.contains("[REDACTED") => "the text was redacted".to_owned(),
                 None => return true,
@@ -151,7 +153,7 @@ impl TaskEdits {
 }
 
 /// Returns the task of an edited text, if it can be run.
-fn usable(text: &str) -> Result<TaskFile, String> {
+fn parse_runnable_task(text: &str) -> Result<TaskFile, String> {
     let checked = lint::check(text.as_bytes());
     let first = checked.findings.first().map(ToString::to_string);
     let is_usable = checked.is_ok();
@@ -161,7 +163,12 @@ fn usable(text: &str) -> Result<TaskFile, String> {
     })
 }
 
-fn describe(signs: usize, edits: usize, profile: Option<&str>, refused: &[String]) -> String {
+fn describe_applied(
+    signs: usize,
+    edits: usize,
+    profile: Option<&str>,
+    refused: &[String],
+) -> String {
     // Writing to a String cannot fail.
     let mut done = format!("{signs} signs, {edits} edits of the task");
     if let Some(profile) = profile {

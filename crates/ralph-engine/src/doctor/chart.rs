@@ -1,54 +1,58 @@
 //! What the doctor gets to see: the host's files and figures of the last iterations, each bounded.
 
-use ralph_core::doctor::Chart;
-use ralph_core::event::Metrics;
-use ralph_core::gutter::{Facts, Signal};
+use ralph_core::doctor::DoctorPromptInput;
+use ralph_core::event::IterationMetrics;
+use ralph_core::gutter::{GutterSignal, IterationFacts};
 
-use crate::desk::Desk;
 use crate::durable;
 use crate::error::RunError;
+use crate::run_context::RunContext;
 
 /// How many iterations are told.
-const ITERATIONS: u32 = 5;
+const MAX_ITERATIONS: u32 = 5;
 /// How much of the last output is read.
 const MAX_OUTPUT: u64 = 64 << 10;
 /// The largest `metrics.json` that is read.
 const MAX_METRICS: u64 = 1 << 20;
 
-impl Desk<'_> {
+impl RunContext<'_> {
     /// Collects what the doctor gets to see.
-    pub(super) fn chart(&self) -> Result<Chart, RunError> {
+    pub(super) fn build_chart(&self) -> Result<DoctorPromptInput, RunError> {
         let state = self.state();
         let last = state.iteration;
         let output = self.dir.iteration(last).join("test_output.txt");
         let report = state.last_metrics.as_ref();
         let report = report.and_then(|metrics| metrics.gutter.as_ref());
         let profile = state.profile.clone();
-        Ok(Chart {
+        Ok(DoctorPromptInput {
             task: self.pinned.task().with_ticks(&state.ticked),
             guardrails: self.files.text("guardrails.md")?,
             signals: report.map_or_else(Vec::new, |report| {
                 report.signals.iter().map(ToString::to_string).collect()
             }),
-            figures: (last.saturating_sub(ITERATIONS - 1).max(1)..=last)
-                .filter_map(|number| self.figures(number))
+            metrics: (last.saturating_sub(MAX_ITERATIONS - 1).max(1)..=last)
+                .filter_map(|number| self.iteration_summary(number))
                 .collect(),
             errors_tail: self.files.errors_tail()?,
             output_tail: durable::tail(&output, MAX_OUTPUT)?,
-            diff_stat: state.window.last().map(changes).unwrap_or_default(),
+            diff_stat: state
+                .window
+                .last()
+                .map(describe_changes)
+                .unwrap_or_default(),
             iteration: last,
             profile: profile.or_else(|| self.pinned.contract().model_profile_default.clone()),
         })
     }
 
     /// Returns the figures of an iteration in a line; none if there are none on disk.
-    fn figures(&self, number: u32) -> Option<String> {
+    fn iteration_summary(&self, number: u32) -> Option<String> {
         let path = self.dir.iteration(number).join("metrics.json");
         let size = std::fs::metadata(&path).ok()?.len();
         let bytes = (size <= MAX_METRICS).then(|| std::fs::read(&path).ok())??;
-        let metrics: Metrics = serde_json::from_slice(&bytes).ok()?;
+        let metrics: IterationMetrics = serde_json::from_slice(&bytes).ok()?;
         let report = metrics.gutter.as_ref();
-        let signals = report.map(|report| report.signals.iter().map(Signal::name).collect());
+        let signals = report.map(|report| report.signals.iter().map(GutterSignal::name).collect());
         let signals: Vec<&str> = signals.unwrap_or_default();
         let line = serde_json::json!({
             "iteration": metrics.iteration,
@@ -66,7 +70,7 @@ impl Desk<'_> {
     }
 }
 
-fn changes(facts: &Facts) -> String {
+fn describe_changes(facts: &IterationFacts) -> String {
     let files = facts.files.iter().map(|file| {
         let verb = if file.after.is_some() {
             "changed"

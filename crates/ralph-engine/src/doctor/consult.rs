@@ -5,62 +5,65 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::budget::Budget;
-use ralph_core::doctor::{self, About, Trigger};
+use ralph_core::doctor::{self, DoctorReportHeader, DoctorTrigger};
 use ralph_core::event::Event;
 use ralph_core::id::Digest;
-use ralph_core::ports::{Finish, Model, ModelError, ModelRequest, Reply, Usage};
+use ralph_core::ports::{FinishReason, Model, ModelError, ModelReply, ModelRequest, TokenUsage};
 use ralph_core::price::{self, Price};
 
-use crate::desk::Desk;
 use crate::durable;
 use crate::error::RunError;
 use crate::journal::millis;
 use crate::redaction;
-use crate::reservation::{Reserved, reserve};
+use crate::reservation::{ReservedRequest, reserve_request};
 use crate::run::attend;
+use crate::run_context::RunContext;
 use crate::running_time;
-use crate::steps::said;
-use crate::steps::waiting::chance;
+use crate::steps::quote_refusal;
+use crate::steps::waiting::random_jitter;
 
 /// A reply is asked for once more if it cannot be read.
-const MAX_READINGS: u32 = 2;
+const MAX_REPLIES: u32 = 2;
 /// Tries for one reply while the provider is not available.
-const MAX_TRIES: u32 = 3;
-const LONGEST_WAIT: Duration = Duration::from_mins(1);
+const MAX_CALL_ATTEMPTS: u32 = 3;
+const MAX_RETRY_DELAY: Duration = Duration::from_mins(1);
 /// How long an answer may take.
-const PATIENCE: Duration = Duration::from_mins(15);
+const REPLY_TIMEOUT: Duration = Duration::from_mins(15);
 /// How many bytes of a prompt make a token, where nobody has counted.
 const BYTES_PER_TOKEN: usize = 4;
 
 /// Who answers, and for how much.
-struct Doctor {
+struct DoctorModel {
     model: Arc<dyn Model>,
     price: Price,
     profile: Option<String>,
 }
 
 /// What is being asked.
-struct Question<'a> {
+struct DoctorQuestion<'a> {
     number: u32,
-    trigger: Trigger,
+    trigger: DoctorTrigger,
     request: &'a ModelRequest,
 }
 
-impl Desk<'_> {
+impl RunContext<'_> {
     /// Asks the doctor and writes its report down. Returns the report's number; none if there is none.
-    pub(crate) async fn consult(&mut self, trigger: Trigger) -> Result<Option<u32>, RunError> {
-        let doctor = self.doctor()?;
+    pub(crate) async fn consult_doctor(
+        &mut self,
+        trigger: DoctorTrigger,
+    ) -> Result<Option<u32>, RunError> {
+        let doctor = self.choose_doctor_model()?;
         self.charge_abandoned(&doctor.price)?;
         let number = self.state().doctor.current();
         self.log_activity(&format!(
             "the doctor is asked ({}): `{}`",
-            trigger.words(),
+            trigger.description(),
             doctor.model.name()
         ))?;
-        let first = self.redacted(doctor::build(&self.chart()?));
+        let first = self.redact_request(doctor::build(&self.build_chart()?));
         let mut request = first.clone();
-        for reading in 1..=MAX_READINGS {
-            let question = Question {
+        for reading in 1..=MAX_REPLIES {
+            let question = DoctorQuestion {
                 number,
                 trigger,
                 request: &request,
@@ -68,9 +71,9 @@ impl Desk<'_> {
             let Some(reply) = self.ask_doctor(&doctor, &question).await? else {
                 return Ok(None);
             };
-            let errors = match read(&reply) {
+            let errors = match parse_report(&reply) {
                 Ok(report) => {
-                    let about = About {
+                    let about = DoctorReportHeader {
                         number,
                         iteration: self.state().iteration,
                         trigger,
@@ -81,33 +84,33 @@ impl Desk<'_> {
                 Err(errors) => errors,
             };
             let why = format!("its reply cannot be read: {errors}");
-            self.tell_failure(number, &why, reading == MAX_READINGS)?;
+            self.record_doctor_failure(number, &why, reading == MAX_REPLIES)?;
             request = doctor::build_repair(&first, &reply.text, &errors);
         }
         Ok(None)
     }
 
-    fn redacted(&self, request: ModelRequest) -> ModelRequest {
+    fn redact_request(&self, request: ModelRequest) -> ModelRequest {
         ModelRequest {
             system: request.system,
-            user: self.outside.redactor.redact(&request.user).into_owned(),
+            user: self.services.redactor.redact(&request.user).into_owned(),
             schema: request.schema,
             max_output_tokens: request.max_output_tokens,
         }
     }
 
     /// The task's own profile for it, the one that is marked for it, the fallback, the run's own.
-    fn doctor(&mut self) -> Result<Doctor, RunError> {
+    fn choose_doctor_model(&mut self) -> Result<DoctorModel, RunError> {
         let contract = self.pinned.contract();
-        let wanted = doctor::profile(
+        let wanted = doctor::select_profile(
             contract.doctor_profile.as_deref(),
-            self.outside.profiles.doctor.as_deref(),
+            self.services.profiles.doctor.as_deref(),
             contract.model_profile_fallback.as_deref(),
         );
         if let Some(profile) = wanted.map(str::to_owned) {
-            match self.outside.model_of(&profile, self.state()) {
+            match self.services.model_for_profile(&profile, self.state()) {
                 Ok(chosen) => {
-                    return Ok(Doctor {
+                    return Ok(DoctorModel {
                         model: chosen.model,
                         price: chosen.price,
                         profile: Some(profile),
@@ -118,28 +121,28 @@ impl Desk<'_> {
                 ))?,
             }
         }
-        Ok(Doctor {
-            model: self.outside.model.clone(),
-            price: self.outside.price,
+        Ok(DoctorModel {
+            model: self.services.model.clone(),
+            price: self.services.price,
             profile: None,
         })
     }
 
     /// A provider bills a call whose answer nobody heard, too.
     fn charge_abandoned(&mut self, price: &Price) -> Result<(), RunError> {
-        let Some((_, prompt_bytes)) = self.state().doctor.waiting else {
+        let Some((_, prompt_bytes)) = self.state().doctor.pending else {
             return Ok(());
         };
-        let estimate = Usage {
+        let estimate = TokenUsage {
             input_tokens: (prompt_bytes / BYTES_PER_TOKEN) as u64,
-            ..Usage::default()
+            ..TokenUsage::default()
         };
         let reserved = self.state().doctor.reserved;
-        self.charge(reserved.unwrap_or(estimate), price)
+        self.record_abandoned_call(reserved.unwrap_or(estimate), price)
     }
 
     /// Charges a call that did not come to its end.
-    fn charge(&mut self, usage: Usage, price: &Price) -> Result<(), RunError> {
+    fn record_abandoned_call(&mut self, usage: TokenUsage, price: &Price) -> Result<(), RunError> {
         let event = Event::DoctorAbandoned {
             number: self.state().doctor.number,
             attempt: self.state().doctor.attempt,
@@ -153,48 +156,48 @@ impl Desk<'_> {
     /// Asks until there is a reply; none if it was given up.
     async fn ask_doctor(
         &mut self,
-        doctor: &Doctor,
-        question: &Question<'_>,
-    ) -> Result<Option<Reply>, RunError> {
-        for tries in 1..=MAX_TRIES {
-            if let Some(budget) = self.used_up() {
+        doctor: &DoctorModel,
+        question: &DoctorQuestion<'_>,
+    ) -> Result<Option<ModelReply>, RunError> {
+        for tries in 1..=MAX_CALL_ATTEMPTS {
+            if let Some(budget) = self.exhausted_budget() {
                 let why = format!("the budget `{}` is used up", budget.key());
-                self.tell_failure(question.number, &why, true)?;
+                self.record_doctor_failure(question.number, &why, true)?;
                 return Ok(None);
             }
-            let reserved = match self.reserve(doctor, question.request) {
+            let reserved = match self.reserve_doctor_call(doctor, question.request) {
                 Ok(reserved) => reserved,
                 Err(budget) => {
                     let why = format!("the budget `{}` does not pay for it", budget.key());
-                    self.tell_failure(question.number, &why, true)?;
+                    self.record_doctor_failure(question.number, &why, true)?;
                     return Ok(None);
                 }
             };
-            let started = self.outside.clock.monotonic();
-            self.tell_question(doctor, question, reserved.usage)?;
-            let asking = doctor.model.ask(&reserved.request);
-            let clock = self.outside.clock.clone();
-            let asking = running_time::timeout(&*clock, self.time_left(PATIENCE), asking);
+            let started = self.services.clock.monotonic();
+            self.record_question(doctor, question, reserved.usage)?;
+            let asking = doctor.model.ask_once(&reserved.request);
+            let clock = self.services.clock.clone();
+            let asking = running_time::timeout(&*clock, self.time_left(REPLY_TIMEOUT), asking);
             let heard = attend(self.journal, self.control, asking).await?;
             let error = match heard {
                 Ok(Ok(reply)) => {
-                    let waited = self.outside.clock.monotonic().saturating_sub(started);
-                    self.record(doctor, question.number, &reply, waited)?;
+                    let waited = self.services.clock.monotonic().saturating_sub(started);
+                    self.record_doctor_reply(doctor, question.number, &reply, waited)?;
                     return Ok(Some(reply));
                 }
                 Ok(Err(error)) => error,
                 Err(_) => {
                     self.charge_abandoned(&doctor.price)?;
-                    self.tell_failure(question.number, "it did not answer in time", true)?;
+                    self.record_doctor_failure(question.number, "it did not answer in time", true)?;
                     return Ok(None);
                 }
             };
             if let ModelError::CutOff { usage, .. } = &error {
-                self.charge(*usage, &doctor.price)?;
+                self.record_abandoned_call(*usage, &doctor.price)?;
             }
-            let wait = self.outside.outage.delay(tries, chance());
-            let retry = retry_in(&error, wait).filter(|_| tries < MAX_TRIES);
-            self.tell_failure(question.number, &error.to_string(), retry.is_none())?;
+            let wait = self.services.outage.delay(tries, random_jitter());
+            let retry = retry_delay(&error, wait).filter(|_| tries < MAX_CALL_ATTEMPTS);
+            self.record_doctor_failure(question.number, &error.to_string(), retry.is_none())?;
             let Some(pause) = retry else {
                 return Ok(None);
             };
@@ -204,29 +207,33 @@ impl Desk<'_> {
         Ok(None)
     }
 
-    fn reserve(&self, doctor: &Doctor, request: &ModelRequest) -> Result<Reserved, Budget> {
+    fn reserve_doctor_call(
+        &self,
+        doctor: &DoctorModel,
+        request: &ModelRequest,
+    ) -> Result<ReservedRequest, Budget> {
         let limits = self.pinned.contract().limits();
         let spent = self.state().spent();
-        reserve(&*doctor.model, &doctor.price, &limits, &spent, request)
+        reserve_request(&*doctor.model, &doctor.price, &limits, &spent, request)
     }
 
-    fn tell_question(
+    fn record_question(
         &mut self,
-        doctor: &Doctor,
-        question: &Question<'_>,
-        reserved: Option<Usage>,
+        doctor: &DoctorModel,
+        question: &DoctorQuestion<'_>,
+        reserved: Option<TokenUsage>,
     ) -> Result<(), RunError> {
         let text = question.request.text();
         let number = question.number;
         let dir = self.dir.doctor(number);
-        durable::make_dir(&dir)?;
+        durable::create_dir(&dir)?;
         durable::write_unsynced(&dir.join("prompt.md"), text.as_bytes())?;
         self.journal.append(Event::DoctorAsked {
             number,
             attempt: self.state().doctor.attempt + 1,
             trigger: question.trigger,
             profile: doctor.profile.clone(),
-            prompt: Digest::of(text.as_bytes()),
+            prompt: Digest::compute(text.as_bytes()),
             prompt_bytes: text.len(),
             reserved,
         })?;
@@ -234,11 +241,11 @@ impl Desk<'_> {
     }
 
     /// Puts a reply on disk and charges it, before anything of it is read.
-    fn record(
+    fn record_doctor_reply(
         &mut self,
-        doctor: &Doctor,
+        doctor: &DoctorModel,
         number: u32,
-        reply: &Reply,
+        reply: &ModelReply,
         waited: Duration,
     ) -> Result<(), RunError> {
         let attempt = self.state().doctor.attempt;
@@ -254,12 +261,12 @@ impl Desk<'_> {
             "finish": reply.finish,
             "usage": reply.usage,
         });
-        let text = redaction::to_pretty(&self.outside.redactor, &value, &path)?;
+        let text = redaction::to_pretty(&self.services.redactor, &value, &path)?;
         durable::write(&path, &text)?;
         self.journal.append(Event::DoctorReplied {
             number,
             attempt,
-            response: Digest::of(&text),
+            response: Digest::compute(&text),
             usage: reply.usage,
             cost_usd: reply
                 .billed
@@ -269,12 +276,17 @@ impl Desk<'_> {
             source: reply
                 .source
                 .clone()
-                .filter(|_| Arc::ptr_eq(&doctor.model, &self.outside.model)),
+                .filter(|_| Arc::ptr_eq(&doctor.model, &self.services.model)),
         })?;
         Ok(())
     }
 
-    fn tell_failure(&mut self, number: u32, why: &str, given_up: bool) -> Result<(), RunError> {
+    fn record_doctor_failure(
+        &mut self,
+        number: u32,
+        why: &str,
+        given_up: bool,
+    ) -> Result<(), RunError> {
         self.log_error(&format!("the doctor could not help: {why}"))?;
         self.journal.append(Event::DoctorFailed {
             number,
@@ -286,10 +298,14 @@ impl Desk<'_> {
     }
 
     /// The file first: a report that the journal knows can be read by people.
-    fn write_report(&mut self, about: About<'_>, report: doctor::Report) -> Result<u32, RunError> {
+    fn write_report(
+        &mut self,
+        about: DoctorReportHeader<'_>,
+        report: doctor::DoctorReport,
+    ) -> Result<u32, RunError> {
         let old = self.files.text("diagnostics.md")?;
-        let text = doctor::add_report(&old, about, &report);
-        self.files.adopt("diagnostics.md", text.as_bytes())?;
+        let text = doctor::prepend_report(&old, about, &report);
+        self.files.replace("diagnostics.md", text.as_bytes())?;
         let (number, iteration) = (about.number, about.iteration);
         self.log_activity(&format!(
             "report {number} of the doctor: {}",
@@ -304,24 +320,29 @@ impl Desk<'_> {
     }
 }
 
-fn read(reply: &Reply) -> Result<doctor::Report, String> {
+fn parse_report(reply: &ModelReply) -> Result<doctor::DoctorReport, String> {
     match reply.finish {
-        Finish::Length => Err("the reply was cut off at the output limit; answer with less".into()),
-        Finish::Refused => Err(format!(
+        FinishReason::Length => {
+            Err("the reply was cut off at the output limit; answer with less".into())
+        }
+        FinishReason::Refused => Err(format!(
             "the model or its provider's filter refused to answer{}; answer with the report only",
-            said(&reply.text)
+            quote_refusal(&reply.text)
         )),
-        Finish::Complete => doctor::parse(&reply.text),
+        FinishReason::Complete => doctor::parse(&reply.text),
     }
 }
 
-fn retry_in(error: &ModelError, wait: Duration) -> Option<Duration> {
+fn retry_delay(error: &ModelError, wait: Duration) -> Option<Duration> {
     match error {
         // A provider can ask for a longer delay, not for a shorter one.
-        ModelError::Transient { retry_after, .. } => {
-            Some(retry_after.unwrap_or_default().max(wait).min(LONGEST_WAIT))
-        }
-        ModelError::CutOff { .. } => Some(wait.min(LONGEST_WAIT)),
+        ModelError::Transient { retry_after, .. } => Some(
+            retry_after
+                .unwrap_or_default()
+                .max(wait)
+                .min(MAX_RETRY_DELAY),
+        ),
+        ModelError::CutOff { .. } => Some(wait.min(MAX_RETRY_DELAY)),
         // The run does not wait for the doctor.
         ModelError::Unauthorized { .. }
         | ModelError::Broken { .. }

@@ -16,13 +16,13 @@ use super::GitError;
 /// The longest that one git command may take: the first fetch of a large repository takes minutes.
 const MAX_TIME: Duration = Duration::from_mins(30);
 /// How long to wait for a git command whose timer has expired.
-const AFTER_A_STOP: Duration = Duration::from_secs(2);
+const GRACE_AFTER_TIMEOUT: Duration = Duration::from_secs(2);
 /// The most private memory of one git process. Packs are mapped and do not count.
 const MAX_MEMORY: u64 = 2 << 30;
 /// The most that is read of what one git command prints.
 const MAX_OUTPUT: u64 = 256 << 20;
 /// The most that is kept of what it complains about.
-const MAX_COMPLAINT: u64 = 64 << 10;
+const MAX_STDERR: u64 = 64 << 10;
 
 /// Runs a git command that reads `input`, and returns how it ended and what it printed.
 pub(super) async fn output(
@@ -53,11 +53,11 @@ async fn run(
     limit: u64,
 ) -> Result<Option<Output>, GitError> {
     let running = RunningGit::start(command, input)?;
-    let mut attending = std::pin::pin!(running.attend(input, limit));
+    let mut attending = std::pin::pin!(running.communicate(input, limit));
     let mut ended = tokio::time::timeout(MAX_TIME, &mut attending).await;
     if ended.is_err() {
         // The timer also expires while this process is stopped, and git may have ended meanwhile.
-        ended = tokio::time::timeout(AFTER_A_STOP, attending).await;
+        ended = tokio::time::timeout(GRACE_AFTER_TIMEOUT, attending).await;
     }
     let ended = ended.map_err(|_| GitError::TimedOut {
         command: name.to_owned(),
@@ -106,7 +106,7 @@ impl RunningGit {
         Ok(status)
     }
 
-    async fn attend(mut self, input: &[u8], limit: u64) -> io::Result<Output> {
+    async fn communicate(mut self, input: &[u8], limit: u64) -> io::Result<Output> {
         let stdin = self.child.stdin.take();
         let feeding = async move {
             if let Some(mut stdin) = stdin {
@@ -116,14 +116,14 @@ impl RunningGit {
         };
         let (stdout, stderr) = (self.child.stdout.take(), self.child.stderr.take());
         let printing = async {
-            let stdout = read(stdout, limit + 1, Rest::Unread).await?;
+            let stdout = read_limited(stdout, limit + 1, ExcessOutput::LeaveUnread).await?;
             if stdout.len() as u64 > limit {
                 // It would wait for its output to be read.
                 self.kill();
             }
             Ok::<_, io::Error>(stdout)
         };
-        let complaining = read(stderr, MAX_COMPLAINT, Rest::Dropped);
+        let complaining = read_limited(stderr, MAX_STDERR, ExcessOutput::Discard);
         let (stdout, stderr, ()) = tokio::join!(printing, complaining, feeding);
         let (stdout, stderr) = (stdout?, stderr?);
         let status = self.wait().await?;
@@ -150,18 +150,22 @@ impl Drop for RunningGit {
 
 /// What happens to output beyond a limit.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Rest {
+enum ExcessOutput {
     /// It stays in the pipe.
-    Unread,
+    LeaveUnread,
     /// It is read and forgotten.
-    Dropped,
+    Discard,
 }
 
-async fn read(from: Option<impl AsyncRead + Unpin>, limit: u64, rest: Rest) -> io::Result<Vec<u8>> {
+async fn read_limited(
+    from: Option<impl AsyncRead + Unpin>,
+    limit: u64,
+    rest: ExcessOutput,
+) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(mut from) = from {
         (&mut from).take(limit).read_to_end(&mut bytes).await?;
-        if rest == Rest::Dropped {
+        if rest == ExcessOutput::Discard {
             tokio::io::copy(&mut from, &mut tokio::io::sink()).await?;
         }
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ralph_core::gutter::{Facts, FileMark};
+use ralph_core::gutter::{FileState, IterationFacts};
 use ralph_core::ports::Exec;
 
 use super::WorkTree;
@@ -12,7 +12,7 @@ use crate::error::RunError;
 
 /// What changed between two moments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct IterationChange {
     /// Git's name of all files now.
     pub tree: String,
     /// Lines added and removed.
@@ -20,7 +20,7 @@ pub struct Change {
     /// Changed files that have no lines.
     pub binary_files: u64,
     /// The first changed files.
-    pub files: Vec<FileMark>,
+    pub files: Vec<FileState>,
 }
 
 /// The files are noted in an index of ralph's own, which is kept: git looks again only at those that
@@ -45,30 +45,30 @@ impl SandboxGit<'_> {
         note: &str,
         commit: &str,
         tree: &WorkTree,
-    ) -> Result<Change, RunError> {
+    ) -> Result<IterationChange, RunError> {
         let note = if note.is_empty() { commit } else { note };
         let argv = ["sh", "-c", SCRIPT, "sh", note, commit].map(String::from);
         let exec = Exec::argv(argv.into_iter().chain(pathspecs(tree)), NOTE_TIMEOUT);
-        let answer = self.checked("diff-tree", exec).await?;
-        Ok(parse(&String::from_utf8_lossy(&answer)))
+        let answer = self.exec_checked("diff-tree", exec).await?;
+        Ok(parse_change(&String::from_utf8_lossy(&answer)))
     }
 }
 
-fn parse(answer: &str) -> Change {
+fn parse_change(answer: &str) -> IterationChange {
     let mut parts = answer.split('\0');
-    let mut change = Change {
+    let mut change = IterationChange {
         tree: parts.next().unwrap_or_default().to_owned(),
-        ..Change::default()
+        ..IterationChange::default()
     };
     while let Some(part) = parts.next() {
         if let Some(raw) = part.strip_prefix(':') {
             let after = raw.split(' ').nth(3).unwrap_or_default();
             let path = parts.next().unwrap_or_default();
-            if change.files.len() < Facts::MAX_FILES {
+            if change.files.len() < IterationFacts::MAX_FILES {
                 let is_gone = after.bytes().all(|byte| byte == b'0');
-                change.files.push(FileMark {
+                change.files.push(FileState {
                     path: path.chars().take(MAX_PATH).collect(),
-                    after: (!is_gone).then(|| after.chars().take(SHORT).collect()),
+                    after: (!is_gone).then(|| after.chars().take(SHORT_ID_LENGTH).collect()),
                 });
             }
             continue;
@@ -90,26 +90,26 @@ fn parse(answer: &str) -> Change {
 /// How much of a path is kept, in characters.
 const MAX_PATH: usize = 200;
 /// How much of git's name of a content is kept: two contents are not taken for one by chance.
-const SHORT: usize = 16;
+const SHORT_ID_LENGTH: usize = 16;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_of_git_is_read() {
+    fn diff_tree_output_is_parsed() {
         let (a, b, none) = ("a".repeat(40), "b".repeat(40), "0".repeat(40));
         let answer = format!(
             "{b}\0:100644 100644 {a} {b} M\0src/a b.rs\0:100644 000000 {a} {none} D\0gone\0\
              :000000 100644 {none} {a} A\0x.png\03\t2\tsrc/a b.rs\00\t4\tgone\0-\t-\tx.png\0"
         );
-        let mark = |path: &str, after: Option<&str>| FileMark {
+        let mark = |path: &str, after: Option<&str>| FileState {
             path: path.into(),
             after: after.map(|after| after[..16].to_owned()),
         };
         assert_eq!(
-            parse(&answer),
-            Change {
+            parse_change(&answer),
+            IterationChange {
                 tree: b.clone(),
                 lines: 9,
                 binary_files: 1,
@@ -120,6 +120,6 @@ mod tests {
                 ],
             }
         );
-        assert_eq!(parse(""), Change::default());
+        assert_eq!(parse_change(""), IterationChange::default());
     }
 }

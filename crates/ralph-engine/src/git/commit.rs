@@ -4,8 +4,8 @@ use ralph_core::id::CommitId;
 use ralph_core::path::WorkspacePath;
 use ralph_core::ports::{Exec, WriteMode};
 
-use super::sandbox::{LOOK_TIMEOUT, SandboxGit, TIMEOUT, complaint, scratch};
-use super::survey::{Survey, exclusions};
+use super::sandbox::{STATUS_TIMEOUT, SandboxGit, TIMEOUT, failure_reason, scratch_path};
+use super::survey::{Survey, exclude_pathspecs};
 use super::{GitError, MAX_COMMIT_BYTES};
 use crate::error::RunError;
 
@@ -16,7 +16,7 @@ const MAX_COMMIT_FILES: usize = 500;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommitOutcome {
     /// There is a new commit.
-    Made(CommitId, LeftOut),
+    Created(CommitId, CommitExclusions),
     /// There was nothing to commit but files that are too large.
     Nothing(Vec<String>),
     /// It was not made; the reason is for the model.
@@ -25,7 +25,7 @@ pub enum CommitOutcome {
 
 /// What is not part of a commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct CommitExclusions {
     /// Files that are too large.
     pub large: Vec<String>,
     /// Repositories inside of the work tree: the commit has their ids and none of their files.
@@ -36,7 +36,7 @@ pub struct LeftOut {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnFiles {
     /// They are not.
-    LeftOut,
+    Excluded,
     /// They are.
     Committed,
 }
@@ -73,25 +73,28 @@ impl SandboxGit<'_> {
         if blobs.is_empty() {
             return Ok(CommitOutcome::Nothing(large));
         }
-        if let Some(why) = self.too_much(&blobs).await? {
+        if let Some(why) = self.refuse_oversized(&blobs).await? {
             self.git(&["read-tree", "HEAD"]).await?;
             self.hide_own_files(own).await?;
             return Ok(CommitOutcome::Rejected(why));
         }
-        let commit = self.record(message).await?;
+        let commit = self.commit_staged(message).await?;
         let nested = blobs.into_iter().filter(|blob| blob.is_repository);
         let nested = nested.map(|blob| blob.path).collect();
-        Ok(CommitOutcome::Made(commit, LeftOut { large, nested }))
+        Ok(CommitOutcome::Created(
+            commit,
+            CommitExclusions { large, nested },
+        ))
     }
 
     /// Makes a commit of what is staged and moves the branch to it. Unlike `git commit`, this looks
     /// at no file of the work tree, however many there are.
-    async fn record(&self, message: &str) -> Result<CommitId, RunError> {
-        self.hand_over("message", message).await?;
-        let tree = object_id("write-tree", &self.git(&["write-tree"]).await?)?;
+    async fn commit_staged(&self, message: &str) -> Result<CommitId, RunError> {
+        self.write_scratch_file("message", message).await?;
+        let tree = parse_object_id("write-tree", &self.git(&["write-tree"]).await?)?;
         let file = "../scratch/message";
         let args = ["commit-tree", tree.as_str(), "-p", "HEAD", "-F", file];
-        let commit = object_id("commit-tree", &self.git(&args).await?)?;
+        let commit = parse_object_id("commit-tree", &self.git(&args).await?)?;
         self.git(&["update-ref", "-m", "ralph", "HEAD", commit.as_str()])
             .await?;
         Ok(commit)
@@ -99,8 +102,8 @@ impl SandboxGit<'_> {
 
     /// Puts what git should read into a file beside the repository. Of an input, git would take what
     /// a crash leaves for the whole: half a message, or no paths for all of them.
-    async fn hand_over(&self, name: &str, text: &str) -> Result<(), RunError> {
-        let file = scratch(name)?;
+    async fn write_scratch_file(&self, name: &str, text: &str) -> Result<(), RunError> {
+        let file = scratch_path(name)?;
         let written = self
             .sandbox
             .write(&file, text.as_bytes(), WriteMode::Replace);
@@ -119,14 +122,14 @@ impl SandboxGit<'_> {
                 MAX_COMMIT_BYTES >> 20
             )));
         }
-        let mut exec = Exec::argv(["git", "add", "--all"], LOOK_TIMEOUT);
+        let mut exec = Exec::argv(["git", "add", "--all"], STATUS_TIMEOUT);
         if !paths.is_empty() || !large.is_empty() {
             let mut list: Vec<String> = named.map(|path| format!(":(literal){path}")).collect();
             if paths.is_empty() {
                 list.push(".".into());
             }
-            list.extend(exclusions(large));
-            self.hand_over("paths", &list.join("\0")).await?;
+            list.extend(exclude_pathspecs(large));
+            self.write_scratch_file("paths", &list.join("\0")).await?;
             let args = [
                 "git",
                 "add",
@@ -134,18 +137,18 @@ impl SandboxGit<'_> {
                 "--pathspec-from-file=../scratch/paths",
                 "--pathspec-file-nul",
             ];
-            exec = Exec::argv(args, LOOK_TIMEOUT);
+            exec = Exec::argv(args, STATUS_TIMEOUT);
         }
         let answer = self.exec(exec).await?;
         Ok(if answer.ended.is_success() {
             Ok(())
         } else {
-            let why = complaint(&answer.stderr, answer.ended);
+            let why = failure_reason(&answer.stderr, answer.ended);
             Err(why.replace(":(literal)", ""))
         })
     }
 
-    async fn too_much(&self, blobs: &[StagedBlob]) -> Result<Option<String>, RunError> {
+    async fn refuse_oversized(&self, blobs: &[StagedBlob]) -> Result<Option<String>, RunError> {
         if blobs.len() > MAX_COMMIT_FILES {
             let dirs = top_directories(blobs);
             return Ok(Some(format!(
@@ -156,7 +159,7 @@ impl SandboxGit<'_> {
         let ids: Vec<&str> = blobs.iter().map(|blob| blob.id.as_str()).collect();
         let exec = Exec::argv(["git", "cat-file", "--batch-check=%(objectsize)"], TIMEOUT)
             .with_stdin(ids.join("\n") + "\n");
-        let sizes = self.checked("cat-file", exec).await?;
+        let sizes = self.exec_checked("cat-file", exec).await?;
         let total: u64 = String::from_utf8_lossy(&sizes)
             .lines()
             .filter_map(|line| line.parse::<u64>().ok())
@@ -213,7 +216,7 @@ fn top_directories(blobs: &[StagedBlob]) -> String {
 }
 
 /// Reads the object id that a command answered with.
-fn object_id(command: &str, answer: &[u8]) -> Result<CommitId, RunError> {
+fn parse_object_id(command: &str, answer: &[u8]) -> Result<CommitId, RunError> {
     let answer = String::from_utf8_lossy(answer).trim().to_owned();
     CommitId::parse(&answer).ok_or_else(|| {
         GitError::Unexpected {

@@ -12,23 +12,26 @@ const MAX_LIST: u64 = 64 << 20;
 
 impl HostRepo {
     /// Returns the paths of a commit's files; none if the list is too long.
-    pub(crate) async fn files(&self, commit: &CommitId) -> Result<Vec<String>, GitError> {
+    pub(crate) async fn list_files(&self, commit: &CommitId) -> Result<Vec<String>, GitError> {
         let args = ["ls-tree", "-r", "--name-only", "-z", commit.as_str()];
-        let bytes = self.read(&args, MAX_LIST).await?.unwrap_or_default();
+        let bytes = self.read_output(&args, MAX_LIST).await?.unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let paths = text.split('\0').filter(|path| !path.is_empty());
         Ok(paths.map(str::to_owned).collect())
     }
 
     /// Returns the text of a file in a commit; none if it is not there or longer than `limit`.
-    pub(crate) async fn text(
+    pub(crate) async fn file_text(
         &self,
         commit: &CommitId,
         path: &str,
         limit: u64,
     ) -> Result<Option<String>, GitError> {
         let object = format!("{commit}:{path}");
-        match self.read(&["cat-file", "blob", &object], limit).await {
+        match self
+            .read_output(&["cat-file", "blob", &object], limit)
+            .await
+        {
             Ok(bytes) => Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())),
             Err(GitError::Failed { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -49,7 +52,7 @@ impl HostRepo {
             from.as_str(),
             to.as_str(),
         ];
-        let bytes = self.read(&args, MAX_LIST).await?.unwrap_or_default();
+        let bytes = self.read_output(&args, MAX_LIST).await?.unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let entry = |entry: &str| {
             let mut fields = entry.splitn(3, '\t');
@@ -70,6 +73,6 @@ impl HostRepo {
     ) -> Result<Option<Vec<u8>>, GitError> {
         let commits = [from.as_str(), to.as_str()];
         let args: Vec<&str> = BARE_DIFF.into_iter().chain(commits).collect();
-        self.read(&args, limit).await
+        self.read_output(&args, limit).await
     }
 }

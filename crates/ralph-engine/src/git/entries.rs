@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use ralph_core::id::CommitId;
 use ralph_core::surface::{
-    Finding, TreeEntry, TreeEntryKind, bare_candidates, bare_repository, is_bare, strange_entries,
+    SurfaceFinding, TreeEntry, TreeEntryKind, bare_repository_candidates, bare_repository_finding,
+    is_bare_repository, suspicious_entries,
 };
 
 use super::GitError;
@@ -12,7 +13,7 @@ use super::host::HostRepo;
 
 /// The most links whose targets are read, and directories that are inspected. A branch with more of them
 /// is reported as such.
-const MOST_LOOKUPS: usize = 200;
+const MAX_LOOKUPS: usize = 200;
 
 impl HostRepo {
     /// Returns the links out of the tree, nested repositories and bare repositories that a branch adds or
@@ -21,18 +22,18 @@ impl HostRepo {
         &self,
         from: &CommitId,
         to: &CommitId,
-    ) -> Result<Vec<Finding>, GitError> {
+    ) -> Result<Vec<SurfaceFinding>, GitError> {
         let entries = self.changed_entries(from, to).await?;
-        let mut found = strange_entries(&entries);
-        let candidates = bare_candidates(&entries);
-        let (inspected, rest) = (candidates.iter().take(MOST_LOOKUPS), candidates.len());
+        let mut found = suspicious_entries(&entries);
+        let candidates = bare_repository_candidates(&entries);
+        let (inspected, rest) = (candidates.iter().take(MAX_LOOKUPS), candidates.len());
         for directory in inspected {
-            if is_bare(&self.names(to, directory).await?) {
-                found.push(bare_repository(directory));
+            if is_bare_repository(&self.names_in_directory(to, directory).await?) {
+                found.push(bare_repository_finding(directory));
             }
         }
-        if rest > MOST_LOOKUPS {
-            found.push(Finding {
+        if rest > MAX_LOOKUPS {
+            found.push(SurfaceFinding {
                 path: "./".to_owned(),
                 why: format!(
                     "{rest} directories could be bare repositories; not all were inspected"
@@ -78,7 +79,7 @@ impl HostRepo {
                 (Some("160000"), _) => TreeEntryKind::Repository,
                 (Some("120000"), Some(object)) => {
                     links += 1;
-                    TreeEntryKind::Link(self.target(object, links).await?)
+                    TreeEntryKind::Link(self.link_target(object, links).await?)
                 }
                 (Some(_) | None, _) => TreeEntryKind::File,
             };
@@ -91,15 +92,15 @@ impl HostRepo {
     }
 
     /// Returns the target of a link; one that is not read any more counts as leading out.
-    async fn target(&self, object: &str, number: usize) -> Result<String, GitError> {
-        if number > MOST_LOOKUPS {
+    async fn link_target(&self, object: &str, number: usize) -> Result<String, GitError> {
+        if number > MAX_LOOKUPS {
             return Ok("/(not read)".to_owned());
         }
         self.run(&["cat-file", "blob", object]).await
     }
 
     /// Returns the names in a directory of a commit.
-    async fn names(
+    async fn names_in_directory(
         &self,
         commit: &CommitId,
         directory: &str,

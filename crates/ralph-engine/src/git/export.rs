@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ralph_core::id::CommitId;
 
-use super::program::text_of;
+use super::program::successful_stdout;
 use super::{GitError, HostRepo, bounded};
 
 /// The largest patch that is written.
@@ -33,11 +33,11 @@ impl HostRepo {
             directory.as_ref(),
         ];
         let cloned = bounded::output(clone.args(args), "clone", b"").await?;
-        text_of("clone", &cloned)?;
+        successful_stdout("clone", &cloned)?;
         let mut forget = self.git().command(directory);
         let args = ["remote", "remove", "origin"];
         let forgotten = bounded::output(forget.args(args), "remote", b"").await?;
-        text_of("remote", &forgotten).map(drop)
+        successful_stdout("remote", &forgotten).map(drop)
     }
 
     /// Returns the changes between two commits as a patch that `git apply` takes.
@@ -57,7 +57,7 @@ impl HostRepo {
             command: "diff".into(),
             message: format!("the patch has more than {} MiB", MAX_PATCH >> 20),
         })?;
-        text_of("diff", &output)?;
+        successful_stdout("diff", &output)?;
         Ok(output.stdout)
     }
 }

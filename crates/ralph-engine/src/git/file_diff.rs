@@ -2,7 +2,7 @@
 
 use ralph_core::id::CommitId;
 
-use super::survey::selection;
+use super::survey::literal_pathspec;
 use super::{GitError, HostRepo};
 
 /// How many bytes of paths one call of git gets; systems limit an argument list to 128 KiB or more.
@@ -26,7 +26,7 @@ pub(super) const BARE_DIFF: [&str; 10] = [
 impl HostRepo {
     /// Returns the diff of some files, without context, and of removed ones without their lines; none
     /// if it is larger than `limit`.
-    pub async fn diff_of(
+    pub async fn diff_of_files(
         &self,
         from: &CommitId,
         to: &CommitId,
@@ -34,16 +34,16 @@ impl HostRepo {
         limit: u64,
     ) -> Result<Option<Vec<u8>>, GitError> {
         let mut diff = Vec::new();
-        for some in chunks(paths) {
+        for some in chunk_paths(paths) {
             let commits = [from.as_str(), to.as_str(), "--"];
-            let selected: Vec<String> = some.iter().map(|path| selection(path)).collect();
+            let selected: Vec<String> = some.iter().map(|path| literal_pathspec(path)).collect();
             let args: Vec<&str> = BARE_DIFF
                 .into_iter()
                 .chain(commits)
                 .chain(selected.iter().map(String::as_str))
                 .collect();
             let left = limit.saturating_sub(diff.len() as u64);
-            let Some(part) = self.read(&args, left).await? else {
+            let Some(part) = self.read_output(&args, left).await? else {
                 return Ok(None);
             };
             diff.extend(part);
@@ -53,7 +53,7 @@ impl HostRepo {
 }
 
 /// Splits a list of paths into parts that fit an argument list.
-fn chunks<'p>(mut paths: &'p [&'p str]) -> Vec<&'p [&'p str]> {
+fn chunk_paths<'p>(mut paths: &'p [&'p str]) -> Vec<&'p [&'p str]> {
     let mut parts = Vec::new();
     while !paths.is_empty() {
         let mut bytes = 0;
@@ -77,9 +77,9 @@ mod tests {
     fn every_path_is_in_one_part() {
         let long = "x".repeat(MAX_PATH_BYTES - 3);
         let paths = ["a", &long, "b", "c"];
-        let parts = chunks(&paths);
+        let parts = chunk_paths(&paths);
         assert_eq!(parts.concat(), paths);
         assert_eq!(parts.len(), 2);
-        assert!(chunks(&[]).is_empty());
+        assert!(chunk_paths(&[]).is_empty());
     }
 }

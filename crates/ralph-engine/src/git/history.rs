@@ -4,7 +4,7 @@
 use ralph_core::action::{RunnerTrailer, runner_trailer};
 use ralph_core::id::CommitId;
 
-use super::program::name_of;
+use super::program::subcommand_name;
 use super::{GitError, HostRepo, bounded};
 
 /// Some commits, with their words and their changes.
@@ -13,7 +13,7 @@ pub struct History {
     /// The commits, newest first.
     pub commits: Vec<Commit>,
     /// Names, addresses and messages.
-    pub words: Vec<u8>,
+    pub metadata: Vec<u8>,
     /// The commit objects with all their headers, those included that git does not show.
     pub objects: Vec<u8>,
     /// The patch of every commit.
@@ -62,7 +62,7 @@ impl HostRepo {
         to: &CommitId,
         limit: u64,
     ) -> Result<Option<History>, GitError> {
-        let (range, mark) = (format!("{from}..{to}"), Mark::of(to));
+        let (range, mark) = (format!("{from}..{to}"), HistoryDelimiters::for_commit(to));
         let format = format!(
             "--format={}%n%H%n%P%n%s%n%an%n%ae%n%cn%n%ce%n%B%n{}",
             mark.commit, mark.patch
@@ -81,24 +81,24 @@ impl HostRepo {
             "--no-textconv",
             &range,
         ];
-        let Some(text) = self.read(&args, limit).await? else {
+        let Some(text) = self.read_output(&args, limit).await? else {
             return Ok(None);
         };
         let args = ["rev-list", "--header", "--encoding=none", &range];
-        let objects = self.read(&args, limit).await?;
+        let objects = self.read_output(&args, limit).await?;
         Ok(objects.map(|objects| History {
             objects,
-            ..parse(&text, &mark)
+            ..parse_history(&text, &mark)
         }))
     }
 
     /// Returns what a command prints; none if that is more than `limit` bytes.
-    pub(super) async fn read(
+    pub(super) async fn read_output(
         &self,
         args: &[&str],
         limit: u64,
     ) -> Result<Option<Vec<u8>>, GitError> {
-        let name = name_of(args);
+        let name = subcommand_name(args);
         let printed = bounded::output_up_to(self.command().args(args), &name, limit).await?;
         let Some(output) = printed else {
             return Ok(None);
@@ -115,13 +115,13 @@ impl HostRepo {
 
 /// The lines that stand before each commit and before its patch. They hold the id of the last commit,
 /// which neither that commit nor one before it can contain: nobody can write such a line.
-struct Mark {
+struct HistoryDelimiters {
     commit: String,
     patch: String,
 }
 
-impl Mark {
-    fn of(last: &CommitId) -> Self {
+impl HistoryDelimiters {
+    fn for_commit(last: &CommitId) -> Self {
         Self {
             commit: format!("{last} commit"),
             patch: format!("{last} patch"),
@@ -130,57 +130,57 @@ impl Mark {
 }
 
 /// Which part of a commit a line belongs to.
-enum Part {
+enum CommitSection {
     Id,
     Parents,
     Subject,
-    Words,
+    Metadata,
     Patch,
 }
 
-fn parse(text: &[u8], mark: &Mark) -> History {
+fn parse_history(text: &[u8], mark: &HistoryDelimiters) -> History {
     let mut history = History::default();
-    let mut part = Part::Patch;
+    let mut part = CommitSection::Patch;
     let mut is_first = true;
     for line in text.split_inclusive(|byte| *byte == b'\n') {
         let bare = line.strip_suffix(b"\n").unwrap_or(line);
         if bare == mark.commit.as_bytes() {
-            part = Part::Id;
+            part = CommitSection::Id;
             continue;
         }
         if bare == mark.patch.as_bytes() {
-            part = Part::Patch;
+            part = CommitSection::Patch;
             continue;
         }
         let words = || String::from_utf8_lossy(bare);
         part = match part {
-            Part::Id => {
-                is_first = history.begin(CommitId::parse(&words()));
-                Part::Parents
+            CommitSection::Id => {
+                is_first = history.push_commit(CommitId::parse(&words()));
+                CommitSection::Parents
             }
-            Part::Parents => {
+            CommitSection::Parents => {
                 let parents = words().split(' ').filter_map(CommitId::parse).collect();
                 if let Some(commit) = history.commits.last_mut() {
                     commit.parents = parents;
                 }
-                Part::Subject
+                CommitSection::Subject
             }
-            Part::Subject => {
+            CommitSection::Subject => {
                 if let Some(commit) = history.commits.last_mut() {
                     commit.subject = words().into_owned();
                 }
-                Part::Words
+                CommitSection::Metadata
             }
-            Part::Words => {
-                history.words.extend_from_slice(line);
+            CommitSection::Metadata => {
+                history.metadata.extend_from_slice(line);
                 if let Some(commit) = history.commits.last_mut().filter(|_| is_first) {
                     commit.trailers.extend(runner_trailer(&words()));
                 }
-                Part::Words
+                CommitSection::Metadata
             }
-            Part::Patch => {
+            CommitSection::Patch => {
                 history.patches.extend_from_slice(line);
-                Part::Patch
+                CommitSection::Patch
             }
         };
     }
@@ -190,7 +190,7 @@ fn parse(text: &[u8], mark: &Mark) -> History {
 impl History {
     /// Adds a commit, unless it is the same again: a merge is shown against each of its parents. Reports
     /// whether it is shown for the first time.
-    fn begin(&mut self, id: Option<CommitId>) -> bool {
+    fn push_commit(&mut self, id: Option<CommitId>) -> bool {
         let Some(id) = id.filter(|id| self.commits.last().is_none_or(|last| last.id != *id)) else {
             return false;
         };
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn commits_are_told_from_what_they_contain() {
+    fn delimiters_separate_commits_from_their_content() {
         let (last, merged, first, known) = (id("a"), id("b"), id("c"), id("d"));
         let text = format!(
             "{last} commit\n{last}\n{first} {merged}\nMerge\nAnn\nann@x\nBob\nbob@x\nMerge\n\nmore\n\n{last} patch\n\n\
@@ -227,7 +227,7 @@ mod tests {
             subject: subject.to_owned(),
             trailers: Vec::new(),
         };
-        let history = parse(text.as_bytes(), &Mark::of(&last));
+        let history = parse_history(text.as_bytes(), &HistoryDelimiters::for_commit(&last));
         assert_eq!(
             history,
             History {
@@ -236,7 +236,7 @@ mod tests {
                     commit(&first, &[&known], ""),
                 ],
                 objects: Vec::new(),
-                words: b"Ann\nann@x\nBob\nbob@x\nMerge\n\nmore\n\n\
+                metadata: b"Ann\nann@x\nBob\nbob@x\nMerge\n\nmore\n\n\
                          Ann\nann@x\nBob\nbob@x\nMerge\n\nAnn\n\n\n\n\n"
                     .to_vec(),
                 patches: format!(
@@ -246,7 +246,7 @@ mod tests {
             }
         );
         let text = text.replace("Merge\n\n", "Merge\n\nRalph-Run : x\nralph-action: x/1/0\n");
-        let marked = parse(text.as_bytes(), &Mark::of(&last));
+        let marked = parse_history(text.as_bytes(), &HistoryDelimiters::for_commit(&last));
         assert_eq!(
             marked.commits[0].trailers,
             [
@@ -257,6 +257,9 @@ mod tests {
         assert_eq!(marked.commits[1].trailers, []);
         assert_eq!(history.commits[0].title(), "aaaaaaaaaa Merge");
         assert!(history.continues(&known) && !history.continues(&last));
-        assert_eq!(parse(b"", &Mark::of(&last)), History::default());
+        assert_eq!(
+            parse_history(b"", &HistoryDelimiters::for_commit(&last)),
+            History::default()
+        );
     }
 }

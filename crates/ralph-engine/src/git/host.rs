@@ -4,17 +4,17 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use ralph_core::id::CommitId;
-use ralph_core::surface::{Change, ChangedPath};
+use ralph_core::surface::{ChangedPath, PathChange};
 use tokio::process::Command;
 
-use super::program::{HostGit, name_of, text_of};
+use super::program::{HostGit, subcommand_name, successful_stdout};
 use super::{GitError, bounded, history};
 use crate::durable::{self, StoreError};
 
 /// How many packs the repository may have: each makes every git command a little slower.
 const MAX_PACKS: usize = 16;
 
-fn commit_of(command: &str, text: &str) -> Result<CommitId, GitError> {
+fn parse_commit_id(command: &str, text: &str) -> Result<CommitId, GitError> {
     CommitId::parse(text.trim()).ok_or_else(|| GitError::Unexpected {
         command: command.to_owned(),
         answer: text.trim().to_owned(),
@@ -27,7 +27,7 @@ pub struct HostRepo {
     git: HostGit,
     path: PathBuf,
     /// Where new objects go, if not into the repository.
-    apart: Option<PathBuf>,
+    object_dir: Option<PathBuf>,
 }
 
 impl HostRepo {
@@ -35,7 +35,7 @@ impl HostRepo {
         Self {
             git,
             path,
-            apart: None,
+            object_dir: None,
         }
     }
 
@@ -51,7 +51,7 @@ impl HostRepo {
         let mut command = self.git.command(&self.path);
         // Named, because git would look for another repository above if this one is damaged.
         command.env("GIT_DIR", &self.path);
-        if let Some(apart) = &self.apart {
+        if let Some(apart) = &self.object_dir {
             command.env("GIT_OBJECT_DIRECTORY", apart).env(
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES",
                 self.path.join("objects"),
@@ -62,15 +62,15 @@ impl HostRepo {
 
     /// Returns the same repository with new objects in a directory of their own, so that what is
     /// looked at through it is not taken in.
-    pub(super) fn apart(&self, objects: PathBuf) -> Self {
+    pub(super) fn with_object_dir(&self, objects: PathBuf) -> Self {
         Self {
-            apart: Some(objects),
+            object_dir: Some(objects),
             ..self.clone()
         }
     }
 
     pub(super) async fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, GitError> {
-        self.with_input(args, b"").await
+        self.run_with_input(args, b"").await
     }
 
     /// Waits until the repository would survive a power cut, its directories included.
@@ -87,7 +87,7 @@ impl HostRepo {
         base: &CommitId,
         branch: &str,
     ) -> Result<(), GitError> {
-        durable::make_dir(&self.path)?;
+        durable::create_dir(&self.path)?;
         let format = format!("--object-format={}", base.object_format());
         self.run(&["init", "--quiet", "--bare", "--template=", &format, "."])
             .await?;
@@ -111,7 +111,7 @@ impl HostRepo {
                 &format!("refs/heads/{branch}"),
             ])
             .await?;
-        commit_of("rev-parse", &text)
+        parse_commit_id("rev-parse", &text)
     }
 
     /// Writes a bundle of a branch to a file.
@@ -129,7 +129,7 @@ impl HostRepo {
 
     /// Joins the small packs once there are many: every import leaves one, and every git command
     /// looks into all of them.
-    pub(super) async fn join_packs(&self) {
+    pub(super) async fn repack_if_needed(&self) {
         let entries = std::fs::read_dir(self.path.join("objects/pack"));
         let packs = entries.map_or(0, |entries| {
             entries
@@ -152,7 +152,7 @@ impl HostRepo {
     }
 
     /// Returns the titles of the last commits in a range, newest first, at most `count`.
-    pub async fn titles(
+    pub async fn commit_titles(
         &self,
         from: &CommitId,
         to: &CommitId,
@@ -171,7 +171,7 @@ impl HostRepo {
     }
 
     /// Returns the files that differ between two commits.
-    pub async fn changed(
+    pub async fn changed_paths(
         &self,
         from: &CommitId,
         to: &CommitId,
@@ -191,9 +191,9 @@ impl HostRepo {
         let mut files = Vec::new();
         while let (Some(letter), Some(path)) = (parts.next(), parts.next()) {
             let change = match letter {
-                "A" => Change::Added,
-                "D" => Change::Deleted,
-                _ => Change::Modified,
+                "A" => PathChange::Added,
+                "D" => PathChange::Deleted,
+                _ => PathChange::Modified,
             };
             files.push(ChangedPath {
                 path: path.to_owned(),
@@ -214,7 +214,7 @@ impl HostRepo {
             .await?;
         text.split_whitespace()
             .next()
-            .map(|id| commit_of("ls-remote", id))
+            .map(|id| parse_commit_id("ls-remote", id))
             .transpose()
     }
 
@@ -249,13 +249,13 @@ impl HostRepo {
 
     async fn is_known(&self, commit: Option<&CommitId>) -> bool {
         match commit {
-            Some(commit) => self.has(commit).await,
+            Some(commit) => self.has_commit(commit).await,
             None => true,
         }
     }
 
     /// Returns whether a commit is in the repository.
-    pub(crate) async fn has(&self, commit: &CommitId) -> bool {
+    pub(crate) async fn has_commit(&self, commit: &CommitId) -> bool {
         self.run(&["cat-file", "-e", &format!("{commit}^{{commit}}")])
             .await
             .is_ok()
@@ -263,7 +263,7 @@ impl HostRepo {
 
     /// Commits files of a host directory under a ref, on top of what the ref holds. The commit survives a
     /// power cut.
-    pub async fn snapshot(
+    pub async fn commit_snapshot(
         &self,
         dir: &Path,
         paths: &[&str],
@@ -284,9 +284,9 @@ impl HostRepo {
         let mut add = vec!["add", "--force", "--"];
         add.extend(paths);
         let added = bounded::output(&mut with_tree(&add), "add", b"").await?;
-        text_of("add", &added)?;
+        successful_stdout("add", &added)?;
         let tree = bounded::output(&mut with_tree(&["write-tree"]), "write-tree", b"").await?;
-        let tree = text_of("write-tree", &tree)?;
+        let tree = successful_stdout("write-tree", &tree)?;
         let parent = self
             .run(&["rev-parse", "--verify", "--quiet", reference])
             .await
@@ -295,9 +295,9 @@ impl HostRepo {
         if let Some(parent) = &parent {
             args.extend(["-p".to_owned(), parent.trim().to_owned()]);
         }
-        let commit = commit_of(
+        let commit = parse_commit_id(
             "commit-tree",
-            &self.with_input(&args, message.as_bytes()).await?,
+            &self.run_with_input(&args, message.as_bytes()).await?,
         )?;
         self.run(&["update-ref", reference, commit.as_str()])
             .await?;
@@ -307,7 +307,7 @@ impl HostRepo {
     }
 
     /// Brings a ref of a remote here, if it is there and not here yet.
-    pub async fn adopt(&self, remote: &str, reference: &str) -> Result<(), GitError> {
+    pub async fn fetch_if_missing(&self, remote: &str, reference: &str) -> Result<(), GitError> {
         let known = self
             .run(&["rev-parse", "--verify", "--quiet", reference])
             .await
@@ -315,11 +315,11 @@ impl HostRepo {
         if known {
             return Ok(());
         }
-        self.adopt_newest(remote, reference).await
+        self.fetch_latest(remote, reference).await
     }
 
     /// Brings a ref of a remote here, if it is there. It replaces the one that is here.
-    pub async fn adopt_newest(&self, remote: &str, reference: &str) -> Result<(), GitError> {
+    pub async fn fetch_latest(&self, remote: &str, reference: &str) -> Result<(), GitError> {
         if self.remote_ref(remote, reference).await?.is_none() {
             return Ok(());
         }
@@ -330,13 +330,13 @@ impl HostRepo {
     }
 
     /// Runs a command that reads `input`.
-    pub(super) async fn with_input<S: AsRef<OsStr>>(
+    pub(super) async fn run_with_input<S: AsRef<OsStr>>(
         &self,
         args: &[S],
         input: &[u8],
     ) -> Result<String, GitError> {
-        let name = name_of(args);
+        let name = subcommand_name(args);
         let output = bounded::output(self.command().args(args), &name, input).await?;
-        text_of(&name, &output)
+        successful_stdout(&name, &output)
     }
 }

@@ -14,25 +14,25 @@ use crate::durable::{self, StoreError};
 const MAX_OBJECT: u64 = crate::rules::MAX_SEARCHED;
 
 /// Commits that wait beside the repository. Dropped, they are gone.
-pub struct Incoming {
+pub struct IncomingCommits {
     repo: HostRepo,
     branch: String,
-    apart: Apart,
+    quarantine: QuarantineDir,
     head: CommitId,
 }
 
 /// A directory for objects that is gone when this is dropped.
-struct Apart(PathBuf);
+struct QuarantineDir(PathBuf);
 
-impl Apart {
-    fn make(objects: PathBuf) -> Result<Self, StoreError> {
+impl QuarantineDir {
+    fn create(objects: PathBuf) -> Result<Self, StoreError> {
         fs::remove_dir_all(&objects).ok();
         fs::create_dir_all(&objects).map_err(StoreError::when("create", &objects))?;
         Ok(Self(objects))
     }
 }
 
-impl Drop for Apart {
+impl Drop for QuarantineDir {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.0).ok();
     }
@@ -46,23 +46,23 @@ impl HostRepo {
         bundle: &[u8],
         branch: &str,
         objects: PathBuf,
-    ) -> Result<Incoming, GitError> {
-        let (head, pack) = split(bundle, branch).ok_or_else(|| GitError::InSandbox {
+    ) -> Result<IncomingCommits, GitError> {
+        let (head, pack) = split_bundle(bundle, branch).ok_or_else(|| GitError::InSandbox {
             command: "bundle".into(),
             message: format!("its answer is no bundle of `{branch}`"),
         })?;
-        let apart = Apart::make(objects)?;
+        let apart = QuarantineDir::create(objects)?;
         // What `git fetch` starts, without its looks at what is reachable: nothing comes into the
         // repository that something is missing of, so it is enough that no new object misses one.
         let size = format!("--max-input-size={}", pack.len());
         let args = ["index-pack", "--stdin", "--fix-thin", "--strict", &size];
-        let view = self.apart(apart.0.clone());
-        view.with_input(&args, pack).await?;
+        let view = self.with_object_dir(apart.0.clone());
+        view.run_with_input(&args, pack).await?;
         view.refuse_large_objects(&apart.0, &head).await?;
-        Ok(Incoming {
+        Ok(IncomingCommits {
             repo: self.clone(),
             branch: branch.to_owned(),
-            apart,
+            quarantine: apart,
             head,
         })
     }
@@ -74,7 +74,7 @@ impl HostRepo {
     async fn refuse_large_objects(&self, objects: &Path, head: &CommitId) -> Result<(), GitError> {
         let ids = self.packed_ids(&objects.join("pack")).await?;
         let args = ["cat-file", "--batch-check=%(objectname) %(objectsize)"];
-        let sizes = self.with_input(&args, ids.as_bytes()).await?;
+        let sizes = self.run_with_input(&args, ids.as_bytes()).await?;
         let large = sizes.lines().find_map(|line| {
             let (id, size) = line.split_once(' ')?;
             let size = size.parse().ok().filter(|size| *size > MAX_OBJECT)?;
@@ -84,7 +84,7 @@ impl HostRepo {
             return Ok(());
         };
         Err(GitError::TooLarge {
-            what: self.path_of(&id, head).await,
+            what: self.path_of_object(&id, head).await,
             size,
             limit: MAX_OBJECT,
         })
@@ -102,7 +102,7 @@ impl HostRepo {
                 continue;
             }
             let index = fs::read(&file).map_err(StoreError::when("read", &file))?;
-            let listed = self.with_input(&["show-index"], &index).await?;
+            let listed = self.run_with_input(&["show-index"], &index).await?;
             for id in listed.lines().filter_map(|line| line.split(' ').nth(1)) {
                 ids.push_str(id);
                 ids.push('\n');
@@ -112,7 +112,7 @@ impl HostRepo {
     }
 
     /// Returns the file that an object is in the last commits, or the object.
-    async fn path_of(&self, object: &str, head: &CommitId) -> String {
+    async fn path_of_object(&self, object: &str, head: &CommitId) -> String {
         let find = format!("--find-object={object}");
         let args = [
             "log",
@@ -130,7 +130,7 @@ impl HostRepo {
 
 /// Returns the commit that a bundle's branch stands at, and its objects: after a heading of lines with
 /// an empty one at their end comes a pack.
-fn split<'a>(bundle: &'a [u8], branch: &str) -> Option<(CommitId, &'a [u8])> {
+fn split_bundle<'a>(bundle: &'a [u8], branch: &str) -> Option<(CommitId, &'a [u8])> {
     let end = bundle.windows(2).position(|pair| pair == b"\n\n")?;
     let heading = String::from_utf8_lossy(&bundle[..end]);
     let head = heading.lines().skip(1).find_map(|line| {
@@ -141,7 +141,7 @@ fn split<'a>(bundle: &'a [u8], branch: &str) -> Option<(CommitId, &'a [u8])> {
     Some((head, &bundle[end + 2..]))
 }
 
-impl Incoming {
+impl IncomingCommits {
     /// Returns the last of the commits.
     pub fn head(&self) -> &CommitId {
         &self.head
@@ -149,13 +149,13 @@ impl Incoming {
 
     /// Reads the commits after `known`; none if they are larger than `limit`.
     pub async fn history(&self, known: &CommitId, limit: u64) -> Result<Option<History>, GitError> {
-        let view = self.repo.apart(self.apart.0.clone());
+        let view = self.repo.with_object_dir(self.quarantine.0.clone());
         view.history(known, &self.head, limit).await
     }
 
     /// Takes the commits in and moves the branch from `known` to the last of them. May be repeated. They
     /// survive a power cut.
-    pub async fn take(self, known: &CommitId) -> Result<(), GitError> {
+    pub async fn accept(self, known: &CommitId) -> Result<(), GitError> {
         self.move_packs()?;
         let reference = format!("refs/heads/{}", self.branch);
         let args = ["update-ref", &reference, self.head.as_str(), known.as_str()];
@@ -165,14 +165,14 @@ impl Incoming {
                 return Err(error);
             }
         }
-        self.repo.join_packs().await;
+        self.repo.repack_if_needed().await;
         Ok(self.repo.sync()?)
     }
 
     /// Moves the objects into the repository.
     fn move_packs(&self) -> Result<(), StoreError> {
         let (from, to) = (
-            self.apart.0.join("pack"),
+            self.quarantine.0.join("pack"),
             self.repo.path().join("objects/pack"),
         );
         let entries = match fs::read_dir(&from) {
@@ -207,10 +207,10 @@ mod tests {
         let tip = format!("{head} refs/heads/ralph/x\n");
         let whole = bundle(&format!("{known}{other} refs/heads/ralph\n{tip}"));
         let expected = CommitId::parse(&head).map(|id| (id, &b"PACK\n\n"[..]));
-        assert_eq!(split(&whole, "ralph/x"), expected);
+        assert_eq!(split_bundle(&whole, "ralph/x"), expected);
         for lines in ["", &known, "refs/heads/ralph/x\n", "x refs/heads/ralph/x\n"] {
-            assert_eq!(split(&bundle(lines), "ralph/x"), None, "{lines}");
+            assert_eq!(split_bundle(&bundle(lines), "ralph/x"), None, "{lines}");
         }
-        assert_eq!(split(tip.as_bytes(), "ralph/x"), None);
+        assert_eq!(split_bundle(tip.as_bytes(), "ralph/x"), None);
     }
 }

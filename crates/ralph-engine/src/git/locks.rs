@@ -8,24 +8,24 @@ use std::time::Duration;
 use crate::durable::StoreError;
 
 /// How often it is looked whether a git comes to its end, and for how long.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-const LOOKS: usize = 40;
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+const MAX_POLLS: usize = 40;
 
 /// Waits until a bare repository that nobody else uses has no locks, and removes those that stay.
-pub(crate) async fn release(repo: &Path) -> Result<(), StoreError> {
-    for _ in 0..LOOKS {
-        if locks(repo).is_empty() {
+pub(crate) async fn remove_stale_locks(repo: &Path) -> Result<(), StoreError> {
+    for _ in 0..MAX_POLLS {
+        if find_locks(repo).is_empty() {
             return Ok(());
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
-    for lock in locks(repo) {
+    for lock in find_locks(repo) {
         fs::remove_file(&lock).map_err(StoreError::when("remove", &lock))?;
     }
     Ok(())
 }
 
-fn locks(repo: &Path) -> Vec<PathBuf> {
+fn find_locks(repo: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut waiting = vec![repo.to_owned()];
     while let Some(dir) = waiting.pop() {

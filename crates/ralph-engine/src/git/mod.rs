@@ -9,32 +9,32 @@ mod change;
 mod commit;
 mod content;
 mod entries;
+mod error_line;
 mod export;
 mod file_diff;
 mod history;
 mod host;
 mod incoming;
+mod integrity;
 pub(crate) mod locks;
 mod nested;
 mod program;
 mod project_config;
 mod sandbox;
-mod soundness;
 mod state;
 mod survey;
-mod telling;
 mod version;
 mod work_tree;
 
-pub use change::Change;
-pub use commit::{CommitOutcome, LeftOut, OwnFiles};
+pub use change::IterationChange;
+pub use commit::{CommitExclusions, CommitOutcome, OwnFiles};
 pub use history::{Commit, History};
 pub use host::HostRepo;
-pub use incoming::Incoming;
+pub use incoming::IncomingCommits;
 pub use nested::NestedRepository;
 pub use program::HostGit;
 pub use project_config::ProjectConfigError;
-pub use sandbox::{Origin, SandboxGit};
+pub use sandbox::{BundleSource, SandboxGit};
 pub(crate) use state::{RepoRefs, WorkSnapshot};
 pub use survey::Survey;
 pub use version::GitVersion;
@@ -126,7 +126,7 @@ impl GitError {
         match self {
             Self::Missing(_) => "install git and make sure it is on PATH",
             Self::Store(error) => error.hint(),
-            Self::Full { .. } => durable::FREE_SOME_SPACE,
+            Self::Full { .. } => durable::DISK_FULL_HINT,
             Self::Lost { .. } => {
                 "restore one of the three from a backup, then `ralph resume`, or start over with `ralph run --new`"
             }

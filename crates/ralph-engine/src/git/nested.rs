@@ -27,7 +27,7 @@ impl HostRepo {
         from: &CommitId,
         to: &CommitId,
     ) -> Result<Vec<NestedRepository>, GitError> {
-        let mut nested = commits_in(&self.raw_changes(from, to).await?);
+        let mut nested = parse_nested(&self.raw_changes(from, to).await?);
         if nested.is_empty() {
             return Ok(nested);
         }
@@ -48,7 +48,7 @@ impl HostRepo {
             "--get-regexp",
             r"^submodule\..*\.path$",
         ];
-        let listed = match self.read(&args, MAX_LIST).await {
+        let listed = match self.read_output(&args, MAX_LIST).await {
             Ok(listed) => listed.unwrap_or_default(),
             Err(GitError::Failed { .. }) => return Ok(BTreeSet::new()),
             Err(error) => return Err(error),
@@ -64,7 +64,7 @@ impl HostRepo {
 }
 
 /// Reads `:mode mode old new letter NUL path NUL` records.
-fn commits_in(raw: &str) -> Vec<NestedRepository> {
+fn parse_nested(raw: &str) -> Vec<NestedRepository> {
     let mut parts = raw.split('\0');
     let mut nested = Vec::new();
     while let (Some(meta), Some(path)) = (parts.next(), parts.next()) {
@@ -92,7 +92,7 @@ mod tests {
              :160000 100644 {a} {b} T\0gone\0"
         );
         assert_eq!(
-            commits_in(&raw),
+            parse_nested(&raw),
             [NestedRepository {
                 path: "vendor/lib".into(),
                 commit: b,

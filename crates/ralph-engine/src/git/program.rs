@@ -8,7 +8,7 @@ use std::process::{Output, Stdio};
 use ralph_core::path::absolute_search_path;
 use tokio::process::Command;
 
-use super::telling::telling_line;
+use super::error_line::most_relevant_line;
 use super::{GitError, HostRepo, bounded};
 use crate::durable::{self, StoreError};
 
@@ -50,19 +50,19 @@ impl HostGit {
         let current = std::fs::read(&config).is_ok_and(|text| text == CONFIG.as_bytes());
         if !current {
             if let Some(directory) = config.parent() {
-                durable::make_dir(directory)?;
+                durable::create_dir(directory)?;
             }
             durable::write_shared(&config, CONFIG.as_bytes())?;
         }
-        Ok(Self::found(path, config, home))
+        Ok(Self::locate(path, config, home))
     }
 
     /// Uses the git on `path` for looking at the user's own repositories only: nothing is written.
-    pub fn looking(path: &str, home: Option<PathBuf>) -> Self {
-        Self::found(path, PathBuf::from("/dev/null"), home)
+    pub fn read_only(path: &str, home: Option<PathBuf>) -> Self {
+        Self::locate(path, PathBuf::from("/dev/null"), home)
     }
 
-    fn found(path: &str, config: PathBuf, home: Option<PathBuf>) -> Self {
+    fn locate(path: &str, config: PathBuf, home: Option<PathBuf>) -> Self {
         // A relative entry would name a directory of the repository that git is started in.
         let path = absolute_search_path(path);
         // By its path, git can be started without copying this process first.
@@ -107,14 +107,14 @@ impl HostGit {
 
     /// Runs git in a directory of the user's, as the user would: whom a repository belongs to is looked
     /// at, and what the user has called safe is safe. Nothing of it is started on the side.
-    pub async fn run_in(&self, dir: &Path, args: &[&str]) -> Result<String, GitError> {
+    pub async fn run_as_user(&self, dir: &Path, args: &[&str]) -> Result<String, GitError> {
         let name = args.first().copied().unwrap_or_default();
-        let output = bounded::output(self.command_in(dir).args(args), name, b"").await?;
-        text_of(name, &output)
+        let output = bounded::output(self.command_as_user(dir).args(args), name, b"").await?;
+        successful_stdout(name, &output)
     }
 
     /// Returns a git command in a directory of the user's, as the user would give it.
-    pub(super) fn command_in(&self, dir: &Path) -> Command {
+    pub(super) fn command_as_user(&self, dir: &Path) -> Command {
         let mut command = self.command(dir);
         command
             .env_remove("GIT_CONFIG_GLOBAL")
@@ -148,7 +148,7 @@ fn is_executable(file: &Path) -> bool {
     found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-pub(super) fn text_of(command: &str, output: &Output) -> Result<String, GitError> {
+pub(super) fn successful_stdout(command: &str, output: &Output) -> Result<String, GitError> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
@@ -160,12 +160,14 @@ pub(super) fn text_of(command: &str, output: &Output) -> Result<String, GitError
     Err(if is_full {
         GitError::Full { command }
     } else {
-        let message = telling_line(&stderr).unwrap_or("no message").to_owned();
+        let message = most_relevant_line(&stderr)
+            .unwrap_or("no message")
+            .to_owned();
         GitError::Failed { command, message }
     })
 }
 
-pub(super) fn name_of<S: AsRef<OsStr>>(args: &[S]) -> String {
+pub(super) fn subcommand_name<S: AsRef<OsStr>>(args: &[S]) -> String {
     let name = args.first().map(AsRef::as_ref).unwrap_or_default();
     name.to_string_lossy().into_owned()
 }

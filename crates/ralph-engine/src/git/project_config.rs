@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ralph_core::id::CommitId;
-use ralph_core::image::{ConfigFile, FileKind, ProjectConfig};
+use ralph_core::image::{ProjectConfig, ProjectConfigFile, ProjectConfigFileKind};
 
-use super::program::text_of;
+use super::program::successful_stdout;
 use super::{GitError, HostGit, bounded};
 
 /// More files than this are no configuration.
@@ -53,9 +53,9 @@ impl ProjectConfigError {
 }
 
 /// One file of a tree.
-struct Entry {
+struct ConfigTreeEntry {
     path: String,
-    kind: FileKind,
+    kind: ProjectConfigFileKind,
     object: String,
     size: u64,
 }
@@ -67,7 +67,7 @@ impl HostGit {
         repository: &Path,
         commit: &CommitId,
     ) -> Result<ProjectConfig, ProjectConfigError> {
-        let entries = self.entries(repository, commit).await?;
+        let entries = self.config_entries(repository, commit).await?;
         if entries.is_empty() {
             return Ok(ProjectConfig::default());
         }
@@ -75,30 +75,30 @@ impl HostGit {
         if bytes > MAX_BYTES {
             return Err(ProjectConfigError::TooLarge { bytes });
         }
-        let contents = self.contents(repository, &entries).await?;
-        let files: BTreeMap<String, ConfigFile> = entries
+        let contents = self.config_contents(repository, &entries).await?;
+        let files: BTreeMap<String, ProjectConfigFile> = entries
             .into_iter()
             .zip(contents)
             .map(|(entry, bytes)| {
                 let kind = entry.kind;
-                (entry.path, ConfigFile { kind, bytes })
+                (entry.path, ProjectConfigFile { kind, bytes })
             })
             .collect();
         Ok(ProjectConfig { files })
     }
 
-    async fn entries(
+    async fn config_entries(
         &self,
         repository: &Path,
         commit: &CommitId,
-    ) -> Result<Vec<Entry>, ProjectConfigError> {
+    ) -> Result<Vec<ConfigTreeEntry>, ProjectConfigError> {
         let directory = format!("{}/", ProjectConfig::DIRECTORY);
-        let mut listing = self.command_in(repository);
+        let mut listing = self.command_as_user(repository);
         listing
             .args(["ls-tree", "-r", "-z", "--long", "--full-tree"])
             .args([commit.as_str(), "--", &directory]);
         let output = bounded::output(&mut listing, "ls-tree", b"").await?;
-        text_of("ls-tree", &output)?;
+        successful_stdout("ls-tree", &output)?;
         let mut entries = Vec::new();
         for line in output.stdout.split(|byte| *byte == 0) {
             if line.is_empty() {
@@ -107,27 +107,27 @@ impl HostGit {
             if entries.len() == MAX_FILES {
                 return Err(ProjectConfigError::TooMany);
             }
-            entries.extend(entry(line, &directory)?);
+            entries.extend(parse_tree_entry(line, &directory)?);
         }
         Ok(entries)
     }
 
     /// Returns what is in files, in their order.
-    async fn contents(
+    async fn config_contents(
         &self,
         repository: &Path,
-        entries: &[Entry],
+        entries: &[ConfigTreeEntry],
     ) -> Result<Vec<Vec<u8>>, GitError> {
         let objects: Vec<&str> = entries.iter().map(|entry| entry.object.as_str()).collect();
         let wanted = objects.join("\n") + "\n";
-        let mut reading = self.command_in(repository);
+        let mut reading = self.command_as_user(repository);
         reading.args(["cat-file", "--batch"]);
         let output = bounded::output(&mut reading, "cat-file", wanted.as_bytes()).await?;
-        text_of("cat-file", &output)?;
+        successful_stdout("cat-file", &output)?;
         let mut rest = output.stdout.as_slice();
         entries
             .iter()
-            .map(|entry| take(&mut rest, entry))
+            .map(|entry| take_blob(&mut rest, entry))
             .collect::<Option<_>>()
             .ok_or_else(|| GitError::Unexpected {
                 command: "cat-file".to_owned(),
@@ -137,7 +137,10 @@ impl HostGit {
 }
 
 /// Reads `mode type object size<tab>path`. A submodule is no file.
-fn entry(line: &[u8], directory: &str) -> Result<Option<Entry>, ProjectConfigError> {
+fn parse_tree_entry(
+    line: &[u8],
+    directory: &str,
+) -> Result<Option<ConfigTreeEntry>, ProjectConfigError> {
     let unexpected = || GitError::Unexpected {
         command: "ls-tree".to_owned(),
         answer: String::from_utf8_lossy(line).into_owned(),
@@ -154,13 +157,13 @@ fn entry(line: &[u8], directory: &str) -> Result<Option<Entry>, ProjectConfigErr
     let mut facts = facts.split_ascii_whitespace();
     let (mode, _, object, size) = (facts.next(), facts.next(), facts.next(), facts.next());
     let kind = match mode {
-        Some("100755") => FileKind::Executable,
-        Some("120000") => FileKind::Link,
+        Some("100755") => ProjectConfigFileKind::Executable,
+        Some("120000") => ProjectConfigFileKind::Link,
         Some("160000") => return Ok(None),
-        Some(_) => FileKind::Regular,
+        Some(_) => ProjectConfigFileKind::Regular,
         None => return Err(unexpected().into()),
     };
-    Ok(Some(Entry {
+    Ok(Some(ConfigTreeEntry {
         path: path.to_owned(),
         kind,
         object: object.ok_or_else(unexpected)?.to_owned(),
@@ -171,7 +174,7 @@ fn entry(line: &[u8], directory: &str) -> Result<Option<Entry>, ProjectConfigErr
 }
 
 /// Takes one answer of `cat-file --batch`: `object type size`, a line break, the bytes, another one.
-fn take(rest: &mut &[u8], entry: &Entry) -> Option<Vec<u8>> {
+fn take_blob(rest: &mut &[u8], entry: &ConfigTreeEntry) -> Option<Vec<u8>> {
     let head = format!("{} blob {}\n", entry.object, entry.size);
     let after = rest.strip_prefix(head.as_bytes())?;
     let (bytes, after) = after.split_at_checked(usize::try_from(entry.size).ok()?)?;

@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use ralph_core::id::CommitId;
 use ralph_core::path::{SandboxPath, WorkspacePath};
-use ralph_core::ports::{Ended, Exec, OutputSink, Sandbox, SandboxError, Stream};
+use ralph_core::ports::{Exec, ExecStatus, OutputSink, OutputStream, Sandbox, SandboxError};
 
 use super::GitError;
 use super::commit::OwnFiles;
-use super::survey::exclusions;
-use super::telling::telling_line;
+use super::error_line::most_relevant_line;
+use super::survey::exclude_pathspecs;
 use super::version::GitVersion;
 use super::work_tree::WorkTree;
 use crate::error::RunError;
 use crate::transfer;
-use crate::workspace::in_repo;
+use crate::workspace::repo_path;
 
 pub(super) const TIMEOUT: Duration = Duration::from_mins(10);
 /// How long git may read the work tree, which a command can fill with anything.
-pub(super) const LOOK_TIMEOUT: Duration = Duration::from_mins(2);
-const ANSWER_LIMIT: usize = 64 << 20;
+pub(super) const STATUS_TIMEOUT: Duration = Duration::from_mins(2);
+const MAX_GIT_OUTPUT: usize = 64 << 20;
 /// The paths of a diff: everything but the run's own files.
 const WITHOUT_OWN_FILES: [&str; 3] = [".", ":(exclude).ralph", ":(exclude)ralph_task.md"];
 
@@ -45,43 +45,43 @@ pub struct SandboxGit<'a> {
 
 /// What a fresh workspace is made from.
 #[derive(Debug, Clone, Copy)]
-pub struct Origin<'a> {
+pub struct BundleSource<'a> {
     /// A bundle on the host.
     pub bundle: &'a Path,
     /// The branch in it.
     pub branch: &'a str,
 }
 
-pub(super) struct Answer {
-    pub(super) ended: Ended,
+pub(super) struct GitOutput {
+    pub(super) ended: ExecStatus,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: String,
 }
 
-impl Answer {
+impl GitOutput {
     /// Returns what the command printed, or that it failed.
-    fn checked(self, command: &str) -> Result<Vec<u8>, GitError> {
+    fn into_stdout(self, command: &str) -> Result<Vec<u8>, GitError> {
         if self.ended.is_success() {
             return Ok(self.stdout);
         }
         Err(GitError::InSandbox {
             command: command.to_owned(),
-            message: complaint(&self.stderr, self.ended),
+            message: failure_reason(&self.stderr, self.ended),
         })
     }
 }
 
 #[derive(Default)]
-struct Collect {
+struct GitOutputCollector {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
 }
 
-impl OutputSink for Collect {
-    fn chunk(&mut self, stream: Stream, bytes: &[u8]) {
+impl OutputSink for GitOutputCollector {
+    fn chunk(&mut self, stream: OutputStream, bytes: &[u8]) {
         let (kept, limit) = match stream {
-            Stream::Stdout => (&mut self.stdout, ANSWER_LIMIT),
-            Stream::Stderr => (&mut self.stderr, 64 << 10),
+            OutputStream::Stdout => (&mut self.stdout, MAX_GIT_OUTPUT),
+            OutputStream::Stderr => (&mut self.stderr, 64 << 10),
         };
         let room = limit.saturating_sub(kept.len()).min(bytes.len());
         kept.extend_from_slice(&bytes[..room]);
@@ -95,28 +95,28 @@ impl<'a> SandboxGit<'a> {
     }
 
     /// Runs git in the workspace, and never in a repository around it when its own is gone.
-    pub(super) async fn exec(&self, exec: Exec) -> Result<Answer, SandboxError> {
+    pub(super) async fn exec(&self, exec: Exec) -> Result<GitOutput, SandboxError> {
         let exec = exec
             .with_env("GIT_DIR", ".git")
             .with_env("GIT_WORK_TREE", ".");
-        self.exec_anywhere(exec).await
+        self.exec_outside_repo(exec).await
     }
 
-    async fn exec_anywhere(&self, exec: Exec) -> Result<Answer, SandboxError> {
+    async fn exec_outside_repo(&self, exec: Exec) -> Result<GitOutput, SandboxError> {
         let exec = exec
             // Git before 2.32 does not know `GIT_CONFIG_GLOBAL`.
             .with_env("HOME", "/dev/null")
             .with_env("XDG_CONFIG_HOME", "/dev/null")
             .with_env("GIT_CONFIG_GLOBAL", "/dev/null")
             .with_env("GIT_CONFIG_NOSYSTEM", "1")
-            .with_env("GIT_CONFIG_PARAMETERS", parameters())
+            .with_env("GIT_CONFIG_PARAMETERS", config_parameters())
             // Replaced objects and grafts would show another history than the one that is pushed.
             .with_env("GIT_NO_REPLACE_OBJECTS", "1")
             .with_env("GIT_GRAFT_FILE", "/dev/null/none")
             .with_env("LC_ALL", "C.UTF-8");
-        let mut collect = Collect::default();
+        let mut collect = GitOutputCollector::default();
         let outcome = self.sandbox.exec(exec, &mut collect).await?;
-        Ok(Answer {
+        Ok(GitOutput {
             ended: outcome.ended,
             stdout: collect.stdout,
             stderr: String::from_utf8_lossy(&collect.stderr).into_owned(),
@@ -125,16 +125,20 @@ impl<'a> SandboxGit<'a> {
 
     pub(super) async fn git(&self, args: &[&str]) -> Result<Vec<u8>, RunError> {
         let exec = Exec::argv(std::iter::once("git").chain(args.iter().copied()), TIMEOUT);
-        self.checked(args[0], exec).await
+        self.exec_checked(args[0], exec).await
     }
 
-    pub(super) async fn checked(&self, command: &str, exec: Exec) -> Result<Vec<u8>, RunError> {
-        Ok(self.exec(exec).await?.checked(command)?)
+    pub(super) async fn exec_checked(
+        &self,
+        command: &str,
+        exec: Exec,
+    ) -> Result<Vec<u8>, RunError> {
+        Ok(self.exec(exec).await?.into_stdout(command)?)
     }
 
     /// Returns why the sandbox's git cannot be used, if that is so.
-    pub async fn unfit(&self) -> Result<Option<String>, RunError> {
-        let answer = self.exec_anywhere(Exec::shell("git --version", TIMEOUT));
+    pub async fn unusable_reason(&self) -> Result<Option<String>, RunError> {
+        let answer = self.exec_outside_repo(Exec::shell("git --version", TIMEOUT));
         let answer = answer.await?;
         if !answer.ended.is_success() {
             return Ok(Some("has no git that can be started".to_owned()));
@@ -147,12 +151,12 @@ impl<'a> SandboxGit<'a> {
     }
 
     /// Puts a repository with one branch into the workspace, replacing its `.git`. Files stay as they are.
-    pub async fn install(&self, origin: Origin<'_>) -> Result<(), RunError> {
+    pub async fn install(&self, origin: BundleSource<'_>) -> Result<(), RunError> {
         // Whatever became of the directories, nothing in them is needed. The provider removes also
         // what a command has no permission for.
         self.sandbox.delete(&SandboxPath::scratch()).await?;
-        self.sandbox.delete(&in_repo(".git")?).await?;
-        transfer::upload(self.sandbox, origin.bundle, &scratch("in.bundle")?).await?;
+        self.sandbox.delete(&repo_path(".git")?).await?;
+        transfer::upload(self.sandbox, origin.bundle, &scratch_path("in.bundle")?).await?;
         let script = "set -e; rm -rf clone; \
             git clone --quiet --no-checkout --template= --branch \"$BRANCH\" in.bundle clone; \
             cd clone; git remote remove origin; \
@@ -162,7 +166,7 @@ impl<'a> SandboxGit<'a> {
         let exec = Exec::shell(script, TIMEOUT)
             .in_dir(SandboxPath::scratch())
             .with_env("BRANCH", origin.branch);
-        self.exec_anywhere(exec).await?.checked("clone")?;
+        self.exec_outside_repo(exec).await?.into_stdout("clone")?;
         Ok(())
     }
 
@@ -195,7 +199,7 @@ impl<'a> SandboxGit<'a> {
             TIMEOUT,
         )
         .with_stdin(tracked);
-        self.checked("update-index", exec).await.map(drop)
+        self.exec_checked("update-index", exec).await.map(drop)
     }
 
     /// Looks at the workspace. The run's own files are left out, and those that are too large for git
@@ -207,10 +211,10 @@ impl<'a> SandboxGit<'a> {
             .to_vec();
         if !survey.large.is_empty() {
             args.extend(["--".to_owned(), ".".to_owned()]);
-            args.extend(exclusions(&survey.large));
+            args.extend(exclude_pathspecs(&survey.large));
         }
         let text = self
-            .checked("status", Exec::argv(args, LOOK_TIMEOUT))
+            .exec_checked("status", Exec::argv(args, STATUS_TIMEOUT))
             .await?;
         let mut tree = WorkTree::parse(&String::from_utf8_lossy(&text));
         let large = survey.large.iter();
@@ -252,21 +256,22 @@ impl<'a> SandboxGit<'a> {
             git add --intent-to-add --all --ignore-errors -- \"$@\" || true; fi; \
             git diff $FLAGS -- \"$@\"; [ -z \"$NEW\" ] || rm -f \"$GIT_INDEX_FILE\"";
         let argv = ["sh", "-c", script, "sh"].map(String::from).into_iter();
-        let mut exec = Exec::argv(argv.chain(pathspecs(tree)), LOOK_TIMEOUT)
+        let mut exec = Exec::argv(argv.chain(pathspecs(tree)), STATUS_TIMEOUT)
             .with_env("FLAGS", flags)
             .with_env("NEW", if tree.has_untracked() { "yes" } else { "" });
-        exec.output_limit = ANSWER_LIMIT as u64;
+        exec.output_limit = MAX_GIT_OUTPUT as u64;
         let answer = self.exec(exec).await?;
         match answer.ended {
-            Ended::OutputLimit | Ended::TimedOut => Ok(answer.stdout),
-            Ended::Exited(_) | Ended::Signalled(_) | Ended::DiskLimit | Ended::OutOfMemory => {
-                Ok(answer.checked("diff")?)
-            }
+            ExecStatus::OutputLimit | ExecStatus::TimedOut => Ok(answer.stdout),
+            ExecStatus::Exited(_)
+            | ExecStatus::Signalled(_)
+            | ExecStatus::DiskLimit
+            | ExecStatus::OutOfMemory => Ok(answer.into_stdout("diff")?),
         }
     }
 
     /// Tells whether the checked-out commit carries a trailer.
-    pub async fn head_has(&self, trailer: &str) -> Result<Option<CommitId>, RunError> {
+    pub async fn head_with_trailer(&self, trailer: &str) -> Result<Option<CommitId>, RunError> {
         let text = self.git(&["log", "-1", "--format=%H%n%B"]).await?;
         let text = String::from_utf8_lossy(&text);
         let found = text.lines().skip(1).any(|line| line.trim() == trailer);
@@ -279,7 +284,7 @@ impl<'a> SandboxGit<'a> {
 
     /// Puts the workspace back on its branch at a commit, keeping the files. Unlike `git reset`, this
     /// reads no file of the work tree.
-    pub async fn put_back(
+    pub async fn reset_to_branch(
         &self,
         branch: &str,
         commit: &CommitId,
@@ -291,7 +296,7 @@ impl<'a> SandboxGit<'a> {
         let exec = Exec::shell(script, TIMEOUT)
             .with_env("BRANCH", branch)
             .with_env("COMMIT", commit.as_str());
-        self.checked("read-tree", exec).await?;
+        self.exec_checked("read-tree", exec).await?;
         self.hide_own_files(own).await
     }
 
@@ -299,12 +304,12 @@ impl<'a> SandboxGit<'a> {
     pub async fn restore_if_empty(&self) -> Result<bool, RunError> {
         let script = "all=$(git ls-files | wc -l); gone=$(git ls-files --deleted | wc -l); \
             if [ \"$all\" -gt 0 ] && [ \"$all\" = \"$gone\" ]; then git checkout-index --all --quiet; echo restored; fi";
-        let answer = self.checked("checkout-index", Exec::shell(script, TIMEOUT));
+        let answer = self.exec_checked("checkout-index", Exec::shell(script, TIMEOUT));
         Ok(!answer.await?.is_empty())
     }
 
     /// Tells whether a revision continues a commit.
-    pub async fn follows(&self, revision: &str, commit: &CommitId) -> Result<bool, RunError> {
+    pub async fn is_descendant(&self, revision: &str, commit: &CommitId) -> Result<bool, RunError> {
         let exec = Exec::argv(
             [
                 "git",
@@ -331,8 +336,11 @@ impl<'a> SandboxGit<'a> {
                 &branch,
             ])
             .await?;
-        if bytes.len() >= ANSWER_LIMIT {
-            let message = format!("the new commits have more than {} MiB", ANSWER_LIMIT >> 20);
+        if bytes.len() >= MAX_GIT_OUTPUT {
+            let message = format!(
+                "the new commits have more than {} MiB",
+                MAX_GIT_OUTPUT >> 20
+            );
             return Err(GitError::InSandbox {
                 command: "bundle".into(),
                 message,
@@ -345,7 +353,7 @@ impl<'a> SandboxGit<'a> {
 
 /// Returns the configuration as git hands it to the commands that it starts: every version reads this,
 /// while `GIT_CONFIG_COUNT` is unknown to git before 2.31. No value needs quoting.
-fn parameters() -> String {
+fn config_parameters() -> String {
     CONFIG
         .map(|(key, value)| format!("'{key}={value}'"))
         .join(" ")
@@ -354,15 +362,15 @@ fn parameters() -> String {
 /// Returns the pathspecs of everything but the run's own files and those that git must not read.
 pub(super) fn pathspecs(tree: &WorkTree) -> impl Iterator<Item = String> {
     let without_own = WITHOUT_OWN_FILES.iter().map(|&path| path.to_owned());
-    without_own.chain(exclusions(&tree.survey.large))
+    without_own.chain(exclude_pathspecs(&tree.survey.large))
 }
 
 /// Returns why a command failed, in a line.
-pub(super) fn complaint(stderr: &str, ended: Ended) -> String {
-    telling_line(stderr).map_or_else(|| ended.to_string(), str::to_owned)
+pub(super) fn failure_reason(stderr: &str, ended: ExecStatus) -> String {
+    most_relevant_line(stderr).map_or_else(|| ended.to_string(), str::to_owned)
 }
 
-pub(super) fn scratch(name: &str) -> Result<SandboxPath, RunError> {
+pub(super) fn scratch_path(name: &str) -> Result<SandboxPath, RunError> {
     let path =
         WorkspacePath::parse(name).map_err(|error| SandboxError::Escapes(error.to_string()))?;
     Ok(SandboxPath::in_scratch(&path))

@@ -7,11 +7,11 @@ use ralph_core::path::SandboxPath;
 use ralph_core::ports::{Exec, SandboxError, WriteMode};
 
 use super::GitError;
-use super::sandbox::{LOOK_TIMEOUT, SandboxGit, TIMEOUT, scratch};
-use super::survey::{exclusions, selection};
+use super::sandbox::{STATUS_TIMEOUT, SandboxGit, TIMEOUT, scratch_path};
+use super::survey::{exclude_pathspecs, literal_pathspec};
 use crate::error::RunError;
 use crate::transfer;
-use crate::workspace::in_repo;
+use crate::workspace::repo_path;
 
 /// The largest index that is kept, about 600,000 files.
 const MAX_INDEX: u64 = 64 << 20;
@@ -55,7 +55,7 @@ impl SandboxGit<'_> {
         let script = "git rev-parse --verify HEAD || exit; git symbolic-ref -q HEAD || echo; \
             git for-each-ref --format='%(refname) %(objectname)'";
         let text = self
-            .checked("rev-parse", Exec::shell(script, TIMEOUT))
+            .exec_checked("rev-parse", Exec::shell(script, TIMEOUT))
             .await?;
         let text = String::from_utf8_lossy(&text);
         let mut lines = text.lines().map(str::to_owned);
@@ -73,7 +73,7 @@ impl SandboxGit<'_> {
     }
 
     /// Replaces files of the checkout by those of another commit, and removes others.
-    pub(crate) async fn take_from(
+    pub(crate) async fn replace_files_from(
         &self,
         commit: &CommitId,
         restored: &[String],
@@ -86,17 +86,17 @@ impl SandboxGit<'_> {
         for (command, paths) in steps.into_iter().filter(|(_, paths)| !paths.is_empty()) {
             let argv = std::iter::once("git").chain(command.iter().copied());
             let argv = argv.chain(["--pathspec-from-file=-", "--pathspec-file-nul"]);
-            let selected: Vec<String> = paths.iter().map(|path| selection(path)).collect();
+            let selected: Vec<String> = paths.iter().map(|path| literal_pathspec(path)).collect();
             let exec = Exec::argv(argv, TIMEOUT).with_stdin(selected.join("\0"));
-            self.checked(command[0], exec).await?;
+            self.exec_checked(command[0], exec).await?;
         }
         Ok(())
     }
 
     /// Creates the file whose age later tells which files were written after it; returns its time.
-    pub(crate) async fn stamp(&self) -> Result<jiff::Timestamp, RunError> {
+    pub(crate) async fn create_stamp(&self) -> Result<jiff::Timestamp, RunError> {
         self.sandbox
-            .write(&scratch(STAMP)?, b"", WriteMode::Replace)
+            .write(&scratch_path(STAMP)?, b"", WriteMode::Replace)
             .await?;
         self.stamp_time().await
     }
@@ -115,24 +115,29 @@ impl SandboxGit<'_> {
         index: &[u8],
         stamped: jiff::Timestamp,
     ) -> Result<Vec<String>, RunError> {
-        let file = scratch("before.index")?;
+        let file = scratch_path("before.index")?;
         transfer::write_all(self.sandbox, index, &file).await?;
         let listed = |more: &str| {
             Exec::shell(format!("git ls-files -z {more}"), TIMEOUT)
                 .with_env("GIT_INDEX_FILE", format!("../{file}"))
         };
-        let tracked = paths(&self.checked("ls-files", listed("")).await?);
-        let mut written = paths(&self.checked("ls-files", listed("--deleted")).await?);
+        let tracked = split_nul_paths(&self.exec_checked("ls-files", listed("")).await?);
+        let mut written =
+            split_nul_paths(&self.exec_checked("ls-files", listed("--deleted")).await?);
         if !matches!(self.stamp_time().await, Ok(time) if time == stamped) {
             written.push("(the times of the files cannot be compared)".to_owned());
         }
         let newer = "find . -path ./.git -prune -o \\( -type f -o -type l \\)";
-        let stamp = format!("../{}", scratch(STAMP)?);
+        let stamp = format!("../{}", scratch_path(STAMP)?);
         // Not every `find` compares the time of the last change of an inode.
         let script = format!(
             "{newer} -cnewer {stamp} -print0 2>/dev/null || {newer} -newer {stamp} -print0"
         );
-        let found = paths(&self.checked("find", Exec::shell(script, TIMEOUT)).await?);
+        let found = split_nul_paths(
+            &self
+                .exec_checked("find", Exec::shell(script, TIMEOUT))
+                .await?,
+        );
         let tracked: BTreeSet<&str> = tracked.iter().map(String::as_str).collect();
         let found = found.iter().map(|path| path.trim_start_matches("./"));
         let found: BTreeSet<&str> = found.filter(|path| tracked.contains(path)).collect();
@@ -147,7 +152,7 @@ impl SandboxGit<'_> {
                 refs: self.refs().await?,
                 index: self.index().await?,
                 index_tree: self.index_tree().await?,
-                files: self.tree_of_files().await?,
+                files: self.work_tree_id().await?,
             })
         };
         match taken.await {
@@ -181,7 +186,7 @@ impl SandboxGit<'_> {
             changed.push("HEAD".to_owned());
         }
         changed.dedup();
-        let files = self.tree_of_files().await?;
+        let files = self.work_tree_id().await?;
         if files != before.files {
             changed.extend(self.restore_files(&files, &before.files).await?);
         }
@@ -209,8 +214,8 @@ impl SandboxGit<'_> {
         let script = "set -e; export GIT_INDEX_FILE=\"$PWD/.git/ralph.index\"; \
             git read-tree --reset -u \"$TREE\"; rm -f \"$GIT_INDEX_FILE\"";
         let exec = Exec::shell(script, TIMEOUT).with_env("TREE", to);
-        self.checked("read-tree", exec).await?;
-        Ok(paths(&text))
+        self.exec_checked("read-tree", exec).await?;
+        Ok(split_nul_paths(&text))
     }
 
     /// Returns the index; none for an empty commit, and none if it is too large to keep.
@@ -233,26 +238,29 @@ impl SandboxGit<'_> {
 
     /// Returns the tree of all files that git does not ignore, through a copy of the index. Files that
     /// are too large for git are left out.
-    async fn tree_of_files(&self) -> Result<String, RunError> {
+    async fn work_tree_id(&self) -> Result<String, RunError> {
         let large = self.survey().await?.large;
         let script = "set -e; export GIT_INDEX_FILE=\"$PWD/.git/ralph.index\"; \
             rm -f \"$GIT_INDEX_FILE\"; \
             if [ -e .git/index ]; then cp .git/index \"$GIT_INDEX_FILE\"; fi; \
             git add --all --ignore-errors -- . \"$@\" >&2 || true; git write-tree";
         let argv = ["sh", "-c", script, "sh"].map(String::from);
-        let exec = Exec::argv(argv.into_iter().chain(exclusions(&large)), LOOK_TIMEOUT);
-        let text = self.checked("write-tree", exec).await?;
+        let exec = Exec::argv(
+            argv.into_iter().chain(exclude_pathspecs(&large)),
+            STATUS_TIMEOUT,
+        );
+        let text = self.exec_checked("write-tree", exec).await?;
         Ok(String::from_utf8_lossy(&text).trim().to_owned())
     }
 }
 
 /// Splits a list of paths that end with NUL.
-fn paths(text: &[u8]) -> Vec<String> {
+fn split_nul_paths(text: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
     let paths = text.split('\0').filter(|path| !path.is_empty());
     paths.map(str::to_owned).collect()
 }
 
 fn index_path() -> Result<SandboxPath, RunError> {
-    in_repo(".git/index")
+    repo_path(".git/index")
 }

@@ -2,18 +2,18 @@
 //! (a pipe in the place of a file), reads for minutes (a file of 50 GB) or fails at (a directory
 //! without permissions); the survey finds them without opening a file.
 
-use ralph_core::ports::{Ended, Exec};
+use ralph_core::ports::{Exec, ExecStatus};
 
-use super::sandbox::{LOOK_TIMEOUT, SandboxGit};
+use super::sandbox::{STATUS_TIMEOUT, SandboxGit};
 use super::{GitError, MAX_COMMIT_BYTES};
 use crate::error::RunError;
-use crate::workspace::{Finding, in_repo};
+use crate::workspace::{TamperFinding, repo_path};
 
 /// How many large files are excluded one by one, and how long their paths may be together.
 const MAX_PATHS: usize = 1000;
 const MAX_PATH_BYTES: usize = 256 << 10;
 /// The most that a survey prints.
-const MAX_ANSWER: u64 = 16 << 20;
+const MAX_SURVEY_OUTPUT: u64 = 16 << 20;
 /// Longer paths can be no argument of a command.
 const MAX_PATH: usize = 4000;
 
@@ -33,7 +33,8 @@ find . \( -path '*/.git*' ! -type f ! -type d ! -type l -exec rm -f {} \; -exec 
 "#;
 
 /// Prints those of the given paths that git does not know or that are not as git last saw them.
-const CHANGED: &str = r#"git ls-files -z --others -- "$@"; git diff-files -z --name-only -- "$@""#;
+const CHANGED_PATHS_SCRIPT: &str =
+    r#"git ls-files -z --others -- "$@"; git diff-files -z --name-only -- "$@""#;
 
 /// The result of a survey.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,14 +42,14 @@ pub struct Survey {
     /// Files and directories that git must not read.
     pub large: Vec<String>,
     /// What was put right.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<TamperFinding>,
 }
 
 impl SandboxGit<'_> {
     /// Surveys the workspace. A link in the place of a part of `.git` is damage.
     pub(super) async fn survey(&self) -> Result<Survey, RunError> {
-        let mut exec = Exec::shell(SCRIPT, LOOK_TIMEOUT);
-        exec.output_limit = MAX_ANSWER;
+        let mut exec = Exec::shell(SCRIPT, STATUS_TIMEOUT);
+        exec.output_limit = MAX_SURVEY_OUTPUT;
         let answer = self
             .exec(exec.with_env("LIMIT", MAX_COMMIT_BYTES.to_string()))
             .await?;
@@ -57,10 +58,10 @@ impl SandboxGit<'_> {
         for part in answer.stdout.split(|byte| *byte == 0) {
             match part {
                 [b'!', b'p', path @ ..] => {
-                    survey.add(path, "the permissions were taken; given back");
+                    survey.add_finding(path, "the permissions were taken; given back");
                 }
-                [b'!', b's', path @ ..] => survey.add(path, "was no file; removed"),
-                [b'!', b'l', path @ ..] => return Err(damaged(path)),
+                [b'!', b's', path @ ..] => survey.add_finding(path, "was no file; removed"),
+                [b'!', b'l', path @ ..] => return Err(link_error(path)),
                 [b'.', b'/', path @ ..] if path.len() <= MAX_PATH => {
                     candidates.push(path.to_vec());
                 }
@@ -91,9 +92,9 @@ impl SandboxGit<'_> {
                 continue;
             }
             let text = String::from_utf8_lossy(&path).into_owned();
-            if let Ok(place) = in_repo(&text) {
+            if let Ok(place) = repo_path(&text) {
                 self.sandbox.delete(&place).await?;
-                survey.add(&path, "too large for git; removed");
+                survey.add_finding(&path, "too large for git; removed");
             }
         }
         Ok(kept)
@@ -102,10 +103,10 @@ impl SandboxGit<'_> {
     /// Leaves out files that git ignores.
     async fn without_ignored(&self, paths: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, RunError> {
         let argv = ["git", "check-ignore", "-z", "-v", "-n", "--stdin"];
-        let mut exec = Exec::argv(argv, LOOK_TIMEOUT).with_stdin(paths.join(&0));
-        exec.output_limit = MAX_ANSWER;
+        let mut exec = Exec::argv(argv, STATUS_TIMEOUT).with_stdin(paths.join(&0));
+        exec.output_limit = MAX_SURVEY_OUTPUT;
         let answer = self.exec(exec).await?;
-        if !matches!(answer.ended, Ended::Exited(0 | 1)) {
+        if !matches!(answer.ended, ExecStatus::Exited(0 | 1)) {
             return Ok(paths);
         }
         // Source, line, pattern and path of each; all but the path are empty for no match.
@@ -127,11 +128,11 @@ impl SandboxGit<'_> {
             .map(|path| String::from_utf8_lossy(path).into_owned())
             .collect();
         if names.len() > MAX_PATHS || bytes > MAX_PATH_BYTES {
-            return Ok(directories(&names));
+            return Ok(top_level_directories(&names));
         }
-        let argv = ["sh", "-c", CHANGED, "sh"].map(String::from);
+        let argv = ["sh", "-c", CHANGED_PATHS_SCRIPT, "sh"].map(String::from);
         let argv = argv.into_iter().chain(names.iter().cloned());
-        let exec = Exec::argv(argv, LOOK_TIMEOUT).with_env("GIT_LITERAL_PATHSPECS", "1");
+        let exec = Exec::argv(argv, STATUS_TIMEOUT).with_env("GIT_LITERAL_PATHSPECS", "1");
         let answer = self.exec(exec).await?;
         let changed: Vec<&[u8]> = answer.stdout.split(|byte| *byte == 0).collect();
         let names = paths.iter().zip(names);
@@ -144,17 +145,17 @@ impl SandboxGit<'_> {
 }
 
 impl Survey {
-    fn add(&mut self, path: &[u8], finding: &str) {
+    fn add_finding(&mut self, path: &[u8], finding: &str) {
         let path = String::from_utf8_lossy(path);
         let path = path.strip_prefix("./").unwrap_or(&path);
         // One of a kind is enough: a command can make any number.
         if !self.findings.iter().any(|known| known.finding == finding) {
-            self.findings.push(Finding::new(path, finding));
+            self.findings.push(TamperFinding::new(path, finding));
         }
     }
 }
 
-fn damaged(path: &[u8]) -> RunError {
+fn link_error(path: &[u8]) -> RunError {
     let path = String::from_utf8_lossy(path);
     GitError::InSandbox {
         command: "status".into(),
@@ -164,52 +165,52 @@ fn damaged(path: &[u8]) -> RunError {
 }
 
 /// Returns the topmost directories of too many files to name each.
-fn directories(names: &[String]) -> Vec<String> {
+fn top_level_directories(names: &[String]) -> Vec<String> {
     let tops: std::collections::BTreeSet<&str> = names
         .iter()
         .map(|name| name.split('/').next().unwrap_or(name))
         .collect();
     if tops.len() > MAX_PATHS {
-        return vec![EVERYTHING.to_owned()];
+        return vec![ALL_FILES.to_owned()];
     }
     tops.into_iter().map(str::to_owned).collect()
 }
 
 /// The name for all files, where there are too many large ones among them.
-const EVERYTHING: &str = ".";
+const ALL_FILES: &str = ".";
 
 fn is_text(name: &str) -> bool {
     !name.contains(char::REPLACEMENT_CHARACTER)
 }
 
 /// Returns the pathspecs that exclude files.
-pub(super) fn exclusions(large: &[String]) -> impl Iterator<Item = String> {
+pub(super) fn exclude_pathspecs(large: &[String]) -> impl Iterator<Item = String> {
     large.iter().map(|name| {
-        if name == EVERYTHING {
+        if name == ALL_FILES {
             ":(exclude)*".to_owned()
         } else if is_text(name) {
             format!(":(exclude,literal){name}")
         } else {
-            format!(":(exclude,glob){}", pattern(name))
+            format!(":(exclude,glob){}", glob_pattern(name))
         }
     })
 }
 
 /// Returns the pathspec that selects a file.
-pub(super) fn selection(name: &str) -> String {
+pub(super) fn literal_pathspec(name: &str) -> String {
     if is_text(name) {
         format!(":(literal){name}")
     } else {
-        format!(":(glob){}", pattern(name))
+        format!(":(glob){}", glob_pattern(name))
     }
 }
 
 /// Returns the pattern of a name with bytes that are no text: they match anything.
-fn pattern(name: &str) -> String {
-    name.chars().map(escaped).collect()
+fn glob_pattern(name: &str) -> String {
+    name.chars().map(escape_glob).collect()
 }
 
-fn escaped(character: char) -> String {
+fn escape_glob(character: char) -> String {
     match character {
         char::REPLACEMENT_CHARACTER => "*".to_owned(),
         '*' | '?' | '[' | '\\' => format!("\\{character}"),
@@ -223,10 +224,10 @@ mod tests {
 
     #[test]
     fn files_are_excluded_by_their_exact_name() {
-        let names = ["a b.bin", "x*[y]", "bad\u{fffd}na*me", EVERYTHING].map(String::from);
-        assert_eq!(selection(&names[1]), ":(literal)x*[y]");
-        assert_eq!(selection(&names[2]), r":(glob)bad*na\*me");
-        let excluded: Vec<String> = exclusions(&names).collect();
+        let names = ["a b.bin", "x*[y]", "bad\u{fffd}na*me", ALL_FILES].map(String::from);
+        assert_eq!(literal_pathspec(&names[1]), ":(literal)x*[y]");
+        assert_eq!(literal_pathspec(&names[2]), r":(glob)bad*na\*me");
+        let excluded: Vec<String> = exclude_pathspecs(&names).collect();
         assert_eq!(
             excluded,
             [
@@ -241,8 +242,8 @@ mod tests {
     #[test]
     fn too_many_files_are_excluded_by_their_directories() {
         let names = ["data/a/x", "data/b", "top"].map(String::from);
-        assert_eq!(directories(&names), ["data", "top"]);
+        assert_eq!(top_level_directories(&names), ["data", "top"]);
         let many: Vec<String> = (0..=MAX_PATHS).map(|n| n.to_string()).collect();
-        assert_eq!(directories(&many), [EVERYTHING]);
+        assert_eq!(top_level_directories(&many), [ALL_FILES]);
     }
 }

@@ -19,7 +19,7 @@ pub struct WorkTree {
 
 impl WorkTree {
     /// Returns the paths that are not committed.
-    pub fn dirty(&self) -> Vec<String> {
+    pub fn dirty_paths(&self) -> Vec<String> {
         self.entries.iter().map(|(_, path)| path.clone()).collect()
     }
 
@@ -30,11 +30,11 @@ impl WorkTree {
 
     /// Reads the answer of `git status --porcelain=v2 --branch -z`. The run's own files are left out.
     pub(super) fn parse(text: &str) -> Self {
-        parse(text)
+        parse_status(text)
     }
 }
 
-fn parse(text: &str) -> WorkTree {
+fn parse_status(text: &str) -> WorkTree {
     let mut tree = WorkTree {
         head: None,
         branch: None,

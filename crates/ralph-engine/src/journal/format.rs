@@ -8,34 +8,34 @@ use std::fs;
 use std::io::{self, BufRead as _, Read as _};
 use std::path::Path;
 
-use ralph_core::event::{Record, VERSION};
+use ralph_core::event::{JournalRecord, RECORD_VERSION};
 use ralph_core::id::Digest;
-use ralph_core::plan::Engine;
+use ralph_core::plan::EngineKind;
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{JournalError, seal};
 
 /// The version of this ralph, which a journal records.
-pub const RALPH: &str = env!("CARGO_PKG_VERSION");
+pub const RALPH_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The longest first record that is read.
 const MAX_FIRST_RECORD: u64 = 16 << 20;
 
 /// Parses one line, or says why this version cannot read it.
-pub(super) fn parse(path: &Path, index: usize, line: &[u8]) -> Result<Record, JournalError> {
-    let error = match serde_json::from_slice::<Record>(line) {
-        Ok(record) if record.v <= VERSION => return Ok(record),
-        Ok(record) => return Err(newer(path, record.v.into())),
+pub(super) fn parse(path: &Path, index: usize, line: &[u8]) -> Result<JournalRecord, JournalError> {
+    let error = match serde_json::from_slice::<JournalRecord>(line) {
+        Ok(record) if record.v <= RECORD_VERSION => return Ok(record),
+        Ok(record) => return Err(newer_error(path, record.v.into())),
         Err(error) => error,
     };
     let value: Value = serde_json::from_slice(line).unwrap_or_default();
     if let Some(format) = newer_version(&value) {
-        return Err(newer(path, format));
+        return Err(newer_error(path, format));
     }
     let line = index + 1;
     let path = path.to_owned();
-    Err(match unknown(&value, &error.to_string()) {
+    Err(match describe_unknown(&value, &error.to_string()) {
         Some(what) => JournalError::Unknown { path, line, what },
         None => JournalError::Damaged {
             path,
@@ -46,7 +46,7 @@ pub(super) fn parse(path: &Path, index: usize, line: &[u8]) -> Result<Record, Jo
 }
 
 /// Names the event or the value that this version does not know; none if the record is damaged.
-fn unknown(value: &Value, error: &str) -> Option<String> {
+fn describe_unknown(value: &Value, error: &str) -> Option<String> {
     let kind = value["event"]["type"].as_str()?;
     let named = ["unknown variant `", "unknown field `"]
         .iter()
@@ -61,7 +61,7 @@ fn unknown(value: &Value, error: &str) -> Option<String> {
 
 /// Decides whether a record that cannot be read is damaged instead. The record after it, or the seal for
 /// the last one, confirms its bytes; a known format never follows a newer one.
-pub(super) fn confirm(
+pub(super) fn classify_unreadable(
     error: JournalError,
     path: &Path,
     (index, line): (usize, &[u8]),
@@ -70,9 +70,11 @@ pub(super) fn confirm(
     let next = next.and_then(|next| serde_json::from_slice::<Value>(next).ok());
     let is_damaged = match (&error, next) {
         (JournalError::Newer { .. }, Some(next)) => newer_version(&next).is_none(),
-        (JournalError::Unknown { .. }, Some(next)) => next["prev"] != Digest::of(line).as_str(),
+        (JournalError::Unknown { .. }, Some(next)) => {
+            next["prev"] != Digest::compute(line).as_str()
+        }
         (JournalError::Newer { .. } | JournalError::Unknown { .. }, None) => {
-            seal::contradicts(path, index as u64 + 1, line)
+            seal::contradicts_seal(path, index as u64 + 1, line)
         }
         (
             JournalError::Store(_)
@@ -101,7 +103,9 @@ pub(super) fn refuse_newer_tail(path: &Path, torn: &[u8]) -> Result<(), JournalE
     let is_whole = length < digits.len();
     let number = std::str::from_utf8(&digits[..length]).unwrap_or_default();
     match number.parse::<u64>() {
-        Ok(format) if is_whole && format > u64::from(VERSION) => Err(newer(path, format)),
+        Ok(format) if is_whole && format > u64::from(RECORD_VERSION) => {
+            Err(newer_error(path, format))
+        }
         Ok(_) | Err(_) => Ok(()),
     }
 }
@@ -109,20 +113,20 @@ pub(super) fn refuse_newer_tail(path: &Path, torn: &[u8]) -> Result<(), JournalE
 fn newer_version(value: &Value) -> Option<u64> {
     value["v"]
         .as_u64()
-        .filter(|format| *format > u64::from(VERSION))
+        .filter(|format| *format > u64::from(RECORD_VERSION))
 }
 
-fn newer(path: &Path, format: u64) -> JournalError {
+fn newer_error(path: &Path, format: u64) -> JournalError {
     let run = path.parent().and_then(Path::file_name).unwrap_or_default();
     JournalError::Newer {
         run: run.to_string_lossy().into_owned(),
         format,
-        ralph: writer(path),
+        ralph: writer_version(path),
     }
 }
 
 /// Returns the version of the newer ralph that last opened a run, if the journal records it.
-fn writer(path: &Path) -> Option<String> {
+fn writer_version(path: &Path) -> Option<String> {
     let bytes = fs::read(path).ok()?;
     let lines = bytes.split(|byte| *byte == b'\n').rev();
     lines
@@ -141,7 +145,7 @@ pub(super) fn written_by(ralph: Option<&str>, format: u64) -> String {
 
 /// What every version can read of a run: a part of the plan in the journal's first record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Outline {
+pub struct RunOutline {
     /// The task's id.
     pub task_id: Option<String>,
     /// The path of the task file.
@@ -153,10 +157,10 @@ pub struct Outline {
     /// The sandbox provider.
     pub sandbox: Option<String>,
     /// The engine, if this version knows it.
-    pub engine: Option<Engine>,
+    pub engine: Option<EngineKind>,
 }
 
-impl Outline {
+impl RunOutline {
     /// Reads a journal's first record, and no more than that. What cannot be read is none.
     pub fn read(journal: &Path) -> Self {
         let mut line = Vec::new();
@@ -174,7 +178,7 @@ impl Outline {
             repo: text("repo"),
             branch: text("branch"),
             sandbox: text("sandbox"),
-            engine: Engine::deserialize(&plan["engine"]).ok(),
+            engine: EngineKind::deserialize(&plan["engine"]).ok(),
         }
     }
 }

@@ -15,10 +15,10 @@ use super::Journal;
 use crate::durable::{self, StoreError};
 
 /// The name of the file, beside the journal.
-const NAME: &str = "journal.seal";
+const SEAL_FILE: &str = "journal.seal";
 
 #[derive(Serialize)]
-struct Seal<'a> {
+struct JournalSeal<'a> {
     seq: u64,
     sha256: &'a Digest,
 }
@@ -26,10 +26,10 @@ struct Seal<'a> {
 impl Journal {
     /// Writes the seal of the records so far.
     pub(super) fn seal(&self) -> Result<(), StoreError> {
-        let path = self.log.path().with_file_name(NAME);
-        let seal = Seal {
+        let path = self.log.path().with_file_name(SEAL_FILE);
+        let seal = JournalSeal {
             seq: self.state.seq,
-            sha256: &self.last,
+            sha256: &self.last_digest,
         };
         let text = serde_json::to_vec(&seal).unwrap_or_default();
         durable::write(&path, &text)
@@ -37,10 +37,10 @@ impl Journal {
 }
 
 /// Returns whether the seal beside a journal names another record with this number.
-pub(super) fn contradicts(journal: &Path, seq: u64, line: &[u8]) -> bool {
-    let seal = fs::read(journal.with_file_name(NAME)).unwrap_or_default();
+pub(super) fn contradicts_seal(journal: &Path, seq: u64, line: &[u8]) -> bool {
+    let seal = fs::read(journal.with_file_name(SEAL_FILE)).unwrap_or_default();
     let seal: Value = serde_json::from_slice(&seal).unwrap_or_default();
-    seal["seq"] == seq && seal["sha256"] != Digest::of(line).as_str()
+    seal["seq"] == seq && seal["sha256"] != Digest::compute(line).as_str()
 }
 
 impl Drop for Journal {

@@ -1,8 +1,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ralph_core::budget::Limits;
+use ralph_core::budget::BudgetLimits;
 use ralph_core::id::{CommitId, RunId, TaskId};
-use ralph_core::plan::{Delivery, Engine};
+use ralph_core::plan::{Delivery, EngineKind};
 use ralph_core::ports::Isolation;
 use ralph_core::run::PauseReason;
 use ralph_core::secret::Secret;
@@ -14,12 +14,12 @@ mod ownership;
 
 /// A clock that stands still until it is told to move.
 #[derive(Default)]
-struct StandingClock {
+struct ManualClock {
     seconds: AtomicU64,
     stopped: AtomicU64,
 }
 
-impl StandingClock {
+impl ManualClock {
     fn advance(&self, seconds: u64) {
         self.seconds.fetch_add(seconds, Ordering::Relaxed);
     }
@@ -29,17 +29,17 @@ impl StandingClock {
     }
 }
 
-impl Clock for StandingClock {
+impl Clock for ManualClock {
     fn now(&self) -> jiff::Timestamp {
         jiff::Timestamp::from_second(1_700_000_000).unwrap()
     }
     fn monotonic(&self) -> Duration {
         Duration::from_secs(self.seconds.load(Ordering::Relaxed))
     }
-    fn absence(&self) -> Absence {
-        Absence {
+    fn suspended_time(&self) -> SuspendedTime {
+        SuspendedTime {
             stopped: Duration::from_secs(self.stopped.load(Ordering::Relaxed)),
-            ..Absence::default()
+            ..SuspendedTime::default()
         }
     }
 }
@@ -50,12 +50,12 @@ fn plan() -> RunPlan {
         task_id: TaskId::parse("task-001").unwrap(),
         title: "Foo".into(),
         task_file: "/t/ralph_task.md".into(),
-        contract: Digest::of(b"contract"),
+        contract: Digest::compute(b"contract"),
         repo: "/t".into(),
         base_branch: "main".into(),
         base: CommitId::parse(&"a".repeat(40)).unwrap(),
         branch: "ralph/task-001/foo".into(),
-        engine: Engine::Actions,
+        engine: EngineKind::Actions,
         sandbox: "local".into(),
         isolation: Isolation::None,
         local: None,
@@ -65,25 +65,25 @@ fn plan() -> RunPlan {
         model: "scripted:x".into(),
         scm: "local".into(),
         delivery: Delivery::PullRequest,
-        limits: Limits::default(),
+        limits: BudgetLimits::default(),
         test_command: "true".into(),
         checkboxes: 2,
-        mode: ralph_core::task::Mode::Autonomous,
+        mode: ralph_core::task::RunMode::Autonomous,
     }
 }
 
-struct Place {
+struct JournalFixture {
     _temporary: tempfile::TempDir,
     state: StateDir,
     dir: RunDir,
-    clock: Arc<StandingClock>,
+    clock: Arc<ManualClock>,
 }
 
-fn place() -> Place {
+fn fixture() -> JournalFixture {
     let temporary = tempfile::tempdir().unwrap();
     let state = StateDir::open(temporary.path().join("state")).unwrap();
     let dir = state.run(&plan().run);
-    Place {
+    JournalFixture {
         _temporary: temporary,
         state,
         dir,
@@ -91,7 +91,7 @@ fn place() -> Place {
     }
 }
 
-impl Place {
+impl JournalFixture {
     fn create(&self) -> Journal {
         Journal::create(&self.dir, plan(), self.clock.clone(), Redactor::default()).unwrap()
     }
@@ -109,7 +109,7 @@ fn notice(message: &str) -> Event {
 
 #[test]
 fn records_are_numbered_and_chained() {
-    let place = place();
+    let place = fixture();
     let mut journal = place.create();
     assert_eq!(journal.append_all([notice("a"), notice("b")]).unwrap(), 3);
     assert_eq!(*journal.latest().borrow(), 3);
@@ -117,18 +117,18 @@ fn records_are_numbered_and_chained() {
     let mut journal = place.open().unwrap();
     assert_eq!(journal.append(notice("c")).unwrap(), 4);
     let text = fs::read_to_string(place.dir.journal()).unwrap();
-    let mut last = Digest::of(b"");
+    let mut last = Digest::compute(b"");
     for (line, seq) in text.lines().zip(1..) {
-        let record: Record = serde_json::from_str(line).unwrap();
+        let record: JournalRecord = serde_json::from_str(line).unwrap();
         assert_eq!((record.seq, record.prev), (seq, last));
-        last = Digest::of(line.as_bytes());
+        last = Digest::compute(line.as_bytes());
     }
     assert_eq!(text.lines().count(), 4);
 }
 
 #[test]
 fn a_torn_record_is_put_aside_and_nothing_before_it_changes() {
-    let place = place();
+    let place = fixture();
     let mut journal = place.create();
     journal.append(notice("whole")).unwrap();
     drop(journal);
@@ -150,7 +150,7 @@ fn a_torn_record_is_put_aside_and_nothing_before_it_changes() {
 
 #[test]
 fn a_changed_or_missing_record_is_found() {
-    let place = place();
+    let place = fixture();
     let mut journal = place.create();
     journal
         .append_all([notice("one"), notice("two"), notice("three")])
@@ -172,7 +172,7 @@ fn a_changed_or_missing_record_is_found() {
 
 #[test]
 fn only_one_process_has_a_run() {
-    let place = place();
+    let place = fixture();
     assert!(!place.dir.is_held());
     let journal = place.create();
     assert!(place.dir.is_held());
@@ -184,7 +184,7 @@ fn only_one_process_has_a_run() {
 
 #[test]
 fn time_stands_still_while_a_run_is_paused_or_left() {
-    let place = place();
+    let place = fixture();
     let mut journal = place.create();
     let status = |status| Event::StatusChanged { status };
     journal.append(status(RunStatus::Preparing)).unwrap();
@@ -205,7 +205,7 @@ fn time_stands_still_while_a_run_is_paused_or_left() {
 
 #[test]
 fn secrets_are_cut_out_and_the_chain_still_holds() {
-    let place = place();
+    let place = fixture();
     let redactor = Redactor::new(vec![(
         "KEY".into(),
         Secret::new("correct horse battery".into()),
@@ -223,7 +223,7 @@ fn secrets_are_cut_out_and_the_chain_still_holds() {
 
 #[test]
 fn a_run_is_found_by_id_prefix_task_or_last() {
-    let place = place();
+    let place = fixture();
     assert!(matches!(
         place.state.find("last"),
         Err(crate::store::FindError::None)
@@ -264,7 +264,7 @@ fn a_run_is_found_by_id_prefix_task_or_last() {
 }
 
 /// Returns the last record and what the seal names.
-fn sealed(place: &Place) -> (String, serde_json::Value) {
+fn last_record_and_seal(place: &JournalFixture) -> (String, serde_json::Value) {
     let text = fs::read_to_string(place.dir.journal()).unwrap();
     let seal = fs::read(place.dir.root().join("journal.seal")).unwrap();
     let last = text.lines().last().unwrap().to_owned();
@@ -273,21 +273,25 @@ fn sealed(place: &Place) -> (String, serde_json::Value) {
 
 #[test]
 fn a_journal_is_sealed_when_it_is_opened_and_closed() {
-    let place = place();
+    let place = fixture();
     let mut journal = place.create();
-    let (last, seal) = sealed(&place);
-    let expected = |seq: u64, line: &str| serde_json::json!({"seq": seq, "sha256": Digest::of(line.as_bytes())});
+    let (last, seal) = last_record_and_seal(&place);
+    let expected = |seq: u64, line: &str| serde_json::json!({"seq": seq, "sha256": Digest::compute(line.as_bytes())});
     assert_eq!(seal, expected(1, &last));
     journal.append(notice("one")).unwrap();
-    assert_eq!(sealed(&place).1["seq"], 1, "only closing seals it");
+    assert_eq!(
+        last_record_and_seal(&place).1["seq"],
+        1,
+        "only closing seals it"
+    );
     drop(journal);
-    let (last, seal) = sealed(&place);
+    let (last, seal) = last_record_and_seal(&place);
     assert_eq!(seal, expected(2, &last));
 }
 
 #[test]
 fn a_journal_that_cannot_be_read_is_not_touched() {
-    let place = place();
+    let place = fixture();
     place.create().append(notice("one")).unwrap();
     // Without a lock, to see that none is made, and without a seal, which would name the old record.
     fs::remove_file(place.dir.root().join("lock")).unwrap();
@@ -299,15 +303,15 @@ fn a_journal_that_cannot_be_read_is_not_touched() {
     for journal in [newer, unknown, torn] {
         let journal = format!("{journal}{{\"v\":1,\"se");
         fs::write(place.dir.journal(), &journal).unwrap();
-        let before = names(&place.dir);
+        let before = file_names(&place.dir);
         assert!(place.open().is_err());
         assert!(refuse_newer(&place.dir.journal()).is_err());
         assert_eq!(fs::read_to_string(place.dir.journal()).unwrap(), journal);
-        assert_eq!(names(&place.dir), before);
+        assert_eq!(file_names(&place.dir), before);
     }
 }
 
-fn names(dir: &RunDir) -> Vec<std::ffi::OsString> {
+fn file_names(dir: &RunDir) -> Vec<std::ffi::OsString> {
     let entries = fs::read_dir(dir.root()).unwrap();
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
     names.sort();

@@ -2,7 +2,7 @@
 
 use ralph_core::action::{self, Action, Response};
 use ralph_core::event::{ActionResult, Event};
-use ralph_core::ports::Finish;
+use ralph_core::ports::FinishReason;
 use ralph_core::{budget, prompt};
 
 use super::responses::{Attempt, Responses};
@@ -10,10 +10,10 @@ use crate::error::RunError;
 use crate::run::Run;
 
 /// A reply is asked for once more if it cannot be read.
-const MAX_READINGS: usize = 2;
+const MAX_REPLIES: usize = 2;
 
 /// What came of asking.
-pub(crate) enum Asked {
+pub(crate) enum AskOutcome {
     /// A response that can be performed.
     Response(Response),
     /// Only replies that cannot be read.
@@ -23,14 +23,16 @@ pub(crate) enum Asked {
 }
 
 /// Reads a reply; one that was cut off is never performed, even if what is there can be read.
-fn read(reply: &Attempt) -> Result<Response, String> {
+fn parse_reply(reply: &Attempt) -> Result<Response, String> {
     match reply.finish {
-        Finish::Length => Err("the reply was cut off at the output limit; answer with less".into()),
-        Finish::Refused => Err(format!(
+        FinishReason::Length => {
+            Err("the reply was cut off at the output limit; answer with less".into())
+        }
+        FinishReason::Refused => Err(format!(
             "the model or its provider's filter refused to answer{}; answer with the actions only",
-            said(&reply.reply)
+            quote_refusal(&reply.reply)
         )),
-        Finish::Complete => action::parse(&reply.reply).map_err(|error| error.to_string()),
+        FinishReason::Complete => action::parse(&reply.reply).map_err(|error| error.to_string()),
     }
 }
 
@@ -38,7 +40,7 @@ fn read(reply: &Attempt) -> Result<Response, String> {
 const MAX_REFUSAL: usize = 300;
 
 /// Returns the words of a model that refused to answer, for a message.
-pub(crate) fn said(reply: &str) -> String {
+pub(crate) fn quote_refusal(reply: &str) -> String {
     let words: Vec<&str> = reply.split_whitespace().collect();
     let words: String = words.join(" ").chars().take(MAX_REFUSAL).collect();
     if words.is_empty() {
@@ -49,20 +51,20 @@ pub(crate) fn said(reply: &str) -> String {
 
 impl Run {
     /// Asks the model, or takes the reply that was there before a restart. Costs are counted on the way.
-    pub(crate) async fn ask(&mut self) -> Result<Asked, RunError> {
+    pub(crate) async fn ask_model(&mut self) -> Result<AskOutcome, RunError> {
         let mut responses = self.read_responses();
-        if let Some(reply) = self.reply_on_disk(&responses)
-            && let Some(response) = self.judge(&reply, &mut responses)?
+        if let Some(reply) = self.stored_reply(&responses)
+            && let Some(response) = self.accept_or_reject(&reply, &mut responses)?
         {
-            return Ok(Asked::Response(response));
+            return Ok(AskOutcome::Response(response));
         }
-        if self.has_accepted() {
-            return self.give_reply_up();
+        if self.has_accepted_reply() {
+            return self.abandon_reply();
         }
-        self.deliver_messages()?;
-        let first = self.request()?;
+        self.mark_messages_delivered()?;
+        let first = self.build_request()?;
         let mut request = first.clone();
-        while responses.attempts.len() < MAX_READINGS {
+        while responses.attempts.len() < MAX_REPLIES {
             let last = responses.attempts.last();
             if let Some(Attempt {
                 reply,
@@ -70,37 +72,39 @@ impl Run {
                 ..
             }) = last
             {
-                request = self.redacted(prompt::build_repair(&first, reply, errors));
+                request = self.redact_request(prompt::build_repair(&first, reply, errors));
             }
             let limits = self.pinned.contract().limits();
             if budget::exhausted(&limits, &self.spent()).is_some() {
-                return Ok(Asked::OutOfBudget);
+                return Ok(AskOutcome::OutOfBudget);
             }
-            let Some(reply) = self.call(&request, &mut responses).await? else {
-                return Ok(Asked::OutOfBudget);
+            let Some(reply) = self.call_model(&request, &mut responses).await? else {
+                return Ok(AskOutcome::OutOfBudget);
             };
-            if let Some(response) = self.judge(&reply, &mut responses)? {
-                return Ok(Asked::Response(response));
+            if let Some(response) = self.accept_or_reject(&reply, &mut responses)? {
+                return Ok(AskOutcome::Response(response));
             }
         }
-        Ok(Asked::Unreadable)
+        Ok(AskOutcome::Unreadable)
     }
 
     /// Accepts a reply or rejects it, in the journal.
-    fn judge(
+    fn accept_or_reject(
         &mut self,
         reply: &Attempt,
         responses: &mut Responses,
     ) -> Result<Option<Response>, RunError> {
-        match read(reply) {
-            Ok(response) => self.accept(self.with_shown_redacted(response)).map(Some),
-            Err(errors) => self.reject(responses, errors).map(|()| None),
+        match parse_reply(reply) {
+            Ok(response) => self
+                .accept_reply(self.redact_displayed_text(response))
+                .map(Some),
+            Err(errors) => self.reject_reply(responses, errors).map(|()| None),
         }
     }
 
     /// Redacts the parts of a response that are only shown. Those that are performed stay as they are.
-    fn with_shown_redacted(&self, mut response: Response) -> Response {
-        let clean = |text: &mut String| *text = self.outside.redactor.redact(text).into_owned();
+    fn redact_displayed_text(&self, mut response: Response) -> Response {
+        let clean = |text: &mut String| *text = self.services.redactor.redact(text).into_owned();
         clean(&mut response.summary);
         for action in &mut response.actions {
             match action {
@@ -117,8 +121,8 @@ impl Run {
         response
     }
 
-    fn accept(&mut self, response: Response) -> Result<Response, RunError> {
-        if self.has_accepted() {
+    fn accept_reply(&mut self, response: Response) -> Result<Response, RunError> {
+        if self.has_accepted_reply() {
             return Ok(response);
         }
         let (summary, actions) = (response.summary.clone(), response.actions.len());
@@ -134,7 +138,7 @@ impl Run {
         Ok(response)
     }
 
-    fn reject(&mut self, responses: &mut Responses, errors: String) -> Result<(), RunError> {
+    fn reject_reply(&mut self, responses: &mut Responses, errors: String) -> Result<(), RunError> {
         if let Some(last) = responses.attempts.last_mut() {
             last.error = Some(errors.clone());
         }
@@ -142,7 +146,7 @@ impl Run {
         self.log_error(&format!(
             "the reply could not be read, nothing of it was done: {errors}"
         ))?;
-        let (iteration, attempt) = (self.state().iteration, self.attempts());
+        let (iteration, attempt) = (self.state().iteration, self.model_attempts());
         self.journal.append(Event::ReplyRejected {
             iteration,
             attempt,
@@ -151,13 +155,13 @@ impl Run {
         Ok(())
     }
 
-    fn has_accepted(&self) -> bool {
+    fn has_accepted_reply(&self) -> bool {
         self.state().open.as_ref().is_some_and(|open| open.accepted)
     }
 
     /// Ends an iteration whose reply was begun and is not there any more: the actions of another
     /// reply must not continue it.
-    fn give_reply_up(&mut self) -> Result<Asked, RunError> {
+    fn abandon_reply(&mut self) -> Result<AskOutcome, RunError> {
         let why = "the reply that was interrupted cannot be read again, a fresh iteration follows";
         self.log_error(why)?;
         let pending = self
@@ -176,10 +180,10 @@ impl Run {
                 tail: String::new(),
             })?;
         }
-        Ok(Asked::Unreadable)
+        Ok(AskOutcome::Unreadable)
     }
 
-    pub(super) fn attempts(&self) -> u32 {
+    pub(super) fn model_attempts(&self) -> u32 {
         self.state().open.as_ref().map_or(0, |open| open.attempts)
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ralph_core::event::Event;
-use ralph_core::ports::Usage;
+use ralph_core::ports::TokenUsage;
 use ralph_core::{budget, price};
 
 use crate::error::RunError;
@@ -16,7 +16,7 @@ impl Run {
     /// Begins an iteration, or goes on with the one that a restart left open.
     pub(crate) fn begin_iteration(&mut self) -> Result<(), RunError> {
         if self.state().open.is_some() {
-            return self.go_on();
+            return self.resume_iteration();
         }
         let iteration = self.state().iteration + 1;
         let head = self.state().head.clone();
@@ -28,10 +28,10 @@ impl Run {
         self.log_activity(&format!("iteration {iteration} starts"))
     }
 
-    fn go_on(&mut self) -> Result<(), RunError> {
+    fn resume_iteration(&mut self) -> Result<(), RunError> {
         let iteration = self.state().iteration;
         self.dir.reopen_iteration(iteration)?;
-        self.now.resumed = true;
+        self.scratch.resumed = true;
         self.log_activity(&format!(
             "iteration {iteration} goes on after an interruption"
         ))?;
@@ -43,20 +43,20 @@ impl Run {
         let Some(open) = self.state().open.as_ref().filter(|open| open.waiting) else {
             return Ok(());
         };
-        let estimate = Usage {
+        let estimate = TokenUsage {
             input_tokens: (open.prompt_bytes / BYTES_PER_TOKEN) as u64,
-            ..Usage::default()
+            ..TokenUsage::default()
         };
-        self.charge_abandoned(open.reserved.unwrap_or(estimate))
+        self.record_abandoned_call(open.reserved.unwrap_or(estimate))
     }
 
     /// Charges a call of the open iteration that did not come to its end.
-    pub(super) fn charge_abandoned(&mut self, usage: Usage) -> Result<(), RunError> {
+    pub(super) fn record_abandoned_call(&mut self, usage: TokenUsage) -> Result<(), RunError> {
         let event = Event::ModelAbandoned {
             iteration: self.state().iteration,
-            attempt: self.attempts(),
+            attempt: self.model_attempts(),
             usage,
-            cost_usd: price::cost(&self.outside.price, &usage),
+            cost_usd: price::cost(&self.services.price, &usage),
         };
         self.journal.append(event)?;
         self.warn_about_budgets()
@@ -66,8 +66,8 @@ impl Run {
     pub(crate) fn warn_about_budgets(&mut self) -> Result<(), RunError> {
         let limits = self.pinned.contract().limits();
         let now = self.spent();
-        let due = budget::warnings(&limits, &self.warned, &now);
-        self.warned = now;
+        let due = budget::warnings(&limits, &self.spent_at_last_warning, &now);
+        self.spent_at_last_warning = now;
         for (budget, percent) in due {
             self.log_activity(&format!(
                 "{percent} % of the budget `{}` are used",
@@ -80,7 +80,7 @@ impl Run {
     }
 
     /// Returns a file of the open iteration.
-    pub(super) fn open_file(&self, name: &str) -> PathBuf {
+    pub(super) fn open_iteration_file(&self, name: &str) -> PathBuf {
         self.dir.open_iteration(self.state().iteration).join(name)
     }
 }

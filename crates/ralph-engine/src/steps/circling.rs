@@ -1,22 +1,22 @@
 //! Looks at the end of an iteration whether the run goes in circles, and does what the ladder says.
 
 use ralph_core::event::{Event, IterationOutcome};
-use ralph_core::gutter::{self, Facts, Report, Score, TestFacts};
+use ralph_core::gutter::{self, GutterReport, IterationFacts, LoopScore, TestFacts};
 use ralph_core::id::CommitId;
-use ralph_core::mitigation::{self, Decision, Means, Step};
+use ralph_core::mitigation::{self, MitigationDecision, MitigationOptions, MitigationStep};
 use ralph_core::ports::AgentEnd;
 use ralph_core::run::{FailReason, PauseReason, RunStatus};
 use ralph_core::verdict::{self, Verdict};
 
 use crate::error::RunError;
-use crate::git::{Change, GitError, SandboxGit, WorkTree};
-use crate::run::{Outside, Run};
+use crate::git::{GitError, IterationChange, SandboxGit, WorkTree};
+use crate::run::{Run, Services};
 
 /// What an iteration says about circling, and where that sends the run.
 pub(super) struct Circling {
-    pub(super) score: Option<Score>,
-    pub(super) report: Option<Report>,
-    pub(super) then: Option<RunStatus>,
+    pub(super) score: Option<LoopScore>,
+    pub(super) report: Option<GutterReport>,
+    pub(super) next_status: Option<RunStatus>,
 }
 
 impl Circling {
@@ -37,32 +37,36 @@ impl Circling {
 
 impl Run {
     /// Notes what the iteration changed, while the workspace is looked at anyway.
-    pub(super) async fn note_change(
+    pub(super) async fn record_iteration_change(
         &mut self,
         start: &CommitId,
         seen: &WorkTree,
     ) -> Result<(), RunError> {
         let note = self.state().window.last();
         let note = note.map(|facts| facts.tree.clone()).unwrap_or_default();
-        if !self.now.changed {
+        if !self.scratch.changed {
             let tree = if note.is_empty() {
                 start.to_string()
             } else {
                 note
             };
-            self.now.change = Change {
+            self.scratch.change = IterationChange {
                 tree,
-                ..Change::default()
+                ..IterationChange::default()
             };
             return Ok(());
         }
         let git = SandboxGit::new(&*self.sandbox);
-        self.now.change = match git.change_since(&note, start.as_str(), seen).await {
+        self.scratch.change = match git.change_since(&note, start.as_str(), seen).await {
             Ok(change) => change,
             // Git in the sandbox may be anything; without its help the size of the diff has to do.
-            Err(RunError::Git(GitError::InSandbox { .. })) => Change {
-                lines: self.now.diff.added.saturating_add(self.now.diff.removed),
-                ..Change::default()
+            Err(RunError::Git(GitError::InSandbox { .. })) => IterationChange {
+                lines: self
+                    .scratch
+                    .diff
+                    .added
+                    .saturating_add(self.scratch.diff.removed),
+                ..IterationChange::default()
             },
             Err(error) => return Err(error),
         };
@@ -70,34 +74,38 @@ impl Run {
     }
 
     /// Measures the iteration that ends. Whatever else sends the run somewhere comes first.
-    pub(super) fn look_for_circles(
+    pub(super) fn measure_progress(
         &mut self,
         outcome: &IterationOutcome,
         then: Option<RunStatus>,
     ) -> Result<Circling, RunError> {
-        if *outcome == IterationOutcome::SandboxLost || self.was_kept_from_working() {
+        if *outcome == IterationOutcome::SandboxLost || self.was_interrupted_without_changes() {
             // Nothing of this was the model's doing.
             return Ok(Circling {
                 score: None,
                 report: None,
-                then,
+                next_status: then,
             });
         }
-        let facts = self.facts();
+        let facts = self.iteration_facts();
         let mut window = self.state().window.clone();
         window.push(facts.clone());
         let settings = self.pinned.contract().gutter_settings();
         let measured = gutter::measure(&window, settings);
         let decision = if then.is_none() {
-            mitigation::decide(self.state().ladder, &measured, &self.means())
+            mitigation::decide(
+                self.state().ladder,
+                &measured,
+                &self.available_mitigations(),
+            )
         } else {
-            Decision {
+            MitigationDecision {
                 ladder: self.state().ladder,
                 step: None,
                 skipped: Vec::new(),
             }
         };
-        let report = Report {
+        let report = GutterReport {
             signals: measured.signals,
             ladder: decision.ladder,
             step: decision.step,
@@ -105,16 +113,16 @@ impl Run {
             facts,
         };
         self.log_circling(measured.score, &report)?;
-        let then = then.or_else(|| self.sent_by(&report));
+        let then = then.or_else(|| self.status_after_mitigation(&report));
         Ok(Circling {
             score: Some(measured.score),
             report: Some(report),
-            then,
+            next_status: then,
         })
     }
 
     /// Returns whether the agent's provider or a person ended the iteration before anything changed.
-    fn was_kept_from_working(&self) -> bool {
+    fn was_interrupted_without_changes(&self) -> bool {
         let open = self.state().open.as_ref();
         let is_interrupted = match open.and_then(|open| open.agent_end.as_ref()) {
             Some(
@@ -133,18 +141,18 @@ impl Run {
             )
             | None => false,
         };
-        is_interrupted && !self.now.changed && self.now.newly_ticked == 0
+        is_interrupted && !self.scratch.changed && self.scratch.newly_ticked == 0
     }
 
-    fn facts(&self) -> Facts {
+    fn iteration_facts(&self) -> IterationFacts {
         let state = self.state();
         let open = state.open.as_ref();
-        let change = &self.now.change;
-        let tests = self.now.tests.as_ref().map(|check| TestFacts {
+        let change = &self.scratch.change;
+        let tests = self.scratch.tests.as_ref().map(|check| TestFacts {
             green: verdict::judge(std::slice::from_ref(check)) == Verdict::Green,
             count: check.tests,
         });
-        Facts {
+        IterationFacts {
             iteration: state.iteration,
             commands: open.map_or(0, |open| open.commands),
             changed_lines: change.lines,
@@ -155,29 +163,33 @@ impl Run {
             boxes_ticked: state.ticked.len(),
             tree: change.tree.clone(),
             committed: open.map(|open| open.head != state.head),
-            diff_lines: self.now.diff.added.saturating_add(self.now.diff.removed),
-            code: self.now.code.clone(),
+            diff_lines: self
+                .scratch
+                .diff
+                .added
+                .saturating_add(self.scratch.diff.removed),
+            code: self.scratch.code.clone(),
         }
     }
 
-    fn means(&self) -> Means {
+    fn available_mitigations(&self) -> MitigationOptions {
         let contract = self.pinned.contract();
         let in_use = self.state().profile.as_deref();
         let in_use = in_use.or(contract.model_profile_default.as_deref());
         let wanted = contract.model_profile_fallback.as_deref();
-        let fallback = mitigation::fallback(wanted, in_use).and_then(|profile| {
-            Outside::refuse_profiles(self.state())?;
-            let chosen = self.outside.model_of(&profile, self.state());
+        let fallback = mitigation::fallback_profile(wanted, in_use).and_then(|profile| {
+            Services::check_profile_switch(self.state())?;
+            let chosen = self.services.model_for_profile(&profile, self.state());
             chosen.map(|_| profile)
         });
-        Means {
+        MitigationOptions {
             fallback,
             doctor: Ok(()),
             max_consecutive: contract.gutter_limit(),
         }
     }
 
-    fn log_circling(&mut self, score: Score, report: &Report) -> Result<(), RunError> {
+    fn log_circling(&mut self, score: LoopScore, report: &GutterReport) -> Result<(), RunError> {
         for signal in &report.signals {
             let weight = f64::from(signal.tenths()) / 10.0;
             self.log_activity(&format!("signal {} {weight:+.1}: {signal}", signal.name()))?;
@@ -198,18 +210,20 @@ impl Run {
     }
 
     /// Returns where the ladder sends the run, if not to the next iteration.
-    fn sent_by(&self, report: &Report) -> Option<RunStatus> {
+    fn status_after_mitigation(&self, report: &GutterReport) -> Option<RunStatus> {
         let consecutive = report.ladder.consecutive;
         match report.step.as_ref()? {
-            Step::Rotate | Step::Fallback { .. } | Step::Doctor => None,
-            Step::Pause => {
+            MitigationStep::Rotate | MitigationStep::Fallback { .. } | MitigationStep::Doctor => {
+                None
+            }
+            MitigationStep::Pause => {
                 let told: Vec<String> = report.signals.iter().map(ToString::to_string).collect();
                 Some(RunStatus::Paused(PauseReason::Gutter {
                     consecutive,
                     evidence: told.join("; "),
                 }))
             }
-            Step::Fail => Some(RunStatus::Failed(FailReason::Gutter {
+            MitigationStep::Fail => Some(RunStatus::Failed(FailReason::Gutter {
                 consecutive,
                 limit: self.pinned.contract().gutter_limit(),
             })),

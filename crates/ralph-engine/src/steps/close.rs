@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
-use ralph_core::event::{DiffSize, Event, Metrics};
-use ralph_core::gutter::{Code, Score};
+use ralph_core::event::{DiffSize, Event, IterationMetrics};
+use ralph_core::gutter::{CodeChange, LoopScore};
 use ralph_core::id::Digest;
-use ralph_core::ports::{Ended, WriteMode};
+use ralph_core::ports::{ExecStatus, WriteMode};
 use ralph_core::run::RunStatus;
 use ralph_core::verdict::CheckResult;
 use serde::Serialize;
@@ -16,16 +16,16 @@ use crate::actions::Performed;
 use crate::capture::Captured;
 use crate::durable::{self, StoreError};
 use crate::error::RunError;
-use crate::git::Change;
+use crate::git::IterationChange;
 use crate::journal::millis;
 use crate::redaction;
 use crate::run::Run;
 use crate::store::RunDir;
-use crate::workspace::in_repo;
+use crate::workspace::repo_path;
 
 /// What is known of the present iteration and need not survive a crash: it is looked at again.
 #[derive(Debug, Default)]
-pub(crate) struct Now {
+pub(crate) struct IterationScratch {
     /// Whether the iteration was begun by a process that died: what it saw is not known any more.
     pub(crate) resumed: bool,
     /// Checks that hold for the files as they are.
@@ -39,17 +39,21 @@ pub(crate) struct Now {
     /// How many boxes were ticked.
     pub(crate) newly_ticked: usize,
     /// What changed since then, file by file, and where the files stand.
-    pub(crate) change: Change,
+    pub(crate) change: IterationChange,
     /// The code that it wrote.
-    pub(crate) code: Option<Code>,
+    pub(crate) code: Option<CodeChange>,
     /// Whether a milestone became complete.
     pub(crate) milestone_reached: bool,
 }
 
 impl Run {
     /// Adds bytes to a file of the open iteration.
-    pub(crate) fn append_open(&self, name: &str, bytes: &[u8]) -> Result<(), RunError> {
-        let path = self.open_file(name);
+    pub(crate) fn append_to_iteration_file(
+        &self,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<(), RunError> {
+        let path = self.open_iteration_file(name);
         OpenOptions::new()
             .append(true)
             .create(true)
@@ -60,31 +64,39 @@ impl Run {
     }
 
     /// Adds a value as a line of JSON to a file of the open iteration.
-    pub(crate) fn append_line(&self, name: &str, value: &impl Serialize) -> Result<(), RunError> {
-        let line = redaction::to_line(&self.outside.redactor, value, &self.open_file(name))?;
-        self.append_open(name, line.as_bytes())
+    pub(crate) fn append_json_line(
+        &self,
+        name: &str,
+        value: &impl Serialize,
+    ) -> Result<(), RunError> {
+        let line = redaction::to_line(
+            &self.services.redactor,
+            value,
+            &self.open_iteration_file(name),
+        )?;
+        self.append_to_iteration_file(name, line.as_bytes())
     }
 
     /// Adds a command's output to the iteration's `test_output.txt`.
-    pub(crate) fn add_output(
+    pub(crate) fn append_test_output(
         &self,
         command: &str,
         output: &Captured,
-        ended: Ended,
+        ended: ExecStatus,
     ) -> Result<(), RunError> {
-        let command = self.outside.redactor.redact(command);
+        let command = self.services.redactor.redact(command);
         let newline = if output.both.is_empty() || output.both.ends_with('\n') {
             ""
         } else {
             "\n"
         };
         let text = format!("$ {command}\n{}{newline}[{ended}]\n\n", output.both);
-        self.append_open("test_output.txt", text.as_bytes())
+        self.append_to_iteration_file("test_output.txt", text.as_bytes())
     }
 
     /// Drops lines of `actions.jsonl` whose action is not in the journal: it is performed again.
-    pub(crate) fn forget_unrecorded_lines(&self) -> Result<(), RunError> {
-        let path = self.open_file("actions.jsonl");
+    pub(crate) fn drop_unrecorded_actions(&self) -> Result<(), RunError> {
+        let path = self.open_iteration_file("actions.jsonl");
         let Ok(text) = std::fs::read(&path) else {
             return Ok(());
         };
@@ -112,11 +124,11 @@ impl Run {
         then: Option<RunStatus>,
     ) -> Result<(), RunError> {
         let number = self.state().iteration;
-        let circling = self.look_for_circles(&performed.outcome, then)?;
-        let metrics = Metrics {
-            loop_score: circling.score.map(Score::value),
+        let circling = self.measure_progress(&performed.outcome, then)?;
+        let metrics = IterationMetrics {
+            loop_score: circling.score.map(LoopScore::value),
             gutter: circling.report.clone().map(Box::new),
-            ..self.metrics(&performed)
+            ..self.iteration_metrics(&performed)
         };
         let open = self.dir.open_iteration(number);
         self.write_json("metrics.json", &metrics)?;
@@ -126,7 +138,7 @@ impl Run {
             None => self.write_json("pr_state.json", &none)?,
         }
         self.log_activity(&format!("iteration {number} ends: {summary}"))?;
-        let files = self.keep_artifacts(number).await?;
+        let files = self.sync_artifacts(number).await?;
         self.workspace.project(&*self.sandbox, &self.files).await?;
         // The next iteration goes on from these files, also after a power cut.
         self.sandbox.sync().await?;
@@ -138,28 +150,28 @@ impl Run {
             metrics: Box::new(metrics),
             files,
             logs: self.files.marks()?,
-            then: circling.then.clone(),
+            then: circling.next_status.clone(),
         };
         let told = circling.event(number);
         // Those of an agent were looked at when it ended.
         let is_read = self.state().open.as_ref().is_some_and(|open| open.accepted);
-        let taken_up = is_read.then(|| self.messages_taken_up());
+        let taken_up = is_read.then(|| self.acknowledged_messages());
         let events = taken_up.into_iter().flatten();
         self.journal
             .append_all(events.chain([finished]).chain(told))?;
-        self.now = Now::default();
+        self.scratch = IterationScratch::default();
         Ok(())
     }
 
     fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), RunError> {
-        let path = self.open_file(name);
-        let text = redaction::to_pretty(&self.outside.redactor, value, &path)?;
+        let path = self.open_iteration_file(name);
+        let text = redaction::to_pretty(&self.services.redactor, value, &path)?;
         durable::write_unsynced(&path, &text)?;
         Ok(())
     }
 
     /// Syncs the seven files and the logs, copies the files into the sandbox, returns their digests.
-    async fn keep_artifacts(&self, number: u32) -> Result<BTreeMap<String, Digest>, RunError> {
+    async fn sync_artifacts(&self, number: u32) -> Result<BTreeMap<String, Digest>, RunError> {
         let open = self.dir.open_iteration(number);
         let mut paths = RunDir::ARTIFACTS.map(|name| open.join(name)).to_vec();
         for path in &paths {
@@ -172,24 +184,24 @@ impl Run {
         }
         paths.extend(["activity.log", "errors.log"].map(|log| self.dir.file(log)));
         paths.push(open.clone());
-        durable::sync_together(&paths)?;
-        let copies = in_repo(&format!(".ralph/iterations/{number}"))?;
+        durable::sync_paths(&paths)?;
+        let copies = repo_path(&format!(".ralph/iterations/{number}"))?;
         // Whatever stands there already is not the runner's, or a part of what follows.
         self.sandbox.delete(&copies).await?;
         let mut digests = BTreeMap::new();
         for name in RunDir::ARTIFACTS {
             let path = open.join(name);
             let bytes = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
-            let copy = in_repo(&format!(".ralph/iterations/{number}/{name}"))?;
+            let copy = repo_path(&format!(".ralph/iterations/{number}/{name}"))?;
             self.sandbox
                 .write(&copy, &bytes, WriteMode::Replace)
                 .await?;
-            digests.insert(name.to_owned(), Digest::of(&bytes));
+            digests.insert(name.to_owned(), Digest::compute(&bytes));
         }
         Ok(digests)
     }
 
-    fn metrics(&self, performed: &Performed) -> Metrics {
+    fn iteration_metrics(&self, performed: &Performed) -> IterationMetrics {
         let state = self.state();
         let open = state.open.as_ref();
         let active = self.journal.active();
@@ -201,7 +213,7 @@ impl Run {
             .iter()
             .map(|b| b.id.as_str())
             .collect();
-        Metrics {
+        IterationMetrics {
             iteration: state.iteration,
             duration_ms: took.map_or(0, millis),
             model_ms: open.map_or(0, |open| open.model_ms),
@@ -213,9 +225,13 @@ impl Run {
             actions: performed.total,
             actions_ok: performed.succeeded,
             prompt_bytes: open.map_or(0, |open| open.prompt_bytes),
-            diff: self.now.diff,
-            test_exit_code: self.now.tests.as_ref().map(|check| check.ended.exit_code()),
-            tests: self.now.tests.as_ref().and_then(|check| check.tests),
+            diff: self.scratch.diff,
+            test_exit_code: self
+                .scratch
+                .tests
+                .as_ref()
+                .map(|check| check.ended.exit_code()),
+            tests: self.scratch.tests.as_ref().and_then(|check| check.tests),
             boxes_ticked: state
                 .ticked
                 .iter()

@@ -6,9 +6,9 @@
 mod ask;
 mod begin;
 mod call;
-mod choice;
 mod circling;
 mod close;
+mod profile_switch;
 pub(crate) mod quota;
 mod recover;
 mod responses;
@@ -16,7 +16,7 @@ mod settle;
 mod snapshot;
 pub(crate) mod waiting;
 
-pub(crate) use ask::{Asked, said};
-pub(crate) use close::Now;
-pub(crate) use recover::{is_damage, not_committed};
+pub(crate) use ask::{AskOutcome, quote_refusal};
+pub(crate) use close::IterationScratch;
+pub(crate) use recover::{describe_large_files, is_repository_damage};
 pub use responses::{Attempt, Responses};

@@ -3,26 +3,26 @@
 use std::time::Duration;
 
 /// How long to wait where the provider does not say; twice as long each time, up to the longest.
-const FIRST_LOOK: Duration = Duration::from_mins(15);
-const LAST_LOOK: Duration = Duration::from_hours(1);
+const FIRST_WAIT: Duration = Duration::from_mins(15);
+const MAX_UNANNOUNCED_WAIT: Duration = Duration::from_hours(1);
 /// How often a limit may turn out not to be over before a person has to look at it.
-const MAX_LOOKS: u32 = 48;
+const MAX_WAITS: u32 = 48;
 /// The longest wait that is believed: some limits are weekly.
-const LONGEST: Duration = Duration::from_hours(24 * 8);
+const MAX_WAIT: Duration = Duration::from_hours(24 * 8);
 
 /// Returns how long to wait for the end of a limit that was met so many times in a row; none if it
 /// does not seem to end.
-pub(crate) fn wait(resets_in: Option<Duration>, looks: u32) -> Option<Duration> {
-    if looks > MAX_LOOKS {
+pub(crate) fn quota_wait(resets_in: Option<Duration>, looks: u32) -> Option<Duration> {
+    if looks > MAX_WAITS {
         return None;
     }
-    let doubled = FIRST_LOOK * 2_u32.pow(looks.saturating_sub(1).min(4));
+    let doubled = FIRST_WAIT * 2_u32.pow(looks.saturating_sub(1).min(4));
     // A provider that says "at once" again and again must not be asked again and again.
     let least = Duration::from_secs(u64::from(looks));
     Some(
         resets_in
-            .unwrap_or(doubled.min(LAST_LOOK))
-            .clamp(least, LONGEST),
+            .unwrap_or(doubled.min(MAX_UNANNOUNCED_WAIT))
+            .clamp(least, MAX_WAIT),
     )
 }
 
@@ -44,7 +44,11 @@ mod tests {
             (None, 49, None),
             (minutes(5), 49, None),
         ] {
-            assert_eq!(wait(resets_in, looks), expected, "{resets_in:?} {looks}");
+            assert_eq!(
+                quota_wait(resets_in, looks),
+                expected,
+                "{resets_in:?} {looks}"
+            );
         }
     }
 }

@@ -9,97 +9,100 @@ use crate::error::RunError;
 use crate::git::{GitError, MAX_COMMIT_BYTES, SandboxGit, WorkTree};
 use crate::prepare;
 use crate::run::Run;
-use crate::workspace::Finding;
+use crate::workspace::TamperFinding;
 
 /// How many large files are named to the model.
-const MAX_NAMED: usize = 5;
+const MAX_LISTED_FILES: usize = 5;
 
 impl Run {
     /// Returns the state of the work tree. A damaged repository is put back first, and with it the
     /// files if git cannot read them.
-    pub(crate) async fn look(&mut self) -> Result<WorkTree, RunError> {
-        let tree = match self.look_once().await {
-            Err(error) if is_damage(&error) => self.look_after_damage().await?,
+    pub(crate) async fn inspect_work_tree(&mut self) -> Result<WorkTree, RunError> {
+        let tree = match self.inspect_work_tree_once().await {
+            Err(error) if is_repository_damage(&error) => self.inspect_after_damage().await?,
             looked => looked?,
         };
-        self.name_large_files(&tree)?;
+        self.report_large_files(&tree)?;
         Ok(tree)
     }
 
-    pub(super) async fn look_after_damage(&mut self) -> Result<WorkTree, RunError> {
-        let rebuilt = self.rebuild().await;
+    pub(super) async fn inspect_after_damage(&mut self) -> Result<WorkTree, RunError> {
+        let rebuilt = self.rebuild_repository().await;
         let looked = match rebuilt {
-            Ok(()) => self.look_once().await,
+            Ok(()) => self.inspect_work_tree_once().await,
             Err(error) => Err(error),
         };
         match looked {
-            Err(error) if is_damage(&error) => {}
+            Err(error) if is_repository_damage(&error) => {}
             looked => return looked,
         }
         // Something among the files keeps git from working.
         self.sandbox.delete(&SandboxPath::repo()).await?;
-        self.rebuild().await?;
+        self.rebuild_repository().await?;
         let findings = self.workspace.inspect(&*self.sandbox, &self.files).await?;
-        self.tell_tampering(findings)?;
-        self.look_once().await
+        self.record_tampering(findings)?;
+        self.inspect_work_tree_once().await
     }
 
     /// Returns the state of the work tree, after putting the repository back on its branch if need be.
-    async fn look_once(&mut self) -> Result<WorkTree, RunError> {
+    async fn inspect_work_tree_once(&mut self) -> Result<WorkTree, RunError> {
         let branch = self.state().plan.branch.clone();
         let mut tree = SandboxGit::new(&*self.sandbox).status().await?;
-        self.tell_tampering(std::mem::take(&mut tree.survey.findings))?;
+        self.record_tampering(std::mem::take(&mut tree.survey.findings))?;
         if tree.branch.as_deref() == Some(&branch) && tree.head.is_some() {
             return Ok(tree);
         }
-        let target = self.latest_of_ours(tree.head).await?;
+        let target = self.latest_descendant(tree.head).await?;
         let git = SandboxGit::new(&*self.sandbox);
-        git.put_back(&branch, &target, self.pinned.own_files())
+        git.reset_to_branch(&branch, &target, self.pinned.own_files())
             .await?;
         let tree = git.status().await?;
         let finding = "another branch was checked out; put back";
-        self.tell_tampering(vec![Finding::new(".git", finding)])?;
+        self.record_tampering(vec![TamperFinding::new(".git", finding)])?;
         Ok(tree)
     }
 
     /// Replaces the repository in the sandbox by a fresh one at the last commit that the host has. Files
     /// that are still there are kept; if none is left, those of the commit are put back.
-    async fn rebuild(&mut self) -> Result<(), RunError> {
+    async fn rebuild_repository(&mut self) -> Result<(), RunError> {
         let (branch, head) = (self.state().plan.branch.clone(), self.state().head.clone());
-        prepare::install(&*self.sandbox, &self.dir, &self.repo, &branch).await?;
+        prepare::install_branch(&*self.sandbox, &self.dir, &self.repo, &branch).await?;
         let git = SandboxGit::new(&*self.sandbox);
-        git.put_back(&branch, &head, self.pinned.own_files())
+        git.reset_to_branch(&branch, &head, self.pinned.own_files())
             .await?;
         let finding = if git.restore_if_empty().await? {
             "the repository and its files were removed; put back as of the last commit"
         } else {
             "the repository was damaged; put back, files kept"
         };
-        self.tell_tampering(vec![Finding::new(".git", finding)])
+        self.record_tampering(vec![TamperFinding::new(".git", finding)])
     }
 
     /// Commits made on another branch count if they continue ours.
-    async fn latest_of_ours(&self, found: Option<CommitId>) -> Result<CommitId, RunError> {
+    async fn latest_descendant(&self, found: Option<CommitId>) -> Result<CommitId, RunError> {
         let known = self.state().head.clone();
         let git = SandboxGit::new(&*self.sandbox);
         Ok(match found {
-            Some(found) if git.follows(found.as_str(), &known).await? => found,
+            Some(found) if git.is_descendant(found.as_str(), &known).await? => found,
             _ => known,
         })
     }
 
     /// Tells the model about files that git does not read, once for each change among them.
-    fn name_large_files(&mut self, tree: &WorkTree) -> Result<(), RunError> {
+    fn report_large_files(&mut self, tree: &WorkTree) -> Result<(), RunError> {
         let large = &tree.survey.large;
-        if large.is_empty() || *large == self.view.tree.survey.large {
+        if large.is_empty() || *large == self.workspace_view.tree.survey.large {
             return Ok(());
         }
-        self.log_error(&not_committed(large))
+        self.log_error(&describe_large_files(large))
     }
 
     /// Records commits that an iteration made and that are not among those the host takes: they were
     /// taken back, or lost with a damaged repository.
-    pub(super) async fn tell_lost_commits(&mut self, taken: &[CommitId]) -> Result<(), RunError> {
+    pub(super) async fn record_dropped_commits(
+        &mut self,
+        taken: &[CommitId],
+    ) -> Result<(), RunError> {
         let what = "is not on the branch any more; what its files hold now counts as not committed";
         self.record_lost_commits(taken, what).await
     }
@@ -120,10 +123,10 @@ impl Run {
             .open
             .iter()
             .flat_map(|open| open.results.values())
-            .filter_map(commit_of)
+            .filter_map(commit_from_result)
             .collect();
         for commit in made {
-            if taken.contains(&commit) || self.repo.has(&commit).await {
+            if taken.contains(&commit) || self.repo.has_commit(&commit).await {
                 continue;
             }
             let why = format!("commit {} {what}", commit.short());
@@ -135,13 +138,13 @@ impl Run {
 }
 
 /// Says that files are too large for a commit.
-pub(crate) fn not_committed(large: &[String]) -> String {
+pub(crate) fn describe_large_files(large: &[String]) -> String {
     let named: Vec<String> = large
         .iter()
-        .take(MAX_NAMED)
+        .take(MAX_LISTED_FILES)
         .map(|path| format!("`{path}`"))
         .collect();
-    let more = match large.len().saturating_sub(MAX_NAMED) {
+    let more = match large.len().saturating_sub(MAX_LISTED_FILES) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
@@ -153,7 +156,7 @@ pub(crate) fn not_committed(large: &[String]) -> String {
 }
 
 /// Tells whether git failed in the sandbox, which a fresh repository mends.
-pub(crate) fn is_damage(error: &RunError) -> bool {
+pub(crate) fn is_repository_damage(error: &RunError) -> bool {
     matches!(
         error,
         RunError::Git(GitError::InSandbox { .. } | GitError::Unexpected { .. })
@@ -161,7 +164,7 @@ pub(crate) fn is_damage(error: &RunError) -> bool {
 }
 
 /// Returns the commit that an action made.
-fn commit_of(result: &ActionResult) -> Option<CommitId> {
+fn commit_from_result(result: &ActionResult) -> Option<CommitId> {
     let ActionResult::Done { detail } = result else {
         return None;
     };

@@ -1,7 +1,7 @@
 //! `response.json`: every reply of an iteration, redacted.
 
 use ralph_core::id::Digest;
-use ralph_core::ports::{Finish, Usage};
+use ralph_core::ports::{FinishReason, TokenUsage};
 use serde::{Deserialize, Serialize};
 
 use crate::durable;
@@ -29,9 +29,9 @@ pub struct Attempt {
     /// The answer: as the model wrote it in memory, redacted on disk.
     pub reply: String,
     /// Why the model stopped writing.
-    pub finish: Finish,
+    pub finish: FinishReason,
     /// Tokens.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// What was wrong with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -39,15 +39,15 @@ pub struct Attempt {
 
 impl Run {
     pub(super) fn write_responses(&self, responses: &Responses) -> Result<(), RunError> {
-        let path = self.open_file("response.json");
-        let text = redaction::to_pretty(&self.outside.redactor, responses, &path)?;
+        let path = self.open_iteration_file("response.json");
+        let text = redaction::to_pretty(&self.services.redactor, responses, &path)?;
         Ok(durable::write(&path, &text)?)
     }
 
     /// Reads the replies of the open iteration. Only those that the journal knows count: one that was
     /// not charged is asked for again.
     pub(super) fn read_responses(&self) -> Responses {
-        let text = std::fs::read(self.open_file("response.json")).unwrap_or_default();
+        let text = std::fs::read(self.open_iteration_file("response.json")).unwrap_or_default();
         let mut responses: Responses = serde_json::from_slice(&text).unwrap_or_default();
         let known = self.state().open.as_ref().map_or(0, |open| open.replies);
         responses.attempts.truncate(known);
@@ -58,10 +58,10 @@ impl Run {
     ///
     /// A reply that was redacted on its way to the disk has another digest and is not returned: its
     /// placeholders must not be performed.
-    pub(super) fn reply_on_disk(&self, responses: &Responses) -> Option<Attempt> {
+    pub(super) fn stored_reply(&self, responses: &Responses) -> Option<Attempt> {
         let expected = self.state().open.as_ref()?.response.clone()?;
         let last = responses.attempts.last()?;
-        let same = Digest::of(last.reply.as_bytes()) == expected;
+        let same = Digest::compute(last.reply.as_bytes()) == expected;
         (same && last.error.is_none()).then(|| last.clone())
     }
 }

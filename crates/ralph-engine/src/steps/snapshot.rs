@@ -1,8 +1,8 @@
 //! What a prompt is made of: the host's copies of the files, and the last look at the workspace.
 
 use ralph_core::action;
-use ralph_core::ports::{Ended, ModelRequest};
-use ralph_core::prompt::{self, GitSummary, LastOutput, LastTests, Snapshot};
+use ralph_core::ports::{ExecStatus, ModelRequest};
+use ralph_core::prompt::{self, GitSummary, LastOutput, LastTests, PromptSnapshot};
 use ralph_core::task::Checkbox;
 
 use crate::durable;
@@ -11,25 +11,25 @@ use crate::run::Run;
 
 impl Run {
     /// Builds the prompt of the open iteration.
-    pub(super) fn request(&self) -> Result<ModelRequest, RunError> {
-        let request = prompt::build(&self.snapshot()?);
-        Ok(self.redacted(request))
+    pub(super) fn build_request(&self) -> Result<ModelRequest, RunError> {
+        let request = prompt::build(&self.prompt_snapshot()?);
+        Ok(self.redact_request(request))
     }
 
     /// Redacts the part of a request that quotes files, output and replies.
-    pub(super) fn redacted(&self, request: ModelRequest) -> ModelRequest {
+    pub(super) fn redact_request(&self, request: ModelRequest) -> ModelRequest {
         ModelRequest {
-            user: self.outside.redactor.redact(&request.user).into_owned(),
+            user: self.services.redactor.redact(&request.user).into_owned(),
             ..request
         }
     }
 
-    fn snapshot(&self) -> Result<Snapshot, RunError> {
+    fn prompt_snapshot(&self) -> Result<PromptSnapshot, RunError> {
         let state = self.state();
-        let tree = &self.view.tree;
+        let tree = &self.workspace_view.tree;
         let iteration = state.iteration;
         let last = iteration.saturating_sub(1);
-        Ok(Snapshot {
+        Ok(PromptSnapshot {
             task: self.pinned.task().with_ticks(&state.ticked),
             open_boxes: self.boxes_to_show(),
             guardrails: self.files.text("guardrails.md")?,
@@ -46,8 +46,8 @@ impl Run {
                     .map(|(code, path)| format!("{code} {path}"))
                     .collect(),
                 status_total: tree.entries.len(),
-                diff_stat: self.view.diff_stat.clone(),
-                last_commits: self.view.subjects.clone(),
+                diff_stat: self.workspace_view.diff_stat.clone(),
+                last_commits: self.workspace_view.subjects.clone(),
                 diff_file: if last > 0 {
                     format!(".ralph/iterations/{last}/git_diff.patch")
                 } else {
@@ -65,7 +65,7 @@ impl Run {
             spent: self.spent(),
             iteration,
             loop_scores: state.loop_scores.clone(),
-            circling: self.circling(),
+            circling: self.circling_signals(),
             messages: state
                 .messages_for_prompt()
                 .map(|message| message.text.clone())
@@ -86,7 +86,7 @@ impl Run {
     }
 
     /// Returns why the last iteration was a gutter.
-    fn circling(&self) -> Vec<String> {
+    fn circling_signals(&self) -> Vec<String> {
         let metrics = self.state().last_metrics.as_ref();
         let report = metrics.and_then(|metrics| metrics.gutter.as_ref());
         let gutter = report.filter(|report| report.step.is_some());
@@ -109,7 +109,7 @@ impl Run {
         let command = self.pinned.contract().test_command.clone();
         let tests = command.zip(code).map(|(command, code)| LastTests {
             command,
-            ended: Ended::Exited(code),
+            ended: ExecStatus::Exited(code),
         });
         let file = format!(".ralph/iterations/{last}/test_output.txt");
         Ok(Some(LastOutput {

@@ -4,30 +4,30 @@
 use std::time::Duration;
 
 use ralph_core::event::Event;
-use ralph_core::outage::Chance;
+use ralph_core::outage::Jitter;
 use ralph_core::run::{ProviderWait, QuotaWait, RunStatus};
 
-use crate::control::Wish;
+use crate::control::PendingRequest;
 use crate::error::RunError;
+use crate::immediate_commands::handle_control_event;
 use crate::journal::millis;
-use crate::live::answer;
 use crate::run::Run;
 
 /// How often the countdown is recorded.
-const TELL_EVERY: Duration = Duration::from_mins(5);
+const COUNTDOWN_INTERVAL: Duration = Duration::from_mins(5);
 /// The longest sleep: a machine that was suspended has to notice that the time has passed.
-const LOOK_EVERY: Duration = Duration::from_secs(20);
+const POLL_INTERVAL: Duration = Duration::from_secs(20);
 
 /// The reason for a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Awaited {
+pub(crate) enum WaitReason {
     /// The end of a usage limit.
     Quota,
     /// The end of a provider's outage.
     Provider,
 }
 
-impl Awaited {
+impl WaitReason {
     fn status(self, until: jiff::Timestamp, why: String) -> RunStatus {
         match self {
             Self::Quota => RunStatus::WaitingQuota(QuotaWait { until, why }),
@@ -56,12 +56,12 @@ impl Run {
     /// another model.
     pub(crate) async fn wait_for_model(
         &mut self,
-        awaited: Awaited,
+        awaited: WaitReason,
         wait: Duration,
         why: String,
     ) -> Result<(), RunError> {
         let before = self.state().status.clone();
-        let until = self.outside.clock.now() + wait;
+        let until = self.services.clock.now() + wait;
         let begun = self.elapsed();
         let waiting = awaited.status(until, why);
         self.log_activity(&waiting.reason().unwrap_or_default())?;
@@ -70,42 +70,42 @@ impl Run {
         self.control.resumed = false;
         let mut told: Option<Duration> = None;
         while !self.control.resumed
-            && self.control.wish != Some(Wish::Pause)
+            && self.control.pending != Some(PendingRequest::Pause)
             && self.state().wanted_profile.is_none()
         {
             // The date decides after a sleep of the machine, but not if the clock was set back.
-            let by_date = Duration::try_from(until - self.outside.clock.now()).unwrap_or_default();
+            let by_date = Duration::try_from(until - self.services.clock.now()).unwrap_or_default();
             let left = by_date.min((begun + wait).saturating_sub(self.elapsed()));
             if left.is_zero() {
                 break;
             }
-            if told.is_none_or(|told| told.saturating_sub(left) >= TELL_EVERY) {
+            if told.is_none_or(|told| told.saturating_sub(left) >= COUNTDOWN_INTERVAL) {
                 told = Some(left);
                 let iteration = self.state().iteration;
                 let countdown = awaited.countdown(iteration, until, millis(left));
                 self.journal.append(countdown)?;
             }
             tokio::select! {
-                () = tokio::time::sleep(left.min(LOOK_EVERY)) => {}
-                call = self.control.next() => answer(&mut self.journal, &mut self.control, call)?,
+                () = tokio::time::sleep(left.min(POLL_INTERVAL)) => {}
+                call = self.control.next() => handle_control_event(&mut self.journal, &mut self.control, call)?,
             }
-            self.run_errands().await?;
+            self.run_pending_commands().await?;
         }
         self.set_status(before)?;
         self.log_activity("the model is asked again")?;
-        self.boundary().await?;
-        self.take_up_profile()
+        self.handle_pending_input().await?;
+        self.apply_wanted_profile()
     }
 
     /// Returns how long this process has existed, with the time during which it did not run.
     fn elapsed(&self) -> Duration {
-        self.outside.clock.monotonic() + self.outside.clock.absence().total()
+        self.services.clock.monotonic() + self.services.clock.suspended_time().total()
     }
 }
 
 /// Returns a random part of a delay, so that many runs do not ask again at the same moment.
-pub(crate) fn chance() -> Chance {
+pub(crate) fn random_jitter() -> Jitter {
     use std::hash::{BuildHasher as _, Hasher as _};
     let random = std::collections::hash_map::RandomState::new();
-    Chance::new(random.build_hasher().finish())
+    Jitter::new(random.build_hasher().finish())
 }

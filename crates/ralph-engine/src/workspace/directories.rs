@@ -4,20 +4,23 @@
 use std::time::Duration;
 
 use ralph_core::path::SandboxPath;
-use ralph_core::ports::{Entry, EntryKind, Exec, OutputSink, Sandbox, Stream};
+use ralph_core::ports::{Exec, OutputSink, OutputStream, Sandbox, SandboxEntry, SandboxEntryKind};
 
-use super::guard::in_repo;
-use super::inspect::Finding;
+use super::guard::repo_path;
+use super::inspect::TamperFinding;
 use crate::error::RunError;
 use crate::store::RunDir;
 
-pub(super) const STATE: &str = ".ralph";
-const ITERATIONS: &str = ".ralph/iterations";
+pub(super) const STATE_DIR: &str = ".ralph";
+const ITERATIONS_DIR: &str = ".ralph/iterations";
 
 /// Tells whether a directory of the repository is there. What else has its name is removed.
-pub(super) async fn is_there(sandbox: &dyn Sandbox, name: &str) -> Result<bool, RunError> {
+pub(super) async fn remove_unless_directory(
+    sandbox: &dyn Sandbox,
+    name: &str,
+) -> Result<bool, RunError> {
     let root = entries(sandbox, &SandboxPath::repo()).await;
-    let path = in_repo(name)?;
+    let path = repo_path(name)?;
     let is_there = is_directory(&root, name) && sandbox.list(&path).await.is_ok();
     if !is_there {
         sandbox.delete(&path).await?;
@@ -26,48 +29,54 @@ pub(super) async fn is_there(sandbox: &dyn Sandbox, name: &str) -> Result<bool, 
 }
 
 /// Gives the owner back the right to the run's directories, which a command may have taken away.
-pub(super) async fn open_up(sandbox: &dyn Sandbox) -> Result<(), RunError> {
+pub(super) async fn restore_permissions(sandbox: &dyn Sandbox) -> Result<(), RunError> {
     let script = "chmod u+rwx ../repo; chmod u+rwx ../repo/.git; chmod -R u+rwX ../repo/.ralph";
     let exec = Exec::shell(script, Duration::from_mins(1)).in_dir(SandboxPath::scratch());
     // What is missing or another's shows when it is looked at again.
-    sandbox.exec(exec, &mut Unheard).await?;
+    sandbox.exec(exec, &mut IgnoredOutput).await?;
     Ok(())
 }
 
 /// Takes output that nobody needs.
-struct Unheard;
+struct IgnoredOutput;
 
-impl OutputSink for Unheard {
-    fn chunk(&mut self, _: Stream, _: &[u8]) {}
+impl OutputSink for IgnoredOutput {
+    fn chunk(&mut self, _: OutputStream, _: &[u8]) {}
 }
 
 /// Removes everything below `.ralph/iterations` that is not the directory of a finished iteration.
-pub(super) async fn clear_iterations(
+pub(super) async fn remove_foreign_iterations(
     sandbox: &dyn Sandbox,
     dir: &RunDir,
-) -> Result<Vec<Finding>, RunError> {
-    let state = entries(sandbox, &in_repo(STATE)?).await;
+) -> Result<Vec<TamperFinding>, RunError> {
+    let state = entries(sandbox, &repo_path(STATE_DIR)?).await;
     if !state.iter().any(|entry| entry.name == "iterations") {
         return Ok(Vec::new());
     }
-    let is_sealed = sandbox.list(&in_repo(ITERATIONS)?).await.is_err();
+    let is_sealed = sandbox.list(&repo_path(ITERATIONS_DIR)?).await.is_err();
     if is_sealed || !is_directory(&state, "iterations") {
-        sandbox.delete(&in_repo(ITERATIONS)?).await?;
-        return Ok(vec![Finding::new(ITERATIONS, "was no directory; removed")]);
+        sandbox.delete(&repo_path(ITERATIONS_DIR)?).await?;
+        return Ok(vec![TamperFinding::new(
+            ITERATIONS_DIR,
+            "was no directory; removed",
+        )]);
     }
     let mut findings = Vec::new();
-    for entry in entries(sandbox, &in_repo(ITERATIONS)?).await {
+    for entry in entries(sandbox, &repo_path(ITERATIONS_DIR)?).await {
         let number = entry.name.parse::<u32>().ok();
         let is_finished = number.is_some_and(|number| dir.iteration(number).exists());
-        if is_finished && entry.kind == EntryKind::Directory {
+        if is_finished && entry.kind == SandboxEntryKind::Directory {
             continue;
         }
-        let path = format!("{ITERATIONS}/{}", entry.name);
-        let Some(place) = in_repo(&path).ok().filter(|_| is_plain(&entry.name)) else {
+        let path = format!("{ITERATIONS_DIR}/{}", entry.name);
+        let Some(place) = repo_path(&path)
+            .ok()
+            .filter(|_| is_valid_utf8_name(&entry.name))
+        else {
             // No path leads to such a name; it goes with everything around it.
-            sandbox.delete(&in_repo(ITERATIONS)?).await?;
-            return Ok(vec![Finding::new(
-                ITERATIONS,
+            sandbox.delete(&repo_path(ITERATIONS_DIR)?).await?;
+            return Ok(vec![TamperFinding::new(
+                ITERATIONS_DIR,
                 "had a strange entry; removed",
             )]);
         };
@@ -75,24 +84,24 @@ pub(super) async fn clear_iterations(
         // A process that died while it closed an iteration leaves a part of its files.
         let is_open = number.is_some_and(|number| dir.open_iteration(number).exists());
         if !is_open {
-            findings.push(Finding::new(&path, "not the runner's; removed"));
+            findings.push(TamperFinding::new(&path, "not the runner's; removed"));
         }
     }
     Ok(findings)
 }
 
 /// Tells whether a name is the one in the directory: what is no text is shown with other characters.
-fn is_plain(name: &str) -> bool {
+fn is_valid_utf8_name(name: &str) -> bool {
     !name.contains(char::REPLACEMENT_CHARACTER)
 }
 
 /// Returns the entries of a directory; none of one that cannot be listed.
-async fn entries(sandbox: &dyn Sandbox, path: &SandboxPath) -> Vec<Entry> {
+async fn entries(sandbox: &dyn Sandbox, path: &SandboxPath) -> Vec<SandboxEntry> {
     sandbox.list(path).await.unwrap_or_default()
 }
 
-fn is_directory(entries: &[Entry], name: &str) -> bool {
+fn is_directory(entries: &[SandboxEntry], name: &str) -> bool {
     entries
         .iter()
-        .any(|entry| entry.name == name && entry.kind == EntryKind::Directory)
+        .any(|entry| entry.name == name && entry.kind == SandboxEntryKind::Directory)
 }

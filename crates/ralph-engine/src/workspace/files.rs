@@ -3,51 +3,51 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use ralph_core::event::LogMark;
+use ralph_core::event::LogPosition;
 use ralph_core::id::Digest;
 use ralph_core::printable;
 use ralph_core::secret::Redactor;
 use ralph_core::templates;
 
-use crate::durable::{self, AppendLog, StoreError, Sync};
+use crate::durable::{self, AppendLog, StoreError, SyncMode};
 use crate::store::RunDir;
-use crate::torn;
+use crate::torn_lines;
 
 /// Who may change a `.ralph/` file from inside the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
+pub enum RunFileOwner {
     /// Nobody: the runner appends to it.
     Runner,
     /// Nobody: people and the doctor write it on the host.
-    People,
+    Host,
     /// The agent may add to its end.
-    AgentAppends,
+    AgentAppendOnly,
     /// The agent may rewrite it.
     Agent,
 }
 
 /// The files, with who may change them.
-pub const OWNED: [(&str, Owner); 6] = [
-    ("activity.log", Owner::Runner),
-    ("errors.log", Owner::Runner),
-    ("guardrails.md", Owner::AgentAppends),
-    ("progress.md", Owner::Agent),
-    ("notes.md", Owner::People),
-    ("diagnostics.md", Owner::People),
+pub const FILE_OWNERS: [(&str, RunFileOwner); 6] = [
+    ("activity.log", RunFileOwner::Runner),
+    ("errors.log", RunFileOwner::Runner),
+    ("guardrails.md", RunFileOwner::AgentAppendOnly),
+    ("progress.md", RunFileOwner::Agent),
+    ("notes.md", RunFileOwner::Host),
+    ("diagnostics.md", RunFileOwner::Host),
 ];
 
 /// The largest file that is taken over from the agent.
 pub(super) const MAX_AGENT_FILE: u64 = 1 << 20;
 
 /// The host's copies.
-pub struct Files {
+pub struct HostFiles {
     dir: RunDir,
     activity: AppendLog,
     errors: AppendLog,
     redactor: Redactor,
 }
 
-impl Files {
+impl HostFiles {
     /// Opens the host's copies, making missing ones from the templates and putting torn lines aside.
     pub fn open(dir: &RunDir, redactor: Redactor) -> Result<Self, StoreError> {
         let starters = [
@@ -78,8 +78,8 @@ impl Files {
         iteration: u32,
         text: &str,
     ) -> Result<(), StoreError> {
-        let line = line(&self.redactor, at, iteration, text);
-        self.activity.append(line.as_bytes(), Sync::Later)
+        let line = log_line(&self.redactor, at, iteration, text);
+        self.activity.append(line.as_bytes(), SyncMode::Later)
     }
 
     /// Adds a line to `errors.log`.
@@ -89,8 +89,8 @@ impl Files {
         iteration: u32,
         text: &str,
     ) -> Result<(), StoreError> {
-        let line = line(&self.redactor, at, iteration, text);
-        self.errors.append(line.as_bytes(), Sync::Later)
+        let line = log_line(&self.redactor, at, iteration, text);
+        self.errors.append(line.as_bytes(), SyncMode::Later)
     }
 
     /// Waits until both logs are on disk.
@@ -116,7 +116,7 @@ impl Files {
     }
 
     /// Replaces a file with what the agent made of it. Tells whether nothing had to be left out.
-    pub fn adopt(&self, name: &str, bytes: &[u8]) -> Result<bool, StoreError> {
+    pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<bool, StoreError> {
         let clean = self.redactor.redact_bytes(bytes);
         durable::write(&self.dir.file(name), &clean)?;
         Ok(*clean == *bytes)
@@ -133,11 +133,11 @@ impl Files {
     }
 
     /// Returns how far the files that only grow have grown.
-    pub fn marks(&self) -> Result<BTreeMap<String, LogMark>, StoreError> {
+    pub fn marks(&self) -> Result<BTreeMap<String, LogPosition>, StoreError> {
         let guardrails = self.text("guardrails.md")?;
-        let mark = LogMark {
+        let mark = LogPosition {
             bytes: guardrails.len() as u64,
-            sha256: Digest::of(guardrails.as_bytes()),
+            sha256: Digest::compute(guardrails.as_bytes()),
         };
         Ok(BTreeMap::from([
             ("activity.log".to_owned(), self.activity.mark()),
@@ -156,7 +156,7 @@ impl Files {
 ///
 /// It is redacted twice: without its control characters a colour code in the middle of a secret would
 /// not be recognised, and with them two halves of a token may not be.
-fn line(redactor: &Redactor, at: jiff::Timestamp, iteration: u32, text: &str) -> String {
+fn log_line(redactor: &Redactor, at: jiff::Timestamp, iteration: u32, text: &str) -> String {
     let one_line: String = redactor
         .redact(text)
         .trim_end()
@@ -167,13 +167,13 @@ fn line(redactor: &Redactor, at: jiff::Timestamp, iteration: u32, text: &str) ->
     let at = at.round(jiff::Unit::Second).unwrap_or(at);
     format!(
         "{at} iteration={iteration} {}\n",
-        printable::text(&redactor.redact(&one_line))
+        printable::escape_text(&redactor.redact(&one_line))
     )
 }
 /// Moves half a line that a crash left at the end of a log to `recovered/`.
 pub(crate) fn repair_logs(dir: &RunDir) -> Result<(), StoreError> {
     for log in ["activity.log", "errors.log"] {
-        torn::repair_tail(&dir.file(log), &dir.recovered())?;
+        torn_lines::repair_tail(&dir.file(log), &dir.recovered())?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use ralph_core::path::{SandboxPath, WorkspacePath};
 use ralph_core::ports::{Sandbox, SandboxError, WriteMode};
 
 use super::directories;
-use super::inspect::Finding;
+use super::inspect::TamperFinding;
 use crate::durable::{self, StoreError};
 use crate::error::RunError;
 use crate::store::RunDir;
@@ -20,10 +20,10 @@ pub(super) struct GitGuard {
 
 impl GitGuard {
     /// Remembers the present state, in memory and on the host.
-    pub(super) async fn remember(sandbox: &dyn Sandbox, dir: &RunDir) -> Result<Self, RunError> {
+    pub(super) async fn capture(sandbox: &dyn Sandbox, dir: &RunDir) -> Result<Self, RunError> {
         let mut expected = Vec::new();
         for name in WATCHED {
-            let bytes = present(sandbox, name).await?;
+            let bytes = read_if_present(sandbox, name).await?;
             let path = dir.file(&host_name(name));
             match &bytes {
                 Some(bytes) => durable::write(&path, bytes)?,
@@ -35,7 +35,7 @@ impl GitGuard {
     }
 
     /// Reads what an earlier process remembered.
-    pub(super) fn recall(dir: &RunDir) -> Result<Self, RunError> {
+    pub(super) fn load(dir: &RunDir) -> Result<Self, RunError> {
         let recall = |name: &'static str| -> Result<_, StoreError> {
             let path = dir.file(&host_name(name));
             match std::fs::read(&path) {
@@ -55,13 +55,16 @@ impl GitGuard {
 
     /// Puts back what was changed. A missing `.git` is not its business, but nothing else may have
     /// the name: git would follow it to another repository.
-    pub(super) async fn inspect(&self, sandbox: &dyn Sandbox) -> Result<Vec<Finding>, RunError> {
+    pub(super) async fn inspect(
+        &self,
+        sandbox: &dyn Sandbox,
+    ) -> Result<Vec<TamperFinding>, RunError> {
         let mut findings = Vec::new();
-        if !directories::is_there(sandbox, ".git").await? {
+        if !directories::remove_unless_directory(sandbox, ".git").await? {
             return Ok(findings);
         }
         for (name, expected) in &self.expected {
-            let found = match present(sandbox, name).await {
+            let found = match read_if_present(sandbox, name).await {
                 Ok(found) => found,
                 // Unreadable is as good as changed.
                 Err(RunError::Sandbox(_)) => None,
@@ -70,28 +73,31 @@ impl GitGuard {
             if found == *expected {
                 continue;
             }
-            let path = in_repo(name)?;
+            let path = repo_path(name)?;
             sandbox.delete(&path).await?;
             if let Some(bytes) = expected {
                 sandbox.write(&path, bytes, WriteMode::Replace).await?;
             }
-            findings.push(Finding::new(name, "changed; put back"));
+            findings.push(TamperFinding::new(name, "changed; put back"));
         }
-        let hooks = in_repo(".git/hooks")?;
+        let hooks = repo_path(".git/hooks")?;
         let any = sandbox
             .list(&hooks)
             .await
             .is_ok_and(|entries| !entries.is_empty());
         if any {
             sandbox.delete(&hooks).await?;
-            findings.push(Finding::new(".git/hooks", "hooks were added; removed"));
+            findings.push(TamperFinding::new(
+                ".git/hooks",
+                "hooks were added; removed",
+            ));
         }
         Ok(findings)
     }
 }
 
-async fn present(sandbox: &dyn Sandbox, name: &str) -> Result<Option<Vec<u8>>, RunError> {
-    match sandbox.read(&in_repo(name)?, MAX_BYTES).await {
+async fn read_if_present(sandbox: &dyn Sandbox, name: &str) -> Result<Option<Vec<u8>>, RunError> {
+    match sandbox.read(&repo_path(name)?, MAX_BYTES).await {
         Ok(bytes) => Ok(Some(bytes)),
         Err(SandboxError::NotFound(_)) => Ok(None),
         Err(error) => Err(error.into()),
@@ -103,7 +109,7 @@ fn host_name(name: &str) -> String {
 }
 
 /// Returns the place of a file of the repository in the sandbox.
-pub(crate) fn in_repo(name: &str) -> Result<SandboxPath, RunError> {
+pub(crate) fn repo_path(name: &str) -> Result<SandboxPath, RunError> {
     let path =
         WorkspacePath::parse(name).map_err(|error| SandboxError::Escapes(error.to_string()))?;
     Ok(SandboxPath::in_repo(&path))

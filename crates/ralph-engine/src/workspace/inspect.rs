@@ -3,25 +3,25 @@
 
 use std::collections::BTreeMap;
 
-use ralph_core::ports::{Entry, EntryKind, Sandbox, SandboxError, WriteMode};
+use ralph_core::ports::{Sandbox, SandboxEntry, SandboxEntryKind, SandboxError, WriteMode};
 
 use super::directories;
-use super::files::{Files, MAX_AGENT_FILE, OWNED, Owner};
-use super::guard::{GitGuard, in_repo};
+use super::files::{FILE_OWNERS, HostFiles, MAX_AGENT_FILE, RunFileOwner};
+use super::guard::{GitGuard, repo_path};
 use crate::error::RunError;
 use crate::store::RunDir;
 use crate::transfer;
 
 /// Something in the sandbox that was not as the runner left it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct TamperFinding {
     /// Where.
     pub path: String,
     /// What was found and done.
     pub finding: String,
 }
 
-impl Finding {
+impl TamperFinding {
     pub(crate) fn new(path: &str, finding: &str) -> Self {
         Self {
             path: path.to_owned(),
@@ -33,14 +33,14 @@ impl Finding {
 /// What a file or a directory looked like after the runner wrote it. One that still looks so was not
 /// touched; a directory looks otherwise when an entry comes, goes or is put in the place of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    kind: EntryKind,
+struct EntryStamp {
+    kind: SandboxEntryKind,
     size: u64,
     modified: jiff::Timestamp,
 }
 
-impl Stamp {
-    fn of(entry: &Entry) -> Self {
+impl EntryStamp {
+    fn from_entry(entry: &SandboxEntry) -> Self {
         Self {
             kind: entry.kind,
             size: entry.size,
@@ -51,12 +51,12 @@ impl Stamp {
 
 /// Keeps the sandbox's copies what the host says they are.
 pub struct Workspace {
-    stamps: BTreeMap<String, Stamp>,
-    sent: BTreeMap<&'static str, u64>,
+    stamps: BTreeMap<String, EntryStamp>,
+    sent_lengths: BTreeMap<&'static str, u64>,
     /// The task file as the sandbox should show it after the next projection.
     task: String,
     /// The task file as the runner wrote it there last.
-    shown: String,
+    written_task: String,
     guard: GitGuard,
 }
 
@@ -64,8 +64,8 @@ impl Workspace {
     fn new(task: String, guard: GitGuard) -> Self {
         Self {
             stamps: BTreeMap::new(),
-            sent: BTreeMap::new(),
-            shown: task.clone(),
+            sent_lengths: BTreeMap::new(),
+            written_task: task.clone(),
             task,
             guard,
         }
@@ -76,10 +76,10 @@ impl Workspace {
     /// Puts all files into a fresh sandbox.
     pub async fn install(
         sandbox: &dyn Sandbox,
-        files: &Files,
+        files: &HostFiles,
         task: String,
     ) -> Result<Self, RunError> {
-        let guard = GitGuard::remember(sandbox, files.dir()).await?;
+        let guard = GitGuard::capture(sandbox, files.dir()).await?;
         let mut workspace = Self::new(task, guard);
         workspace.restore(sandbox, files).await?;
         // A sandbox that replaces a lost one gets the earlier iterations too.
@@ -92,19 +92,19 @@ impl Workspace {
     /// Takes over a sandbox that an earlier process left. What it finds changed is put back.
     pub async fn attach(
         sandbox: &dyn Sandbox,
-        files: &Files,
+        files: &HostFiles,
         task: String,
-    ) -> Result<(Self, Vec<Finding>), RunError> {
-        let guard = GitGuard::recall(files.dir())?;
+    ) -> Result<(Self, Vec<TamperFinding>), RunError> {
+        let guard = GitGuard::load(files.dir())?;
         let mut workspace = Self::new(task, guard);
         // The last process may have died between the host's copy and the sandbox's: only files that
         // are no beginning of the host's are told as changed.
         let mut findings = Vec::new();
-        directories::is_there(sandbox, directories::STATE).await?;
-        for (name, owner) in OWNED {
+        directories::remove_unless_directory(sandbox, directories::STATE_DIR).await?;
+        for (name, owner) in FILE_OWNERS {
             findings.extend(
                 workspace
-                    .compare(sandbox, files, name, owner, Doubt::AfterCrash)
+                    .compare_file(sandbox, files, name, owner, CrashState::AfterCrash)
                     .await?,
             );
         }
@@ -124,71 +124,75 @@ impl Workspace {
     }
 
     /// Writes everything that differs or is missing, without looking for reasons.
-    async fn restore(&mut self, sandbox: &dyn Sandbox, files: &Files) -> Result<(), RunError> {
+    async fn restore(&mut self, sandbox: &dyn Sandbox, files: &HostFiles) -> Result<(), RunError> {
         sandbox
             .write(
-                &in_repo("ralph_task.md")?,
+                &repo_path("ralph_task.md")?,
                 self.task.as_bytes(),
                 WriteMode::Replace,
             )
             .await?;
-        self.shown.clone_from(&self.task);
-        for (name, _) in OWNED {
-            transfer::upload(sandbox, &files.dir().file(name), &own(name)?).await?;
-            self.sent
+        self.written_task.clone_from(&self.task);
+        for (name, _) in FILE_OWNERS {
+            transfer::upload(sandbox, &files.dir().file(name), &state_file_path(name)?).await?;
+            self.sent_lengths
                 .insert(name, files.length(name).unwrap_or_default());
         }
-        self.stamp(sandbox).await
+        self.record_stamps(sandbox).await
     }
 
     /// Brings the sandbox's copies up to date with the host's. The cost does not depend on the logs' size.
-    pub async fn project(&mut self, sandbox: &dyn Sandbox, files: &Files) -> Result<(), RunError> {
-        for (name, owner) in OWNED {
+    pub async fn project(
+        &mut self,
+        sandbox: &dyn Sandbox,
+        files: &HostFiles,
+    ) -> Result<(), RunError> {
+        for (name, owner) in FILE_OWNERS {
             let path = files.dir().file(name);
             match owner {
-                Owner::Runner => {
-                    let sent = self.sent.get(name).copied().unwrap_or_default();
-                    transfer::upload_rest(sandbox, &path, sent, &own(name)?).await?;
-                    self.sent
+                RunFileOwner::Runner => {
+                    let sent = self.sent_lengths.get(name).copied().unwrap_or_default();
+                    transfer::upload_tail(sandbox, &path, sent, &state_file_path(name)?).await?;
+                    self.sent_lengths
                         .insert(name, files.length(name).unwrap_or_default());
                 }
                 // What people write on the host reaches the sandbox here.
-                Owner::People | Owner::AgentAppends => {
+                RunFileOwner::Host | RunFileOwner::AgentAppendOnly => {
                     let text = files.text(name)?;
                     let same = sandbox
-                        .read(&own(name)?, MAX_AGENT_FILE)
+                        .read(&state_file_path(name)?, MAX_AGENT_FILE)
                         .await
                         .is_ok_and(|old| old == text.as_bytes());
                     if !same {
                         sandbox
-                            .write(&own(name)?, text.as_bytes(), WriteMode::Replace)
+                            .write(&state_file_path(name)?, text.as_bytes(), WriteMode::Replace)
                             .await?;
                     }
                 }
-                Owner::Agent => {}
+                RunFileOwner::Agent => {}
             }
         }
-        if self.shown != self.task {
-            let path = in_repo("ralph_task.md")?;
+        if self.written_task != self.task {
+            let path = repo_path("ralph_task.md")?;
             sandbox
                 .write(&path, self.task.as_bytes(), WriteMode::Replace)
                 .await?;
-            self.shown.clone_from(&self.task);
+            self.written_task.clone_from(&self.task);
         }
-        self.stamp(sandbox).await
+        self.record_stamps(sandbox).await
     }
 
-    async fn stamp(&mut self, sandbox: &dyn Sandbox) -> Result<(), RunError> {
-        let entries = sandbox.list(&in_repo(directories::STATE)?).await?;
+    async fn record_stamps(&mut self, sandbox: &dyn Sandbox) -> Result<(), RunError> {
+        let entries = sandbox.list(&repo_path(directories::STATE_DIR)?).await?;
         self.stamps = entries
             .iter()
-            .map(|entry| (entry.name.clone(), Stamp::of(entry)))
+            .map(|entry| (entry.name.clone(), EntryStamp::from_entry(entry)))
             .collect();
         Ok(())
     }
 
     /// Puts back what could make git lie or run something.
-    pub async fn guard_git(&self, sandbox: &dyn Sandbox) -> Result<Vec<Finding>, RunError> {
+    pub async fn guard_git(&self, sandbox: &dyn Sandbox) -> Result<Vec<TamperFinding>, RunError> {
         self.guard.inspect(sandbox).await
     }
 
@@ -196,56 +200,59 @@ impl Workspace {
     pub async fn inspect(
         &mut self,
         sandbox: &dyn Sandbox,
-        files: &Files,
-    ) -> Result<Vec<Finding>, RunError> {
-        match self.look(sandbox, files).await {
+        files: &HostFiles,
+    ) -> Result<Vec<TamperFinding>, RunError> {
+        match self.inspect_once(sandbox, files).await {
             Err(RunError::Sandbox(SandboxError::Io { source, .. }))
                 if source.kind() == std::io::ErrorKind::PermissionDenied =>
             {
-                directories::open_up(sandbox).await?;
-                let mut findings = self.look(sandbox, files).await?;
-                findings.push(Finding::new(".", "the permissions were taken; given back"));
+                directories::restore_permissions(sandbox).await?;
+                let mut findings = self.inspect_once(sandbox, files).await?;
+                findings.push(TamperFinding::new(
+                    ".",
+                    "the permissions were taken; given back",
+                ));
                 Ok(findings)
             }
             looked => looked,
         }
     }
 
-    async fn look(
+    async fn inspect_once(
         &mut self,
         sandbox: &dyn Sandbox,
-        files: &Files,
-    ) -> Result<Vec<Finding>, RunError> {
+        files: &HostFiles,
+    ) -> Result<Vec<TamperFinding>, RunError> {
         let mut findings = self.guard.inspect(sandbox).await?;
         findings.extend(self.inspect_task(sandbox).await?);
-        if !directories::is_there(sandbox, directories::STATE).await? {
+        if !directories::remove_unless_directory(sandbox, directories::STATE_DIR).await? {
             self.restore(sandbox, files).await?;
             self.compare_old_iterations(sandbox, files.dir()).await?;
-            findings.push(Finding::new(
+            findings.push(TamperFinding::new(
                 ".ralph",
                 "the directory was removed; put back",
             ));
             return Ok(findings);
         }
-        let entries = sandbox.list(&in_repo(directories::STATE)?).await?;
+        let entries = sandbox.list(&repo_path(directories::STATE_DIR)?).await?;
         let now = |name: &str| {
             let entry = entries.iter().find(|entry| entry.name == name);
-            entry.map(Stamp::of)
+            entry.map(EntryStamp::from_entry)
         };
         // Looked through only after a change, because every iteration makes it longer.
         if now("iterations") != self.stamps.get("iterations").copied() {
-            let cleared = directories::clear_iterations(sandbox, files.dir()).await?;
+            let cleared = directories::remove_foreign_iterations(sandbox, files.dir()).await?;
             if !cleared.is_empty() {
                 self.compare_old_iterations(sandbox, files.dir()).await?;
             }
             findings.extend(cleared);
         }
-        for (name, owner) in OWNED {
+        for (name, owner) in FILE_OWNERS {
             let stamp = now(name);
-            let is_file = stamp.is_some_and(|stamp| stamp.kind == EntryKind::File);
+            let is_file = stamp.is_some_and(|stamp| stamp.kind == SandboxEntryKind::File);
             if !is_file || stamp != self.stamps.get(name).copied() {
                 findings.extend(
-                    self.compare(sandbox, files, name, owner, Doubt::None)
+                    self.compare_file(sandbox, files, name, owner, CrashState::Clean)
                         .await?,
                 );
             }
@@ -253,56 +260,56 @@ impl Workspace {
         Ok(findings)
     }
 
-    async fn inspect_task(&self, sandbox: &dyn Sandbox) -> Result<Option<Finding>, RunError> {
-        let path = in_repo("ralph_task.md")?;
+    async fn inspect_task(&self, sandbox: &dyn Sandbox) -> Result<Option<TamperFinding>, RunError> {
+        let path = repo_path("ralph_task.md")?;
         let found = sandbox.read(&path, MAX_AGENT_FILE).await;
         if found
             .as_ref()
-            .is_ok_and(|text| *text == self.shown.as_bytes())
+            .is_ok_and(|text| *text == self.written_task.as_bytes())
         {
             return Ok(None);
         }
         sandbox.delete(&path).await?;
         sandbox
-            .write(&path, self.shown.as_bytes(), WriteMode::Replace)
+            .write(&path, self.written_task.as_bytes(), WriteMode::Replace)
             .await?;
-        Ok(Some(Finding::new(
+        Ok(Some(TamperFinding::new(
             "ralph_task.md",
             "the contract was changed in the sandbox; put back, it has no effect",
         )))
     }
 
     /// Compares one file with the host's copy; takes it over or puts it back.
-    async fn compare(
+    async fn compare_file(
         &mut self,
         sandbox: &dyn Sandbox,
-        files: &Files,
+        files: &HostFiles,
         name: &'static str,
-        owner: Owner,
-        doubt: Doubt,
-    ) -> Result<Option<Finding>, RunError> {
+        owner: RunFileOwner,
+        doubt: CrashState,
+    ) -> Result<Option<TamperFinding>, RunError> {
         let host = files.dir().file(name);
         let host_length = std::fs::metadata(&host)
             .map(|meta| meta.len())
             .unwrap_or_default();
         let limit = MAX_AGENT_FILE.max(host_length.saturating_add(MAX_AGENT_FILE));
-        let why = match sandbox.read(&own(name)?, limit).await {
+        let why = match sandbox.read(&state_file_path(name)?, limit).await {
             Ok(found) => {
                 let expected = std::fs::read(&host)
                     .map_err(crate::durable::StoreError::when("read", &host))?;
-                match judge(&found, &expected, owner, doubt) {
-                    Judgement::Same => return Ok(None),
-                    Judgement::TakeOver => {
+                match compare_contents(&found, &expected, owner, doubt) {
+                    FileComparison::Same => return Ok(None),
+                    FileComparison::Accept => {
                         // The next change is compared with what was kept.
-                        if !files.adopt(name, &found)? {
-                            transfer::upload(sandbox, &host, &own(name)?).await?;
+                        if !files.replace(name, &found)? {
+                            transfer::upload(sandbox, &host, &state_file_path(name)?).await?;
                         }
                         return Ok(None);
                     }
-                    Judgement::PutBack(why) => why,
+                    FileComparison::Restore(why) => why,
                 }
             }
-            Err(SandboxError::NotFound(_)) if doubt == Doubt::AfterCrash => return Ok(None),
+            Err(SandboxError::NotFound(_)) if doubt == CrashState::AfterCrash => return Ok(None),
             Err(SandboxError::NotFound(_)) => "removed",
             Err(SandboxError::NotRegular(_) | SandboxError::Escapes(_)) => {
                 "replaced by something that is no file"
@@ -318,11 +325,11 @@ impl Workspace {
                 return Err(error.into());
             }
         };
-        sandbox.delete(&own(name)?).await?;
-        transfer::upload(sandbox, &host, &own(name)?).await?;
-        self.sent
+        sandbox.delete(&state_file_path(name)?).await?;
+        transfer::upload(sandbox, &host, &state_file_path(name)?).await?;
+        self.sent_lengths
             .insert(name, files.length(name).unwrap_or_default());
-        Ok(Some(Finding::new(
+        Ok(Some(TamperFinding::new(
             &format!(".ralph/{name}"),
             &format!("{why}; put back"),
         )))
@@ -333,8 +340,8 @@ impl Workspace {
         &self,
         sandbox: &dyn Sandbox,
         dir: &RunDir,
-    ) -> Result<Vec<Finding>, RunError> {
-        let mut findings = directories::clear_iterations(sandbox, dir).await?;
+    ) -> Result<Vec<TamperFinding>, RunError> {
+        let mut findings = directories::remove_foreign_iterations(sandbox, dir).await?;
         for number in 1.. {
             let host = dir.iteration(number);
             if !host.exists() {
@@ -346,14 +353,14 @@ impl Workspace {
                 let expected = std::fs::read(&file)
                     .map_err(crate::durable::StoreError::when("read", &file))?;
                 let found = sandbox
-                    .read(&in_repo(&path)?, expected.len() as u64 + 1)
+                    .read(&repo_path(&path)?, expected.len() as u64 + 1)
                     .await;
                 if found.is_ok_and(|found| found == expected) {
                     continue;
                 }
-                sandbox.delete(&in_repo(&path)?).await?;
-                transfer::upload(sandbox, &file, &in_repo(&path)?).await?;
-                findings.push(Finding::new(&path, "not what the host has; put back"));
+                sandbox.delete(&repo_path(&path)?).await?;
+                transfer::upload(sandbox, &file, &repo_path(&path)?).await?;
+                findings.push(TamperFinding::new(&path, "not what the host has; put back"));
             }
         }
         Ok(findings)
@@ -362,41 +369,50 @@ impl Workspace {
 
 /// How much trust a difference deserves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Doubt {
+enum CrashState {
     /// The runner knows what it wrote.
-    None,
+    Clean,
     /// The last process died somewhere between host and sandbox.
     AfterCrash,
 }
 
-enum Judgement {
+enum FileComparison {
     Same,
-    TakeOver,
-    PutBack(&'static str),
+    Accept,
+    Restore(&'static str),
 }
 
-fn judge(found: &[u8], expected: &[u8], owner: Owner, doubt: Doubt) -> Judgement {
+fn compare_contents(
+    found: &[u8],
+    expected: &[u8],
+    owner: RunFileOwner,
+    doubt: CrashState,
+) -> FileComparison {
     if found == expected {
-        return Judgement::Same;
+        return FileComparison::Same;
     }
     let fits = found.len() as u64 <= MAX_AGENT_FILE;
     match owner {
-        Owner::Agent if fits => Judgement::TakeOver,
-        Owner::AgentAppends if fits && found.starts_with(expected) => Judgement::TakeOver,
+        RunFileOwner::Agent if fits => FileComparison::Accept,
+        RunFileOwner::AgentAppendOnly if fits && found.starts_with(expected) => {
+            FileComparison::Accept
+        }
         // The host's copy is written first, so a beginning of it is what a crash leaves. People may
         // have written there while nobody worked on the run.
-        Owner::Runner | Owner::AgentAppends
-            if doubt == Doubt::AfterCrash && expected.starts_with(found) =>
+        RunFileOwner::Runner | RunFileOwner::AgentAppendOnly
+            if doubt == CrashState::AfterCrash && expected.starts_with(found) =>
         {
-            Judgement::Same
+            FileComparison::Same
         }
-        Owner::People if doubt == Doubt::AfterCrash => Judgement::Same,
-        Owner::AgentAppends => Judgement::PutBack("changed, though it may only grow"),
-        Owner::Agent => Judgement::PutBack("made too large"),
-        Owner::Runner | Owner::People => Judgement::PutBack("changed"),
+        RunFileOwner::Host if doubt == CrashState::AfterCrash => FileComparison::Same,
+        RunFileOwner::AgentAppendOnly => {
+            FileComparison::Restore("changed, though it may only grow")
+        }
+        RunFileOwner::Agent => FileComparison::Restore("made too large"),
+        RunFileOwner::Runner | RunFileOwner::Host => FileComparison::Restore("changed"),
     }
 }
 
-fn own(name: &str) -> Result<ralph_core::path::SandboxPath, RunError> {
-    in_repo(&format!(".ralph/{name}"))
+fn state_file_path(name: &str) -> Result<ralph_core::path::SandboxPath, RunError> {
+    repo_path(&format!(".ralph/{name}"))
 }

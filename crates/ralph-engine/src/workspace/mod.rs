@@ -6,8 +6,8 @@ mod files;
 mod guard;
 mod inspect;
 
-pub(crate) use guard::in_repo;
+pub(crate) use guard::repo_path;
 
 pub(crate) use files::repair_logs;
-pub use files::{Files, OWNED, Owner};
-pub use inspect::{Finding, Workspace};
+pub use files::{FILE_OWNERS, HostFiles, RunFileOwner};
+pub use inspect::{TamperFinding, Workspace};

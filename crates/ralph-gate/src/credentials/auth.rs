@@ -7,17 +7,17 @@ use hyper::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderName, HeaderValue,
 };
 
-use super::Phantom;
-use super::route::{Kind, Route};
+use super::PlaceholderToken;
+use super::route::{CredentialScheme, Route};
 use crate::http::strip_hop_by_hop;
 
-const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
+const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
+const BETA_HEADER: HeaderName = HeaderName::from_static("anthropic-beta");
 /// What tells Anthropic that a bearer token is a login.
 const LOGIN_BETA: &str = "oauth-2025-04-20";
 
 /// Everything that can carry a credential, choose who pays, or say who asks.
-const FOREIGN: [HeaderName; 14] = [
+const STRIPPED_HEADERS: [HeaderName; 14] = [
     HeaderName::from_static("api-key"),
     HeaderName::from_static("x-goog-api-key"),
     HeaderName::from_static("x-auth-token"),
@@ -35,24 +35,24 @@ const FOREIGN: [HeaderName; 14] = [
 ];
 
 /// Tells whether a request carries the stand-in, and no other credential.
-pub(super) fn is_ours(headers: &HeaderMap, phantom: &Phantom) -> bool {
-    let keys = headers.get_all(API_KEY).iter();
-    let keys = keys.map(|value| phantom.is(value.as_bytes()));
+pub(super) fn carries_only_placeholder(headers: &HeaderMap, phantom: &PlaceholderToken) -> bool {
+    let keys = headers.get_all(API_KEY_HEADER).iter();
+    let keys = keys.map(|value| phantom.matches(value.as_bytes()));
     let logins = headers.get_all(AUTHORIZATION).iter();
-    let logins = logins.map(|value| carries(value.as_bytes(), phantom));
+    let logins = logins.map(|value| authorization_matches(value.as_bytes(), phantom));
     let mut count = 0;
     let all_are = keys.chain(logins).inspect(|_| count += 1).all(|is| is);
     all_are && count > 0
 }
 
-fn carries(value: &[u8], phantom: &Phantom) -> bool {
+fn authorization_matches(value: &[u8], phantom: &PlaceholderToken) -> bool {
     let Some(space) = value.iter().position(|b| *b == b' ') else {
         return false;
     };
     let (scheme, rest) = value.split_at(space);
     let rest = rest.trim_ascii();
     if scheme.eq_ignore_ascii_case(b"bearer") || scheme.eq_ignore_ascii_case(b"token") {
-        return phantom.is(rest);
+        return phantom.matches(rest);
     }
     if !scheme.eq_ignore_ascii_case(b"basic") {
         return false;
@@ -60,16 +60,16 @@ fn carries(value: &[u8], phantom: &Phantom) -> bool {
     // The password is the stand-in, whoever the user is.
     STANDARD.decode(rest).is_ok_and(|pair| {
         let colon = pair.iter().position(|b| *b == b':');
-        colon.is_some_and(|at| phantom.is(&pair[at + 1..]))
+        colon.is_some_and(|at| phantom.matches(&pair[at + 1..]))
     })
 }
 
 /// Removes what a request must not carry on, and adds the credential.
-pub(super) fn exchange(headers: &mut HeaderMap, route: &Route) -> Option<()> {
+pub(super) fn replace_credentials(headers: &mut HeaderMap, route: &Route) -> Option<()> {
     strip_hop_by_hop(headers);
     for name in [
         AUTHORIZATION,
-        API_KEY,
+        API_KEY_HEADER,
         COOKIE,
         EXPECT,
         CONTENT_LENGTH,
@@ -77,21 +77,21 @@ pub(super) fn exchange(headers: &mut HeaderMap, route: &Route) -> Option<()> {
     ] {
         headers.remove(name);
     }
-    for name in FOREIGN {
+    for name in STRIPPED_HEADERS {
         headers.remove(name);
     }
     // What is compressed could neither be metered nor searched for the credential.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    headers.insert(HOST, route.upstream.host.clone());
+    headers.insert(HOST, route.upstream.host_header.clone());
     let secret = route.secret.expose();
     let (name, value) = match route.kind {
-        Kind::ApiKey => (API_KEY, secret.to_owned()),
-        Kind::Bearer => (AUTHORIZATION, format!("Bearer {secret}")),
-        Kind::AnthropicLogin => {
-            add_beta(headers)?;
+        CredentialScheme::ApiKey => (API_KEY_HEADER, secret.to_owned()),
+        CredentialScheme::Bearer => (AUTHORIZATION, format!("Bearer {secret}")),
+        CredentialScheme::AnthropicLogin => {
+            add_login_beta(headers)?;
             (AUTHORIZATION, format!("Bearer {secret}"))
         }
-        Kind::GitBasic => {
+        CredentialScheme::GitBasic => {
             let pair = STANDARD.encode(format!("x-access-token:{secret}"));
             (AUTHORIZATION, format!("Basic {pair}"))
         }
@@ -105,7 +105,7 @@ pub(super) fn exchange(headers: &mut HeaderMap, route: &Route) -> Option<()> {
 /// Returns the features of Anthropic that a request asks for.
 pub(super) fn betas(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     headers
-        .get_all(BETA)
+        .get_all(BETA_HEADER)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
@@ -114,14 +114,14 @@ pub(super) fn betas(headers: &HeaderMap) -> impl Iterator<Item = &str> {
 }
 
 /// Adds the mark of a login to those that a request has.
-fn add_beta(headers: &mut HeaderMap) -> Option<()> {
+fn add_login_beta(headers: &mut HeaderMap) -> Option<()> {
     let present: Vec<&str> = betas(headers).filter(|beta| *beta != LOGIN_BETA).collect();
     let mut all = present.join(",");
     if !all.is_empty() {
         all.push(',');
     }
     all.push_str(LOGIN_BETA);
-    headers.insert(BETA, HeaderValue::try_from(all).ok()?);
+    headers.insert(BETA_HEADER, HeaderValue::try_from(all).ok()?);
     Some(())
 }
 
@@ -139,7 +139,7 @@ mod tests {
         headers
     }
 
-    fn shown(headers: &HeaderMap) -> Vec<String> {
+    fn header_lines(headers: &HeaderMap) -> Vec<String> {
         let mut shown: Vec<_> = headers
             .iter()
             .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
@@ -149,8 +149,8 @@ mod tests {
     }
 
     #[test]
-    fn only_the_stand_in_is_ours() {
-        let phantom = Phantom::random("sk-", 20, "");
+    fn only_the_placeholder_token_is_accepted() {
+        let phantom = PlaceholderToken::random("sk-", 20, "");
         let p = phantom.as_str();
         let bearer = format!("Bearer {p}");
         let basic = format!("Basic {}", STANDARD.encode(format!("git:{p}")));
@@ -175,7 +175,11 @@ mod tests {
             (&[("authorization", "Basic !!!")], false),
             (&[("cookie", p)], false),
         ] {
-            assert_eq!(is_ours(&headers(pairs), &phantom), ours, "{pairs:?}");
+            assert_eq!(
+                carries_only_placeholder(&headers(pairs), &phantom),
+                ours,
+                "{pairs:?}"
+            );
         }
     }
 
@@ -200,7 +204,7 @@ mod tests {
         ] {
             let mut headers = headers(&inbound);
             let route = route.unwrap();
-            exchange(&mut headers, &route).unwrap();
+            replace_credentials(&mut headers, &route).unwrap();
             let mut all = vec![
                 "accept-encoding: identity".to_owned(),
                 "anthropic-beta: a-1, b-2".to_owned(),
@@ -209,7 +213,7 @@ mod tests {
                 expected.to_owned(),
             ];
             all.sort();
-            assert_eq!(shown(&headers), all);
+            assert_eq!(header_lines(&headers), all);
         }
         let login = Route::anthropic_login(secret()).unwrap();
         for (before, after) in [
@@ -217,8 +221,8 @@ mod tests {
             ("oauth-2025-04-20,c-3", "c-3,oauth-2025-04-20"),
         ] {
             let mut headers = headers(&[("anthropic-beta", before)]);
-            exchange(&mut headers, &login).unwrap();
-            assert_eq!(headers[BETA], after);
+            replace_credentials(&mut headers, &login).unwrap();
+            assert_eq!(headers[BETA_HEADER], after);
             assert_eq!(headers[AUTHORIZATION], "Bearer real-secret");
         }
     }

@@ -8,9 +8,9 @@ use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 /// The most values that a request may have, nested ones included.
-pub(super) const MOST_VALUES: usize = 250_000;
+pub(super) const MAX_VALUES: usize = 250_000;
 /// What a value takes in memory beside its text, in bytes.
-const VALUE_BYTES: usize = 128;
+const BYTES_PER_VALUE: usize = 128;
 
 /// A parsed text and an upper estimate of the memory that it takes.
 #[derive(Debug)]
@@ -30,49 +30,49 @@ pub(super) enum JsonFault {
 
 /// Parses a whole text.
 pub(super) fn parse(text: &[u8]) -> Result<ParsedJson, JsonFault> {
-    let count = Count {
-        left: Cell::new(MOST_VALUES),
+    let count = JsonValueBudget {
+        remaining: Cell::new(MAX_VALUES),
         fault: Cell::new(JsonFault::Malformed),
     };
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let parsed = Seed(&count).deserialize(&mut deserializer);
+    let parsed = BudgetedJsonSeed(&count).deserialize(&mut deserializer);
     let value = parsed.map_err(|_| count.fault.get())?;
     deserializer.end().map_err(|_| JsonFault::Malformed)?;
-    let values = MOST_VALUES - count.left.get();
+    let values = MAX_VALUES - count.remaining.get();
     Ok(ParsedJson {
         value,
-        bytes: values * VALUE_BYTES + text.len(),
+        bytes: values * BYTES_PER_VALUE + text.len(),
     })
 }
 
-struct Count {
-    left: Cell<usize>,
+struct JsonValueBudget {
+    remaining: Cell<usize>,
     fault: Cell<JsonFault>,
 }
 
 #[derive(Clone, Copy)]
-struct Seed<'a>(&'a Count);
+struct BudgetedJsonSeed<'a>(&'a JsonValueBudget);
 
-impl Seed<'_> {
+impl BudgetedJsonSeed<'_> {
     fn fail<E: serde::de::Error>(self, fault: JsonFault) -> E {
         self.0.fault.set(fault);
         E::custom("not accepted")
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Seed<'_> {
+impl<'de> DeserializeSeed<'de> for BudgetedJsonSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        let Some(left) = self.0.left.get().checked_sub(1) else {
+        let Some(left) = self.0.remaining.get().checked_sub(1) else {
             return Err(self.fail(JsonFault::TooManyValues));
         };
-        self.0.left.set(left);
+        self.0.remaining.set(left);
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Seed<'_> {
+impl<'de> Visitor<'de> for BudgetedJsonSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -135,12 +135,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_reads_what_serde_json_reads() {
+    fn parses_the_same_as_serde_json() {
         let text = br#" {"a":[1,-2,3.5,"x\u00e9",null,true,{"b":{}}],"c":18446744073709551615} "#;
         let parsed = parse(text).unwrap();
         let expected: Value = serde_json::from_slice(text).unwrap();
         assert_eq!(parsed.value, expected);
-        assert!(parsed.bytes >= text.len() + 10 * VALUE_BYTES);
+        assert!(parsed.bytes >= text.len() + 10 * BYTES_PER_VALUE);
     }
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
             ("{\"a\":1e999}".to_owned(), JsonFault::Malformed),
             (String::new(), JsonFault::Malformed),
             (
-                format!("[{}0]", "0,".repeat(MOST_VALUES)),
+                format!("[{}0]", "0,".repeat(MAX_VALUES)),
                 JsonFault::TooManyValues,
             ),
             (

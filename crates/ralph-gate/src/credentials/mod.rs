@@ -8,26 +8,26 @@
 //!   `read_on` reads it when its client has left.
 //! - `words` are the errors in the provider's own form.
 
-mod ask;
 mod auth;
-mod back;
-mod intake;
+mod background_reader;
 mod json;
-mod kinds;
+mod model_request;
 mod path;
-mod phantom;
+mod placeholder_token;
 mod provider_tools;
-mod read_on;
-mod relay;
+mod refusal;
+mod relayed_body;
+mod request_body;
+mod response;
 mod route;
+mod route_builder;
 mod send;
 mod serve;
 mod unmetered;
-mod words;
 
-pub use kinds::RouteError;
-pub use phantom::Phantom;
+pub use placeholder_token::PlaceholderToken;
 pub use provider_tools::ProviderToolUse;
 pub use route::Route;
 pub(crate) use route::Routes;
+pub use route_builder::RouteError;
 pub(crate) use serve::serve;

@@ -2,18 +2,18 @@
 
 /// Which paths a credential is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Pattern {
+pub(super) enum PathPattern {
     /// Exactly this one.
     Exact(String),
     /// This one and a single name behind it.
-    NameBelow(String),
+    ChildOf(String),
 }
 
-impl Pattern {
-    pub(super) fn covers(&self, path: &str) -> bool {
+impl PathPattern {
+    pub(super) fn matches(&self, path: &str) -> bool {
         match self {
             Self::Exact(exact) => path == exact,
-            Self::NameBelow(parent) => path
+            Self::ChildOf(parent) => path
                 .strip_prefix(parent.as_str())
                 .and_then(|rest| rest.strip_prefix('/'))
                 .is_some_and(|name| !name.is_empty() && !name.contains('/')),
@@ -23,7 +23,7 @@ impl Pattern {
 
 /// Tells whether a path is written in its only spelling: no escapes, no empty parts, no dots that
 /// lead elsewhere, no parameters.
-pub(super) fn is_plain(path: &str) -> bool {
+pub(super) fn is_canonical_path(path: &str) -> bool {
     let is_part =
         |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':' | b'@');
     path.strip_prefix('/').is_some_and(|rest| {
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_paths_are_read() {
+    fn only_canonical_paths_are_accepted() {
         for (path, plain) in [
             ("/v1/messages", true),
             ("/v1/models/claude-sonnet-4-5@1:x", true),
@@ -58,14 +58,14 @@ mod tests {
             ("/v1/mess ages", false),
             ("/v1/m\u{e9}ssages", false),
         ] {
-            assert_eq!(is_plain(path), plain, "{path}");
+            assert_eq!(is_canonical_path(path), plain, "{path}");
         }
     }
 
     #[test]
-    fn a_pattern_covers_what_it_says() {
-        let exact = Pattern::Exact("/v1/models".into());
-        let below = Pattern::NameBelow("/v1/models".into());
+    fn patterns_match_exactly_or_one_level_below() {
+        let exact = PathPattern::Exact("/v1/models".into());
+        let below = PathPattern::ChildOf("/v1/models".into());
         for (path, is_exact, is_below) in [
             ("/v1/models", true, false),
             ("/v1/models/a", false, true),
@@ -73,8 +73,8 @@ mod tests {
             ("/v1/modelsx", false, false),
             ("/v1/models/", false, false),
         ] {
-            assert_eq!(exact.covers(path), is_exact, "{path}");
-            assert_eq!(below.covers(path), is_below, "{path}");
+            assert_eq!(exact.matches(path), is_exact, "{path}");
+            assert_eq!(below.matches(path), is_below, "{path}");
         }
     }
 }

@@ -5,43 +5,43 @@ use std::sync::Arc;
 use hyper::Method;
 use hyper::header::HeaderValue;
 use ralph_core::net::{Endpoint, Host};
-use ralph_core::secret::{Redactor, Secret, Shapes};
+use ralph_core::secret::{Redactor, Secret, TokenShapes};
 
-use super::Phantom;
-use super::path::Pattern;
+use super::PlaceholderToken;
+use super::path::PathPattern;
 use crate::gate::GateError;
-use crate::http::Place;
-use crate::meter::Wire;
+use crate::http::HttpOrigin;
+use crate::meter::ModelWireFormat;
 
 /// One credential, and everything it may be used for.
 pub struct Route {
     pub(super) name: String,
     pub(super) prefix: String,
-    pub(super) upstream: Upstream,
-    pub(super) kind: Kind,
+    pub(super) upstream: RouteUpstream,
+    pub(super) kind: CredentialScheme,
     pub(super) secret: Arc<Secret>,
     pub(super) redactor: Redactor,
-    pub(super) phantom: Phantom,
-    pub(super) uses: Vec<Use>,
-    pub(super) dialect: Dialect,
+    pub(super) placeholder: PlaceholderToken,
+    pub(super) allowed_requests: Vec<AllowedRequest>,
+    pub(super) dialect: ErrorDialect,
     /// Whether its host is reached through here alone.
     pub(super) is_exclusive: bool,
 }
 
 /// Where a credential belongs.
 #[derive(Debug, Clone)]
-pub(super) struct Upstream {
-    pub(super) place: Place,
+pub(super) struct RouteUpstream {
+    pub(super) origin: HttpOrigin,
     pub(super) endpoint: Endpoint,
     /// What stands in `Host`.
-    pub(super) host: HeaderValue,
+    pub(super) host_header: HeaderValue,
     /// What stands before each path there.
-    pub(super) base: String,
+    pub(super) base_path: String,
 }
 
 /// How a credential is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CredentialScheme {
     /// `x-api-key`, as Anthropic's keys.
     ApiKey,
     /// `Authorization: Bearer` and the mark of a login, as Anthropic's.
@@ -54,7 +54,7 @@ pub(super) enum Kind {
 
 /// In whose form errors are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum ErrorDialect {
     Anthropic,
     OpenAi,
     Plain,
@@ -62,40 +62,40 @@ pub(super) enum Dialect {
 
 /// One thing that a credential may be used for.
 #[derive(Debug, Clone)]
-pub(super) struct Use {
+pub(super) struct AllowedRequest {
     pub(super) method: Method,
-    pub(super) path: Pattern,
-    pub(super) query: Query,
-    pub(super) asks: Asks,
+    pub(super) path: PathPattern,
+    pub(super) query: QueryPattern,
+    pub(super) billing: RequestBilling,
 }
 
 /// What a request asks of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asks {
+pub(super) enum RequestBilling {
     /// Nothing: its body is passed on as it arrives.
-    Nothing,
+    Passthrough,
     /// Something that is free of charge. Its body is parsed and screened.
-    Free(Wire),
+    Free(ModelWireFormat),
     /// An answer, which is paid for.
-    Answer(Wire),
+    Metered(ModelWireFormat),
     /// An answer whose length the request cannot limit.
-    FixedAnswer(Wire),
+    MeteredUnlimited(ModelWireFormat),
 }
 
 /// Which queries go with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Query {
+pub(super) enum QueryPattern {
     Any,
     None,
-    Exactly(&'static str),
+    Exact(&'static str),
 }
 
-impl Query {
-    pub(super) fn covers(self, query: Option<&str>) -> bool {
+impl QueryPattern {
+    pub(super) fn matches(self, query: Option<&str>) -> bool {
         match self {
             Self::Any => true,
             Self::None => query.is_none(),
-            Self::Exactly(exact) => query == Some(exact),
+            Self::Exact(exact) => query == Some(exact),
         }
     }
 }
@@ -107,8 +107,8 @@ impl Route {
     }
 
     /// Returns what the sandbox is given instead of the credential.
-    pub fn phantom(&self) -> &Phantom {
-        &self.phantom
+    pub fn placeholder(&self) -> &PlaceholderToken {
+        &self.placeholder
     }
 
     /// Returns the base URL inside the sandbox, where the credential port is at an address.
@@ -118,7 +118,7 @@ impl Route {
 
     /// Returns it without its name in front of its paths, for a port that has no other.
     #[must_use]
-    pub fn at_root(mut self) -> Self {
+    pub fn without_name_prefix(mut self) -> Self {
         if let Some(rest) = self.prefix.strip_prefix(&format!("/{}", self.name)) {
             self.prefix = rest.to_owned();
         }
@@ -131,15 +131,20 @@ impl Route {
     }
 
     /// Finds what a request would use it for.
-    pub(super) fn find(&self, method: &Method, path: &str, query: Option<&str>) -> Option<&Use> {
-        self.uses.iter().find(|use_| {
-            use_.method == *method && use_.path.covers(path) && use_.query.covers(query)
+    pub(super) fn find_allowed_request(
+        &self,
+        method: &Method,
+        path: &str,
+        query: Option<&str>,
+    ) -> Option<&AllowedRequest> {
+        self.allowed_requests.iter().find(|use_| {
+            use_.method == *method && use_.path.matches(path) && use_.query.matches(query)
         })
     }
 
     pub(super) fn redactor(name: &str, secret: &Secret) -> Redactor {
         let copy = Secret::new(secret.expose().to_owned());
-        Redactor::new(vec![(name.to_owned(), copy)]).looking_for(Shapes::None)
+        Redactor::new(vec![(name.to_owned(), copy)]).with_shapes(TokenShapes::None)
     }
 }
 
@@ -156,18 +161,18 @@ impl Routes {
                 .any(|other| other.prefix == route.prefix)
             {
                 let prefix = route.prefix.clone();
-                return Err(GateError::SamePrefix { prefix });
+                return Err(GateError::DuplicatePrefix { prefix });
             }
         }
         Ok(Self { routes })
     }
 
-    pub(crate) fn all(&self) -> &[Route] {
+    pub(crate) fn as_slice(&self) -> &[Route] {
         &self.routes
     }
 
     /// Tells whether a host is reached through here alone.
-    pub(crate) fn keep(&self, host: &Host) -> bool {
+    pub(crate) fn is_exclusive_host(&self, host: &Host) -> bool {
         self.routes
             .iter()
             .any(|route| route.is_exclusive && route.upstream.endpoint.host == *host)

@@ -7,78 +7,81 @@ use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::http::uri::PathAndQuery;
 use hyper::{HeaderMap, Request, Response, Uri};
-use ralph_core::net::{Decider, Reason};
+use ralph_core::net::{EgressDecider, EgressReason};
 use tokio::time::timeout;
 
-use super::ask::ModelAsk;
-use super::back::returned;
-use super::read_on::{ReadOn, Underway};
-use super::route::{Asks, Dialect, Route, Use};
-use super::words::Refused;
-use super::{auth, intake, unmetered};
+use super::background_reader::{BackgroundReader, UpstreamCall};
+use super::model_request::ParsedModelRequest;
+use super::refusal::CredentialRefusal;
+use super::response::build_response;
+use super::route::{AllowedRequest, ErrorDialect, RequestBilling, Route};
+use super::{auth, request_body, unmetered};
 use crate::audit::OpenRecord;
-use crate::cassette::{Exchange, Tape};
-use crate::gate::Inner;
-use crate::http::{self, Answer, Body, BoxError, Place, dial_error, full};
+use crate::cassette::{ExchangeRecorder, ReplayedExchange};
+use crate::gate::GateInner;
+use crate::http::{self, BoxError, GateBody, HttpOrigin, UpstreamBody, find_dial_error, full_body};
 use crate::memory::HeldBytes;
-use crate::meter::{Ask, BadField, Call, Measured, TokenBound, Unpaid, Wire};
+use crate::meter::{
+    AdmissionError, BadField, BoundedRequest, MeteredCall, MeteredRequest, ModelWireFormat,
+    TokenBound,
+};
 
 /// The context window of models whose request asks for the extended one.
 const EXTENDED_WINDOW: u64 = 1_000_000;
 /// When a client should try again that found too many calls under way, in seconds.
-const RETRY_AFTER: u64 = 5;
+const RETRY_AFTER_SECONDS: u64 = 5;
 
 /// A call that may be made.
-pub(super) struct Paid {
-    pub(super) wire: Wire,
-    pub(super) call: Call,
+pub(super) struct AdmittedCall {
+    pub(super) wire: ModelWireFormat,
+    pub(super) call: MeteredCall,
     /// Holds what is buffered of the answer.
     pub(super) memory: HeldBytes,
-    pub(super) tape: Option<Tape>,
-    replayed: Option<Exchange>,
+    pub(super) recorder: Option<ExchangeRecorder>,
+    replayed: Option<ReplayedExchange>,
 }
 
 /// Sends a request with its credential, and returns the answer, which takes the record along.
 pub(super) async fn send(
-    gate: &Arc<Inner>,
+    gate: &Arc<GateInner>,
     route: &Route,
     rest: &str,
-    use_: &Use,
+    use_: &AllowedRequest,
     request: Request<Incoming>,
     record: &mut Option<OpenRecord>,
-) -> Result<Response<Body>, Refused> {
+) -> Result<Response<GateBody>, CredentialRefusal> {
     let (mut parts, body) = request.into_parts();
     let traffic = record.as_ref().map(OpenRecord::traffic).unwrap_or_default();
-    let (body, paid) = match use_.asks {
-        Asks::Nothing => {
-            if route.dialect != Dialect::Plain {
-                gate.meter.admit().map_err(not_paid)?;
+    let (body, paid) = match use_.billing {
+        RequestBilling::Passthrough => {
+            if route.dialect != ErrorDialect::Plain {
+                gate.meter.admit().map_err(admission_refusal)?;
             }
-            (http::outgoing(body, traffic), None)
+            (http::counted_request_body(body, traffic), None)
         }
-        Asks::Free(wire) => {
-            let ask = read_ask(gate, (route, rest), wire, &parts.headers, body).await?;
-            gate.meter.admit().map_err(not_paid)?;
+        RequestBilling::Free(wire) => {
+            let ask = read_model_request(gate, (route, rest), wire, &parts.headers, body).await?;
+            gate.meter.admit().map_err(admission_refusal)?;
             let body = ask.into_body();
-            traffic.add_out(body.len());
-            (full(body), None)
+            traffic.add_sent(body.len());
+            (full_body(body), None)
         }
-        Asks::Answer(wire) | Asks::FixedAnswer(wire) => {
-            let ask = read_ask(gate, (route, rest), wire, &parts.headers, body).await?;
-            let is_limitable = matches!(use_.asks, Asks::Answer(_));
-            let bound = measure(gate, route, &ask, &parts.headers, is_limitable)?;
-            let (body, paid) = pay(gate, route, rest, ask, bound).await?;
-            traffic.add_out(body.len());
-            (full(body), Some(paid))
+        RequestBilling::Metered(wire) | RequestBilling::MeteredUnlimited(wire) => {
+            let ask = read_model_request(gate, (route, rest), wire, &parts.headers, body).await?;
+            let is_limitable = matches!(use_.billing, RequestBilling::Metered(_));
+            let bound = bound_tokens(gate, route, &ask, &parts.headers, is_limitable)?;
+            let (body, paid) = admit_call(gate, route, rest, ask, bound).await?;
+            traffic.add_sent(body.len());
+            (full_body(body), Some(paid))
         }
     };
     let paid = match paid {
-        Some(Paid {
+        Some(AdmittedCall {
             replayed: Some(exchange),
             call,
             ..
         }) => {
-            call.forgive();
+            call.release();
             if let Some(record) = record {
                 record.set_status(exchange.status());
             }
@@ -87,50 +90,55 @@ pub(super) async fn send(
         Some(_) | None => paid,
     };
     let method = parts.method.clone();
-    if readdress(&mut parts, route, rest).is_none() {
+    if rewrite_request(&mut parts, route, rest).is_none() {
         let text = "the request cannot be rewritten — send what the API takes";
-        return Err(Refused::new(400, Reason::Malformed, Decider::Gate, text));
+        return Err(CredentialRefusal::new(
+            400,
+            EgressReason::Malformed,
+            EgressDecider::Gate,
+            text,
+        ));
     }
-    let is_whole = use_.asks != Asks::Nothing;
+    let is_whole = use_.billing != RequestBilling::Passthrough;
     let request = Request::from_parts(parts, body);
-    let place = route.upstream.place.clone();
-    let answering = answered(gate.clone(), place, is_whole, request);
-    let read_on = ReadOn::new(&gate.limits);
-    match Underway::new(answering, paid, read_on).await {
-        (Ok(response), paid) => returned(route, &method, paid, response, record, read_on),
-        (Err(error), paid) => Err(unanswered(gate, &*error, paid)),
+    let place = route.upstream.origin.clone();
+    let answering = send_upstream(gate.clone(), place, is_whole, request);
+    let read_on = BackgroundReader::new(&gate.limits);
+    match UpstreamCall::new(answering, paid, read_on).await {
+        (Ok(response), paid) => build_response(route, &method, paid, response, record, read_on),
+        (Err(error), paid) => Err(upstream_failure(gate, &*error, paid)),
     }
 }
 
 /// The refusal of a request that the provider did not answer.
-fn unanswered(
-    gate: &Inner,
+fn upstream_failure(
+    gate: &GateInner,
     error: &(dyn std::error::Error + 'static),
-    paid: Option<Paid>,
-) -> Refused {
+    paid: Option<AdmittedCall>,
+) -> CredentialRefusal {
     // Without a connection, nothing was asked.
-    if let (Some(_), Some(paid)) = (dial_error(error), paid) {
-        paid.call.forgive();
+    if let (Some(_), Some(paid)) = (find_dial_error(error), paid) {
+        paid.call.release();
     }
-    if gate.alone.is_some() {
-        let why = dial_error(error).map(ToString::to_string);
-        return Refused::unreachable(why.unwrap_or_else(|| error.to_string()));
+    if gate.standalone_health.is_some() {
+        let why = find_dial_error(error).map(ToString::to_string);
+        return CredentialRefusal::unreachable(why.unwrap_or_else(|| error.to_string()));
     }
-    let refusal = http::unanswered(error);
+    let refusal = http::upstream_refusal(error);
     let text = refusal.text.trim_start_matches("ralph: ");
     let reason = refusal.decision.reason;
-    Refused::new(502, reason, Decider::Gate, text)
+    CredentialRefusal::new(502, reason, EgressDecider::Gate, text)
 }
 
 /// Sends a request to a provider; one that is not there as a whole is sent as it arrives.
-async fn answered(
-    gate: Arc<Inner>,
-    place: Place,
+async fn send_upstream(
+    gate: Arc<GateInner>,
+    place: HttpOrigin,
     is_whole: bool,
-    mut request: Request<Body>,
-) -> Result<Response<Answer>, BoxError> {
+    mut request: Request<GateBody>,
+) -> Result<Response<UpstreamBody>, BoxError> {
     if is_whole {
-        return gate.lines.request(&place, request).await;
+        return gate.connection_pool.request(&place, request).await;
     }
     let mut uri = std::mem::take(request.uri_mut()).into_parts();
     uri.scheme = Some(place.scheme);
@@ -140,12 +148,12 @@ async fn answered(
         .credential_client
         .request(request)
         .await?
-        .map(Answer::from))
+        .map(UpstreamBody::from))
 }
 
 /// Writes the credential and the path at its provider into a request.
-fn readdress(parts: &mut Parts, route: &Route, rest: &str) -> Option<()> {
-    let base = &route.upstream.base;
+fn rewrite_request(parts: &mut Parts, route: &Route, rest: &str) -> Option<()> {
+    let base = &route.upstream.base_path;
     if *base != route.prefix {
         let mut path = format!("{base}{rest}");
         if let Some(query) = parts.uri.query() {
@@ -154,57 +162,61 @@ fn readdress(parts: &mut Parts, route: &Route, rest: &str) -> Option<()> {
         }
         parts.uri = Uri::from(PathAndQuery::try_from(path).ok()?);
     }
-    auth::exchange(&mut parts.headers, route)
+    auth::replace_credentials(&mut parts.headers, route)
 }
 
 /// Reads and parses a model request, and screens what it asks for.
-async fn read_ask(
-    gate: &Inner,
+async fn read_model_request(
+    gate: &GateInner,
     (route, rest): (&Route, &str),
-    wire: Wire,
+    wire: ModelWireFormat,
     headers: &HeaderMap,
     body: Incoming,
-) -> Result<ModelAsk, Refused> {
-    let received = intake::receive(&gate.limits, &gate.memory, body).await?;
-    let mut ask = ModelAsk::parse(wire, headers, received)?;
+) -> Result<ParsedModelRequest, CredentialRefusal> {
+    let received = request_body::receive(&gate.limits, &gate.memory, body).await?;
+    let mut ask = ParsedModelRequest::parse(wire, headers, received)?;
     screen(gate, (route, rest), &mut ask)?;
     Ok(ask)
 }
 
 /// Refuses or rewrites what must not reach the provider. Every model request passes here, before it is
 /// priced.
-fn screen(gate: &Inner, (route, rest): (&Route, &str), ask: &mut ModelAsk) -> Result<(), Refused> {
+fn screen(
+    gate: &GateInner,
+    (route, rest): (&Route, &str),
+    ask: &mut ParsedModelRequest,
+) -> Result<(), CredentialRefusal> {
     let screening = ask.screen_tools(&gate.provider_tools);
     for found in &screening.findings {
         gate.record_provider_tool(&route.upstream.endpoint, ("POST", rest), found);
     }
     if let Some(found) = screening.refused() {
         let text = found.reason();
-        return Err(Refused::new(
+        return Err(CredentialRefusal::new(
             400,
-            Reason::ProviderTool,
-            Decider::Policy,
+            EgressReason::ProviderTool,
+            EgressDecider::Policy,
             &text,
         ));
     }
-    unmetered::screen(&route.name, gate.meter.limits_cost(), ask)
+    unmetered::screen(&route.name, gate.meter.has_cost_budget(), ask)
 }
 
 /// Returns the most that a request can be billed for.
-fn measure(
-    gate: &Inner,
+fn bound_tokens(
+    gate: &GateInner,
     route: &Route,
-    ask: &ModelAsk,
+    ask: &ParsedModelRequest,
     headers: &HeaderMap,
     is_limitable: bool,
-) -> Result<TokenBound, Refused> {
+) -> Result<TokenBound, CredentialRefusal> {
     let mut window = gate.meter.window(&route.name, ask.model());
     if let Some(window) = &mut window
         && auth::betas(headers).any(|beta| beta.starts_with("context-1m"))
     {
         window.max_input = window.max_input.max(EXTENDED_WINDOW);
     }
-    let measured = Measured {
+    let measured = BoundedRequest {
         wire: ask.wire,
         fields: ask.fields(),
         bytes: ask.len() as u64,
@@ -213,21 +225,21 @@ fn measure(
     };
     measured.bound().map_err(|BadField(key)| {
         let text = format!("the request cannot be priced — `{key}` is not a count — send a number");
-        Refused::new(400, Reason::Malformed, Decider::Budget, &text)
+        CredentialRefusal::new(400, EgressReason::Malformed, EgressDecider::Budget, &text)
     })
 }
 
 /// Reserves the cost of a request, and returns what to send: its output may be limited to what is left.
-async fn pay(
-    gate: &Inner,
+async fn admit_call(
+    gate: &GateInner,
     route: &Route,
     rest: &str,
-    mut ask: ModelAsk,
+    mut ask: ParsedModelRequest,
     bound: TokenBound,
-) -> Result<(Bytes, Paid), Refused> {
+) -> Result<(Bytes, AdmittedCall), CredentialRefusal> {
     ask.request_usage();
     let wire = ask.wire;
-    let account = Ask {
+    let account = MeteredRequest {
         provider: route.name.clone(),
         model: ask.model().to_owned(),
         bound,
@@ -237,8 +249,8 @@ async fn pay(
     let Ok(Ok(slot)) = timeout(wait, acquiring).await else {
         return Err(too_many_calls(gate.limits.model_calls));
     };
-    let admitted = Call::admit(&gate.meter, &gate.book.sink, account, slot, wait).await;
-    let (call, limit) = admitted.map_err(not_paid)?;
+    let admitted = MeteredCall::admit(&gate.meter, &gate.audit_log.sink, account, slot, wait).await;
+    let (call, limit) = admitted.map_err(admission_refusal)?;
     if let Some(limit) = limit {
         ask.limit_output(&route.name, limit);
     }
@@ -249,50 +261,60 @@ async fn pay(
         (tape, replayed) = cassette.exchange(&path, &body);
     }
     if gate.cassette.is_some() && tape.is_none() && replayed.is_none() {
-        call.forgive();
+        call.release();
         let text = "the cassette has no answer to this — record it again";
-        return Err(Refused::new(404, Reason::Unreachable, Decider::Gate, text));
+        return Err(CredentialRefusal::new(
+            404,
+            EgressReason::Unreachable,
+            EgressDecider::Gate,
+            text,
+        ));
     }
-    let paid = Paid {
+    let paid = AdmittedCall {
         wire,
         call,
         memory: gate.memory.hold(),
-        tape,
+        recorder: tape,
         replayed,
     };
     Ok((body, paid))
 }
 
 /// The refusal of a call beside too many others.
-fn too_many_calls(most: usize) -> Refused {
+fn too_many_calls(most: usize) -> CredentialRefusal {
     let text = format!("{most} calls to models are under way — wait for one of them to end");
-    Refused {
-        retry_after: Some(RETRY_AFTER),
-        ..Refused::new(429, Reason::LimitReached, Decider::Gate, &text)
+    CredentialRefusal {
+        retry_after: Some(RETRY_AFTER_SECONDS),
+        ..CredentialRefusal::new(429, EgressReason::LimitReached, EgressDecider::Gate, &text)
     }
 }
 
-fn not_paid(unpaid: Unpaid) -> Refused {
+fn admission_refusal(unpaid: AdmissionError) -> CredentialRefusal {
     match unpaid {
-        Unpaid::Short(budget) => {
+        AdmissionError::Insufficient(budget) => {
             let key = budget.key();
             let text = format!(
                 "the run's budget does not cover this request — what is left of `{key}` pays for less \
                  than its input and a short answer — stop here, or send less"
             );
-            Refused::new(402, Reason::BudgetSpent, Decider::Budget, &text)
+            CredentialRefusal::new(402, EgressReason::BudgetSpent, EgressDecider::Budget, &text)
         }
-        Unpaid::Spent(budget) => {
+        AdmissionError::Spent(budget) => {
             let key = budget.key();
             let text = format!("the run's budget is spent — `{key}` is reached — stop here");
-            Refused::new(402, Reason::BudgetSpent, Decider::Budget, &text)
+            CredentialRefusal::new(402, EgressReason::BudgetSpent, EgressDecider::Budget, &text)
         }
-        Unpaid::TooMany(wait) => {
+        AdmissionError::RateLimited(wait) => {
             let seconds = wait.as_secs().max(1);
             let text = format!("too many requests in a minute — wait {seconds}s");
-            Refused {
+            CredentialRefusal {
                 retry_after: Some(seconds),
-                ..Refused::new(429, Reason::RateLimited, Decider::Budget, &text)
+                ..CredentialRefusal::new(
+                    429,
+                    EgressReason::RateLimited,
+                    EgressDecider::Budget,
+                    &text,
+                )
             }
         }
     }

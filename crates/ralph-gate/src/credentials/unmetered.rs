@@ -3,12 +3,12 @@
 //! The meter knows one price per model. Whatever is billed at another one, or later, or in a count
 //! that the answer does not carry, must not reach the provider.
 
-use ralph_core::net::{Decider, Reason};
+use ralph_core::net::{EgressDecider, EgressReason};
 use serde_json::{Value, json};
 
-use super::ask::ModelAsk;
-use super::words::Refused;
-use crate::meter::Wire;
+use super::model_request::ParsedModelRequest;
+use super::refusal::CredentialRefusal;
+use crate::meter::ModelWireFormat;
 
 /// The provider whose requests have a default tier of their own, set in its project settings.
 const OPENAI: &str = "openai";
@@ -20,18 +20,18 @@ const OPENAI: &str = "openai";
 pub(super) fn screen(
     provider: &str,
     has_cost_budget: bool,
-    ask: &mut ModelAsk,
-) -> Result<(), Refused> {
+    ask: &mut ParsedModelRequest,
+) -> Result<(), CredentialRefusal> {
     if ask.field("background").is_some_and(|value| *value != false) {
-        return Err(refused(
+        return Err(unmetered_refusal(
             "`background` jobs report their usage to no one who waits",
             "send the request without `background`",
         ));
     }
-    service_tier(provider == OPENAI && has_cost_budget, ask)?;
+    set_standard_tier(provider == OPENAI && has_cost_budget, ask)?;
     for (key, standard) in [("speed", "standard"), ("inference_geo", "global")] {
         if ask.field(key).is_some_and(|value| value != standard) {
-            return Err(refused(
+            return Err(unmetered_refusal(
                 &format!("`{key}` other than `{standard}` has another price"),
                 &format!("send the request without `{key}`"),
             ));
@@ -39,46 +39,51 @@ pub(super) fn screen(
     }
     for key in ["prediction", "audio"] {
         if ask.field(key).is_some() {
-            return Err(refused(
+            return Err(unmetered_refusal(
                 &format!("`{key}` is billed beyond the output limit"),
                 &format!("send the request without `{key}`"),
             ));
         }
     }
-    no_audio_output(ask)?;
-    no_server_compaction(ask)?;
+    reject_audio_output(ask)?;
+    reject_server_compaction(ask)?;
     shorten_cache_writes(ask);
     Ok(())
 }
 
 /// Sets the standard tier instead of `auto`, which may be a dearer one, and where absent if wanted.
-fn service_tier(sets_absent: bool, ask: &mut ModelAsk) -> Result<(), Refused> {
+fn set_standard_tier(
+    sets_absent: bool,
+    ask: &mut ParsedModelRequest,
+) -> Result<(), CredentialRefusal> {
     let (standard, same): (_, &[&str]) = match ask.wire {
-        Wire::AnthropicMessages => ("standard_only", &["standard_only"]),
-        Wire::OpenAiChat | Wire::OpenAiResponses => ("default", &["default", "standard"]),
+        ModelWireFormat::AnthropicMessages => ("standard_only", &["standard_only"]),
+        ModelWireFormat::OpenAiChat | ModelWireFormat::OpenAiResponses => {
+            ("default", &["default", "standard"])
+        }
     };
     let is_rewritten = match ask.field("service_tier").map(Value::as_str) {
-        None => sets_absent && ask.wire != Wire::AnthropicMessages,
+        None => sets_absent && ask.wire != ModelWireFormat::AnthropicMessages,
         Some(Some("auto")) => true,
         Some(Some(tier)) if same.contains(&tier) => false,
         Some(_) => {
-            return Err(refused(
+            return Err(unmetered_refusal(
                 "the `service_tier` has another price",
                 "send the request without `service_tier`",
             ));
         }
     };
     if is_rewritten {
-        let fields = ask.edit();
+        let fields = ask.fields_mut();
         fields.insert("service_tier".to_owned(), json!(standard));
     }
     Ok(())
 }
 
-fn no_audio_output(ask: &ModelAsk) -> Result<(), Refused> {
+fn reject_audio_output(ask: &ParsedModelRequest) -> Result<(), CredentialRefusal> {
     let modalities = ask.field("modalities").and_then(Value::as_array);
     if modalities.is_some_and(|list| list.iter().any(|kind| kind != "text")) {
-        return Err(refused(
+        return Err(unmetered_refusal(
             "only text output has a known price",
             "send the request without `modalities`",
         ));
@@ -87,7 +92,7 @@ fn no_audio_output(ask: &ModelAsk) -> Result<(), Refused> {
 }
 
 /// Compaction by the provider is a further call whose tokens the answer's usage leaves out.
-fn no_server_compaction(ask: &ModelAsk) -> Result<(), Refused> {
+fn reject_server_compaction(ask: &ParsedModelRequest) -> Result<(), CredentialRefusal> {
     let Some(management) = ask.field("context_management") else {
         return Ok(());
     };
@@ -97,7 +102,7 @@ fn no_server_compaction(ask: &ModelAsk) -> Result<(), Refused> {
         kind.starts_with("compact")
     };
     if edits.is_some_and(|edits| edits.iter().any(compacts)) {
-        return Err(refused(
+        return Err(unmetered_refusal(
             "compaction by the provider is billed apart from the answer",
             "compact the conversation in the client",
         ));
@@ -106,7 +111,7 @@ fn no_server_compaction(ask: &ModelAsk) -> Result<(), Refused> {
 }
 
 /// Shortens cache entries to the default lifetime: writing one for an hour costs more.
-fn shorten_cache_writes(ask: &mut ModelAsk) {
+fn shorten_cache_writes(ask: &mut ParsedModelRequest) {
     fn is_long(control: &Value) -> bool {
         control.get("ttl").is_some_and(|ttl| *ttl != "5m")
     }
@@ -133,40 +138,40 @@ fn shorten_cache_writes(ask: &mut ModelAsk) {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
-    if ask.wire != Wire::AnthropicMessages {
+    if ask.wire != ModelWireFormat::AnthropicMessages {
         return;
     }
     let is_own_long = ask.field("cache_control").is_some_and(is_long);
     if is_own_long {
-        ask.edit()["cache_control"]["ttl"] = json!("5m");
+        ask.fields_mut()["cache_control"]["ttl"] = json!("5m");
     }
     if ask.fields().values().any(any) {
-        ask.edit().values_mut().for_each(shorten);
+        ask.fields_mut().values_mut().for_each(shorten);
     }
 }
 
-fn refused(why: &str, what_to_do: &str) -> Refused {
+fn unmetered_refusal(why: &str, what_to_do: &str) -> CredentialRefusal {
     let text = format!("the request cannot be metered — {why} — {what_to_do}");
-    Refused::new(400, Reason::NotMetered, Decider::Budget, &text)
+    CredentialRefusal::new(400, EgressReason::NotMetered, EgressDecider::Budget, &text)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::ask::tests::parsed;
+    use super::super::model_request::tests::parse_request;
     use super::*;
 
     /// Returns what is sent of a request, or the reason of its refusal.
-    fn screened(provider: &str, wire: Wire, body: &Value) -> Result<Value, String> {
-        let mut ask = parsed(wire, &body.to_string()).map_err(|refused| refused.text)?;
+    fn screened(provider: &str, wire: ModelWireFormat, body: &Value) -> Result<Value, String> {
+        let mut ask = parse_request(wire, &body.to_string()).map_err(|refused| refused.text)?;
         screen(provider, true, &mut ask).map_err(|refused| {
             assert_eq!(refused.status.as_u16(), 400);
-            assert_eq!(refused.decision.reason, Reason::NotMetered);
+            assert_eq!(refused.decision.reason, EgressReason::NotMetered);
             refused.text
         })?;
         Ok(serde_json::from_slice(&ask.into_body()).unwrap())
     }
 
-    fn with(extra: &Value) -> Value {
+    fn request_with(extra: &Value) -> Value {
         let mut body = json!({"model": "m", "messages": []});
         for (key, value) in extra.as_object().unwrap() {
             body[key] = value.clone();
@@ -175,11 +180,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_billed_otherwise_is_refused() {
+    fn options_with_other_prices_are_refused() {
         let (messages, chat, responses) = (
-            Wire::AnthropicMessages,
-            Wire::OpenAiChat,
-            Wire::OpenAiResponses,
+            ModelWireFormat::AnthropicMessages,
+            ModelWireFormat::OpenAiChat,
+            ModelWireFormat::OpenAiResponses,
         );
         for (wire, extra) in [
             (responses, json!({"background": true})),
@@ -207,14 +212,14 @@ mod tests {
                 json!({"context_management": [{"type": "compaction"}]}),
             ),
         ] {
-            let found = screened("own", wire, &with(&extra));
+            let found = screened("own", wire, &request_with(&extra));
             let text = found.expect_err(&extra.to_string());
             assert!(text.contains("cannot be metered"), "{text}");
         }
     }
 
     #[test]
-    fn what_is_billed_as_usual_passes_unchanged() {
+    fn options_with_standard_prices_pass_unchanged() {
         for extra in [
             json!({}),
             json!({"background": false, "service_tier": null, "speed": null}),
@@ -223,11 +228,11 @@ mod tests {
             json!({"system": [{"cache_control": {"type": "ephemeral", "ttl": "5m"}}]}),
         ] {
             for wire in [
-                Wire::AnthropicMessages,
-                Wire::OpenAiChat,
-                Wire::OpenAiResponses,
+                ModelWireFormat::AnthropicMessages,
+                ModelWireFormat::OpenAiChat,
+                ModelWireFormat::OpenAiResponses,
             ] {
-                let body = with(&extra);
+                let body = request_with(&extra);
                 assert_eq!(screened("own", wire, &body), Ok(body));
             }
         }
@@ -235,12 +240,27 @@ mod tests {
 
     #[test]
     fn the_standard_tier_is_set_where_another_could_apply() {
-        let auto = with(&json!({"service_tier": "auto"}));
+        let auto = request_with(&json!({"service_tier": "auto"}));
         for (provider, wire, body, tier) in [
-            ("openai", Wire::OpenAiChat, with(&json!({})), "default"),
-            ("openai", Wire::OpenAiResponses, auto.clone(), "default"),
-            ("own", Wire::OpenAiChat, auto.clone(), "default"),
-            ("anthropic", Wire::AnthropicMessages, auto, "standard_only"),
+            (
+                "openai",
+                ModelWireFormat::OpenAiChat,
+                request_with(&json!({})),
+                "default",
+            ),
+            (
+                "openai",
+                ModelWireFormat::OpenAiResponses,
+                auto.clone(),
+                "default",
+            ),
+            ("own", ModelWireFormat::OpenAiChat, auto.clone(), "default"),
+            (
+                "anthropic",
+                ModelWireFormat::AnthropicMessages,
+                auto,
+                "standard_only",
+            ),
         ] {
             let sent = screened(provider, wire, &body).unwrap();
             assert_eq!(sent["service_tier"], tier, "{provider} {wire:?}");
@@ -256,7 +276,7 @@ mod tests {
             "system": [{"type": "text", "text": "ttl", "cache_control": long}],
             "messages": [{"content": [{"content": [{"cache_control": long}]}]}],
         });
-        let sent = screened("anthropic", Wire::AnthropicMessages, &body).unwrap();
+        let sent = screened("anthropic", ModelWireFormat::AnthropicMessages, &body).unwrap();
         let text = sent.to_string();
         assert!(!text.contains("1h"), "{text}");
         assert_eq!(text.matches(r#""ttl":"5m""#).count(), 3, "{text}");

@@ -3,18 +3,18 @@
 use std::net::Ipv4Addr;
 
 /// The type of an address of version 4.
-const A: u16 = 1;
+const TYPE_A: u16 = 1;
 /// Any type.
-const ANY: u16 = 255;
+const TYPE_ANY: u16 = 255;
 /// The class of the internet.
-const INTERNET: u16 = 1;
+const CLASS_IN: u16 = 1;
 /// How long an answer may be kept, in seconds.
-const TTL: u32 = 30;
-const HEADER: usize = 12;
+const TTL_SECONDS: u32 = 30;
+const HEADER_BYTES: usize = 12;
 
 /// A question that was understood.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Query {
+pub(super) struct DnsQuery {
     id: [u8; 2],
     recursion_desired: u8,
     /// The name as text, in the spelling of the client.
@@ -26,33 +26,33 @@ pub(super) struct Query {
 
 /// What a query is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum DnsAnswer {
     /// The name has this address, and nothing of any other type.
     Address(Ipv4Addr),
     /// The name exists, and there is nothing to tell about it.
-    Nothing,
+    NoData,
     /// The name does not exist.
-    NoSuchName,
+    NxDomain,
 }
 
 /// A message that is not a query that can be answered.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refused {
+pub(super) struct DnsParseError {
     /// What to send back, if anything can be.
-    pub(super) reply: Option<Vec<u8>>,
+    pub(super) response: Option<Vec<u8>>,
 }
 
-impl Query {
-    pub(super) fn parse(message: &[u8]) -> Result<Self, Refused> {
-        let Some(header) = message.first_chunk::<HEADER>() else {
-            return Err(Refused { reply: None });
+impl DnsQuery {
+    pub(super) fn parse(message: &[u8]) -> Result<Self, DnsParseError> {
+        let Some(header) = message.first_chunk::<HEADER_BYTES>() else {
+            return Err(DnsParseError { response: None });
         };
         let is_response = header[2] & 0x80 != 0;
         if is_response {
-            return Err(Refused { reply: None });
+            return Err(DnsParseError { response: None });
         }
-        let refused = |code: u8| Refused {
-            reply: Some(empty(header, code)),
+        let refused = |code: u8| DnsParseError {
+            response: Some(error_response(header, code)),
         };
         let opcode = (header[2] >> 3) & 0xf;
         if opcode != 0 {
@@ -62,31 +62,31 @@ impl Query {
         if questions != 1 {
             return Err(refused(1));
         }
-        let (name, end) = name(&message[HEADER..]).ok_or_else(|| refused(1))?;
-        let rest = &message[HEADER + end..];
+        let (name, end) = parse_name(&message[HEADER_BYTES..]).ok_or_else(|| refused(1))?;
+        let rest = &message[HEADER_BYTES + end..];
         let Some(&[t0, t1, c0, c1]) = rest.first_chunk::<4>() else {
             return Err(refused(1));
         };
-        if u16::from_be_bytes([c0, c1]) != INTERNET {
+        if u16::from_be_bytes([c0, c1]) != CLASS_IN {
             return Err(refused(5));
         }
         Ok(Self {
             id: [header[0], header[1]],
             recursion_desired: header[2] & 1,
             name,
-            wants_address: matches!(u16::from_be_bytes([t0, t1]), A | ANY),
-            question: message[HEADER..HEADER + end + 4].to_vec(),
+            wants_address: matches!(u16::from_be_bytes([t0, t1]), TYPE_A | TYPE_ANY),
+            question: message[HEADER_BYTES..HEADER_BYTES + end + 4].to_vec(),
         })
     }
 
     /// Returns the answer as a message.
-    pub(super) fn answered(&self, answer: Answer) -> Vec<u8> {
+    pub(super) fn encode_response(&self, answer: DnsAnswer) -> Vec<u8> {
         let (code, address) = match answer {
-            Answer::Address(address) if self.wants_address => (0, Some(address)),
-            Answer::Address(_) | Answer::Nothing => (0, None),
-            Answer::NoSuchName => (3, None),
+            DnsAnswer::Address(address) if self.wants_address => (0, Some(address)),
+            DnsAnswer::Address(_) | DnsAnswer::NoData => (0, None),
+            DnsAnswer::NxDomain => (3, None),
         };
-        let mut message = Vec::with_capacity(HEADER + self.question.len() + 16);
+        let mut message = Vec::with_capacity(HEADER_BYTES + self.question.len() + 16);
         message.extend(self.id);
         message.extend([0x84 | self.recursion_desired, 0x80 | code]);
         message.extend([0, 1, 0, u8::from(address.is_some()), 0, 0, 0, 0]);
@@ -94,7 +94,7 @@ impl Query {
         if let Some(address) = address {
             // The name is the one of the question, which starts at byte 12.
             message.extend([0xc0, 12, 0, 1, 0, 1]);
-            message.extend(TTL.to_be_bytes());
+            message.extend(TTL_SECONDS.to_be_bytes());
             message.extend([0, 4]);
             message.extend(address.octets());
         }
@@ -103,15 +103,15 @@ impl Query {
 }
 
 /// Returns an answer without a question.
-fn empty(header: &[u8; HEADER], code: u8) -> Vec<u8> {
+fn error_response(header: &[u8; HEADER_BYTES], code: u8) -> Vec<u8> {
     let mut message = vec![header[0], header[1], 0x80 | (header[2] & 0x79), 0x80 | code];
-    message.resize(HEADER, 0);
+    message.resize(HEADER_BYTES, 0);
     message
 }
 
 /// Reads a name and returns it with the number of its bytes. A name with a dot inside of a label, or
 /// with pointers, is none: no query needs them.
-fn name(bytes: &[u8]) -> Option<(String, usize)> {
+fn parse_name(bytes: &[u8]) -> Option<(String, usize)> {
     let mut name = String::new();
     let mut at = 0;
     loop {
@@ -152,45 +152,50 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_answered() {
-        let message = query("Allowed.Example", A);
-        let parsed = Query::parse(&message).unwrap();
+    fn address_queries_get_the_address() {
+        let message = query("Allowed.Example", TYPE_A);
+        let parsed = DnsQuery::parse(&message).unwrap();
         assert_eq!(parsed.name, "Allowed.Example");
         let mut expected = message.clone();
         expected[2..8].copy_from_slice(&[0x85, 0x80, 0, 1, 0, 1]);
         expected.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 30, 0, 4, 127, 1, 0, 1]);
         let address = Ipv4Addr::new(127, 1, 0, 1);
-        assert_eq!(parsed.answered(Answer::Address(address)), expected);
+        assert_eq!(
+            parsed.encode_response(DnsAnswer::Address(address)),
+            expected
+        );
     }
 
     #[test]
-    fn other_types_are_empty_and_other_names_are_not_there() {
-        let address = Answer::Address(Ipv4Addr::new(127, 1, 0, 1));
+    fn other_types_get_no_data_and_other_names_nxdomain() {
+        let address = DnsAnswer::Address(Ipv4Addr::new(127, 1, 0, 1));
         // AAAA, TXT, HTTPS.
         for kind in [28, 16, 65] {
             let message = query("allowed.example", kind);
-            let reply = Query::parse(&message).unwrap().answered(address);
+            let reply = DnsQuery::parse(&message).unwrap().encode_response(address);
             assert_eq!(reply[2..8], [0x85, 0x80, 0, 1, 0, 0], "{kind}");
             assert_eq!(reply[12..], message[12..]);
         }
-        let message = query("evil.example", A);
-        let reply = Query::parse(&message).unwrap().answered(Answer::NoSuchName);
+        let message = query("evil.example", TYPE_A);
+        let reply = DnsQuery::parse(&message)
+            .unwrap()
+            .encode_response(DnsAnswer::NxDomain);
         assert_eq!(reply[2..8], [0x85, 0x83, 0, 1, 0, 0]);
     }
 
     #[test]
-    fn what_is_no_query_is_refused() {
-        let cut = &query("a.example", A)[..20];
-        let mut two = query("a.example", A);
+    fn malformed_queries_are_rejected() {
+        let cut = &query("a.example", TYPE_A)[..20];
+        let mut two = query("a.example", TYPE_A);
         two[5] = 2;
-        let mut update = query("a.example", A);
+        let mut update = query("a.example", TYPE_A);
         update[2] = 5 << 3;
-        let mut chaos = query("a.example", A);
+        let mut chaos = query("a.example", TYPE_A);
         *chaos.last_mut().unwrap() = 3;
         let pointer = [
             0xab, 0xcd, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0xc0, 12, 0, 1, 0, 1,
         ];
-        let mut dotted = query("ab.example", A);
+        let mut dotted = query("ab.example", TYPE_A);
         dotted[13] = b'.';
         for (message, code) in [
             (cut, 1),
@@ -200,13 +205,19 @@ mod tests {
             (&pointer, 1),
             (&dotted, 1),
         ] {
-            let reply = Query::parse(message).unwrap_err().reply.unwrap();
+            let reply = DnsQuery::parse(message).unwrap_err().response.unwrap();
             assert_eq!(reply[..2], [0xab, 0xcd]);
             assert_eq!(reply[3], 0x80 | code, "{message:?}");
         }
-        let mut response = query("a.example", A);
+        let mut response = query("a.example", TYPE_A);
         response[2] |= 0x80;
-        assert_eq!(Query::parse(&response), Err(Refused { reply: None }));
-        assert_eq!(Query::parse(b"short"), Err(Refused { reply: None }));
+        assert_eq!(
+            DnsQuery::parse(&response),
+            Err(DnsParseError { response: None })
+        );
+        assert_eq!(
+            DnsQuery::parse(b"short"),
+            Err(DnsParseError { response: None })
+        );
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! No query ever leaves the gate, so a name that is asked for tells nobody anything.
 
+mod address_map;
 mod message;
-mod names;
 mod serve;
 
-pub(crate) use names::{Behind, Names};
+pub(crate) use address_map::{DnsAddressMap, DnsAddressOwner};
 pub(crate) use serve::serve;

@@ -3,19 +3,19 @@
 use std::io;
 use std::net::Ipv4Addr;
 
-use ralph_core::net::{Decider, Decision, Endpoint, Host, Reason};
+use ralph_core::net::{EgressDecider, EgressDecision, EgressReason, Endpoint, Host};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-use super::message::{Answer, Query, Refused};
-use crate::gate::Inner;
-use crate::{Listener, Stream};
+use super::message::{DnsAnswer, DnsParseError, DnsQuery};
+use crate::gate::GateInner;
+use crate::{ByteStream, SandboxListener};
 
 /// The port in records about names.
-const PORT: u16 = 53;
+const DNS_PORT: u16 = 53;
 
 /// Answers queries, each with its length in two bytes before it, until the other side is done.
-pub(crate) async fn serve(gate: &Inner, mut stream: impl Stream) -> io::Result<()> {
+pub(crate) async fn serve(gate: &GateInner, mut stream: impl ByteStream) -> io::Result<()> {
     let mut message = Vec::new();
     loop {
         let length = match stream.read_u16().await {
@@ -24,8 +24,8 @@ pub(crate) async fn serve(gate: &Inner, mut stream: impl Stream) -> io::Result<(
             Err(error) => return Err(error),
         };
         message.resize(usize::from(length), 0);
-        timeout(gate.limits.head_time, stream.read_exact(&mut message)).await??;
-        let Some(reply) = reply(gate, &message) else {
+        timeout(gate.limits.head_timeout, stream.read_exact(&mut message)).await??;
+        let Some(reply) = respond(gate, &message) else {
             return Ok(());
         };
         let length = u16::try_from(reply.len()).map_err(io::Error::other)?;
@@ -37,38 +37,47 @@ pub(crate) async fn serve(gate: &Inner, mut stream: impl Stream) -> io::Result<(
     }
 }
 
-fn reply(gate: &Inner, message: &[u8]) -> Option<Vec<u8>> {
-    match Query::parse(message) {
-        Ok(query) => Some(query.answered(answer(gate, &query.name))),
-        Err(Refused { reply }) => {
-            let decision = Decision::denied(Reason::Malformed, Decider::Gate);
-            drop(gate.book.open_text(Listener::Dns, "", PORT, decision));
+fn respond(gate: &GateInner, message: &[u8]) -> Option<Vec<u8>> {
+    match DnsQuery::parse(message) {
+        Ok(query) => Some(query.encode_response(resolve(gate, &query.name))),
+        Err(DnsParseError { response: reply }) => {
+            let decision = EgressDecision::denied(EgressReason::Malformed, EgressDecider::Gate);
+            drop(
+                gate.audit_log
+                    .open_unparsed(SandboxListener::Dns, "", DNS_PORT, decision),
+            );
             reply
         }
     }
 }
 
-fn answer(gate: &Inner, name: &str) -> Answer {
+fn resolve(gate: &GateInner, name: &str) -> DnsAnswer {
     let (service, name) = split_service(name);
     let Ok(host) = Host::parse(name) else {
-        let decision = Decision::denied(Reason::Malformed, Decider::Gate);
-        drop(gate.book.open_text(Listener::Dns, name, PORT, decision));
-        return Answer::NoSuchName;
+        let decision = EgressDecision::denied(EgressReason::Malformed, EgressDecider::Gate);
+        drop(
+            gate.audit_log
+                .open_unparsed(SandboxListener::Dns, name, DNS_PORT, decision),
+        );
+        return DnsAnswer::NxDomain;
     };
     if host.name() == Some("localhost") {
-        return Answer::Address(Ipv4Addr::LOCALHOST);
+        return DnsAnswer::Address(Ipv4Addr::LOCALHOST);
     }
-    let endpoint = Endpoint { host, port: PORT };
+    let endpoint = Endpoint {
+        host,
+        port: DNS_PORT,
+    };
     let decision = if endpoint.host.name().is_some() {
         gate.decide_name(&endpoint.host)
     } else {
-        Decision::denied(Reason::Malformed, Decider::Gate)
+        EgressDecision::denied(EgressReason::Malformed, EgressDecider::Gate)
     };
-    drop(gate.record(Listener::Dns, &endpoint, decision));
+    drop(gate.open_record(SandboxListener::Dns, &endpoint, decision));
     match (decision.is_allowed(), service) {
-        (true, None) => Answer::Address(gate.names().address(&endpoint.host)),
-        (true, Some(_)) => Answer::Nothing,
-        (false, _) => Answer::NoSuchName,
+        (true, None) => DnsAnswer::Address(gate.names().address(&endpoint.host)),
+        (true, Some(_)) => DnsAnswer::NoData,
+        (false, _) => DnsAnswer::NxDomain,
     }
 }
 
@@ -90,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_service_belongs_to_a_host() {
+    fn service_labels_are_split_from_the_host() {
         for (name, expected) in [
             ("a.example", (None, "a.example")),
             ("_https._tcp.a.example", (Some("_https._tcp"), "a.example")),

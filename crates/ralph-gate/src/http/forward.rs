@@ -5,46 +5,50 @@ use hyper::body::Incoming;
 use hyper::header::{HOST, HeaderValue};
 use hyper::http::uri::{Authority, PathAndQuery, Scheme};
 use hyper::{Request, Response, Uri};
-use ralph_core::net::{Endpoint, Reason};
+use ralph_core::net::{EgressReason, Endpoint};
 
-use super::body::{Answering, Body, outgoing};
-use super::foreign::{foreign_credential, strip_cookies};
-use super::{Refusal, dial_error, strip_hop_by_hop};
-use crate::Listener;
-use crate::gate::Inner;
+use super::body::{CountedResponseBody, GateBody, counted_request_body};
+use super::foreign_credential::{find_foreign_credential, strip_cookies};
+use super::{HttpRefusal, find_dial_error, strip_hop_by_hop};
+use crate::SandboxListener;
+use crate::gate::GateInner;
 
 /// Decides about a request, and forwards it if it may go.
 pub(super) async fn forward(
-    gate: &Inner,
-    listener: Listener,
+    gate: &GateInner,
+    listener: SandboxListener,
     scheme: Scheme,
     endpoint: Endpoint,
     mut request: Request<Incoming>,
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<GateBody>, HttpRefusal> {
     let decision = gate.decide(&endpoint);
-    let mut record = gate.record(listener, &endpoint, decision);
+    let mut record = gate.open_record(listener, &endpoint, decision);
     record.set_request(request.method().as_str(), request.uri().path());
     if !decision.is_allowed() {
         record.set_status(403);
-        return Err(Refusal::blocked(gate.book.run(), &endpoint, decision));
+        return Err(HttpRefusal::blocked(
+            gate.audit_log.run(),
+            &endpoint,
+            decision,
+        ));
     }
     let (method, uri) = (request.method(), request.uri());
-    if let Some(part) = foreign_credential(method, uri, request.headers()) {
-        let refusal = Refusal::foreign_credential(&endpoint, &part);
+    if let Some(part) = find_foreign_credential(method, uri, request.headers()) {
+        let refusal = HttpRefusal::foreign_credential(&endpoint, &part);
         record.set_decision(refusal.decision);
         record.set_status(refusal.status.as_u16());
         record.set_detail(&part);
         return Err(refusal);
     }
     strip_hop_by_hop(request.headers_mut());
-    readdress(&mut request, scheme, &endpoint)?;
+    rewrite_target(&mut request, scheme, &endpoint)?;
     let traffic = record.traffic();
     let counted = traffic.clone();
-    let request = request.map(|body| outgoing(body, counted));
+    let request = request.map(|body| counted_request_body(body, counted));
     let mut response = match gate.client.request(request).await {
         Ok(response) => response,
         Err(error) => {
-            let refusal = unanswered(&error);
+            let refusal = upstream_refusal(&error);
             record.set_decision(refusal.decision);
             record.set_status(refusal.status.as_u16());
             return Err(refusal);
@@ -54,7 +58,7 @@ pub(super) async fn forward(
     strip_hop_by_hop(response.headers_mut());
     strip_cookies(response.headers_mut());
     Ok(response.map(|inner| {
-        Answering {
+        CountedResponseBody {
             inner,
             traffic,
             record: Some(record),
@@ -64,23 +68,24 @@ pub(super) async fn forward(
 }
 
 /// Says what came instead of an answer.
-pub(crate) fn unanswered(error: &(dyn std::error::Error + 'static)) -> Refusal {
-    match dial_error(error) {
-        Some(error) => Refusal::not_dialled(error),
-        None => Refusal {
+pub(crate) fn upstream_refusal(error: &(dyn std::error::Error + 'static)) -> HttpRefusal {
+    match find_dial_error(error) {
+        Some(error) => HttpRefusal::from_dial_error(error),
+        None => HttpRefusal {
             status: hyper::StatusCode::BAD_GATEWAY,
-            ..Refusal::bad(Reason::Unreachable, "the host did not answer in HTTP")
+            ..HttpRefusal::bad_request(EgressReason::Unreachable, "the host did not answer in HTTP")
         },
     }
 }
 
 /// Writes the endpoint, in its one spelling, into the address and the `Host` of a request.
-fn readdress(
+fn rewrite_target(
     request: &mut Request<Incoming>,
     scheme: Scheme,
     endpoint: &Endpoint,
-) -> Result<(), Refusal> {
-    let malformed = || Refusal::bad(Reason::Malformed, "the address cannot be rewritten");
+) -> Result<(), HttpRefusal> {
+    let malformed =
+        || HttpRefusal::bad_request(EgressReason::Malformed, "the address cannot be rewritten");
     let is_default = endpoint.port == if scheme == Scheme::HTTPS { 443 } else { 80 };
     let text = if is_default {
         endpoint.host.to_string()

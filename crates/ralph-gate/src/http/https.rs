@@ -4,53 +4,60 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ralph_core::net::{Decider, Decision, Endpoint, Host, Reason};
+use ralph_core::net::{EgressDecider, EgressDecision, EgressReason, Endpoint, Host};
 use tokio::io::{AsyncWriteExt as _, copy_bidirectional_with_sizes};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-use super::serve::{Origin, expected, nobody, serve_origin};
-use super::tunnel::{PIECE, refused};
+use super::serve::{OriginConnection, expected_endpoint, record_unassigned_address, serve_origin};
+use super::tunnel::{COPY_BUFFER_BYTES, record_refusal};
 use crate::audit::OpenRecord;
-use crate::gate::Inner;
-use crate::stream::Counted;
-use crate::tls::{Hello, UNRECOGNIZED_NAME, read_hello};
-use crate::{Listener, Stream};
+use crate::gate::GateInner;
+use crate::stream::CountingStream;
+use crate::tls::{TlsClientHello, UNRECOGNIZED_NAME, read_hello};
+use crate::{ByteStream, SandboxListener};
 
 /// Serves TLS that was sent to the address of a name.
 pub(crate) async fn serve(
-    gate: &Arc<Inner>,
-    mut inside: impl Stream + 'static,
+    gate: &Arc<GateInner>,
+    mut inside: impl ByteStream + 'static,
     address: Option<SocketAddr>,
 ) -> io::Result<()> {
-    let Ok(expected) = expected(gate, address, 443) else {
-        nobody(gate, Listener::Https, address, 443);
+    let Ok(expected) = expected_endpoint(gate, address, 443) else {
+        record_unassigned_address(gate, SandboxListener::Https, address, 443);
         return inside.write_all(&UNRECOGNIZED_NAME).await;
     };
-    let hello = match read_hello(&mut inside, Vec::new(), gate.limits.head_time).await {
+    let hello = match read_hello(&mut inside, Vec::new(), gate.limits.head_timeout).await {
         Ok(hello) => hello,
         Err(error) => {
             let text = expected.map(|endpoint| endpoint.host.to_string());
-            let decision = Decision::denied(Reason::UnsupportedProtocol, Decider::Gate);
+            let decision =
+                EgressDecision::denied(EgressReason::UnsupportedProtocol, EgressDecider::Gate);
             let text = text.unwrap_or_default();
-            drop(gate.book.open_text(Listener::Https, &text, 443, decision));
+            drop(
+                gate.audit_log
+                    .open_unparsed(SandboxListener::Https, &text, 443, decision),
+            );
             return Err(error);
         }
     };
-    let (endpoint, decision) = match named(gate, &hello, expected.as_ref()) {
+    let (endpoint, decision) = match decide_server_name(gate, &hello, expected.as_ref()) {
         Ok(found) => found,
         Err((text, reason)) => {
-            let decision = Decision::denied(reason, Decider::Gate);
-            drop(gate.book.open_text(Listener::Https, &text, 443, decision));
+            let decision = EgressDecision::denied(reason, EgressDecider::Gate);
+            drop(
+                gate.audit_log
+                    .open_unparsed(SandboxListener::Https, &text, 443, decision),
+            );
             return inside.write_all(&UNRECOGNIZED_NAME).await;
         }
     };
-    let mut record = gate.record(Listener::Https, &endpoint, decision);
+    let mut record = gate.open_record(SandboxListener::Https, &endpoint, decision);
     if !decision.is_allowed() {
         return inside.write_all(&UNRECOGNIZED_NAME).await;
     }
     if gate.inspects(&endpoint) {
-        return inspected(gate, inside, hello, endpoint, record).await;
+        return serve_inspected(gate, inside, hello, endpoint, record).await;
     }
     let mut outside = match gate.dialer.dial(&endpoint).await {
         Ok(outside) => outside,
@@ -59,99 +66,99 @@ pub(crate) async fn serve(
             return Err(io::Error::other(error));
         }
     };
-    let mut inside = Counted::new(inside, hello.bytes, record.traffic());
-    copy(&mut inside, &mut outside).await
+    let mut inside = CountingStream::new(inside, hello.bytes, record.traffic());
+    copy_streams(&mut inside, &mut outside).await
 }
 
 /// Returns who a hello is for, and the decision about it; or what it says instead.
-fn named(
-    gate: &Inner,
-    hello: &Hello,
+fn decide_server_name(
+    gate: &GateInner,
+    hello: &TlsClientHello,
     expected: Option<&Endpoint>,
-) -> Result<(Endpoint, Decision), (String, Reason)> {
+) -> Result<(Endpoint, EgressDecision), (String, EgressReason)> {
     let Some(name) = &hello.server_name else {
         let text = expected.map(|endpoint| endpoint.host.to_string());
-        return Err((text.unwrap_or_default(), Reason::NoServerName));
+        return Err((text.unwrap_or_default(), EgressReason::NoServerName));
     };
-    let host = Host::parse(name).map_err(|_| (name.clone(), Reason::Malformed))?;
+    let host = Host::parse(name).map_err(|_| (name.clone(), EgressReason::Malformed))?;
     let endpoint = Endpoint { host, port: 443 };
     if expected.is_some_and(|expected| *expected != endpoint) {
-        return Err((name.clone(), Reason::NameMismatch));
+        return Err((name.clone(), EgressReason::NameMismatch));
     }
     let decision = gate.decide(&endpoint);
     Ok((endpoint, decision))
 }
 
 /// Carries a tunnel that has to hold TLS for one host; without an outside, it is opened here.
-pub(super) async fn pass(
-    gate: &Arc<Inner>,
-    mut inside: impl Stream + 'static,
+pub(super) async fn serve_tunnel(
+    gate: &Arc<GateInner>,
+    mut inside: impl ByteStream + 'static,
     endpoint: &Endpoint,
     mut record: OpenRecord,
     outside: Option<TcpStream>,
 ) -> io::Result<()> {
     if let Some(outside) = outside {
-        return checked(gate, inside, Vec::new(), endpoint, record, outside).await;
+        return forward_matching_tls(gate, inside, Vec::new(), endpoint, record, outside).await;
     }
-    let hello = right_hello(gate, &mut inside, Vec::new(), endpoint, &mut record).await?;
-    inspected(gate, inside, hello, endpoint.clone(), record).await
+    let hello = read_matching_hello(gate, &mut inside, Vec::new(), endpoint, &mut record).await?;
+    serve_inspected(gate, inside, hello, endpoint.clone(), record).await
 }
 
 /// Carries TLS unread, if its hello is for the endpoint.
-pub(super) async fn checked(
-    gate: &Inner,
-    mut inside: impl Stream + 'static,
+pub(super) async fn forward_matching_tls(
+    gate: &GateInner,
+    mut inside: impl ByteStream + 'static,
     ahead: Vec<u8>,
     endpoint: &Endpoint,
     mut record: OpenRecord,
     mut outside: TcpStream,
 ) -> io::Result<()> {
-    let hello = right_hello(gate, &mut inside, ahead, endpoint, &mut record).await?;
-    let mut inside = Counted::new(inside, hello.bytes, record.traffic());
-    copy(&mut inside, &mut outside).await
+    let hello = read_matching_hello(gate, &mut inside, ahead, endpoint, &mut record).await?;
+    let mut inside = CountingStream::new(inside, hello.bytes, record.traffic());
+    copy_streams(&mut inside, &mut outside).await
 }
 
 /// Reads a hello that must be for the endpoint; anything else is answered by an alert.
-async fn right_hello(
-    gate: &Inner,
-    inside: &mut impl Stream,
+async fn read_matching_hello(
+    gate: &GateInner,
+    inside: &mut impl ByteStream,
     ahead: Vec<u8>,
     endpoint: &Endpoint,
     record: &mut OpenRecord,
-) -> io::Result<Hello> {
-    let hello = match read_hello(inside, ahead, gate.limits.head_time).await {
+) -> io::Result<TlsClientHello> {
+    let hello = match read_hello(inside, ahead, gate.limits.head_timeout).await {
         Ok(hello) => hello,
         Err(error) => {
-            refused(record, Reason::UnsupportedProtocol);
+            record_refusal(record, EgressReason::UnsupportedProtocol);
             return Err(error);
         }
     };
     let reason = match hello.server_name.as_deref().map(Host::parse) {
         Some(Ok(host)) if host == endpoint.host => return Ok(hello),
-        Some(_) => Reason::NameMismatch,
-        None => Reason::NoServerName,
+        Some(_) => EgressReason::NameMismatch,
+        None => EgressReason::NoServerName,
     };
-    refused(record, reason);
+    record_refusal(record, reason);
     inside.write_all(&UNRECOGNIZED_NAME).await?;
     Err(io::Error::other("the hello is for another host"))
 }
 
 /// Opens TLS as the host, and serves the requests in it, which all have to be for that host.
-async fn inspected(
-    gate: &Arc<Inner>,
-    inside: impl Stream + 'static,
-    hello: Hello,
+async fn serve_inspected(
+    gate: &Arc<GateInner>,
+    inside: impl ByteStream + 'static,
+    hello: TlsClientHello,
     endpoint: Endpoint,
     record: OpenRecord,
 ) -> io::Result<()> {
     let config = gate
         .authority
-        .config(&endpoint.host)
+        .server_config(&endpoint.host)
         .map_err(io::Error::other)?;
-    let inside = Counted::new(inside, hello.bytes, record.traffic());
+    let inside = CountingStream::new(inside, hello.bytes, record.traffic());
     let accept = TlsAcceptor::from(config).accept(inside);
-    let inside = tokio::time::timeout(gate.limits.head_time, accept).await??;
-    let origin = Origin::https(record.listener(), endpoint);
+    let inside = tokio::time::timeout(gate.limits.head_timeout, accept).await??;
+    let origin = OriginConnection::https(record.listener(), endpoint);
     // Each request has a record of its own; this one is that of the connection.
     serve_origin(gate, inside, origin).await;
     drop(record);
@@ -159,7 +166,10 @@ async fn inspected(
 }
 
 /// Copies in both directions until both are done.
-pub(super) async fn copy(inside: &mut impl Stream, outside: &mut TcpStream) -> io::Result<()> {
-    copy_bidirectional_with_sizes(inside, outside, PIECE, PIECE).await?;
+pub(super) async fn copy_streams(
+    inside: &mut impl ByteStream,
+    outside: &mut TcpStream,
+) -> io::Result<()> {
+    copy_bidirectional_with_sizes(inside, outside, COPY_BUFFER_BYTES, COPY_BUFFER_BYTES).await?;
     Ok(())
 }

@@ -6,25 +6,25 @@
 //! - `tunnel` carries what follows a `CONNECT`; `https` what arrives at port 443.
 //! - `refusal` is what a sandbox reads when it may not; `body` what counts as it flows.
 
-mod alarm;
 mod body;
-mod fields;
-mod foreign;
+mod client;
+mod coalescing_waker;
+mod connection_pool;
+mod foreign_credential;
 mod forward;
+mod hop_by_hop;
 mod https;
-mod line;
-mod nudge;
-mod pool;
 mod refusal;
+mod reusable_timer;
 mod serve;
 mod target;
 mod tunnel;
 
-pub(crate) use body::{Body, BoxError, drain, full, outgoing};
-pub(crate) use fields::strip_hop_by_hop;
-pub(crate) use forward::unanswered;
+pub(crate) use body::{BoxError, GateBody, counted_request_body, drain_request, full_body};
+pub(crate) use client::{GateHttpClient, GateHttpConnector, find_dial_error, new_client};
+pub(crate) use connection_pool::{ConnectionPool, HttpOrigin, UpstreamBody};
+pub(crate) use forward::upstream_refusal;
+pub(crate) use hop_by_hop::strip_hop_by_hop;
 pub(crate) use https::serve as serve_https;
-pub(crate) use line::{Answer, Lines, Place};
-pub(crate) use pool::{Client, Connector, client, dial_error};
-pub(crate) use refusal::{HEADER, Refusal, text_response};
-pub(crate) use serve::{Service, connection, serve_http, serve_proxy};
+pub(crate) use refusal::{HttpRefusal, REASON_HEADER, text_response};
+pub(crate) use serve::{HandlerFuture, serve_connection, serve_http, serve_proxy};

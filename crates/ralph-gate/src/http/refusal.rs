@@ -3,39 +3,39 @@
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use ralph_core::id::RunId;
-use ralph_core::net::{Decision, Endpoint, Reason};
+use ralph_core::net::{EgressDecision, EgressReason, Endpoint};
 
-use super::body::{Body, full};
-use crate::audit::harmless;
+use super::body::{GateBody, full_body};
+use crate::audit::sanitize_text;
 use crate::dial::DialError;
 
 /// The header that tells a program in the sandbox why it was refused.
-pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-ralph-gate");
+pub(crate) const REASON_HEADER: HeaderName = HeaderName::from_static("x-ralph-gate");
 
 /// A request that is refused.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct HttpRefusal {
     pub(crate) status: StatusCode,
-    pub(crate) decision: Decision,
+    pub(crate) decision: EgressDecision,
     pub(crate) text: String,
 }
 
-impl Refusal {
+impl HttpRefusal {
     /// The endpoint is not allowed for a run.
-    pub(crate) fn blocked(run: &RunId, endpoint: &Endpoint, decision: Decision) -> Self {
+    pub(crate) fn blocked(run: &RunId, endpoint: &Endpoint, decision: EgressDecision) -> Self {
         let host = &endpoint.host;
         let ask = format!("ask for `ralph allow {run} {host}`");
-        let (why, what_to_do) = if decision.reason == Reason::CredentialHost {
+        let (why, what_to_do) = if decision.reason == EgressReason::CredentialHost {
             (
                 "it is reached through the credential port alone".to_owned(),
                 "use the base URL that the environment names".to_owned(),
             )
-        } else if decision.reason == Reason::PortNotAllowed {
+        } else if decision.reason == EgressReason::PortNotAllowed {
             (
                 format!("port {} is not allowed for it", endpoint.port),
                 format!("ask for `ralph allow {run} {endpoint}`"),
             )
-        } else if decision.reason == Reason::BlockedByPolicy {
+        } else if decision.reason == EgressReason::BlockedByPolicy {
             ("this run has no network".to_owned(), ask)
         } else {
             ("it is not on this run's allowlist".to_owned(), ask)
@@ -48,7 +48,7 @@ impl Refusal {
     }
 
     /// There is no connection to the endpoint.
-    pub(crate) fn not_dialled(error: &DialError) -> Self {
+    pub(crate) fn from_dial_error(error: &DialError) -> Self {
         let decision = error.decision();
         let status = match error {
             DialError::Refused { .. } => StatusCode::FORBIDDEN,
@@ -68,7 +68,10 @@ impl Refusal {
         let host = &endpoint.host;
         Self {
             status: StatusCode::FORBIDDEN,
-            decision: Decision::denied(Reason::ForeignCredential, ralph_core::net::Decider::Gate),
+            decision: EgressDecision::denied(
+                EgressReason::ForeignCredential,
+                ralph_core::net::EgressDecider::Gate,
+            ),
             text: format!(
                 "ralph: request to `{host}` refused — {part} carries a credential that is not this run's — \
                  send the request without it"
@@ -77,24 +80,24 @@ impl Refusal {
     }
 
     /// The request itself is wrong.
-    pub(crate) fn bad(reason: Reason, text: &str) -> Self {
+    pub(crate) fn bad_request(reason: EgressReason, text: &str) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
-            decision: Decision::denied(reason, ralph_core::net::Decider::Gate),
-            text: format!("ralph: request refused — {}", harmless(text)),
+            decision: EgressDecision::denied(reason, ralph_core::net::EgressDecider::Gate),
+            text: format!("ralph: request refused — {}", sanitize_text(text)),
         }
     }
 
-    pub(crate) fn response(&self) -> Response<Body> {
+    pub(crate) fn to_response(&self) -> Response<GateBody> {
         let mut response = text_response(self.status, format!("{}\n", self.text));
         let code = HeaderValue::from_static(self.decision.reason.code());
-        response.headers_mut().insert(HEADER, code);
+        response.headers_mut().insert(REASON_HEADER, code);
         response
     }
 }
 
-pub(crate) fn text_response(status: StatusCode, text: String) -> Response<Body> {
-    let mut response = Response::new(full(text));
+pub(crate) fn text_response(status: StatusCode, text: String) -> Response<GateBody> {
+    let mut response = Response::new(full_body(text));
     *response.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, plain);

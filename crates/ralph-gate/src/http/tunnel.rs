@@ -7,44 +7,58 @@ use hyper::Request;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use ralph_core::net::{Decider, Decision, Endpoint, Reason};
+use ralph_core::net::{EgressDecider, EgressDecision, EgressReason, Endpoint};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::https;
-use super::serve::{Origin, malformed, serve_origin};
-use super::{Refusal, target};
+use super::serve::{OriginConnection, record_malformed, serve_origin};
+use super::{HttpRefusal, target};
 use crate::audit::OpenRecord;
-use crate::gate::Inner;
-use crate::stream::Counted;
-use crate::{Listener, Stream};
+use crate::gate::GateInner;
+use crate::stream::CountingStream;
+use crate::{ByteStream, SandboxListener};
 
 /// How much of a tunnel is in memory at once, for each direction.
-pub(super) const PIECE: usize = 16 * 1024;
+pub(super) const COPY_BUFFER_BYTES: usize = 16 * 1024;
 /// The first byte of a TLS connection.
-const TLS: u8 = 0x16;
+const TLS_HANDSHAKE_BYTE: u8 = 0x16;
 
 /// A tunnel that was allowed.
 pub(super) struct Tunnel {
     upgrade: OnUpgrade,
     endpoint: Endpoint,
     /// The other end, unless the gate itself reads what comes through.
-    outside: Option<TcpStream>,
+    upstream: Option<TcpStream>,
     record: OpenRecord,
 }
 
 /// Decides about a tunnel and connects its other end.
-pub(super) async fn open(gate: &Inner, mut request: Request<Incoming>) -> Result<Tunnel, Refusal> {
-    let endpoint = match named(&request) {
+pub(super) async fn open(
+    gate: &GateInner,
+    mut request: Request<Incoming>,
+) -> Result<Tunnel, HttpRefusal> {
+    let endpoint = match connect_target(&request) {
         Ok(endpoint) => endpoint,
-        Err(refusal) => return Err(malformed(gate, Listener::Proxy, &request, refusal)),
+        Err(refusal) => {
+            return Err(record_malformed(
+                gate,
+                SandboxListener::Proxy,
+                &request,
+                refusal,
+            ));
+        }
     };
     let decision = gate.decide(&endpoint);
-    let mut record = gate.record(Listener::Proxy, &endpoint, decision);
+    let mut record = gate.open_record(SandboxListener::Proxy, &endpoint, decision);
     record.set_request("CONNECT", "");
     if !decision.is_allowed() {
         record.set_status(403);
-        return Err(Refusal::blocked(gate.book.run(), &endpoint, decision));
+        return Err(HttpRefusal::blocked(
+            gate.audit_log.run(),
+            &endpoint,
+            decision,
+        ));
     }
     let is_read_here = endpoint.port == 80 || gate.inspects(&endpoint);
     let outside = if is_read_here {
@@ -53,7 +67,7 @@ pub(super) async fn open(gate: &Inner, mut request: Request<Incoming>) -> Result
         match gate.dialer.dial(&endpoint).await {
             Ok(stream) => Some(stream),
             Err(error) => {
-                let refusal = Refusal::not_dialled(&error);
+                let refusal = HttpRefusal::from_dial_error(&error);
                 record.set_decision(refusal.decision);
                 record.set_status(refusal.status.as_u16());
                 return Err(refusal);
@@ -64,31 +78,34 @@ pub(super) async fn open(gate: &Inner, mut request: Request<Incoming>) -> Result
     Ok(Tunnel {
         upgrade: hyper::upgrade::on(&mut request),
         endpoint,
-        outside,
+        upstream: outside,
         record,
     })
 }
 
 /// Returns where a `CONNECT` leads; a `Host` that says otherwise is refused.
-fn named(request: &Request<Incoming>) -> Result<Endpoint, Refusal> {
+fn connect_target(request: &Request<Incoming>) -> Result<Endpoint, HttpRefusal> {
     let authority = request.uri().authority();
     if authority.is_none_or(|authority| authority.port().is_none()) {
-        return Err(Refusal::bad(Reason::Malformed, "CONNECT wants host:port"));
+        return Err(HttpRefusal::bad_request(
+            EgressReason::Malformed,
+            "CONNECT wants host:port",
+        ));
     }
-    let endpoint = target::authority(request.uri(), 443)?;
+    let endpoint = target::uri_endpoint(request.uri(), 443)?;
     if request.headers().contains_key(hyper::header::HOST) {
         // Some clients leave the port out of `Host`.
-        return target::of_origin(request, Some(&endpoint), endpoint.port);
+        return target::origin_target(request, Some(&endpoint), endpoint.port);
     }
     Ok(endpoint)
 }
 
 /// Carries a tunnel to its end.
-pub(super) async fn carry(gate: &Arc<Inner>, tunnel: Tunnel) {
+pub(super) async fn run_tunnel(gate: &Arc<GateInner>, tunnel: Tunnel) {
     let Tunnel {
         upgrade,
         endpoint,
-        outside,
+        upstream: outside,
         record,
     } = tunnel;
     let Ok(upgraded) = upgrade.await else {
@@ -97,16 +114,16 @@ pub(super) async fn carry(gate: &Arc<Inner>, tunnel: Tunnel) {
     let inside = TokioIo::new(upgraded);
     let carried = match outside {
         Some(outside) if endpoint.port == 443 => {
-            https::pass(gate, inside, &endpoint, record, Some(outside)).await
+            https::serve_tunnel(gate, inside, &endpoint, record, Some(outside)).await
         }
-        Some(outside) => raw(gate, inside, &endpoint, record, outside).await,
+        Some(outside) => forward_raw(gate, inside, &endpoint, record, outside).await,
         None if endpoint.port == 80 => {
             drop(record);
-            let origin = Origin::http(Listener::Proxy, Some(endpoint));
+            let origin = OriginConnection::http(SandboxListener::Proxy, Some(endpoint));
             serve_origin(gate, inside, origin).await;
             Ok(())
         }
-        None => https::pass(gate, inside, &endpoint, record, None).await,
+        None => https::serve_tunnel(gate, inside, &endpoint, record, None).await,
     };
     // Whoever broke it knows; the record says how far it came.
     drop(carried);
@@ -114,9 +131,9 @@ pub(super) async fn carry(gate: &Arc<Inner>, tunnel: Tunnel) {
 
 /// Carries a tunnel to a port that was listed on its own, in whatever protocol. If the client speaks
 /// first and speaks TLS, it has to be for the right host.
-async fn raw(
-    gate: &Inner,
-    mut inside: impl Stream + 'static,
+async fn forward_raw(
+    gate: &GateInner,
+    mut inside: impl ByteStream + 'static,
     endpoint: &Endpoint,
     record: OpenRecord,
     mut outside: TcpStream,
@@ -126,15 +143,15 @@ async fn raw(
         read = inside.read_buf(&mut first) => { read?; }
         read = outside.read_buf(&mut greeting) => { read?; }
     }
-    if first.first() == Some(&TLS) {
-        return https::checked(gate, inside, first, endpoint, record, outside).await;
+    if first.first() == Some(&TLS_HANDSHAKE_BYTE) {
+        return https::forward_matching_tls(gate, inside, first, endpoint, record, outside).await;
     }
-    let mut inside = Counted::new(inside, first, record.traffic());
+    let mut inside = CountingStream::new(inside, first, record.traffic());
     inside.write_all(&greeting).await?;
-    https::copy(&mut inside, &mut outside).await
+    https::copy_streams(&mut inside, &mut outside).await
 }
 
 /// Notes that a tunnel was not what it said.
-pub(super) fn refused(record: &mut OpenRecord, reason: Reason) {
-    record.set_decision(Decision::denied(reason, Decider::Gate));
+pub(super) fn record_refusal(record: &mut OpenRecord, reason: EgressReason) {
+    record.set_decision(EgressDecision::denied(reason, EgressDecider::Gate));
 }

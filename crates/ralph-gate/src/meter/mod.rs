@@ -6,16 +6,16 @@
 //! - `gauge` reads a call's answer as it passes; `lines` and `usage` are the formats it reads.
 
 mod account;
-mod bound;
 mod call;
-mod gauge;
-mod lines;
-mod tokens;
-mod usage;
+mod reported_tokens;
+mod response_meter;
+mod sse;
+mod token_bound;
+mod usage_event;
 
-pub(crate) use account::Unpaid;
-pub use account::{Charge, Meter, Rates};
-pub(crate) use bound::{BadField, Measured, TokenBound, limit_output};
-pub(crate) use call::{Ask, Call, Step};
-pub(crate) use gauge::Gauge;
-pub(crate) use usage::Wire;
+pub(crate) use account::AdmissionError;
+pub use account::{Charge, CostMeter, MeterRates};
+pub(crate) use call::{CallControl, MeteredCall, MeteredRequest};
+pub(crate) use response_meter::ResponseMeter;
+pub(crate) use token_bound::{BadField, BoundedRequest, TokenBound, limit_output};
+pub(crate) use usage_event::ModelWireFormat;

@@ -14,14 +14,14 @@ use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// How many hosts have their configuration kept.
-const MOST_HOSTS: usize = 256;
+const MAX_CACHED_HOSTS: usize = 256;
 
 /// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// It could not be made.
     #[error("cannot make a certificate for `{name}`")]
-    Make {
+    Issue {
         /// For whom.
         name: String,
         /// The cause.
@@ -29,7 +29,7 @@ pub enum CertificateError {
     },
     /// It could not be used.
     #[error("cannot use a certificate for `{name}`")]
-    Use {
+    Configure {
         /// For whom.
         name: String,
         /// The cause.
@@ -37,7 +37,7 @@ pub enum CertificateError {
     },
 }
 
-pub(crate) struct Authority {
+pub(crate) struct CertificateAuthority {
     issuer: Issuer<'static, KeyPair>,
     certificate: CertificateDer<'static>,
     pem: String,
@@ -46,9 +46,9 @@ pub(crate) struct Authority {
     configs: Mutex<HashMap<Host, Arc<ServerConfig>>>,
 }
 
-impl Authority {
+impl CertificateAuthority {
     pub(crate) fn new(name: &str) -> Result<Self, CertificateError> {
-        let fails = |source| CertificateError::Make {
+        let fails = |source| CertificateError::Issue {
             name: name.to_owned(),
             source,
         };
@@ -76,22 +76,22 @@ impl Authority {
     }
 
     /// Returns how to speak TLS as a host.
-    pub(crate) fn config(&self, host: &Host) -> Result<Arc<ServerConfig>, CertificateError> {
+    pub(crate) fn server_config(&self, host: &Host) -> Result<Arc<ServerConfig>, CertificateError> {
         let mut configs = self.configs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(config) = configs.get(host) {
             return Ok(config.clone());
         }
-        let config = Arc::new(self.make(host)?);
-        if configs.len() >= MOST_HOSTS {
+        let config = Arc::new(self.issue_server_config(host)?);
+        if configs.len() >= MAX_CACHED_HOSTS {
             configs.clear();
         }
         configs.insert(host.clone(), config.clone());
         Ok(config)
     }
 
-    fn make(&self, host: &Host) -> Result<ServerConfig, CertificateError> {
+    fn issue_server_config(&self, host: &Host) -> Result<ServerConfig, CertificateError> {
         let name = host.to_string();
-        let fails = |source| CertificateError::Make {
+        let fails = |source| CertificateError::Issue {
             name: name.clone(),
             source,
         };
@@ -106,7 +106,7 @@ impl Authority {
             .map_err(fails)?;
         let chain = vec![leaf.der().clone(), self.certificate.clone()];
         let key = PrivateKeyDer::Pkcs8(self.host_key.serialize_der().into());
-        let fails = |source| CertificateError::Use {
+        let fails = |source| CertificateError::Configure {
             name: name.clone(),
             source,
         };

@@ -1,11 +1,11 @@
 //! TLS: reading who a connection is for, speaking it to the outside, and opening it where that was asked.
 
 mod authority;
-mod hello;
-mod outside;
+mod client_config;
+mod client_hello;
 
-pub(crate) use authority::Authority;
+pub(crate) use authority::CertificateAuthority;
 pub use authority::CertificateError;
-pub(crate) use hello::{Hello, UNRECOGNIZED_NAME, read as read_hello};
-pub(crate) use outside::client_config;
-pub use outside::system_roots;
+pub(crate) use client_config::client_config;
+pub use client_config::system_roots;
+pub(crate) use client_hello::{TlsClientHello, UNRECOGNIZED_NAME, read_client_hello as read_hello};

@@ -3,16 +3,16 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use ralph_gate::{Cassette, Listener, Pace, Route};
+use ralph_gate::{Cassette, ReplayPace, Route, SandboxListener};
 
-use crate::credentials::{REAL, phantom, post, provider, secret};
-use crate::support::{World, ask, body, header, status};
+use crate::credentials::{REAL_SECRET, placeholder, post, secret, start_provider};
+use crate::support::{GateTestbed, body, header, send, status};
 
 /// A file in memory.
 #[derive(Clone, Default)]
-struct Paper(Arc<Mutex<Vec<u8>>>);
+struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Paper {
+impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -23,48 +23,54 @@ impl Write for Paper {
 }
 
 #[tokio::test]
-async fn an_answer_is_played_again() {
-    let events = format!("event: ping\ndata: {{\"type\":\"ping\",\"key\":\"{REAL}\"}}\n\n");
+async fn a_recorded_answer_is_replayed() {
+    let events = format!("event: ping\ndata: {{\"type\":\"ping\",\"key\":\"{REAL_SECRET}\"}}\n\n");
     let answer = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n{events}",
         events.len()
     );
-    let paper = Paper::default();
-    let mut world = World::new();
+    let paper = SharedBuffer::default();
+    let mut world = GateTestbed::new();
     world.cassette = Some(Cassette::record(paper.clone()));
-    let (gate, _) = provider(&mut world, Route::anthropic_key(secret()).unwrap(), &answer).await;
-    let auth = format!("x-api-key: {}", phantom(&gate));
+    let (gate, _) =
+        start_provider(&mut world, Route::anthropic_key(secret()).unwrap(), &answer).await;
+    let auth = format!("x-api-key: {}", placeholder(&gate));
     let request = |auth: &str, text: &str| {
         let ask = format!("{{\"model\":\"claude-haiku-4-5\",\"x\":\"{text}\"}}");
         post("/anthropic/v1/messages", auth, &ask)
     };
-    let first = ask(&gate, Listener::Credentials, request(&auth, "one")).await;
+    let first = send(&gate, SandboxListener::Credentials, request(&auth, "one")).await;
     assert_eq!(status(&first), 200);
     let tape = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
     assert!(
-        tape.contains("[REDACTED:anthropic]") && !tape.contains(REAL),
+        tape.contains("[REDACTED:anthropic]") && !tape.contains(REAL_SECRET),
         "{tape}"
     );
     assert_eq!(tape.lines().count(), 1);
 
-    for (pace, text) in [(Pace::AtOnce, "one"), (Pace::AsRecorded, "another day")] {
-        let mut world = World::new();
+    for (pace, text) in [
+        (ReplayPace::Immediate, "one"),
+        (ReplayPace::AsRecorded, "another day"),
+    ] {
+        let mut world = GateTestbed::new();
         world.cassette = Some(Cassette::replay(&tape, pace).unwrap());
         world.routes = vec![Route::anthropic_key(secret()).unwrap()];
-        let (gate, meter) = world.gate();
-        let auth = format!("x-api-key: {}", phantom(&gate));
-        let again = ask(&gate, Listener::Credentials, request(&auth, text)).await;
+        let (gate, meter) = world.build_gate();
+        let auth = format!("x-api-key: {}", placeholder(&gate));
+        let again = send(&gate, SandboxListener::Credentials, request(&auth, text)).await;
         assert_eq!(header(&again, "content-type"), Some("text/event-stream"));
         assert_eq!(body(&again), body(&first));
-        let over = ask(&gate, Listener::Credentials, request(&auth, text)).await;
+        let over = send(&gate, SandboxListener::Credentials, request(&auth, text)).await;
         assert_eq!(status(&over), 404);
         assert_eq!(meter.spent().tokens, 0);
     }
 }
 
 #[test]
-fn a_broken_cassette_says_where() {
-    let error = Cassette::replay("\n{}\n", Pace::AtOnce).err().unwrap();
+fn a_broken_cassette_names_the_line() {
+    let error = Cassette::replay("\n{}\n", ReplayPace::Immediate)
+        .err()
+        .unwrap();
     assert_eq!(
         error.to_string(),
         "line 2 of the cassette is not an exchange"

@@ -3,31 +3,37 @@
 use std::time::Duration;
 
 use ralph_core::secret::Secret;
-use ralph_gate::{Arrival, Gate, Listener, Route};
+use ralph_gate::{Arrival, Gate, Route, SandboxListener};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::support::{Heard, OK, World, ask, body, connect, header, status};
+use crate::support::{
+    GateTestbed, OK_RESPONSE, ReceivedBytes, body, connect, header, send, status,
+};
 
 /// The real thing.
-pub(crate) const REAL: &str = "sk-real-credential-0123456789abcdef";
+pub(crate) const REAL_SECRET: &str = "sk-real-credential-0123456789abcdef";
 
 pub(crate) fn secret() -> Secret {
-    Secret::new(REAL.to_owned())
+    Secret::new(REAL_SECRET.to_owned())
 }
 
 /// Starts a gate whose one credential belongs to a fake provider with a fixed answer.
-pub(crate) async fn provider(world: &mut World, route: Route, answer: &str) -> (Gate, Heard) {
+pub(crate) async fn start_provider(
+    world: &mut GateTestbed,
+    route: Route,
+    answer: &str,
+) -> (Gate, ReceivedBytes) {
     let name = route.endpoint().to_string();
     let host = route.endpoint().host.to_string();
-    let heard = world.tls_host(&name, &host, answer).await;
+    let heard = world.start_tls_host(&name, &host, answer).await;
     world.routes = vec![route];
-    let (gate, _) = world.gate();
+    let (gate, _) = world.build_gate();
     (gate, heard)
 }
 
-pub(crate) fn phantom(gate: &Gate) -> String {
-    gate.routes()[0].phantom().as_str().to_owned()
+pub(crate) fn placeholder(gate: &Gate) -> String {
+    gate.routes()[0].placeholder().as_str().to_owned()
 }
 
 /// Writes a request with a body.
@@ -40,16 +46,16 @@ pub(crate) fn post(path: &str, auth: &str, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_provider_with_an_untrusted_certificate_is_told_apart_from_an_outage() {
-    let mut world = World::new();
+async fn an_untrusted_certificate_is_distinguished_from_an_outage() {
+    let mut world = GateTestbed::new();
     let route = Route::anthropic_key(secret()).unwrap();
     let name = route.endpoint().to_string();
-    let heard = world.tls_host(&name, "other.example", "").await;
+    let heard = world.start_tls_host(&name, "other.example", "").await;
     world.routes = vec![route];
-    let (gate, meter) = world.gate();
-    let auth = format!("x-api-key: {}", phantom(&gate));
-    let request = post("/anthropic/v1/messages", &auth, ASK);
-    let answer = ask(&gate, Listener::Credentials, request).await;
+    let (gate, meter) = world.build_gate();
+    let auth = format!("x-api-key: {}", placeholder(&gate));
+    let request = post("/anthropic/v1/messages", &auth, REQUEST_BODY);
+    let answer = send(&gate, SandboxListener::Credentials, request).await;
     assert_eq!(status(&answer), 502, "{answer}");
     assert_eq!(
         header(&answer, "x-ralph-gate"),
@@ -61,41 +67,41 @@ async fn a_provider_with_an_untrusted_certificate_is_told_apart_from_an_outage()
     assert_eq!(meter.spent().tokens, 0);
 }
 
-const ASK: &str = r#"{"model":"claude-haiku-4-5","messages":[]}"#;
+const REQUEST_BODY: &str = r#"{"model":"claude-haiku-4-5","messages":[]}"#;
 
 #[tokio::test]
 async fn the_provider_sees_the_real_one_and_the_sandbox_never() {
     // The provider repeats in its head and in its body what it was sent.
     let echo = format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-echo: {REAL}\r\n\
-         set-cookie: a=b\r\ncontent-length: {}\r\n\r\n{{\"key\":\"{REAL}\"}}",
-        REAL.len() + 10
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-echo: {REAL_SECRET}\r\n\
+         set-cookie: a=b\r\ncontent-length: {}\r\n\r\n{{\"key\":\"{REAL_SECRET}\"}}",
+        REAL_SECRET.len() + 10
     );
     for (route, auth, sent) in [
         (
             Route::anthropic_key(secret()),
             "x-api-key: PHANTOM",
-            format!("x-api-key: {REAL}"),
+            format!("x-api-key: {REAL_SECRET}"),
         ),
         (
             Route::anthropic_login(secret()),
             "Authorization: Bearer PHANTOM",
-            format!("authorization: Bearer {REAL}"),
+            format!("authorization: Bearer {REAL_SECRET}"),
         ),
         // The stand-in may come in the other way.
         (
             Route::anthropic_key(secret()),
             "Authorization: Bearer PHANTOM\r\nCookie: x=y",
-            format!("x-api-key: {REAL}"),
+            format!("x-api-key: {REAL_SECRET}"),
         ),
     ] {
-        let mut world = World::new();
-        let (gate, heard) = provider(&mut world, route.unwrap(), &echo).await;
-        let auth = auth.replace("PHANTOM", &phantom(&gate));
-        let request = post("/anthropic/v1/messages?beta=true", &auth, ASK);
-        let answer = ask(&gate, Listener::Credentials, request).await;
+        let mut world = GateTestbed::new();
+        let (gate, heard) = start_provider(&mut world, route.unwrap(), &echo).await;
+        let auth = auth.replace("PHANTOM", &placeholder(&gate));
+        let request = post("/anthropic/v1/messages?beta=true", &auth, REQUEST_BODY);
+        let answer = send(&gate, SandboxListener::Credentials, request).await;
         assert_eq!(status(&answer), 200, "{answer}");
-        assert!(!answer.contains(REAL), "{answer}");
+        assert!(!answer.contains(REAL_SECRET), "{answer}");
         assert_eq!(header(&answer, "x-echo"), Some("[REDACTED:anthropic]"));
         assert_eq!(header(&answer, "set-cookie"), None);
         assert!(
@@ -108,13 +114,13 @@ async fn the_provider_sees_the_real_one_and_the_sandbox_never() {
             "{seen}"
         );
         assert!(seen.contains(&sent), "{seen}");
-        assert_eq!(seen.matches(REAL).count(), 1, "{seen}");
+        assert_eq!(seen.matches(REAL_SECRET).count(), 1, "{seen}");
         assert!(
-            !seen.contains(&phantom(&gate)) && !seen.contains("x=y"),
+            !seen.contains(&placeholder(&gate)) && !seen.contains("x=y"),
             "{seen}"
         );
         assert!(seen.contains("host: api.anthropic.com\r\n"), "{seen}");
-        assert!(seen.ends_with(ASK), "{seen}");
+        assert!(seen.ends_with(REQUEST_BODY), "{seen}");
     }
 }
 
@@ -143,36 +149,39 @@ async fn other_providers_have_their_own_paths() {
             "POST /x/y/chat/completions ",
         ),
     ] {
-        let mut world = World::new();
-        let (gate, heard) = provider(&mut world, route.unwrap(), OK).await;
-        let auth = format!("Authorization: Bearer {}", phantom(&gate));
-        let answer = ask(&gate, Listener::Credentials, post(path, &auth, chat)).await;
+        let mut world = GateTestbed::new();
+        let (gate, heard) = start_provider(&mut world, route.unwrap(), OK_RESPONSE).await;
+        let auth = format!("Authorization: Bearer {}", placeholder(&gate));
+        let answer = send(&gate, SandboxListener::Credentials, post(path, &auth, chat)).await;
         assert_eq!(status(&answer), 200, "{path}: {answer}");
         let seen = heard.text();
         assert!(seen.starts_with(upstream), "{seen}");
         assert!(
-            seen.contains(&format!("authorization: Bearer {REAL}\r\n")),
+            seen.contains(&format!("authorization: Bearer {REAL_SECRET}\r\n")),
             "{seen}"
         );
     }
 }
 
 #[tokio::test]
-async fn git_reads_one_repository() {
-    let mut world = World::new();
+async fn git_can_read_one_repository_only() {
+    let mut world = GateTestbed::new();
     let route = Route::github("owner", "repo", secret()).unwrap();
-    let (gate, heard) = provider(&mut world, route, OK).await;
-    let auth = format!("Authorization: Bearer {}", phantom(&gate));
+    let (gate, heard) = start_provider(&mut world, route, OK_RESPONSE).await;
+    let auth = format!("Authorization: Bearer {}", placeholder(&gate));
     let get = |path: &str| {
         format!("GET {path} HTTP/1.1\r\nHost: x\r\n{auth}\r\nConnection: close\r\n\r\n")
     };
     let refs = "/github/owner/repo.git/info/refs?service=git-upload-pack";
     assert_eq!(
-        status(&ask(&gate, Listener::Credentials, get(refs)).await),
+        status(&send(&gate, SandboxListener::Credentials, get(refs)).await),
         200
     );
     let pack = post("/github/owner/repo.git/git-upload-pack", &auth, "0000");
-    assert_eq!(status(&ask(&gate, Listener::Credentials, pack).await), 200);
+    assert_eq!(
+        status(&send(&gate, SandboxListener::Credentials, pack).await),
+        200
+    );
     let seen = heard.text();
     assert!(
         seen.starts_with("GET /owner/repo.git/info/refs?service=git-upload-pack "),
@@ -189,7 +198,7 @@ async fn git_reads_one_repository() {
         post("/github/owner/repo.git/git-receive-pack", &auth, "0000"),
         get("/github/user"),
     ] {
-        let answer = ask(&gate, Listener::Credentials, refused.clone()).await;
+        let answer = send(&gate, SandboxListener::Credentials, refused.clone()).await;
         assert_eq!(
             header(&answer, "x-ralph-gate"),
             Some("path-not-allowed"),
@@ -197,7 +206,7 @@ async fn git_reads_one_repository() {
         );
     }
     let unasked = format!("GET {refs} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-    let answer = ask(&gate, Listener::Credentials, unasked).await;
+    let answer = send(&gate, SandboxListener::Credentials, unasked).await;
     assert_eq!(status(&answer), 401);
     assert_eq!(
         header(&answer, "www-authenticate"),
@@ -207,10 +216,10 @@ async fn git_reads_one_repository() {
 }
 
 #[tokio::test]
-async fn what_needs_no_credential_is_answered_here() {
-    let mut world = World::new();
+async fn requests_without_credentials_are_answered_locally() {
+    let mut world = GateTestbed::new();
     let route = Route::anthropic_key(secret()).unwrap();
-    let (gate, heard) = provider(&mut world, route, OK).await;
+    let (gate, heard) = start_provider(&mut world, route, OK_RESPONSE).await;
     for (head, code) in [
         ("GET /health", 200),
         ("HEAD /health", 200),
@@ -220,12 +229,12 @@ async fn what_needs_no_credential_is_answered_here() {
         ("GET /openai/v1/models", 404),
     ] {
         let request = format!("{head} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-        let answer = ask(&gate, Listener::Credentials, request).await;
+        let answer = send(&gate, SandboxListener::Credentials, request).await;
         assert_eq!(status(&answer), code, "{head}");
     }
     let websocket = "GET /anthropic/v1/responses HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n\
                      Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n\r\n";
-    let mut stream = connect(&gate, Arrival::through(Listener::Credentials));
+    let mut stream = connect(&gate, Arrival::new(SandboxListener::Credentials));
     stream.write_all(websocket.as_bytes()).await.unwrap();
     let mut start = [0; 12];
     stream.read_exact(&mut start).await.unwrap();
@@ -236,14 +245,14 @@ async fn what_needs_no_credential_is_answered_here() {
 #[tokio::test]
 async fn head_reaches_the_provider() {
     let answer = "HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n";
-    let mut world = World::new();
+    let mut world = GateTestbed::new();
     let route = Route::openai(secret()).unwrap();
-    let (gate, heard) = provider(&mut world, route, answer).await;
-    let auth = format!("Authorization: Bearer {}", phantom(&gate));
+    let (gate, heard) = start_provider(&mut world, route, answer).await;
+    let auth = format!("Authorization: Bearer {}", placeholder(&gate));
     let request = format!(
         "HEAD /openai/v1/models HTTP/1.1\r\nHost: x\r\n{auth}\r\nConnection: close\r\n\r\n"
     );
-    let answer = ask(&gate, Listener::Credentials, request).await;
+    let answer = send(&gate, SandboxListener::Credentials, request).await;
     assert_eq!(
         (status(&answer), header(&answer, "content-length")),
         (200, Some("12"))
@@ -252,24 +261,28 @@ async fn head_reaches_the_provider() {
 }
 
 #[tokio::test]
-async fn errors_are_in_the_words_of_the_provider() {
-    let mut world = World::new();
+async fn errors_use_the_format_of_the_provider() {
+    let mut world = GateTestbed::new();
     let route = Route::anthropic_key(secret()).unwrap();
-    let (gate, _) = provider(&mut world, route, OK).await;
-    let request = post("/anthropic/v1/messages", "x-api-key: sk-ant-wrong", ASK);
-    let answer = ask(&gate, Listener::Credentials, request).await;
+    let (gate, _) = start_provider(&mut world, route, OK_RESPONSE).await;
+    let request = post(
+        "/anthropic/v1/messages",
+        "x-api-key: sk-ant-wrong",
+        REQUEST_BODY,
+    );
+    let answer = send(&gate, SandboxListener::Credentials, request).await;
     assert_eq!(status(&answer), 401);
     assert_eq!(
         body(&answer),
         "{\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"ralph: this is not \
          the stand-in of this run's credential — use the one in the environment\"}}"
     );
-    let mut world = World::new();
-    let (gate, _) = provider(&mut world, Route::openai(secret()).unwrap(), OK).await;
-    let auth = format!("Authorization: Bearer {}", phantom(&gate));
-    let answer = ask(
+    let mut world = GateTestbed::new();
+    let (gate, _) = start_provider(&mut world, Route::openai(secret()).unwrap(), OK_RESPONSE).await;
+    let auth = format!("Authorization: Bearer {}", placeholder(&gate));
+    let answer = send(
         &gate,
-        Listener::Credentials,
+        SandboxListener::Credentials,
         post("/openai/v1/files", &auth, "{}"),
     )
     .await;
@@ -294,13 +307,14 @@ async fn a_redirect_is_passed_back_and_only_to_the_same_host() {
     ] {
         let answer =
             format!("HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
-        let mut world = World::new();
-        let (gate, heard) = provider(&mut world, Route::openai(secret()).unwrap(), &answer).await;
-        let auth = format!("Authorization: Bearer {}", phantom(&gate));
+        let mut world = GateTestbed::new();
+        let (gate, heard) =
+            start_provider(&mut world, Route::openai(secret()).unwrap(), &answer).await;
+        let auth = format!("Authorization: Bearer {}", placeholder(&gate));
         let request = format!(
             "GET /openai/v1/models HTTP/1.1\r\nHost: x\r\n{auth}\r\nConnection: close\r\n\r\n"
         );
-        let answer = ask(&gate, Listener::Credentials, request).await;
+        let answer = send(&gate, SandboxListener::Credentials, request).await;
         assert_eq!(
             (status(&answer), header(&answer, "location")),
             (code, inside),
@@ -312,10 +326,10 @@ async fn a_redirect_is_passed_back_and_only_to_the_same_host() {
 
 #[tokio::test]
 async fn a_stream_arrives_piece_by_piece() {
-    let mut world = World::new();
+    let mut world = GateTestbed::new();
     let acceptor = world.acceptor("api.anthropic.com");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    world.name("api.anthropic.com:443", listener.local_addr().unwrap());
+    world.map_name("api.anthropic.com:443", listener.local_addr().unwrap());
     let (go_on, mut wait) = tokio::sync::mpsc::channel::<()>(1);
     tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
@@ -335,10 +349,10 @@ async fn a_stream_arrives_piece_by_piece() {
         stream.shutdown().await.ok();
     });
     world.routes = vec![Route::anthropic_key(secret()).unwrap()];
-    let (gate, _) = world.gate();
-    let auth = format!("x-api-key: {}", phantom(&gate));
-    let mut stream = connect(&gate, Arrival::through(Listener::Credentials));
-    let request = post("/anthropic/v1/messages", &auth, ASK);
+    let (gate, _) = world.build_gate();
+    let auth = format!("x-api-key: {}", placeholder(&gate));
+    let mut stream = connect(&gate, Arrival::new(SandboxListener::Credentials));
+    let request = post("/anthropic/v1/messages", &auth, REQUEST_BODY);
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut seen = String::new();
     for number in 0..5 {
@@ -357,11 +371,11 @@ async fn a_stream_arrives_piece_by_piece() {
 }
 
 #[tokio::test]
-async fn the_host_of_a_credential_is_reached_in_no_other_way() {
-    let mut world = World::allowing(&["api.anthropic.com", "*.anthropic.com"]);
+async fn credential_hosts_are_reachable_only_through_the_credential_port() {
+    let mut world = GateTestbed::allowing(&["api.anthropic.com", "*.anthropic.com"]);
     let route = Route::anthropic_key(secret()).unwrap();
-    let (gate, heard) = provider(&mut world, route, OK).await;
-    let refused = crate::tls::tunnel(&gate, "api.anthropic.com:443")
+    let (gate, heard) = start_provider(&mut world, route, OK_RESPONSE).await;
+    let refused = crate::tls::open_tunnel(&gate, "api.anthropic.com:443")
         .await
         .unwrap_err();
     assert_eq!(header(&refused, "x-ralph-gate"), Some("credential-host"));

@@ -1,9 +1,9 @@
 //! Names inside the sandbox.
 
-use ralph_gate::{Arrival, Listener};
+use ralph_gate::{Arrival, SandboxListener};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::support::{World, connect};
+use crate::support::{GateTestbed, connect};
 
 fn query(id: u8, name: &str, kind: u8) -> Vec<u8> {
     let mut message = vec![0, id, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
@@ -18,10 +18,10 @@ fn query(id: u8, name: &str, kind: u8) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn an_allowed_name_exists_and_no_other() {
-    let mut world = World::allowing(&["allowed.example", "*.wild.example"]);
-    let (gate, _) = world.gate();
-    let mut stream = connect(&gate, Arrival::through(Listener::Dns));
+async fn only_allowed_names_resolve() {
+    let mut world = GateTestbed::allowing(&["allowed.example", "*.wild.example"]);
+    let (gate, _) = world.build_gate();
+    let mut stream = connect(&gate, Arrival::new(SandboxListener::Dns));
     let (a, aaaa) = (1, 28);
     for (name, kind, code, address) in [
         ("Allowed.Example", a, 0, Some([127, 1, 0, 1])),
@@ -45,14 +45,14 @@ async fn an_allowed_name_exists_and_no_other() {
         }
     }
     drop(stream);
-    let decisions = world.notes.decisions();
+    let decisions = world.sink.decisions();
     assert_eq!(decisions[0], "dns allowed.example:53 + listed policy");
     assert_eq!(
         decisions[4],
         "dns wild.example:53 - blocked-by-allowlist policy"
     );
     let told: Vec<_> = world
-        .notes
+        .sink
         .blocked
         .lock()
         .unwrap()

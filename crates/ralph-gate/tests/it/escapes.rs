@@ -4,44 +4,45 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ralph_core::net::Entry;
-use ralph_gate::{Gate, Listener, Route};
+use ralph_core::net::AllowlistEntry;
+use ralph_gate::{Gate, Route, SandboxListener};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use tokio::task::JoinSet;
 
-use crate::credentials::{phantom, secret};
-use crate::support::{Heard, OK, World, ask, host, status};
+use crate::credentials::{placeholder, secret};
+use crate::support::{GateTestbed, OK_RESPONSE, ReceivedBytes, send, start_host, status};
 
 /// A gate, the hosts behind it, and what they heard.
-struct Prison {
+struct EscapeSetup {
     gate: Gate,
-    allowed: Heard,
-    evil: Heard,
+    allowed: ReceivedBytes,
+    evil: ReceivedBytes,
     evil_port: u16,
-    inside: Heard,
-    provider: Heard,
+    inside: ReceivedBytes,
+    provider: ReceivedBytes,
 }
 
-async fn prison() -> Prison {
-    let mut world = World::allowing(&["allowed.example", "rebind.example"]);
-    let allowed = world.host("allowed.example:80", OK).await;
-    let (address, _) = host(OK.into(), Some(world.acceptor("allowed.example"))).await;
-    world.name("allowed.example:443", address);
+async fn escape_setup() -> EscapeSetup {
+    let mut world = GateTestbed::allowing(&["allowed.example", "rebind.example"]);
+    let allowed = world.start_host("allowed.example:80", OK_RESPONSE).await;
+    let (address, _) =
+        start_host(OK_RESPONSE.into(), Some(world.acceptor("allowed.example"))).await;
+    world.map_name("allowed.example:443", address);
     let provider = world
-        .tls_host("api.anthropic.com:443", "api.anthropic.com", OK)
+        .start_tls_host("api.anthropic.com:443", "api.anthropic.com", OK_RESPONSE)
         .await;
     world.routes = vec![Route::anthropic_key(secret()).unwrap()];
-    let (inside, inside_heard) = host(OK.into(), None).await;
-    world.name_only("rebind.example:80", &[inside]);
-    world.name_only("rebind.example:443", &[inside]);
-    let (address, evil) = host(OK.into(), None).await;
-    world.name_all_others(address);
+    let (inside, inside_heard) = start_host(OK_RESPONSE.into(), None).await;
+    world.map_name_unreachable("rebind.example:80", &[inside]);
+    world.map_name_unreachable("rebind.example:443", &[inside]);
+    let (address, evil) = start_host(OK_RESPONSE.into(), None).await;
+    world.map_all_other_names(address);
     // What waits for more of a request ends soon.
-    world.limits.head_time = Duration::from_secs(1);
-    world.limits.idle = Duration::from_secs(2);
-    let (gate, _) = world.gate();
-    Prison {
+    world.limits.head_timeout = Duration::from_secs(1);
+    world.limits.idle_timeout = Duration::from_secs(2);
+    let (gate, _) = world.build_gate();
+    EscapeSetup {
         gate,
         allowed,
         evil,
@@ -52,7 +53,7 @@ async fn prison() -> Prison {
 }
 
 /// Returns the first message of a TLS connection.
-fn hello(name: &str) -> Vec<u8> {
+fn client_hello(name: &str) -> Vec<u8> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -66,11 +67,11 @@ fn hello(name: &str) -> Vec<u8> {
     bytes
 }
 
-fn get(target: &str, host: &str) -> Vec<u8> {
+fn get_request(target: &str, host: &str) -> Vec<u8> {
     format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").into_bytes()
 }
 
-fn connect(authority: &str, then: &[u8]) -> Vec<u8> {
+fn connect_request(authority: &str, then: &[u8]) -> Vec<u8> {
     let mut bytes =
         format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n").into_bytes();
     bytes.extend_from_slice(then);
@@ -78,11 +79,11 @@ fn connect(authority: &str, then: &[u8]) -> Vec<u8> {
 }
 
 /// Sends all to the gate, and then looks at who heard something.
-async fn all_stay_inside(attempts: Vec<(Listener, Vec<u8>)>, prison: Prison) {
+async fn assert_nothing_escapes(attempts: Vec<(SandboxListener, Vec<u8>)>, prison: EscapeSetup) {
     let mut tries = JoinSet::new();
     for (listener, bytes) in attempts {
         let gate = prison.gate.clone();
-        tries.spawn(async move { ask(&gate, listener, bytes).await });
+        tries.spawn(async move { send(&gate, listener, bytes).await });
     }
     tries.join_all().await;
     let none = String::new();
@@ -101,17 +102,19 @@ async fn all_stay_inside(attempts: Vec<(Listener, Vec<u8>)>, prison: Prison) {
     let heard = prison.allowed.text();
     assert!(!heard.contains("evil"), "{heard}");
     // The gate still works, and it is the list alone that keeps evil out.
-    let answer = ask(
+    let answer = send(
         &prison.gate,
-        Listener::Proxy,
-        get("http://allowed.example/", "allowed.example"),
+        SandboxListener::Proxy,
+        get_request("http://allowed.example/", "allowed.example"),
     );
     assert_eq!(status(&answer.await), 200);
-    prison.gate.allow(Entry::parse("evil.example").unwrap());
-    let answer = ask(
+    prison
+        .gate
+        .allow(AllowlistEntry::parse("evil.example").unwrap());
+    let answer = send(
         &prison.gate,
-        Listener::Proxy,
-        get("http://evil.example/", "evil.example"),
+        SandboxListener::Proxy,
+        get_request("http://evil.example/", "evil.example"),
     );
     assert_eq!((status(&answer.await), prison.evil.connections()), (200, 1));
 }
@@ -176,22 +179,28 @@ const BYTES: [&str; 14] = [
 
 #[tokio::test]
 async fn no_request_to_the_proxy_gets_out() {
-    let prison = prison().await;
+    let prison = escape_setup().await;
     let here = format!("http://127.0.0.1:{}/", prison.evil_port);
-    let mut attempts = vec![get(&here, "allowed.example"), hello("evil.example")];
-    attempts.extend(ADDRESSES.map(|(target, host)| get(target, host)));
+    let mut attempts = vec![
+        get_request(&here, "allowed.example"),
+        client_hello("evil.example"),
+    ];
+    attempts.extend(ADDRESSES.map(|(target, host)| get_request(target, host)));
     attempts.extend(BYTES.map(|text| text.as_bytes().to_vec()));
     assert_eq!(attempts.len(), 40);
-    let attempts = attempts.into_iter().map(|bytes| (Listener::Proxy, bytes));
-    all_stay_inside(attempts.collect(), prison).await;
+    let attempts = attempts
+        .into_iter()
+        .map(|bytes| (SandboxListener::Proxy, bytes));
+    assert_nothing_escapes(attempts.collect(), prison).await;
 }
 
 #[tokio::test]
 async fn no_tunnel_gets_out() {
-    let prison = prison().await;
+    let prison = escape_setup().await;
     let evil_port = prison.evil_port;
-    let to = |authority: &str, then: &[u8]| (Listener::Proxy, connect(authority, then));
-    let plain = get("/", "evil.example");
+    let to =
+        |authority: &str, then: &[u8]| (SandboxListener::Proxy, connect_request(authority, then));
+    let plain = get_request("/", "evil.example");
     let mut attempts: Vec<_> = [
         "evil.example:443",
         "evil.example:80",
@@ -229,30 +238,30 @@ async fn no_tunnel_gets_out() {
     }
     // Tunnels to the right host that hold something else.
     for then in [
-        hello("evil.example"),
-        hello("127.0.0.1"),
+        client_hello("evil.example"),
+        client_hello("127.0.0.1"),
         plain.clone(),
         b"SSH-2.0-evil\r\n".to_vec(),
     ] {
         attempts.push(to("allowed.example:443", &then));
     }
     for then in [
-        get("/", "evil.example"),
-        get("http://evil.example/", "allowed.example"),
-        connect("evil.example:443", b""),
-        hello("evil.example"),
+        get_request("/", "evil.example"),
+        get_request("http://evil.example/", "allowed.example"),
+        connect_request("evil.example:443", b""),
+        client_hello("evil.example"),
     ] {
         attempts.push(to("allowed.example:80", &then));
     }
     assert_eq!(attempts.len(), 34);
-    all_stay_inside(attempts, prison).await;
+    assert_nothing_escapes(attempts, prison).await;
 }
 
 #[tokio::test]
-async fn nothing_gets_out_where_names_live() {
-    let prison = prison().await;
-    let http = |bytes: Vec<u8>| (Listener::Http, bytes);
-    let https = |bytes: Vec<u8>| (Listener::Https, bytes);
+async fn nothing_gets_out_through_mapped_addresses() {
+    let prison = escape_setup().await;
+    let http = |bytes: Vec<u8>| (SandboxListener::Http, bytes);
+    let https = |bytes: Vec<u8>| (SandboxListener::Https, bytes);
     let dns = |name: &str, kind: u8| {
         let mut message = vec![0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
         for label in name.split('.') {
@@ -264,28 +273,31 @@ async fn nothing_gets_out_where_names_live() {
         framed.extend(message);
         // A second length without a message ends the connection.
         framed.extend([0, 0]);
-        (Listener::Dns, framed)
+        (SandboxListener::Dns, framed)
     };
     let attempts = vec![
-        http(get("/", "evil.example")),
-        http(get("http://evil.example/", "allowed.example")),
-        http(get("http://allowed.example/", "evil.example")),
-        http(get("/", &format!("allowed.example:{}", prison.evil_port))),
-        http(get("/", "evil.example@allowed.example")),
-        http(get("/", "allowed.example, evil.example")),
-        http(connect("evil.example:443", b"")),
+        http(get_request("/", "evil.example")),
+        http(get_request("http://evil.example/", "allowed.example")),
+        http(get_request("http://allowed.example/", "evil.example")),
+        http(get_request(
+            "/",
+            &format!("allowed.example:{}", prison.evil_port),
+        )),
+        http(get_request("/", "evil.example@allowed.example")),
+        http(get_request("/", "allowed.example, evil.example")),
+        http(connect_request("evil.example:443", b"")),
         http(b"GET / HTTP/1.0\r\n\r\n".to_vec()),
-        http(hello("evil.example")),
-        https(hello("evil.example")),
-        https(hello("127.0.0.1")),
-        https(get("/", "evil.example")),
+        http(client_hello("evil.example")),
+        https(client_hello("evil.example")),
+        https(client_hello("127.0.0.1")),
+        https(get_request("/", "evil.example")),
         https(b"\x16\x03\x01\x00\x05evil!".to_vec()),
         dns("secret.evil.example", 1),
         dns("secret.evil.example", 16),
         dns("secret.evil.example", 255),
     ];
     assert_eq!(attempts.len(), 16);
-    all_stay_inside(attempts, prison).await;
+    assert_nothing_escapes(attempts, prison).await;
 }
 
 /// Paths that the credential is not for.
@@ -312,11 +324,11 @@ const PATHS: [&str; 18] = [
 
 #[tokio::test]
 async fn no_credential_is_used_for_anything_else() {
-    let prison = prison().await;
-    let right = phantom(&prison.gate);
+    let prison = escape_setup().await;
+    let right = placeholder(&prison.gate);
     let other = Route::anthropic_key(secret())
         .unwrap()
-        .phantom()
+        .placeholder()
         .as_str()
         .to_owned();
     let body = r#"{"model":"m"}"#;
@@ -326,7 +338,7 @@ async fn no_credential_is_used_for_anything_else() {
              Content-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        (Listener::Credentials, bytes.into_bytes())
+        (SandboxListener::Credentials, bytes.into_bytes())
     };
     let key = format!("x-api-key: {right}");
     let mut attempts: Vec<_> = PATHS
@@ -357,5 +369,5 @@ async fn no_credential_is_used_for_anything_else() {
     ));
     attempts.push(request("CONNECT", "api.anthropic.com:443", &key));
     assert_eq!(attempts.len(), 36);
-    all_stay_inside(attempts, prison).await;
+    assert_nothing_escapes(attempts, prison).await;
 }

@@ -2,25 +2,25 @@
 
 use std::time::{Duration, Instant};
 
-use ralph_gate::{Arrival, Listener};
+use ralph_gate::{Arrival, SandboxListener};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::support::{OK, World, ask, connect, status};
+use crate::support::{GateTestbed, OK_RESPONSE, connect, send, status};
 
-const ASK: &str =
+const REQUEST_BODY: &str =
     "GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nConnection: close\r\n\r\n";
 
 #[tokio::test]
-async fn there_are_so_many_connections_and_slow_ones_end() {
-    let mut world = World::allowing(&["allowed.example"]);
-    world.host("allowed.example:80", OK).await;
+async fn connections_are_limited_and_slow_ones_are_closed() {
+    let mut world = GateTestbed::allowing(&["allowed.example"]);
+    world.start_host("allowed.example:80", OK_RESPONSE).await;
     world.limits.connections = 20;
-    world.limits.head_time = Duration::from_millis(300);
-    let (gate, _) = world.gate();
-    let (other, _) = world.gate();
+    world.limits.head_timeout = Duration::from_millis(300);
+    let (gate, _) = world.build_gate();
+    let (other, _) = world.build_gate();
     let mut slow = Vec::new();
     for _ in 0..200 {
-        let mut stream = connect(&gate, Arrival::through(Listener::Proxy));
+        let mut stream = connect(&gate, Arrival::new(SandboxListener::Proxy));
         stream
             .write_all(b"GET http://allowed.example/ HTTP/1.1\r\nX-Slow: ")
             .await
@@ -28,7 +28,10 @@ async fn there_are_so_many_connections_and_slow_ones_end() {
         slow.push(stream);
     }
     // The gate of another sandbox does not notice.
-    assert_eq!(status(&ask(&other, Listener::Proxy, ASK).await), 200);
+    assert_eq!(
+        status(&send(&other, SandboxListener::Proxy, REQUEST_BODY).await),
+        200
+    );
     for stream in &mut slow {
         let mut rest = Vec::new();
         let read = stream.read_to_end(&mut rest);
@@ -37,8 +40,11 @@ async fn there_are_so_many_connections_and_slow_ones_end() {
             .expect("it is closed")
             .ok();
     }
-    assert_eq!(status(&ask(&gate, Listener::Proxy, ASK).await), 200);
-    let decisions = world.notes.decisions();
+    assert_eq!(
+        status(&send(&gate, SandboxListener::Proxy, REQUEST_BODY).await),
+        200
+    );
+    let decisions = world.sink.decisions();
     let refused = decisions
         .iter()
         .filter(|text| text.contains("limit-reached"))
@@ -47,16 +53,16 @@ async fn there_are_so_many_connections_and_slow_ones_end() {
 }
 
 #[tokio::test]
-async fn a_head_has_so_many_bytes() {
-    let mut world = World::allowing(&["allowed.example"]);
-    let heard = world.host("allowed.example:80", OK).await;
+async fn request_heads_are_limited_in_bytes() {
+    let mut world = GateTestbed::allowing(&["allowed.example"]);
+    let heard = world.start_host("allowed.example:80", OK_RESPONSE).await;
     world.limits.head_bytes = 16 * 1024;
-    let (gate, _) = world.gate();
+    let (gate, _) = world.build_gate();
     for (fields, bytes, code) in [(1, 100, 200), (1, 20_000, 431), (200, 10, 431)] {
         let filler = format!("X-Filler: {}\r\n", "x".repeat(bytes)).repeat(fields);
-        let request = ASK.replace("Connection", &format!("{filler}Connection"));
+        let request = REQUEST_BODY.replace("Connection", &format!("{filler}Connection"));
         assert_eq!(
-            status(&ask(&gate, Listener::Proxy, request).await),
+            status(&send(&gate, SandboxListener::Proxy, request).await),
             code,
             "{fields} {bytes}"
         );
@@ -65,12 +71,14 @@ async fn a_head_has_so_many_bytes() {
 }
 
 #[tokio::test]
-async fn a_connection_that_carries_nothing_ends() {
-    let mut world = World::allowing(&["quiet.example:99"]);
-    world.host("quiet.example:99", "").await;
-    world.limits.idle = Duration::from_millis(200);
-    let (gate, _) = world.gate();
-    let mut stream = crate::tls::tunnel(&gate, "quiet.example:99").await.unwrap();
+async fn idle_connections_are_closed() {
+    let mut world = GateTestbed::allowing(&["quiet.example:99"]);
+    world.start_host("quiet.example:99", "").await;
+    world.limits.idle_timeout = Duration::from_millis(200);
+    let (gate, _) = world.build_gate();
+    let mut stream = crate::tls::open_tunnel(&gate, "quiet.example:99")
+        .await
+        .unwrap();
     stream.write_all(b"hello").await.unwrap();
     let mut rest = Vec::new();
     let read = stream.read_to_end(&mut rest);
@@ -82,23 +90,23 @@ async fn a_connection_that_carries_nothing_ends() {
 }
 
 #[tokio::test]
-async fn a_connection_carries_so_many_bytes() {
-    let mut world = World::allowing(&["big.example"]);
+async fn connections_are_limited_in_bytes() {
+    let mut world = GateTestbed::allowing(&["big.example"]);
     let big = format!(
         "HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n{}",
         "x".repeat(100_000)
     );
-    world.host("big.example:80", &big).await;
+    world.start_host("big.example:80", &big).await;
     world.limits.connection_bytes = 50_000;
-    let (gate, _) = world.gate();
+    let (gate, _) = world.build_gate();
     let request =
         "GET http://big.example/ HTTP/1.1\r\nHost: big.example\r\nConnection: close\r\n\r\n";
-    let answer = ask(&gate, Listener::Proxy, request).await;
+    let answer = send(&gate, SandboxListener::Proxy, request).await;
     assert!(answer.len() < 100_000, "{}", answer.len());
 }
 
 /// Returns the resident memory of this process, in bytes.
-fn resident() -> usize {
+fn resident_bytes() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
     let kib = line.and_then(|line| line.split_whitespace().nth(1));
@@ -106,7 +114,7 @@ fn resident() -> usize {
 }
 
 /// Sends a request whose last bytes never come, and returns the answer.
-async fn send_all_but_the_end(
+async fn send_incomplete_request(
     mut stream: tokio::io::DuplexStream,
     head: String,
     length: usize,
@@ -125,15 +133,15 @@ async fn send_all_but_the_end(
 #[tokio::test]
 async fn unfinished_requests_share_one_byte_budget() {
     const EACH: usize = 31 * 1024 * 1024;
-    let mut world = World::new();
-    world.limits.body_time = Duration::from_secs(6);
+    let mut world = GateTestbed::new();
+    world.limits.body_timeout = Duration::from_secs(6);
     world.limits.memory_wait = Duration::from_secs(2);
     let most = world.limits.buffered_bytes;
     let route = ralph_gate::Route::openai(crate::credentials::secret()).unwrap();
-    let (gate, _) = crate::credentials::provider(&mut world, route, OK).await;
+    let (gate, _) = crate::credentials::start_provider(&mut world, route, OK_RESPONSE).await;
     let auth = format!(
         "Authorization: Bearer {}",
-        crate::credentials::phantom(&gate)
+        crate::credentials::placeholder(&gate)
     );
     let small = crate::credentials::post(
         "/openai/v1/chat/completions",
@@ -141,34 +149,34 @@ async fn unfinished_requests_share_one_byte_budget() {
         r#"{"model":"gpt-5","messages":[]}"#,
     );
     assert_eq!(
-        status(&ask(&gate, Listener::Credentials, &small).await),
+        status(&send(&gate, SandboxListener::Credentials, &small).await),
         200
     );
-    let before = resident();
+    let before = resident_bytes();
     let head = format!(
         "POST /openai/v1/chat/completions HTTP/1.1\r\nHost: x\r\n{auth}\r\nContent-Length: {EACH}\r\n\r\n"
     );
     let mut clients = tokio::task::JoinSet::new();
     for _ in 0..60 {
-        let stream = connect(&gate, Arrival::through(Listener::Credentials));
-        clients.spawn(send_all_but_the_end(stream, head.clone(), EACH));
+        let stream = connect(&gate, Arrival::new(SandboxListener::Credentials));
+        clients.spawn(send_incomplete_request(stream, head.clone(), EACH));
     }
     let mut highest = 0;
     let started = Instant::now();
     while started.elapsed() < Duration::from_millis(1500) {
         tokio::time::sleep(Duration::from_millis(20)).await;
-        highest = highest.max(resident().saturating_sub(before));
+        highest = highest.max(resident_bytes().saturating_sub(before));
     }
     // A small request passes in the meantime.
     assert_eq!(
-        status(&ask(&gate, Listener::Credentials, &small).await),
+        status(&send(&gate, SandboxListener::Credentials, &small).await),
         200
     );
     let mut statuses = std::collections::BTreeMap::new();
     while let Some(answer) = clients.join_next().await {
         *statuses.entry(status(&answer.unwrap())).or_insert(0) += 1;
     }
-    highest = highest.max(resident().saturating_sub(before));
+    highest = highest.max(resident_bytes().saturating_sub(before));
     assert!(highest < most + (32 << 20), "{highest}");
     assert!(
         statuses.keys().all(|code| matches!(code, 408 | 503)),
@@ -176,24 +184,24 @@ async fn unfinished_requests_share_one_byte_budget() {
     );
     assert!(statuses[&503] >= 20, "{statuses:?}");
     assert_eq!(
-        status(&ask(&gate, Listener::Credentials, &small).await),
+        status(&send(&gate, SandboxListener::Credentials, &small).await),
         200
     );
 }
 
 #[tokio::test]
 async fn a_body_that_stalls_is_refused() {
-    let mut world = World::new();
-    world.limits.body_time = Duration::from_millis(200);
+    let mut world = GateTestbed::new();
+    world.limits.body_timeout = Duration::from_millis(200);
     let route = ralph_gate::Route::openai(crate::credentials::secret()).unwrap();
-    let (gate, _) = crate::credentials::provider(&mut world, route, OK).await;
+    let (gate, _) = crate::credentials::start_provider(&mut world, route, OK_RESPONSE).await;
     let auth = format!(
         "Authorization: Bearer {}",
-        crate::credentials::phantom(&gate)
+        crate::credentials::placeholder(&gate)
     );
     let request = format!(
         "POST /openai/v1/chat/completions HTTP/1.1\r\nHost: x\r\n{auth}\r\nContent-Length: 100\r\n\r\n{{"
     );
-    let answer = ask(&gate, Listener::Credentials, request).await;
+    let answer = send(&gate, SandboxListener::Credentials, request).await;
     assert_eq!(status(&answer), 408, "{answer}");
 }

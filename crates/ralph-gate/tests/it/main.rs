@@ -5,16 +5,16 @@
     reason = "a test whose preparations fail should fail there"
 )]
 
+mod billing_provider;
 mod cassette;
+mod connection_pool;
+mod credential_addresses;
 mod credentials;
 mod dns;
 mod escapes;
-mod foreign;
-mod ledger;
+mod foreign_credentials;
 mod limits;
-mod lines;
 mod meter;
-mod named;
 mod overshoot;
 mod policy;
 mod provider_tools;

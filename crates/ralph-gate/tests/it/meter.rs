@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use ralph_core::money::Usd;
-use ralph_core::ports::Usage;
+use ralph_core::ports::TokenUsage;
 use ralph_core::price::{self, Price};
-use ralph_gate::{Charge, Listener, Route};
+use ralph_gate::{Charge, Route, SandboxListener};
 
-use crate::credentials::{phantom, post, provider, secret};
-use crate::support::{World, ask, body, header, status};
+use crate::credentials::{placeholder, post, secret, start_provider};
+use crate::support::{GateTestbed, body, header, send, status};
 
 fn answer(kind: &str, text: &str) -> String {
     format!(
@@ -29,36 +29,41 @@ event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\
 event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":40}}\n\n\
 event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
 
-fn usage(input: u64, output: u64, read: u64, write: u64) -> Usage {
-    Usage {
+fn usage(input: u64, output: u64, read: u64, write: u64) -> TokenUsage {
+    TokenUsage {
         input_tokens: input,
         output_tokens: output,
         cache_read_tokens: read,
         cache_write_tokens: write,
-        ..Usage::default()
+        ..TokenUsage::default()
     }
 }
 
 /// Asks once and returns what was charged.
-async fn charged(route: Route, path: &str, request: &str, answer: &str) -> Charge {
-    let mut world = World::new();
-    let (gate, _) = provider(&mut world, route, answer).await;
-    let auth = format!("Authorization: Bearer {}", phantom(&gate));
-    let answer = ask(&gate, Listener::Credentials, post(path, &auth, request)).await;
+async fn charge_for(route: Route, path: &str, request: &str, answer: &str) -> Charge {
+    let mut world = GateTestbed::new();
+    let (gate, _) = start_provider(&mut world, route, answer).await;
+    let auth = format!("Authorization: Bearer {}", placeholder(&gate));
+    let answer = send(
+        &gate,
+        SandboxListener::Credentials,
+        post(path, &auth, request),
+    )
+    .await;
     assert_eq!(status(&answer), 200, "{answer}");
-    let charges = world.notes.wait_for_charges(1).await;
+    let charges = world.sink.wait_for_charges(1).await;
     assert_eq!(charges.len(), 1);
     charges[0].clone()
 }
 
 #[tokio::test]
-async fn anthropic_tells_what_it_costs() {
+async fn anthropic_usage_is_charged() {
     let ask = r#"{"model":"claude-haiku-4-5","stream":true,"messages":[]}"#;
     let whole = r#"{"model":"claude-haiku-4-5","usage":{"input_tokens":10,"cache_creation_input_tokens":200,"cache_read_input_tokens":3000,"output_tokens":40}}"#;
     // 10 × 1 + 200 × 1.25 + 3000 × 0.1 + 40 × 5 = 760 millionths.
     for text in [stream(MESSAGES), answer("application/json", whole)] {
         let route = Route::anthropic_key(secret()).unwrap();
-        let charge = charged(route, "/anthropic/v1/messages", ask, &text).await;
+        let charge = charge_for(route, "/anthropic/v1/messages", ask, &text).await;
         assert_eq!(charge.usage, usage(3210, 40, 3000, 200));
         assert_eq!(charge.cost, Usd::from_nanos(760_000));
         assert!(!charge.is_estimate && charge.model.starts_with("claude-haiku-4-5"));
@@ -66,7 +71,7 @@ async fn anthropic_tells_what_it_costs() {
 }
 
 #[tokio::test]
-async fn openai_tells_what_it_costs() {
+async fn openai_usage_is_charged() {
     let chat = "data: {\"model\":\"gpt-5-2025-08-07\",\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n\
         data: {\"model\":\"gpt-5-2025-08-07\",\"choices\":[],\"usage\":{\"prompt_tokens\":1000,\"completion_tokens\":50,\
         \"prompt_tokens_details\":{\"cached_tokens\":600},\"completion_tokens_details\":{\"reasoning_tokens\":30}}}\n\n\
@@ -90,13 +95,13 @@ async fn openai_tells_what_it_costs() {
             answer("application/json", whole_responses),
         ),
     ] {
-        let charge = charged(Route::openai(secret()).unwrap(), path, request, &text).await;
+        let charge = charge_for(Route::openai(secret()).unwrap(), path, request, &text).await;
         let reasoning_tokens = if text.contains("reasoning_tokens") {
             30
         } else {
             0
         };
-        let expected = Usage {
+        let expected = TokenUsage {
             reasoning_tokens,
             ..usage(1000, 50, 600, 0)
         };
@@ -124,7 +129,7 @@ async fn streams_without_a_mark_and_other_content_types_are_charged_by_their_cou
     ] {
         let route = Route::openai(secret()).unwrap();
         let path = "/openai/v1/chat/completions";
-        let charge = charged(route, path, request, &answer(kind, text)).await;
+        let charge = charge_for(route, path, request, &answer(kind, text)).await;
         assert_eq!(charge.usage, usage(1000, 50, 0, 0), "{kind} {text}");
         assert!(!charge.is_estimate, "{kind}");
     }
@@ -133,7 +138,7 @@ async fn streams_without_a_mark_and_other_content_types_are_charged_by_their_cou
     for kind in ["text/event-stream", "application/json"] {
         let route = Route::anthropic_key(secret()).unwrap();
         let text = answer(kind, without_stop.trim_end());
-        let charge = charged(route, "/anthropic/v1/messages", ask, &text).await;
+        let charge = charge_for(route, "/anthropic/v1/messages", ask, &text).await;
         assert_eq!(charge.usage, usage(3210, 40, 3000, 200), "{kind}");
         assert!(!charge.is_estimate, "{kind}");
     }
@@ -154,8 +159,8 @@ async fn reasoning_that_is_counted_apart_from_the_answer_is_charged() {
         ),
     ] {
         let request = r#"{"model":"gpt-5","stream":true}"#;
-        let charge = charged(Route::openai(secret()).unwrap(), path, request, &text).await;
-        let expected = Usage {
+        let charge = charge_for(Route::openai(secret()).unwrap(), path, request, &text).await;
+        let expected = TokenUsage {
             reasoning_tokens: 300,
             ..usage(1000, 350, 0, 0)
         };
@@ -166,46 +171,46 @@ async fn reasoning_that_is_counted_apart_from_the_answer_is_charged() {
 }
 
 /// Returns what a million tokens each way cost at the highest price there is.
-fn dearest() -> Usd {
-    price::cost(&price::highest(), &usage(1_000_000, 1_000_000, 0, 0))
+fn highest_cost() -> Usd {
+    price::cost(&price::highest_price(), &usage(1_000_000, 1_000_000, 0, 0))
 }
 
 #[tokio::test]
-async fn a_model_nobody_knows_costs_the_most() {
+async fn unknown_models_are_charged_the_highest_price() {
     let whole =
         r#"{"model":"mystery","usage":{"prompt_tokens":1000000,"completion_tokens":1000000}}"#;
     let route = Route::openai(secret()).unwrap();
     let path = "/openai/v1/chat/completions";
-    let charge = charged(
+    let charge = charge_for(
         route,
         path,
         r#"{"model":"mystery"}"#,
         &answer("application/json", whole),
     )
     .await;
-    assert_eq!(charge.cost, dearest());
+    assert_eq!(charge.cost, highest_cost());
     // Nor does the name of a model that answers from a file make one free.
     let whole = whole.replace("mystery", "scripted:x");
     let route = Route::openai(secret()).unwrap();
-    let charge = charged(
+    let charge = charge_for(
         route,
         path,
         r#"{"model":"scripted:x"}"#,
         &answer("application/json", &whole),
     )
     .await;
-    assert_eq!(charge.cost, dearest());
+    assert_eq!(charge.cost, highest_cost());
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_tell_is_charged_by_its_reservation() {
+async fn answers_without_usage_are_charged_their_reservation() {
     let text = "x".repeat(4000);
     let events = format!(
         "data: {{\"model\":\"gpt-5\",\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\ndata: [DONE]\n\n"
     );
     let route = Route::openai(secret()).unwrap();
     let request = r#"{"model":"gpt-5","stream":true,"max_completion_tokens":2000}"#;
-    let charge = charged(
+    let charge = charge_for(
         route,
         "/openai/v1/chat/completions",
         request,
@@ -218,7 +223,7 @@ async fn an_answer_that_does_not_tell_is_charged_by_its_reservation() {
         (charge.usage, charge.is_estimate),
         (usage(input, 2000, 0, 0), true)
     );
-    let price = price::known("openai/gpt-5").unwrap();
+    let price = price::embedded_price("openai/gpt-5").unwrap();
     assert_eq!(charge.cost, price::highest_cost(&price, input, 2000));
 }
 
@@ -239,21 +244,21 @@ async fn a_spent_budget_answers_402() {
             "insufficient_quota",
         ),
     ] {
-        let mut world = World::new();
+        let mut world = GateTestbed::new();
         world.budgets.max_cost = Usd::from_dollars(0.01);
         let whole = r#"{"usage":{"input_tokens":32100,"output_tokens":40,"prompt_tokens":32100,"completion_tokens":40}}"#;
-        let (gate, heard) = provider(
+        let (gate, heard) = start_provider(
             &mut world,
             route.unwrap(),
             &answer("application/json", whole),
         )
         .await;
-        let auth = format!("Authorization: Bearer {}", phantom(&gate));
+        let auth = format!("Authorization: Bearer {}", placeholder(&gate));
         let request = post(path, &auth, &format!(r#"{{"model":"{model}"}}"#));
-        let first = ask(&gate, Listener::Credentials, request.clone()).await;
+        let first = send(&gate, SandboxListener::Credentials, request.clone()).await;
         assert_eq!(status(&first), 200);
-        world.notes.wait_for_charges(1).await;
-        let second = ask(&gate, Listener::Credentials, request).await;
+        world.sink.wait_for_charges(1).await;
+        let second = send(&gate, SandboxListener::Credentials, request).await;
         assert_eq!(status(&second), 402, "{second}");
         assert_eq!(header(&second, "x-ralph-gate"), Some("budget-spent"));
         assert!(body(&second).contains(shape), "{second}");
@@ -263,16 +268,16 @@ async fn a_spent_budget_answers_402() {
 
 #[tokio::test]
 async fn tokens_have_a_budget_too_and_it_can_be_raised() {
-    let mut world = World::new();
+    let mut world = GateTestbed::new();
     world.budgets.max_tokens = Some(3000);
     let route = Route::anthropic_key(secret()).unwrap();
     let name = route.endpoint().to_string();
     world
-        .tls_host(&name, "api.anthropic.com", &stream(MESSAGES))
+        .start_tls_host(&name, "api.anthropic.com", &stream(MESSAGES))
         .await;
     world.routes = vec![route];
-    let (gate, meter) = world.gate();
-    let auth = format!("x-api-key: {}", phantom(&gate));
+    let (gate, meter) = world.build_gate();
+    let auth = format!("x-api-key: {}", placeholder(&gate));
     let request = post(
         "/anthropic/v1/messages",
         &auth,
@@ -281,7 +286,7 @@ async fn tokens_have_a_budget_too_and_it_can_be_raised() {
     for (most, code) in [(3000, 200), (3000, 402), (5000, 200), (5000, 402)] {
         world.budgets.max_tokens = Some(most);
         meter.set_budgets(&world.budgets);
-        let answer = ask(&gate, Listener::Credentials, request.clone()).await;
+        let answer = send(&gate, SandboxListener::Credentials, request.clone()).await;
         assert_eq!(status(&answer), code);
     }
     assert_eq!(meter.spent().tokens, 6500);
@@ -289,24 +294,24 @@ async fn tokens_have_a_budget_too_and_it_can_be_raised() {
 
 #[tokio::test]
 async fn a_stream_far_beyond_the_budget_is_cut() {
-    let mut world = World::new();
+    let mut world = GateTestbed::new();
     world.budgets.max_tokens = Some(2000);
     let delta = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"XXXX\"}}\n\n"
         .replace("XXXX", &"x".repeat(400));
     let endless = delta.repeat(200);
-    let (gate, _) = provider(
+    let (gate, _) = start_provider(
         &mut world,
         Route::anthropic_key(secret()).unwrap(),
         &stream(&endless),
     )
     .await;
-    let auth = format!("x-api-key: {}", phantom(&gate));
+    let auth = format!("x-api-key: {}", placeholder(&gate));
     let request = post(
         "/anthropic/v1/messages",
         &auth,
         r#"{"model":"claude-haiku-4-5","stream":true}"#,
     );
-    let answer = ask(&gate, Listener::Credentials, request.clone()).await;
+    let answer = send(&gate, SandboxListener::Credentials, request.clone()).await;
     assert_eq!(status(&answer), 200);
     assert!(
         answer.contains(
@@ -316,51 +321,51 @@ async fn a_stream_far_beyond_the_budget_is_cut() {
     );
     // Whoever counts chunks sees that it is not whole.
     assert!(!answer.ends_with("0\r\n\r\n"));
-    let charges = world.notes.wait_for_charges(1).await;
+    let charges = world.sink.wait_for_charges(1).await;
     let output = charges[0].usage.output_tokens;
     assert!(charges[0].is_estimate, "{charges:?}");
     // What was read in one piece counts at once: up to 64 KiB are 16 thousand tokens.
     assert!((1000..20_000).contains(&output), "{charges:?}");
     assert_eq!(
-        status(&ask(&gate, Listener::Credentials, request).await),
+        status(&send(&gate, SandboxListener::Credentials, request).await),
         402
     );
 }
 
 #[tokio::test]
-async fn a_refusal_of_the_provider_costs_nothing() {
+async fn refusals_by_the_provider_are_free() {
     let text = "HTTP/1.1 529 Overloaded\r\ncontent-type: application/json\r\nretry-after: 3\r\ncontent-length: 2\r\n\r\n{}";
-    let mut world = World::new();
-    let (gate, _) = provider(&mut world, Route::anthropic_key(secret()).unwrap(), text).await;
-    let auth = format!("x-api-key: {}", phantom(&gate));
+    let mut world = GateTestbed::new();
+    let (gate, _) = start_provider(&mut world, Route::anthropic_key(secret()).unwrap(), text).await;
+    let auth = format!("x-api-key: {}", placeholder(&gate));
     let request = post(
         "/anthropic/v1/messages",
         &auth,
         r#"{"model":"claude-haiku-4-5"}"#,
     );
-    let answer = ask(&gate, Listener::Credentials, request).await;
+    let answer = send(&gate, SandboxListener::Credentials, request).await;
     assert_eq!(
         (status(&answer), header(&answer, "retry-after")),
         (529, Some("3"))
     );
-    assert_eq!(world.notes.charges.lock().unwrap().len(), 0);
+    assert_eq!(world.sink.charges.lock().unwrap().len(), 0);
 }
 
 #[tokio::test]
-async fn a_minute_has_so_many_requests() {
-    let mut world = World::new();
+async fn requests_per_minute_are_limited() {
+    let mut world = GateTestbed::new();
     world.rates.requests_per_minute = Some(2);
     world.rates.prices.add("openai/own".to_owned(), Price::FREE);
-    let (gate, _) = provider(
+    let (gate, _) = start_provider(
         &mut world,
         Route::openai(secret()).unwrap(),
         &answer("application/json", "{}"),
     )
     .await;
-    let auth = format!("Authorization: Bearer {}", phantom(&gate));
+    let auth = format!("Authorization: Bearer {}", placeholder(&gate));
     let request = post("/openai/v1/chat/completions", &auth, r#"{"model":"own"}"#);
     for code in [200, 200, 429] {
-        let answer = ask(&gate, Listener::Credentials, request.clone()).await;
+        let answer = send(&gate, SandboxListener::Credentials, request.clone()).await;
         assert_eq!(status(&answer), code);
         if code == 429 {
             let wait: u64 = header(&answer, "retry-after").unwrap().parse().unwrap();
@@ -368,9 +373,9 @@ async fn a_minute_has_so_many_requests() {
             assert!(body(&answer).contains("rate_limit_exceeded"));
         }
     }
-    *world.clock.ahead.lock().unwrap() = Duration::from_secs(61);
+    *world.clock.offset.lock().unwrap() = Duration::from_secs(61);
     assert_eq!(
-        status(&ask(&gate, Listener::Credentials, request).await),
+        status(&send(&gate, SandboxListener::Credentials, request).await),
         200
     );
 }

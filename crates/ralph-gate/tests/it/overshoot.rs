@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use ralph_core::money::Usd;
-use ralph_gate::{Arrival, Gate, Listener, Meter};
+use ralph_gate::{Arrival, CostMeter, Gate, SandboxListener};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::JoinSet;
 
-use crate::credentials::{phantom, post};
-use crate::ledger::{Manner, Provider, WireName};
-use crate::support::{World, ask, body, connect, header, status};
+use crate::billing_provider::{BillingBehavior, BillingProvider, BillingWire};
+use crate::credentials::{placeholder, post};
+use crate::support::{GateTestbed, body, connect, header, send, status};
 
 const PARALLEL: [usize; 4] = [1, 20, 100, 250];
 
 /// How a client behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Client {
+enum ClientBehavior {
     /// It reads the answer.
     Stays,
     /// It leaves as soon as the request is sent.
@@ -24,47 +24,54 @@ enum Client {
     /// It leaves after the first bytes of the answer.
     LeavesAtFirstBytes,
     /// It asks for a job in the background.
-    WantsJob,
+    RequestsBackgroundJob,
 }
 
 /// Which budget is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Set {
+enum BudgetKind {
     Dollars,
     Tokens,
 }
 
-const CASES: [(Manner, Client); 9] = [
-    (Manner::Whole, Client::Stays),
-    (Manner::Stream, Client::Stays),
-    (Manner::HiddenThought, Client::Stays),
-    (Manner::CutStream, Client::Stays),
-    (Manner::BadUsage, Client::Stays),
-    (Manner::Whole, Client::Leaves),
-    (Manner::Stream, Client::Leaves),
-    (Manner::Stream, Client::LeavesAtFirstBytes),
-    (Manner::Whole, Client::WantsJob),
+const CASES: [(BillingBehavior, ClientBehavior); 9] = [
+    (BillingBehavior::Object, ClientBehavior::Stays),
+    (BillingBehavior::Stream, ClientBehavior::Stays),
+    (BillingBehavior::HiddenReasoning, ClientBehavior::Stays),
+    (BillingBehavior::CutStream, ClientBehavior::Stays),
+    (BillingBehavior::BadUsage, ClientBehavior::Stays),
+    (BillingBehavior::Object, ClientBehavior::Leaves),
+    (BillingBehavior::Stream, ClientBehavior::Leaves),
+    (BillingBehavior::Stream, ClientBehavior::LeavesAtFirstBytes),
+    (
+        BillingBehavior::Object,
+        ClientBehavior::RequestsBackgroundJob,
+    ),
 ];
 
-struct Room {
+struct OvershootSetup {
     gate: Gate,
-    meter: std::sync::Arc<Meter>,
-    provider: Provider,
-    world: World,
+    meter: std::sync::Arc<CostMeter>,
+    provider: BillingProvider,
+    world: GateTestbed,
 }
 
-async fn room(wire: WireName, manner: Manner, set: Set) -> Room {
-    let provider = Provider::start(wire, manner, Duration::from_millis(8)).await;
-    let mut world = World::new();
-    world.name(&provider.address.to_string(), provider.address);
+async fn overshoot_setup(
+    wire: BillingWire,
+    manner: BillingBehavior,
+    set: BudgetKind,
+) -> OvershootSetup {
+    let provider = BillingProvider::start(wire, manner, Duration::from_millis(8)).await;
+    let mut world = GateTestbed::new();
+    world.map_name(&provider.address.to_string(), provider.address);
     world.routes = vec![wire.route(provider.address)];
     world.limits.reservation_wait = Duration::from_secs(2);
     match set {
-        Set::Dollars => world.budgets.max_cost = Some(limit(wire)),
-        Set::Tokens => world.budgets.max_tokens = Some(200_000),
+        BudgetKind::Dollars => world.budgets.max_cost = Some(limit(wire)),
+        BudgetKind::Tokens => world.budgets.max_tokens = Some(200_000),
     }
-    let (gate, meter) = world.gate();
-    Room {
+    let (gate, meter) = world.build_gate();
+    OvershootSetup {
         gate,
         meter,
         provider,
@@ -72,30 +79,30 @@ async fn room(wire: WireName, manner: Manner, set: Set) -> Room {
     }
 }
 
-fn limit(wire: WireName) -> Usd {
+fn limit(wire: BillingWire) -> Usd {
     Usd::from_dollars(match wire {
-        WireName::Messages => 1.5,
-        WireName::Chat | WireName::Responses => 3.0,
+        BillingWire::Messages => 1.5,
+        BillingWire::Chat | BillingWire::Responses => 3.0,
     })
     .unwrap()
 }
 
 /// Sends one request as a client does, and returns the status of the answer if it waits for one.
-async fn send(gate: Gate, request: String, client: Client) -> Option<u16> {
-    let mut stream = connect(&gate, Arrival::through(Listener::Credentials));
+async fn send_as_client(gate: Gate, request: String, client: ClientBehavior) -> Option<u16> {
+    let mut stream = connect(&gate, Arrival::new(SandboxListener::Credentials));
     stream.write_all(request.as_bytes()).await.ok();
     match client {
-        Client::Leaves => {
+        ClientBehavior::Leaves => {
             // Long enough for the request to be on its way.
             tokio::time::sleep(Duration::from_millis(3)).await;
             None
         }
-        Client::LeavesAtFirstBytes => {
+        ClientBehavior::LeavesAtFirstBytes => {
             let mut first = [0; 16];
             stream.read_exact(&mut first).await.ok();
             None
         }
-        Client::Stays | Client::WantsJob => {
+        ClientBehavior::Stays | ClientBehavior::RequestsBackgroundJob => {
             let mut answer = Vec::new();
             stream.read_to_end(&mut answer).await.ok();
             Some(status(&String::from_utf8_lossy(&answer)))
@@ -105,20 +112,24 @@ async fn send(gate: Gate, request: String, client: Client) -> Option<u16> {
 
 /// Sends many requests at once, waits until all are charged, and returns the different statuses.
 async fn flood(
-    room: &Room,
-    wire: WireName,
-    (manner, client): (Manner, Client),
+    room: &OvershootSetup,
+    wire: BillingWire,
+    (manner, client): (BillingBehavior, ClientBehavior),
     count: usize,
 ) -> Vec<u16> {
-    let auth = format!("Authorization: Bearer {}", phantom(&room.gate));
-    let mut body = wire.request(&"word ".repeat(100), Some(20_000), manner != Manner::Whole);
-    if client == Client::WantsJob {
+    let auth = format!("Authorization: Bearer {}", placeholder(&room.gate));
+    let mut body = wire.request(
+        &"word ".repeat(100),
+        Some(20_000),
+        manner != BillingBehavior::Object,
+    );
+    if client == ClientBehavior::RequestsBackgroundJob {
         body["background"] = json!(true);
     }
     let request = post(wire.path(), &auth, &body.to_string());
     let mut clients = JoinSet::new();
     for _ in 0..count {
-        clients.spawn(send(room.gate.clone(), request.clone(), client));
+        clients.spawn(send_as_client(room.gate.clone(), request.clone(), client));
     }
     let mut statuses: Vec<u16> = clients.join_all().await.into_iter().flatten().collect();
     statuses.sort_unstable();
@@ -130,18 +141,23 @@ async fn flood(
 }
 
 /// Sends many requests at once and compares the provider's ledger with the limit.
-async fn overshoot(wire: WireName, set: Set, (manner, client): (Manner, Client), count: usize) {
+async fn assert_within_budget(
+    wire: BillingWire,
+    set: BudgetKind,
+    (manner, client): (BillingBehavior, ClientBehavior),
+    count: usize,
+) {
     let case = format!("{wire:?} {set:?} {manner:?} {client:?} ×{count}");
-    let room = room(wire, manner, set).await;
+    let room = overshoot_setup(wire, manner, set).await;
     let statuses = flood(&room, wire, (manner, client), count).await;
     let (spent, billed) = (room.meter.spent(), room.provider.cost());
     let tokens = room.provider.tokens();
-    if client == Client::WantsJob && wire == WireName::Messages {
+    if client == ClientBehavior::RequestsBackgroundJob && wire == BillingWire::Messages {
         // This wire has no such option, so it is taken off.
         let bills = room.provider.bills();
         let has_job = |request: &Value| request.get("background").is_some();
         assert!(!bills.iter().any(|bill| has_job(&bill.request)), "{case}");
-    } else if client == Client::WantsJob {
+    } else if client == ClientBehavior::RequestsBackgroundJob {
         assert_eq!(
             (room.provider.bills().len(), &*statuses),
             (0, &[400][..]),
@@ -150,7 +166,7 @@ async fn overshoot(wire: WireName, set: Set, (manner, client): (Manner, Client),
         return;
     }
     match set {
-        Set::Dollars => {
+        BudgetKind::Dollars => {
             let most = limit(wire);
             assert!(
                 billed <= most && spent.cost <= most,
@@ -158,7 +174,7 @@ async fn overshoot(wire: WireName, set: Set, (manner, client): (Manner, Client),
                 spent.cost
             );
         }
-        Set::Tokens => {
+        BudgetKind::Tokens => {
             assert!(
                 tokens <= 200_000 && spent.tokens <= 200_000,
                 "{case}: {tokens}"
@@ -174,20 +190,23 @@ async fn overshoot(wire: WireName, set: Set, (manner, client): (Manner, Client),
         statuses.iter().all(|code| matches!(code, 200 | 402)),
         "{case}: {statuses:?}"
     );
-    if count >= 100 && client == Client::Stays && matches!(manner, Manner::Whole | Manner::Stream) {
+    if count >= 100
+        && client == ClientBehavior::Stays
+        && matches!(manner, BillingBehavior::Object | BillingBehavior::Stream)
+    {
         // What is left at the end does not pay for a useful answer.
         let is_used = match set {
-            Set::Dollars => billed.nanos() * 100 >= limit(wire).nanos() * 97,
-            Set::Tokens => tokens * 100 >= 200_000 * 97,
+            BudgetKind::Dollars => billed.nanos() * 100 >= limit(wire).nanos() * 97,
+            BudgetKind::Tokens => tokens * 100 >= 200_000 * 97,
         };
         assert!(is_used, "{case}: the budget is not used: {billed} {tokens}");
     }
 }
 
-async fn no_overshoot(wire: WireName, set: Set) {
+async fn assert_all_cases_within_budget(wire: BillingWire, set: BudgetKind) {
     for case in CASES {
         for count in PARALLEL {
-            overshoot(wire, set, case, count).await;
+            assert_within_budget(wire, set, case, count).await;
         }
     }
 }
@@ -196,7 +215,7 @@ macro_rules! no_overshoot {
     ($($name:ident: $wire:ident $set:ident),* $(,)?) => {$(
         #[tokio::test]
         async fn $name() {
-            no_overshoot(WireName::$wire, Set::$set).await;
+            assert_all_cases_within_budget(BillingWire::$wire, BudgetKind::$set).await;
         }
     )*};
 }
@@ -211,22 +230,26 @@ no_overshoot! {
 }
 
 /// Sends one request and returns the answer.
-async fn put(room: &Room, wire: WireName, body: &Value) -> String {
-    let auth = format!("Authorization: Bearer {}", phantom(&room.gate));
+async fn send_request(room: &OvershootSetup, wire: BillingWire, body: &Value) -> String {
+    let auth = format!("Authorization: Bearer {}", placeholder(&room.gate));
     let request = post(wire.path(), &auth, &body.to_string());
-    ask(&room.gate, Listener::Credentials, request).await
+    send(&room.gate, SandboxListener::Credentials, request).await
 }
 
-const WIRES: [WireName; 3] = [WireName::Messages, WireName::Chat, WireName::Responses];
+const WIRES: [BillingWire; 3] = [
+    BillingWire::Messages,
+    BillingWire::Chat,
+    BillingWire::Responses,
+];
 
 #[tokio::test]
 async fn a_sequence_of_calls_uses_the_budget_and_no_more() {
     for wire in WIRES {
-        let room = room(wire, Manner::Whole, Set::Dollars).await;
+        let room = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Dollars).await;
         let body = wire.request("Hello", Some(32_000), false);
         let mut last = String::new();
         for _ in 0..40 {
-            last = put(&room, wire, &body).await;
+            last = send_request(&room, wire, &body).await;
         }
         assert_eq!(status(&last), 402, "{last}");
         assert_eq!(header(&last, "x-ralph-gate"), Some("budget-spent"));
@@ -238,16 +261,17 @@ async fn a_sequence_of_calls_uses_the_budget_and_no_more() {
             "{billed}"
         );
         assert_eq!(room.meter.spent().cost, billed);
-        assert!(room.meter.short_of().is_some());
+        assert!(room.meter.insufficient_budget().is_some());
     }
 }
 
 #[tokio::test]
 async fn the_output_limit_is_lowered_to_what_is_left() {
     for wire in WIRES {
-        let room = room(wire, Manner::Whole, Set::Tokens).await;
+        let room = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Tokens).await;
         for (asked, code) in [(150_000, 200), (150_000, 200), (150_000, 402), (100, 402)] {
-            let answer = put(&room, wire, &wire.request("Hello", Some(asked), false)).await;
+            let answer =
+                send_request(&room, wire, &wire.request("Hello", Some(asked), false)).await;
             assert_eq!(status(&answer), code, "{answer}");
         }
         let bills = room.provider.bills();
@@ -261,12 +285,12 @@ async fn the_output_limit_is_lowered_to_what_is_left() {
 #[tokio::test]
 async fn a_request_without_an_output_limit_gets_the_one_of_its_model() {
     for (wire, most) in [
-        (WireName::Messages, 64_000),
-        (WireName::Chat, 128_000),
-        (WireName::Responses, 128_000),
+        (BillingWire::Messages, 64_000),
+        (BillingWire::Chat, 128_000),
+        (BillingWire::Responses, 128_000),
     ] {
-        let room = room(wire, Manner::Whole, Set::Tokens).await;
-        let answer = put(&room, wire, &wire.request("Hello", None, false)).await;
+        let room = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Tokens).await;
+        let answer = send_request(&room, wire, &wire.request("Hello", None, false)).await;
         assert_eq!(status(&answer), 200, "{answer}");
         let sent = &room.provider.bills()[0].request;
         assert_eq!(sent[wire.limit_key()], most, "{sent}");
@@ -275,11 +299,11 @@ async fn a_request_without_an_output_limit_gets_the_one_of_its_model() {
 
 #[tokio::test]
 async fn thinking_is_lowered_along_with_the_output() {
-    let wire = WireName::Messages;
-    let room = room(wire, Manner::Whole, Set::Tokens).await;
+    let wire = BillingWire::Messages;
+    let room = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Tokens).await;
     let mut body = wire.request("Hello", Some(1_000_000), false);
     body["thinking"] = json!({"type": "enabled", "budget_tokens": 900_000});
-    assert_eq!(status(&put(&room, wire, &body).await), 200);
+    assert_eq!(status(&send_request(&room, wire, &body).await), 200);
     let sent = &room.provider.bills()[0].request;
     let (limit, budget) = (
         sent["max_tokens"].as_u64().unwrap(),
@@ -287,16 +311,16 @@ async fn thinking_is_lowered_along_with_the_output() {
     );
     assert!((1024..limit).contains(&budget), "{sent}");
     // What is left would do for a short answer, but not for one that is thought about.
-    assert_eq!(status(&put(&room, wire, &body).await), 402);
+    assert_eq!(status(&send_request(&room, wire, &body).await), 402);
 }
 
 #[tokio::test]
 async fn every_choice_of_a_chat_is_paid_for() {
-    let wire = WireName::Chat;
-    let room = room(wire, Manner::Whole, Set::Tokens).await;
+    let wire = BillingWire::Chat;
+    let room = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Tokens).await;
     let mut body = wire.request("Hello", Some(100_000), false);
     body["n"] = json!(8);
-    assert_eq!(status(&put(&room, wire, &body).await), 200);
+    assert_eq!(status(&send_request(&room, wire, &body).await), 200);
     let bill = &room.provider.bills()[0];
     let each = bill.request["max_completion_tokens"].as_u64().unwrap();
     assert!((24_000..25_000).contains(&each), "{each}");
@@ -306,18 +330,18 @@ async fn every_choice_of_a_chat_is_paid_for() {
 #[tokio::test]
 async fn without_a_budget_a_request_is_not_changed() {
     for wire in WIRES {
-        let provider = Provider::start(wire, Manner::Whole, Duration::ZERO).await;
-        let mut world = World::new();
-        world.name(&provider.address.to_string(), provider.address);
+        let provider = BillingProvider::start(wire, BillingBehavior::Object, Duration::ZERO).await;
+        let mut world = GateTestbed::new();
+        world.map_name(&provider.address.to_string(), provider.address);
         world.routes = vec![wire.route(provider.address)];
-        let (gate, meter) = world.gate();
-        let room = Room {
+        let (gate, meter) = world.build_gate();
+        let room = OvershootSetup {
             gate,
             meter,
             provider,
             world,
         };
-        let answer = put(&room, wire, &wire.request("Hello", None, false)).await;
+        let answer = send_request(&room, wire, &wire.request("Hello", None, false)).await;
         assert_eq!(status(&answer), 200, "{answer}");
         let sent = &room.provider.bills()[0].request;
         assert!(sent.get(wire.limit_key()).is_none(), "{sent}");
@@ -327,22 +351,27 @@ async fn without_a_budget_a_request_is_not_changed() {
 
 #[tokio::test]
 async fn what_an_agent_usually_sends_passes_under_three_dollars() {
-    let provider = Provider::start(WireName::Messages, Manner::Whole, Duration::ZERO).await;
-    let mut world = World::new();
-    world.name(&provider.address.to_string(), provider.address);
-    world.routes = vec![WireName::Messages.route(provider.address)];
+    let provider = BillingProvider::start(
+        BillingWire::Messages,
+        BillingBehavior::Object,
+        Duration::ZERO,
+    )
+    .await;
+    let mut world = GateTestbed::new();
+    world.map_name(&provider.address.to_string(), provider.address);
+    world.routes = vec![BillingWire::Messages.route(provider.address)];
     world.budgets.max_cost = Usd::from_dollars(3.0);
-    let (gate, meter) = world.gate();
-    let room = Room {
+    let (gate, meter) = world.build_gate();
+    let room = OvershootSetup {
         gate,
         meter,
         provider,
         world,
     };
-    let mut body = WireName::Messages.request(&"x".repeat(200_000), Some(32_000), false);
+    let mut body = BillingWire::Messages.request(&"x".repeat(200_000), Some(32_000), false);
     for model in ["claude-opus-4-8", "claude-sonnet-4-5", "claude-haiku-4-5"] {
         body["model"] = json!(model);
-        let answer = put(&room, WireName::Messages, &body).await;
+        let answer = send_request(&room, BillingWire::Messages, &body).await;
         assert_eq!(status(&answer), 200, "{model}: {answer}");
         let sent = room.provider.bills().pop().unwrap().request;
         assert_eq!(sent["max_tokens"], 32_000, "{model}");
@@ -351,13 +380,16 @@ async fn what_an_agent_usually_sends_passes_under_three_dollars() {
 
 #[tokio::test]
 async fn a_call_waits_for_what_others_have_reserved() {
-    let wire = WireName::Chat;
-    let room = room(wire, Manner::Whole, Set::Tokens).await;
+    let wire = BillingWire::Chat;
+    let room = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Tokens).await;
     // Two of these do not fit beside each other, but one after the other they do.
     let body = wire.request("Hello", Some(60_000), false);
     let mut body_of_more = body.clone();
     body_of_more["max_completion_tokens"] = json!(130_000);
-    let (first, second) = tokio::join!(put(&room, wire, &body_of_more), put(&room, wire, &body));
+    let (first, second) = tokio::join!(
+        send_request(&room, wire, &body_of_more),
+        send_request(&room, wire, &body)
+    );
     assert_eq!((status(&first), status(&second)), (200, 200));
     let limits: Vec<u64> = room
         .provider
@@ -376,16 +408,16 @@ async fn a_call_waits_for_what_others_have_reserved() {
 async fn a_client_that_leaves_is_charged_what_the_provider_bills() {
     for wire in WIRES {
         for (manner, client) in [
-            (Manner::Whole, Client::Leaves),
-            (Manner::Stream, Client::Leaves),
-            (Manner::Stream, Client::LeavesAtFirstBytes),
+            (BillingBehavior::Object, ClientBehavior::Leaves),
+            (BillingBehavior::Stream, ClientBehavior::Leaves),
+            (BillingBehavior::Stream, ClientBehavior::LeavesAtFirstBytes),
         ] {
-            let room = room(wire, manner, Set::Dollars).await;
-            let auth = format!("Authorization: Bearer {}", phantom(&room.gate));
-            let body = wire.request("Hello", Some(20_000), manner == Manner::Stream);
+            let room = overshoot_setup(wire, manner, BudgetKind::Dollars).await;
+            let auth = format!("Authorization: Bearer {}", placeholder(&room.gate));
+            let body = wire.request("Hello", Some(20_000), manner == BillingBehavior::Stream);
             let request = post(wire.path(), &auth, &body.to_string());
-            send(room.gate.clone(), request, client).await;
-            let charges = room.world.notes.wait_for_charges(1).await;
+            send_as_client(room.gate.clone(), request, client).await;
+            let charges = room.world.sink.wait_for_charges(1).await;
             assert!(!charges[0].is_estimate, "{wire:?} {manner:?} {client:?}");
             assert_eq!(charges[0].usage, room.provider.bills()[0].usage);
             assert_eq!(charges[0].cost, room.provider.cost());
@@ -396,21 +428,21 @@ async fn a_client_that_leaves_is_charged_what_the_provider_bills() {
 #[tokio::test]
 async fn reading_on_is_bounded_and_ends_with_the_reservation() {
     for is_hurried in [false, true] {
-        let wire = WireName::Messages;
+        let wire = BillingWire::Messages;
         let pause = Duration::from_secs(30);
-        let provider = Provider::start(wire, Manner::Stream, pause).await;
-        let mut world = World::new();
-        world.name(&provider.address.to_string(), provider.address);
+        let provider = BillingProvider::start(wire, BillingBehavior::Stream, pause).await;
+        let mut world = GateTestbed::new();
+        world.map_name(&provider.address.to_string(), provider.address);
         world.routes = vec![wire.route(provider.address)];
         world.budgets.max_cost = Usd::from_dollars(3.0);
         if !is_hurried {
-            world.limits.read_on_time = Duration::from_secs(3);
+            world.limits.background_read_timeout = Duration::from_secs(3);
         }
-        let (gate, meter) = world.gate();
-        let auth = format!("Authorization: Bearer {}", phantom(&gate));
+        let (gate, meter) = world.build_gate();
+        let auth = format!("Authorization: Bearer {}", placeholder(&gate));
         let body = wire.request("Hello", Some(20_000), true);
         let request = post(wire.path(), &auth, &body.to_string());
-        let mut stream = connect(&gate, Arrival::through(Listener::Credentials));
+        let mut stream = connect(&gate, Arrival::new(SandboxListener::Credentials));
         stream.write_all(request.as_bytes()).await.unwrap();
         while meter.open_calls() != 1 {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -419,9 +451,9 @@ async fn reading_on_is_bounded_and_ends_with_the_reservation() {
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert_eq!(meter.open_calls(), 1, "it is read on");
         if is_hurried {
-            meter.stop_reading_on();
+            meter.stop_background_reads();
         }
-        let charges = world.notes.wait_for_charges(1).await;
+        let charges = world.sink.wait_for_charges(1).await;
         assert!(charges[0].is_estimate);
         assert_eq!(charges[0].usage.output_tokens, 20_000);
         assert!(charges[0].cost >= provider.cost());
@@ -431,20 +463,25 @@ async fn reading_on_is_bounded_and_ends_with_the_reservation() {
 
 #[tokio::test]
 async fn calls_under_way_are_capped() {
-    let wire = WireName::Chat;
-    let provider = Provider::start(wire, Manner::Whole, Duration::from_millis(500)).await;
-    let mut world = World::new();
-    world.name(&provider.address.to_string(), provider.address);
+    let wire = BillingWire::Chat;
+    let provider =
+        BillingProvider::start(wire, BillingBehavior::Object, Duration::from_millis(500)).await;
+    let mut world = GateTestbed::new();
+    world.map_name(&provider.address.to_string(), provider.address);
     world.routes = vec![wire.route(provider.address)];
     world.limits.model_calls = 3;
     world.limits.reservation_wait = Duration::from_millis(100);
-    let (gate, _) = world.gate();
-    let auth = format!("Authorization: Bearer {}", phantom(&gate));
+    let (gate, _) = world.build_gate();
+    let auth = format!("Authorization: Bearer {}", placeholder(&gate));
     let body = wire.request("Hello", Some(100), false);
     let request = post(wire.path(), &auth, &body.to_string());
     let mut clients = JoinSet::new();
     for _ in 0..10 {
-        clients.spawn(send(gate.clone(), request.clone(), Client::Stays));
+        clients.spawn(send_as_client(
+            gate.clone(),
+            request.clone(),
+            ClientBehavior::Stays,
+        ));
     }
     let mut statuses: Vec<u16> = clients.join_all().await.into_iter().flatten().collect();
     statuses.sort_unstable();
@@ -455,21 +492,26 @@ async fn calls_under_way_are_capped() {
 #[tokio::test]
 async fn endpoints_without_a_price_are_closed() {
     for (wire, path) in [
-        (WireName::Messages, "/anthropic/v1/messages/batches"),
-        (WireName::Messages, "/anthropic/v1/files"),
-        (WireName::Messages, "/anthropic/v1/complete"),
-        (WireName::Responses, "/openai/v1/batches"),
-        (WireName::Responses, "/openai/v1/files"),
-        (WireName::Responses, "/openai/v1/images/generations"),
-        (WireName::Responses, "/openai/v1/embeddings"),
-        (WireName::Responses, "/openai/v1/completions"),
-        (WireName::Responses, "/openai/v1/responses/resp_1"),
-        (WireName::Responses, "/openai/v1/audio/speech"),
+        (BillingWire::Messages, "/anthropic/v1/messages/batches"),
+        (BillingWire::Messages, "/anthropic/v1/files"),
+        (BillingWire::Messages, "/anthropic/v1/complete"),
+        (BillingWire::Responses, "/openai/v1/batches"),
+        (BillingWire::Responses, "/openai/v1/files"),
+        (BillingWire::Responses, "/openai/v1/images/generations"),
+        (BillingWire::Responses, "/openai/v1/embeddings"),
+        (BillingWire::Responses, "/openai/v1/completions"),
+        (BillingWire::Responses, "/openai/v1/responses/resp_1"),
+        (BillingWire::Responses, "/openai/v1/audio/speech"),
     ] {
-        let room = room(wire, Manner::Whole, Set::Dollars).await;
-        let auth = format!("Authorization: Bearer {}", phantom(&room.gate));
+        let room = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Dollars).await;
+        let auth = format!("Authorization: Bearer {}", placeholder(&room.gate));
         let body = wire.request("Hello", Some(100), false).to_string();
-        let answer = ask(&room.gate, Listener::Credentials, post(path, &auth, &body)).await;
+        let answer = send(
+            &room.gate,
+            SandboxListener::Credentials,
+            post(path, &auth, &body),
+        )
+        .await;
         assert_eq!(status(&answer), 404, "{path}");
         assert_eq!(header(&answer, "x-ralph-gate"), Some("path-not-allowed"));
         assert!(room.provider.bills().is_empty());

@@ -1,18 +1,18 @@
 //! Who may be reached, and what is written down about it.
 
-use ralph_core::net::{Entry, Policy};
-use ralph_gate::{Arrival, Listener};
+use ralph_core::net::{AllowlistEntry, EgressPolicy};
+use ralph_gate::{Arrival, SandboxListener};
 
-use crate::support::{OK, World, ask, ask_at, body, header, status};
+use crate::support::{GateTestbed, OK_RESPONSE, body, header, send, send_at, status};
 
 #[tokio::test]
-async fn an_allowed_host_answers_and_another_says_why_not() {
-    let mut world = World::allowing(&["allowed.example"]);
-    let heard = world.host("allowed.example:80", OK).await;
-    let (gate, _) = world.gate();
+async fn blocked_hosts_are_refused_with_a_reason() {
+    let mut world = GateTestbed::allowing(&["allowed.example"]);
+    let heard = world.start_host("allowed.example:80", OK_RESPONSE).await;
+    let (gate, _) = world.build_gate();
     let request = "GET http://allowed.example/a?b HTTP/1.1\r\nHost: ALLOWED.example.\r\n\
                    Proxy-Authorization: Basic eA==\r\nConnection: close\r\n\r\n";
-    let answer = ask(&gate, Listener::Proxy, request).await;
+    let answer = send(&gate, SandboxListener::Proxy, request).await;
     assert_eq!((status(&answer), body(&answer)), (200, "ok"));
     let sent = heard.text();
     assert!(sent.starts_with("GET /a?b HTTP/1.1\r\n"), "{sent}");
@@ -21,7 +21,7 @@ async fn an_allowed_host_answers_and_another_says_why_not() {
 
     let request =
         "GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
-    let answer = ask(&gate, Listener::Proxy, request).await;
+    let answer = send(&gate, SandboxListener::Proxy, request).await;
     assert_eq!(status(&answer), 403);
     assert_eq!(
         header(&answer, "x-ralph-gate"),
@@ -33,13 +33,13 @@ async fn an_allowed_host_answers_and_another_says_why_not() {
          ask for `ralph allow run-1 evil.example`\n"
     );
     assert_eq!(
-        world.notes.wait_for_decisions(2).await,
+        world.sink.wait_for_decisions(2).await,
         [
             "proxy allowed.example:80 + listed policy",
             "proxy evil.example:80 - blocked-by-allowlist policy",
         ]
     );
-    let audits = world.notes.audits.lock().unwrap();
+    let audits = world.sink.audits.lock().unwrap();
     let first = (
         audits[0].status,
         audits[0].bytes_in,
@@ -49,47 +49,47 @@ async fn an_allowed_host_answers_and_another_says_why_not() {
 }
 
 #[tokio::test]
-async fn a_host_can_be_allowed_while_the_run_goes_on() {
-    let mut world = World::new();
-    let heard = world.host("late.example:80", OK).await;
-    let (gate, _) = world.gate();
+async fn a_host_can_be_allowed_during_a_run() {
+    let mut world = GateTestbed::new();
+    let heard = world.start_host("late.example:80", OK_RESPONSE).await;
+    let (gate, _) = world.build_gate();
     let request = "GET / HTTP/1.1\r\nHost: late.example\r\nConnection: close\r\n\r\n";
     for _ in 0..3 {
-        let answer = ask(&gate, Listener::Http, request).await;
+        let answer = send(&gate, SandboxListener::Http, request).await;
         assert_eq!(header(&answer, "x-ralph-gate"), Some("blocked-by-policy"));
     }
     assert_eq!(heard.connections(), 0);
-    let told = world.notes.blocked.lock().unwrap().clone();
+    let told = world.sink.blocked.lock().unwrap().clone();
     let told: Vec<_> = told.iter().map(|notice| notice.host.to_string()).collect();
     assert_eq!(told, ["late.example"]);
-    gate.allow(Entry::parse("late.example").unwrap());
-    let answer = ask(&gate, Listener::Http, request).await;
+    gate.allow(AllowlistEntry::parse("late.example").unwrap());
+    let answer = send(&gate, SandboxListener::Http, request).await;
     assert_eq!((status(&answer), heard.connections()), (200, 1));
-    let decisions = world.notes.wait_for_decisions(4).await;
+    let decisions = world.sink.wait_for_decisions(4).await;
     assert_eq!(decisions[3], "http late.example:80 + listed human");
 }
 
 #[tokio::test]
-async fn plain_http_goes_to_who_lives_at_the_address() {
-    let mut world = World::allowing(&["a.example", "b.example"]);
-    let heard_a = world.host("a.example:80", OK).await;
-    let heard_b = world.host("b.example:80", OK).await;
-    let (gate, _) = world.gate();
+async fn plain_http_reaches_the_host_of_the_mapped_address() {
+    let mut world = GateTestbed::allowing(&["a.example", "b.example"]);
+    let heard_a = world.start_host("a.example:80", OK_RESPONSE).await;
+    let heard_b = world.start_host("b.example:80", OK_RESPONSE).await;
+    let (gate, _) = world.build_gate();
     let address = gate.address_of(&"a.example".to_owned().try_into().unwrap(), 80);
-    let arrival = Arrival::at(Listener::Http, address);
+    let arrival = Arrival::with_address(SandboxListener::Http, address);
     let request =
         |host: &str| format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-    let answer = ask_at(&gate, arrival, request("a.example")).await;
+    let answer = send_at(&gate, arrival, request("a.example")).await;
     assert_eq!(status(&answer), 200);
-    let answer = ask_at(&gate, arrival, request("b.example")).await;
+    let answer = send_at(&gate, arrival, request("b.example")).await;
     assert_eq!(header(&answer, "x-ralph-gate"), Some("name-mismatch"));
     // An address that no name has leads nowhere.
-    let nobody = Arrival::at(Listener::Http, "127.1.9.9:80".parse().unwrap());
-    assert_eq!(ask_at(&gate, nobody, request("a.example")).await, "");
+    let nobody = Arrival::with_address(SandboxListener::Http, "127.1.9.9:80".parse().unwrap());
+    assert_eq!(send_at(&gate, nobody, request("a.example")).await, "");
     // Without an address of a name, the request itself says who it is for.
-    let anybody = Arrival::at(Listener::Http, "127.0.0.1:80".parse().unwrap());
+    let anybody = Arrival::with_address(SandboxListener::Http, "127.0.0.1:80".parse().unwrap());
     assert_eq!(
-        status(&ask_at(&gate, anybody, request("b.example")).await),
+        status(&send_at(&gate, anybody, request("b.example")).await),
         200
     );
     assert_eq!((heard_a.connections(), heard_b.connections()), (1, 1));
@@ -97,16 +97,16 @@ async fn plain_http_goes_to_who_lives_at_the_address() {
 
 #[tokio::test]
 async fn a_name_that_leads_inside_is_refused() {
-    let mut world = World::new();
-    world.policy = Policy::AllowAll;
-    let heard = world.host("fine.example:80", OK).await;
-    let (inside, _) = crate::support::host(OK.into(), None).await;
-    world.name_only("inside.example:80", &[inside]);
-    world.name_only(
+    let mut world = GateTestbed::new();
+    world.policy = EgressPolicy::AllowAll;
+    let heard = world.start_host("fine.example:80", OK_RESPONSE).await;
+    let (inside, _) = crate::support::start_host(OK_RESPONSE.into(), None).await;
+    world.map_name_unreachable("inside.example:80", &[inside]);
+    world.map_name_unreachable(
         "metadata.example:80",
         &["169.254.169.254:80".parse().unwrap()],
     );
-    let (gate, _) = world.gate();
+    let (gate, _) = world.build_gate();
     let request = |host: &str| {
         format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
     };
@@ -120,7 +120,7 @@ async fn a_name_that_leads_inside_is_refused() {
         ("unknown.example", 502, Some("unreachable")),
         ("fine.example:8080", 403, Some("port-not-allowed")),
     ] {
-        let answer = ask(&gate, Listener::Proxy, request(host)).await;
+        let answer = send(&gate, SandboxListener::Proxy, request(host)).await;
         assert_eq!(status(&answer), code, "{host}: {answer}");
         assert_eq!(header(&answer, "x-ralph-gate"), reason, "{host}");
     }
@@ -128,13 +128,16 @@ async fn a_name_that_leads_inside_is_refused() {
 }
 
 #[tokio::test]
-async fn connections_to_a_host_are_used_again() {
-    let mut world = World::allowing(&["allowed.example"]);
-    let heard = world.host("allowed.example:80", OK).await;
-    let (gate, _) = world.gate();
+async fn connections_to_a_host_are_reused() {
+    let mut world = GateTestbed::allowing(&["allowed.example"]);
+    let heard = world.start_host("allowed.example:80", OK_RESPONSE).await;
+    let (gate, _) = world.build_gate();
     let request = "GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nConnection: close\r\n\r\n";
     for _ in 0..5 {
-        assert_eq!(status(&ask(&gate, Listener::Proxy, request).await), 200);
+        assert_eq!(
+            status(&send(&gate, SandboxListener::Proxy, request).await),
+            200
+        );
     }
     assert_eq!(heard.connections(), 1);
 }

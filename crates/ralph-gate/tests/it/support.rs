@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use ralph_core::budget::{Limits as Budgets, Spent};
+use ralph_core::budget::{BudgetLimits as Budgets, Spent};
 use ralph_core::id::RunId;
-use ralph_core::net::{Allowlist, Endpoint, Policy, ProviderTool};
+use ralph_core::net::{Allowlist, EgressPolicy, Endpoint, ProviderTool};
 use ralph_core::ports::Clock;
 use ralph_gate::{
-    Arrival, Audit, Blocked, Cassette, Charge, Gate, Identity, Limits, Listener, Meter, Outside,
-    ProviderToolUse, Rates, Reachable, Resolver, Route, Settings, Sink,
+    Arrival, BlockedHostNotice, Cassette, Charge, CostMeter, Gate, GateAuditRecord, GateDeps,
+    GateLimits, GateSettings, GateSink, MeterRates, ProviderToolUse, Reachable, Resolver, Route,
+    SandboxIdentity, SandboxListener,
 };
 use rcgen::{CertificateParams, Issuer, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -25,34 +26,34 @@ use tokio_rustls::TlsAcceptor;
 
 /// What the gate wrote down.
 #[derive(Default)]
-pub(crate) struct Notes {
-    pub(crate) audits: Mutex<Vec<Audit>>,
-    pub(crate) blocked: Mutex<Vec<Blocked>>,
+pub(crate) struct RecordingGateSink {
+    pub(crate) audits: Mutex<Vec<GateAuditRecord>>,
+    pub(crate) blocked: Mutex<Vec<BlockedHostNotice>>,
     pub(crate) charges: Mutex<Vec<Charge>>,
     pub(crate) tools: Mutex<Vec<(String, ProviderToolUse)>>,
 }
 
-impl Sink for Notes {
-    fn audit(&self, record: Audit) {
+impl GateSink for RecordingGateSink {
+    fn record_audit(&self, record: GateAuditRecord) {
         self.audits.lock().unwrap().push(record);
     }
-    fn blocked(&self, notice: Blocked) {
+    fn record_blocked_host(&self, notice: BlockedHostNotice) {
         self.blocked.lock().unwrap().push(notice);
     }
-    fn provider_tool(&self, provider: &Endpoint, found: &ProviderToolUse) {
+    fn record_provider_tool(&self, provider: &Endpoint, found: &ProviderToolUse) {
         let notice = (provider.to_string(), found.clone());
         self.tools.lock().unwrap().push(notice);
     }
-    fn charged(&self, charge: Charge) {
+    fn record_charge(&self, charge: Charge) {
         self.charges.lock().unwrap().push(charge);
     }
 }
 
-impl Notes {
+impl RecordingGateSink {
     /// Returns each decision as `listener host:port verdict reason decider`.
     pub(crate) fn decisions(&self) -> Vec<String> {
         let audits = self.audits.lock().unwrap();
-        audits.iter().map(shown).collect()
+        audits.iter().map(format_record).collect()
     }
 
     pub(crate) async fn wait_for_charges(&self, count: usize) -> Vec<Charge> {
@@ -76,7 +77,7 @@ impl Notes {
     }
 }
 
-fn shown(audit: &Audit) -> String {
+fn format_record(audit: &GateAuditRecord) -> String {
     let verdict = if audit.decision.is_allowed() {
         "+"
     } else {
@@ -93,54 +94,54 @@ fn shown(audit: &Audit) -> String {
 }
 
 /// A clock that can be put forward.
-pub(crate) struct TestClock {
+pub(crate) struct GateTestClock {
     start: Instant,
-    pub(crate) ahead: Mutex<Duration>,
+    pub(crate) offset: Mutex<Duration>,
 }
 
-impl TestClock {
+impl GateTestClock {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             start: Instant::now(),
-            ahead: Mutex::default(),
+            offset: Mutex::default(),
         })
     }
 }
 
-impl Clock for TestClock {
+impl Clock for GateTestClock {
     fn now(&self) -> Timestamp {
         Timestamp::UNIX_EPOCH
     }
     fn monotonic(&self) -> Duration {
-        self.start.elapsed() + *self.ahead.lock().unwrap()
+        self.start.elapsed() + *self.offset.lock().unwrap()
     }
 }
 
 /// Names for the fake hosts.
 #[derive(Clone, Default)]
-pub(crate) struct FakeNames {
+pub(crate) struct GateTestResolver {
     names: HashMap<String, Vec<SocketAddr>>,
-    otherwise: Option<SocketAddr>,
+    fallback: Option<SocketAddr>,
 }
 
 #[async_trait]
-impl Resolver for FakeNames {
+impl Resolver for GateTestResolver {
     async fn lookup(&self, endpoint: &Endpoint) -> io::Result<Vec<SocketAddr>> {
         if let Some(address) = endpoint.host.address() {
             return Ok(vec![SocketAddr::new(address, endpoint.port)]);
         }
         let found = self.names.get(&endpoint.to_string()).cloned();
         found
-            .or(self.otherwise.map(|address| vec![address]))
+            .or(self.fallback.map(|address| vec![address]))
             .ok_or_else(|| io::Error::other("no such name"))
     }
 }
 
 /// What a fake host was sent, connection by connection.
 #[derive(Clone, Default)]
-pub(crate) struct Heard(Arc<Mutex<Vec<Vec<u8>>>>);
+pub(crate) struct ReceivedBytes(Arc<Mutex<Vec<Vec<u8>>>>);
 
-impl Heard {
+impl ReceivedBytes {
     pub(crate) fn connections(&self) -> usize {
         self.0.lock().unwrap().len()
     }
@@ -162,25 +163,25 @@ impl Heard {
 }
 
 /// Everything around a gate.
-pub(crate) struct World {
-    names: FakeNames,
+pub(crate) struct GateTestbed {
+    resolver: GateTestResolver,
     reachable: Reachable,
     credential_reachable: Reachable,
     roots: RootCertStore,
     issuer: Issuer<'static, KeyPair>,
-    pub(crate) policy: Policy,
+    pub(crate) policy: EgressPolicy,
     pub(crate) inspect: Allowlist,
     pub(crate) routes: Vec<Route>,
     pub(crate) provider_tools: BTreeSet<ProviderTool>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: GateLimits,
     pub(crate) budgets: Budgets,
-    pub(crate) rates: Rates,
-    pub(crate) notes: Arc<Notes>,
-    pub(crate) clock: Arc<TestClock>,
+    pub(crate) rates: MeterRates,
+    pub(crate) sink: Arc<RecordingGateSink>,
+    pub(crate) clock: Arc<GateTestClock>,
     pub(crate) cassette: Option<Arc<Cassette>>,
 }
 
-impl World {
+impl GateTestbed {
     pub(crate) fn new() -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::default();
@@ -189,20 +190,20 @@ impl World {
         let mut roots = RootCertStore::empty();
         roots.add(certificate.der().clone()).unwrap();
         Self {
-            names: FakeNames::default(),
+            resolver: GateTestResolver::default(),
             reachable: Reachable::public(),
             credential_reachable: Reachable::public(),
             roots,
             issuer: Issuer::new(params, key),
-            policy: Policy::Deny,
+            policy: EgressPolicy::Deny,
             inspect: Allowlist::default(),
             routes: Vec::new(),
             provider_tools: BTreeSet::new(),
-            limits: Limits::default(),
+            limits: GateLimits::default(),
             budgets: Budgets::default(),
-            rates: Rates::default(),
-            notes: Arc::default(),
-            clock: TestClock::new(),
+            rates: MeterRates::default(),
+            sink: Arc::default(),
+            clock: GateTestClock::new(),
             cassette: None,
         }
     }
@@ -210,52 +211,60 @@ impl World {
     pub(crate) fn allowing(entries: &[&str]) -> Self {
         let list = Allowlist::parse(entries.iter().copied()).unwrap();
         Self {
-            policy: Policy::Allowlist(list),
+            policy: EgressPolicy::Allowlist(list),
             ..Self::new()
         }
     }
 
     /// Gives a name an address that the gate may reach.
-    pub(crate) fn name(&mut self, name: &str, address: SocketAddr) {
-        self.reach(address);
-        self.name_only(name, &[address]);
+    pub(crate) fn map_name(&mut self, name: &str, address: SocketAddr) {
+        self.make_reachable(address);
+        self.map_name_unreachable(name, &[address]);
     }
 
     /// Gives a name an address that only credentials may be sent to.
-    pub(crate) fn name_for_credentials(&mut self, name: &str, address: SocketAddr) {
-        self.credential_reachable = std::mem::take(&mut self.credential_reachable).and(address);
-        self.name_only(name, &[address]);
+    pub(crate) fn map_name_for_credentials(&mut self, name: &str, address: SocketAddr) {
+        self.credential_reachable =
+            std::mem::take(&mut self.credential_reachable).with_address(address);
+        self.map_name_unreachable(name, &[address]);
     }
 
-    fn reach(&mut self, address: SocketAddr) {
+    fn make_reachable(&mut self, address: SocketAddr) {
         for reachable in [&mut self.reachable, &mut self.credential_reachable] {
-            *reachable = std::mem::take(reachable).and(address);
+            *reachable = std::mem::take(reachable).with_address(address);
         }
     }
 
     /// Gives every other name, on every port, an address that the gate may reach.
-    pub(crate) fn name_all_others(&mut self, address: SocketAddr) {
-        self.reach(address);
-        self.names.otherwise = Some(address);
+    pub(crate) fn map_all_other_names(&mut self, address: SocketAddr) {
+        self.make_reachable(address);
+        self.resolver.fallback = Some(address);
     }
 
     /// Gives a name addresses, reachable or not.
-    pub(crate) fn name_only(&mut self, name: &str, addresses: &[SocketAddr]) {
-        self.names.names.insert(name.to_owned(), addresses.to_vec());
+    pub(crate) fn map_name_unreachable(&mut self, name: &str, addresses: &[SocketAddr]) {
+        self.resolver
+            .names
+            .insert(name.to_owned(), addresses.to_vec());
     }
 
     /// Starts a host that answers every request with a fixed answer.
-    pub(crate) async fn host(&mut self, name: &str, answer: &str) -> Heard {
-        let (address, heard) = host(answer.as_bytes().to_vec(), None).await;
-        self.name(name, address);
+    pub(crate) async fn start_host(&mut self, name: &str, answer: &str) -> ReceivedBytes {
+        let (address, heard) = start_host(answer.as_bytes().to_vec(), None).await;
+        self.map_name(name, address);
         heard
     }
 
     /// Starts a host that does so over TLS, with a certificate for some name.
-    pub(crate) async fn tls_host(&mut self, name: &str, for_name: &str, answer: &str) -> Heard {
+    pub(crate) async fn start_tls_host(
+        &mut self,
+        name: &str,
+        for_name: &str,
+        answer: &str,
+    ) -> ReceivedBytes {
         let acceptor = self.acceptor(for_name);
-        let (address, heard) = host(answer.as_bytes().to_vec(), Some(acceptor)).await;
-        self.name(name, address);
+        let (address, heard) = start_host(answer.as_bytes().to_vec(), Some(acceptor)).await;
+        self.map_name(name, address);
         heard
     }
 
@@ -278,12 +287,12 @@ impl World {
         self.roots.clone()
     }
 
-    pub(crate) fn gate(&mut self) -> (Gate, Arc<Meter>) {
+    pub(crate) fn build_gate(&mut self) -> (Gate, Arc<CostMeter>) {
         let clock: Arc<dyn Clock> = self.clock.clone();
         let rates = self.rates.clone();
-        let meter = Meter::new(&self.budgets, Spent::default(), rates, clock.clone());
-        let settings = Settings {
-            identity: Identity {
+        let meter = CostMeter::new(&self.budgets, Spent::default(), rates, clock.clone());
+        let settings = GateSettings {
+            identity: SandboxIdentity {
                 run: RunId::parse("run-1").unwrap(),
                 sandbox: "box-1".to_owned(),
             },
@@ -293,13 +302,13 @@ impl World {
             provider_tools: self.provider_tools.clone(),
             limits: self.limits.clone(),
         };
-        let outside = Outside {
-            resolver: Arc::new(self.names.clone()),
+        let outside = GateDeps {
+            resolver: Arc::new(self.resolver.clone()),
             reachable: self.reachable.clone(),
             credential_reachable: self.credential_reachable.clone(),
             roots: self.roots.clone(),
             clock,
-            sink: self.notes.clone(),
+            sink: self.sink.clone(),
             meter: meter.clone(),
             cassette: self.cassette.clone(),
         };
@@ -308,10 +317,13 @@ impl World {
 }
 
 /// Starts something that answers; it returns where it is and what it hears.
-pub(crate) async fn host(answer: Vec<u8>, tls: Option<TlsAcceptor>) -> (SocketAddr, Heard) {
+pub(crate) async fn start_host(
+    answer: Vec<u8>,
+    tls: Option<TlsAcceptor>,
+) -> (SocketAddr, ReceivedBytes) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let heard = Heard::default();
+    let heard = ReceivedBytes::default();
     let told = heard.clone();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
@@ -321,10 +333,10 @@ pub(crate) async fn host(answer: Vec<u8>, tls: Option<TlsAcceptor>) -> (SocketAd
                 match tls {
                     Some(tls) => {
                         if let Ok(stream) = tls.accept(stream).await {
-                            talk(stream, index, &told, &answer).await;
+                            answer_connection(stream, index, &told, &answer).await;
                         }
                     }
-                    None => talk(stream, index, &told, &answer).await,
+                    None => answer_connection(stream, index, &told, &answer).await,
                 }
             });
         }
@@ -333,10 +345,10 @@ pub(crate) async fn host(answer: Vec<u8>, tls: Option<TlsAcceptor>) -> (SocketAd
 }
 
 /// Answers each request head on a connection. Bodies are taken for what they are if they come along.
-async fn talk(
+async fn answer_connection(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     index: usize,
-    heard: &Heard,
+    heard: &ReceivedBytes,
     answer: &[u8],
 ) {
     let mut piece = vec![0; 64 * 1024];
@@ -347,7 +359,7 @@ async fn talk(
         };
         heard.add(index, &piece[..count]);
         request.extend_from_slice(&piece[..count]);
-        if is_whole(&request) {
+        if is_complete(&request) {
             request.clear();
             if stream.write_all(answer).await.is_err() {
                 return;
@@ -356,7 +368,7 @@ async fn talk(
     }
 }
 
-fn is_whole(request: &[u8]) -> bool {
+fn is_complete(request: &[u8]) -> bool {
     let text = String::from_utf8_lossy(request).to_lowercase();
     let Some((head, body)) = text.split_once("\r\n\r\n") else {
         return false;
@@ -380,11 +392,15 @@ pub(crate) fn connect(gate: &Gate, arrival: Arrival) -> DuplexStream {
 }
 
 /// Sends bytes through a listener and returns everything that comes back.
-pub(crate) async fn ask(gate: &Gate, listener: Listener, bytes: impl AsRef<[u8]>) -> String {
-    ask_at(gate, Arrival::through(listener), bytes).await
+pub(crate) async fn send(
+    gate: &Gate,
+    listener: SandboxListener,
+    bytes: impl AsRef<[u8]>,
+) -> String {
+    send_at(gate, Arrival::new(listener), bytes).await
 }
 
-pub(crate) async fn ask_at(gate: &Gate, arrival: Arrival, bytes: impl AsRef<[u8]>) -> String {
+pub(crate) async fn send_at(gate: &Gate, arrival: Arrival, bytes: impl AsRef<[u8]>) -> String {
     let mut stream = connect(gate, arrival);
     // What is refused early is not read to its end.
     stream.write_all(bytes.as_ref()).await.ok();
@@ -398,7 +414,7 @@ pub(crate) async fn ask_at(gate: &Gate, arrival: Arrival, bytes: impl AsRef<[u8]
 }
 
 /// A plain answer.
-pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+pub(crate) const OK_RESPONSE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 /// Returns the status of an answer.
 pub(crate) fn status(answer: &str) -> u16 {

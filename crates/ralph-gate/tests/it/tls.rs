@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ralph_core::net::Allowlist;
-use ralph_gate::{Arrival, Gate, Listener};
+use ralph_gate::{Arrival, Gate, SandboxListener};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -11,10 +11,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::support::{OK, World, body, connect, header, status};
+use crate::support::{GateTestbed, OK_RESPONSE, body, connect, header, status};
 
 /// Opens TLS for a name over a stream.
-pub(crate) async fn opened(
+pub(crate) async fn connect_tls(
     stream: DuplexStream,
     roots: RootCertStore,
     sni: &str,
@@ -32,13 +32,13 @@ pub(crate) async fn opened(
 }
 
 /// Speaks TLS for a name over a stream, and asks for a host in it.
-pub(crate) async fn https(
+pub(crate) async fn https_get(
     stream: DuplexStream,
     roots: RootCertStore,
     sni: &str,
     host: &str,
 ) -> std::io::Result<String> {
-    let mut stream = opened(stream, roots, sni).await?;
+    let mut stream = connect_tls(stream, roots, sni).await?;
     let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
@@ -54,8 +54,8 @@ pub(crate) async fn https(
 }
 
 /// Opens a tunnel through the proxy.
-pub(crate) async fn tunnel(gate: &Gate, authority: &str) -> Result<DuplexStream, String> {
-    let mut stream = connect(gate, Arrival::through(Listener::Proxy));
+pub(crate) async fn open_tunnel(gate: &Gate, authority: &str) -> Result<DuplexStream, String> {
+    let mut stream = connect(gate, Arrival::new(SandboxListener::Proxy));
     let request = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut head = Vec::new();
@@ -75,30 +75,30 @@ pub(crate) async fn tunnel(gate: &Gate, authority: &str) -> Result<DuplexStream,
 
 #[tokio::test]
 async fn a_tunnel_carries_tls_for_its_host_alone() {
-    let mut world = World::allowing(&["allowed.example", "other.example"]);
+    let mut world = GateTestbed::allowing(&["allowed.example", "other.example"]);
     let heard = world
-        .tls_host("allowed.example:443", "allowed.example", OK)
+        .start_tls_host("allowed.example:443", "allowed.example", OK_RESPONSE)
         .await;
-    let (gate, _) = world.gate();
-    let stream = tunnel(&gate, "allowed.example:443").await.unwrap();
-    let answer = https(stream, world.roots(), "allowed.example", "allowed.example")
+    let (gate, _) = world.build_gate();
+    let stream = open_tunnel(&gate, "allowed.example:443").await.unwrap();
+    let answer = https_get(stream, world.roots(), "allowed.example", "allowed.example")
         .await
         .unwrap();
     assert_eq!((status(&answer), body(&answer)), (200, "ok"));
     assert_eq!(heard.connections(), 1);
 
-    let stream = tunnel(&gate, "allowed.example:443").await.unwrap();
-    let error = https(stream, world.roots(), "other.example", "other.example")
+    let stream = open_tunnel(&gate, "allowed.example:443").await.unwrap();
+    let error = https_get(stream, world.roots(), "other.example", "other.example")
         .await
         .unwrap_err();
     assert!(error.to_string().contains("UnrecognisedName"), "{error}");
-    let refused = tunnel(&gate, "evil.example:443").await.unwrap_err();
+    let refused = open_tunnel(&gate, "evil.example:443").await.unwrap_err();
     assert_eq!(status(&refused), 403);
     assert_eq!(
         header(&refused, "x-ralph-gate"),
         Some("blocked-by-allowlist")
     );
-    let mut decisions = world.notes.wait_for_decisions(3).await;
+    let mut decisions = world.sink.wait_for_decisions(3).await;
     decisions.sort();
     assert_eq!(
         decisions,
@@ -108,7 +108,7 @@ async fn a_tunnel_carries_tls_for_its_host_alone() {
             "proxy evil.example:443 - blocked-by-allowlist policy",
         ]
     );
-    let audits = world.notes.audits.lock().unwrap();
+    let audits = world.sink.audits.lock().unwrap();
     let carried = audits
         .iter()
         .find(|audit| audit.decision.is_allowed())
@@ -121,14 +121,18 @@ async fn a_tunnel_carries_tls_for_its_host_alone() {
 
 #[tokio::test]
 async fn tls_at_the_address_of_a_name_is_for_that_name() {
-    let mut world = World::allowing(&["a.example", "b.example"]);
-    let heard_a = world.tls_host("a.example:443", "a.example", OK).await;
-    let heard_b = world.tls_host("b.example:443", "b.example", OK).await;
-    let (gate, _) = world.gate();
+    let mut world = GateTestbed::allowing(&["a.example", "b.example"]);
+    let heard_a = world
+        .start_tls_host("a.example:443", "a.example", OK_RESPONSE)
+        .await;
+    let heard_b = world
+        .start_tls_host("b.example:443", "b.example", OK_RESPONSE)
+        .await;
+    let (gate, _) = world.build_gate();
     let address = gate.address_of(&"a.example".to_owned().try_into().unwrap(), 443);
-    let at_a = Arrival::at(Listener::Https, address);
-    let nobody = Arrival::at(Listener::Https, "127.1.9.9:443".parse().unwrap());
-    let anywhere = Arrival::through(Listener::Https);
+    let at_a = Arrival::with_address(SandboxListener::Https, address);
+    let nobody = Arrival::with_address(SandboxListener::Https, "127.1.9.9:443".parse().unwrap());
+    let anywhere = Arrival::new(SandboxListener::Https);
     for (arrival, name, is_answered) in [
         (at_a, "a.example", true),
         (at_a, "b.example", false),
@@ -137,10 +141,10 @@ async fn tls_at_the_address_of_a_name_is_for_that_name() {
         (nobody, "a.example", false),
         (anywhere, "evil.example", false),
     ] {
-        let answer = https(connect(&gate, arrival), world.roots(), name, name).await;
+        let answer = https_get(connect(&gate, arrival), world.roots(), name, name).await;
         assert_eq!(answer.is_ok(), is_answered, "{name}");
     }
-    let mut decisions = world.notes.wait_for_decisions(5).await;
+    let mut decisions = world.sink.wait_for_decisions(5).await;
     decisions.sort();
     assert_eq!(
         decisions,
@@ -156,13 +160,13 @@ async fn tls_at_the_address_of_a_name_is_for_that_name() {
 }
 
 #[tokio::test]
-async fn opened_tls_holds_requests_for_its_host_alone() {
-    let mut world = World::allowing(&["front.example", "plain.example"]);
+async fn inspected_tls_carries_requests_for_its_host_only() {
+    let mut world = GateTestbed::allowing(&["front.example", "plain.example"]);
     world.inspect = Allowlist::parse(["front.example"]).unwrap();
     let heard = world
-        .tls_host("front.example:443", "front.example", OK)
+        .start_tls_host("front.example:443", "front.example", OK_RESPONSE)
         .await;
-    let (gate, _) = world.gate();
+    let (gate, _) = world.build_gate();
     let mut trusts_gate = RootCertStore::empty();
     let pem = gate.certificate_pem().as_bytes();
     trusts_gate
@@ -174,11 +178,11 @@ async fn opened_tls_holds_requests_for_its_host_alone() {
             ("hidden.example", 403, Some("name-mismatch")),
         ] {
             let stream = if through_proxy {
-                tunnel(&gate, "front.example:443").await.unwrap()
+                open_tunnel(&gate, "front.example:443").await.unwrap()
             } else {
-                connect(&gate, Arrival::through(Listener::Https))
+                connect(&gate, Arrival::new(SandboxListener::Https))
             };
-            let answer = https(stream, trusts_gate.clone(), "front.example", host)
+            let answer = https_get(stream, trusts_gate.clone(), "front.example", host)
                 .await
                 .unwrap();
             assert_eq!(status(&answer), code, "{host}");
@@ -190,20 +194,20 @@ async fn opened_tls_holds_requests_for_its_host_alone() {
 }
 
 #[tokio::test]
-async fn the_outside_has_to_prove_who_it_is() {
-    let mut world = World::allowing(&["front.example"]);
+async fn upstream_certificates_are_verified() {
+    let mut world = GateTestbed::allowing(&["front.example"]);
     world.inspect = Allowlist::parse(["front.example"]).unwrap();
     let heard = world
-        .tls_host("front.example:443", "somebody.example", OK)
+        .start_tls_host("front.example:443", "somebody.example", OK_RESPONSE)
         .await;
-    let (gate, _) = world.gate();
+    let (gate, _) = world.build_gate();
     let mut trusts_gate = RootCertStore::empty();
     let pem = gate.certificate_pem().as_bytes();
     trusts_gate
         .add(CertificateDer::from_pem_slice(pem).unwrap())
         .unwrap();
-    let stream = tunnel(&gate, "front.example:443").await.unwrap();
-    let answer = https(stream, trusts_gate, "front.example", "front.example")
+    let stream = open_tunnel(&gate, "front.example:443").await.unwrap();
+    let answer = https_get(stream, trusts_gate, "front.example", "front.example")
         .await
         .unwrap();
     assert_eq!((status(&answer), heard.text()), (502, String::new()));
@@ -211,19 +215,21 @@ async fn the_outside_has_to_prove_who_it_is() {
 
 #[tokio::test]
 async fn a_listed_port_carries_any_protocol_and_tls_for_its_host() {
-    let mut world = World::allowing(&["odd.example:2222"]);
-    let heard = world.tls_host("odd.example:2222", "odd.example", OK).await;
-    let (gate, _) = world.gate();
-    let stream = tunnel(&gate, "odd.example:2222").await.unwrap();
-    let answer = https(stream, world.roots(), "odd.example", "odd.example")
+    let mut world = GateTestbed::allowing(&["odd.example:2222"]);
+    let heard = world
+        .start_tls_host("odd.example:2222", "odd.example", OK_RESPONSE)
+        .await;
+    let (gate, _) = world.build_gate();
+    let stream = open_tunnel(&gate, "odd.example:2222").await.unwrap();
+    let answer = https_get(stream, world.roots(), "odd.example", "odd.example")
         .await
         .unwrap();
     assert_eq!(status(&answer), 200);
-    let stream = tunnel(&gate, "odd.example:2222").await.unwrap();
-    https(stream, world.roots(), "evil.example", "x")
+    let stream = open_tunnel(&gate, "odd.example:2222").await.unwrap();
+    https_get(stream, world.roots(), "evil.example", "x")
         .await
         .unwrap_err();
     assert_eq!(heard.text().matches("GET").count(), 1);
-    let refused = tunnel(&gate, "odd.example:443").await.unwrap_err();
+    let refused = open_tunnel(&gate, "odd.example:443").await.unwrap_err();
     assert_eq!(header(&refused, "x-ralph-gate"), Some("port-not-allowed"));
 }

@@ -4,33 +4,33 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use super::mark::{Mark, Name};
+use super::mark::{CommandMark, SandboxName};
 
 /// The directory that is `$HOME`.
 pub const HOME: &str = "home";
 /// The directory that is `$TMPDIR`.
 pub const TMP: &str = "tmp";
 
-const SANDBOX: &str = "RALPH_SANDBOX";
-const COMMAND: &str = "RALPH_COMMAND";
+const SANDBOX_VARIABLE: &str = "RALPH_SANDBOX";
+const COMMAND_VARIABLE: &str = "RALPH_COMMAND";
 
 /// Returns the `NAME=value` that every process of a sandbox starts with.
 #[cfg(target_os = "linux")]
-pub(super) fn sandbox_variable(name: Name) -> String {
-    format!("{SANDBOX}={name}")
+pub(super) fn sandbox_variable(name: SandboxName) -> String {
+    format!("{SANDBOX_VARIABLE}={name}")
 }
 
 /// Returns the `NAME=value` that every process of a command starts with.
 #[cfg(target_os = "linux")]
-pub(super) fn command_variable(mark: Mark) -> String {
-    format!("{COMMAND}={}", mark.limit())
+pub(super) fn command_variable(mark: CommandMark) -> String {
+    format!("{COMMAND_VARIABLE}={}", mark.limit())
 }
 
 /// Returns the whole environment of a command; later maps win over earlier ones.
-pub fn of_command(
+pub fn command_environment(
     search_path: &OsStr,
     directory: &Path,
-    (name, mark): (Name, Mark),
+    (name, mark): (SandboxName, CommandMark),
     extra: [&BTreeMap<String, String>; 3],
 ) -> BTreeMap<OsString, OsString> {
     let mut variables: BTreeMap<OsString, OsString> = BTreeMap::new();
@@ -54,8 +54,8 @@ pub fn of_command(
         set(variable, value.as_ref());
     }
     // Last, because leftovers are found by them.
-    set(SANDBOX, name.to_string().as_ref());
-    set(COMMAND, mark.limit().to_string().as_ref());
+    set(SANDBOX_VARIABLE, name.to_string().as_ref());
+    set(COMMAND_VARIABLE, mark.limit().to_string().as_ref());
     variables
 }
 
@@ -64,16 +64,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_sees_exactly_this() {
-        let name = Name::parse("000000000001").unwrap();
-        let mark = Mark::next(name);
+    fn a_command_gets_exactly_this_environment() {
+        let name = SandboxName::parse("000000000001").unwrap();
+        let mark = CommandMark::next(name);
         let map = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
             pairs
                 .iter()
                 .map(|(n, v)| ((*n).into(), (*v).into()))
                 .collect()
         };
-        let variables = of_command(
+        let variables = command_environment(
             "/bin".as_ref(),
             "/s/local-000000000001".as_ref(),
             (name, mark),

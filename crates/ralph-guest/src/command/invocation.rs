@@ -9,7 +9,7 @@ use super::mark::Marking;
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Program {
+pub enum CommandLine {
     /// A command line for `sh -c`.
     Shell(String),
     /// A program and its arguments, without a shell.
@@ -18,9 +18,9 @@ pub enum Program {
 
 /// Whether a command reads something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Input {
+pub enum InputMode {
     /// It reads from nothing.
-    Nothing,
+    Null,
     /// It reads what is written to it.
     Piped,
 }
@@ -35,32 +35,32 @@ pub struct Invocation {
     /// The program and its arguments.
     pub argv: Vec<String>,
     /// What is written to its input before anything else.
-    pub opening: &'static [u8],
+    pub preamble: &'static [u8],
     /// Whether anything else is written. A command that reads nothing gets no pipe: programs such
     /// as `rg` would read a pipe instead of the directory.
-    pub input: Input,
+    pub input: InputMode,
 }
 
 impl Invocation {
     /// Returns how a program is started.
-    pub fn new(program: Program, input: Input, marking: Marking) -> Self {
+    pub fn new(program: CommandLine, input: InputMode, marking: Marking) -> Self {
         // On the same line, so that the shell counts lines as the caller does.
         let (argv, opening) = match (program, marking, input) {
-            (Program::Argv(argv), _, _) => (argv, &b""[..]),
-            (Program::Shell(line), Marking::AtBirth | Marking::ByLauncher, _) => {
-                (shell(line), &b""[..])
+            (CommandLine::Argv(argv), _, _) => (argv, &b""[..]),
+            (CommandLine::Shell(line), Marking::Inherited | Marking::ByLauncher, _) => {
+                (shell_argv(line), &b""[..])
             }
-            (Program::Shell(line), Marking::Afterwards, Input::Nothing) => (
-                shell(format!("read -r _; exec 0</dev/null; {line}")),
-                OPENING,
+            (CommandLine::Shell(line), Marking::AfterSpawn, InputMode::Null) => (
+                shell_argv(format!("read -r _; exec 0</dev/null; {line}")),
+                PREAMBLE,
             ),
-            (Program::Shell(line), Marking::Afterwards, Input::Piped) => {
-                (shell(format!("read -r _; {line}")), OPENING)
+            (CommandLine::Shell(line), Marking::AfterSpawn, InputMode::Piped) => {
+                (shell_argv(format!("read -r _; {line}")), PREAMBLE)
             }
         };
         Self {
             argv,
-            opening,
+            preamble: opening,
             input,
         }
     }
@@ -70,7 +70,7 @@ impl Invocation {
     pub fn with_argv(&self, argv: Vec<String>) -> Self {
         Self {
             argv,
-            opening: self.opening,
+            preamble: self.preamble,
             input: self.input,
         }
     }
@@ -86,14 +86,14 @@ impl Invocation {
 
     /// Returns whether the input of the process is a pipe.
     pub(super) fn needs_pipe(&self) -> bool {
-        !self.opening.is_empty() || self.input == Input::Piped
+        !self.preamble.is_empty() || self.input == InputMode::Piped
     }
 }
 
 /// The line that a shell waits for.
-const OPENING: &[u8] = b"\n";
+const PREAMBLE: &[u8] = b"\n";
 
-fn shell(line: String) -> Vec<String> {
+fn shell_argv(line: String) -> Vec<String> {
     vec!["sh".into(), "-c".into(), line]
 }
 
@@ -102,25 +102,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_that_is_marked_afterwards_waits_for_a_line() {
-        let (waits, at_once) = (Marking::Afterwards, Marking::AtBirth);
+    fn a_shell_that_is_marked_after_spawning_waits_for_a_line() {
+        let (waits, at_once) = (Marking::AfterSpawn, Marking::Inherited);
         for (input, marking, line, opening) in [
             (
-                Input::Nothing,
+                InputMode::Null,
                 waits,
                 "read -r _; exec 0</dev/null; ls",
                 &b"\n"[..],
             ),
-            (Input::Piped, waits, "read -r _; ls", b"\n"),
-            (Input::Nothing, at_once, "ls", b""),
-            (Input::Piped, at_once, "ls", b""),
-            (Input::Nothing, Marking::ByLauncher, "ls", b""),
+            (InputMode::Piped, waits, "read -r _; ls", b"\n"),
+            (InputMode::Null, at_once, "ls", b""),
+            (InputMode::Piped, at_once, "ls", b""),
+            (InputMode::Null, Marking::ByLauncher, "ls", b""),
         ] {
             assert_eq!(
-                Invocation::new(Program::Shell("ls".into()), input, marking),
+                Invocation::new(CommandLine::Shell("ls".into()), input, marking),
                 Invocation {
                     argv: ["sh", "-c", line].map(Into::into).into(),
-                    opening,
+                    preamble: opening,
                     input,
                 }
             );
@@ -128,18 +128,18 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_started_as_it_is() {
+    fn a_program_is_started_without_a_shell() {
         let argv = vec!["git".to_owned(), "status".to_owned()];
         assert_eq!(
             Invocation::new(
-                Program::Argv(argv.clone()),
-                Input::Nothing,
-                Marking::Afterwards
+                CommandLine::Argv(argv.clone()),
+                InputMode::Null,
+                Marking::AfterSpawn
             ),
             Invocation {
                 argv,
-                opening: b"",
-                input: Input::Nothing,
+                preamble: b"",
+                input: InputMode::Null,
             }
         );
     }

@@ -10,9 +10,9 @@ const COUNT_BITS: u32 = 14;
 
 /// The name of a sandbox: a number of 48 bits, written as twelve digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Name(u64);
+pub struct SandboxName(u64);
 
-impl Name {
+impl SandboxName {
     /// Makes a name that no other sandbox is likely to have.
     pub fn random() -> Self {
         // The standard library seeds each state from the system's randomness.
@@ -31,7 +31,7 @@ impl Name {
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for SandboxName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:012x}", self.0)
     }
@@ -41,12 +41,12 @@ impl fmt::Display for Name {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marking {
     /// It is put on the process once that is there.
-    Afterwards,
+    AfterSpawn,
     /// The launcher that becomes the process puts it on itself.
     ByLauncher,
     /// The process is born with it: its parent has taken it on before. That cannot be undone, so
     /// it is for a parent that does nothing but start commands.
-    AtBirth,
+    Inherited,
 }
 
 /// The number that all processes of one command carry.
@@ -56,11 +56,11 @@ pub enum Marking {
 /// emptied environment, and shows in `/proc/<pid>/limits`. The upper bits name the sandbox, so
 /// that what a dead ralph left behind is found too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mark(u64);
+pub struct CommandMark(u64);
 
-impl Mark {
+impl CommandMark {
     /// Returns a mark for the next command in a sandbox.
-    pub fn next(name: Name) -> Self {
+    pub fn next(name: SandboxName) -> Self {
         // Two processes can have the same sandbox at the same time: one that lost its run, and the one
         // that took it over. Different first numbers keep the first from ending commands of the second.
         static COUNT: LazyLock<AtomicU64> =
@@ -71,9 +71,9 @@ impl Mark {
 
     /// Returns a mark for the next command of a process that takes each of them on: an ordinary
     /// process can only lower its limit.
-    pub fn lower() -> Self {
-        static BELOW: AtomicU64 = AtomicU64::new(1 << 62);
-        Self(BELOW.fetch_sub(1, Ordering::Relaxed))
+    pub fn next_lower() -> Self {
+        static NEXT_LOWER: AtomicU64 = AtomicU64::new(1 << 62);
+        Self(NEXT_LOWER.fetch_sub(1, Ordering::Relaxed))
     }
 
     /// Returns the mark as the value of the limit.
@@ -89,7 +89,7 @@ impl Mark {
 
     /// Tells whether it marks a command of this sandbox.
     #[cfg(target_os = "linux")]
-    pub(super) fn is_of(self, name: Name) -> bool {
+    pub(super) fn belongs_to(self, name: SandboxName) -> bool {
         self.0 >> COUNT_BITS == name.0
     }
 }
@@ -99,14 +99,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_survives_its_text() {
-        let name = Name::random();
-        assert_eq!(Name::parse(&name.to_string()), Some(name));
-        assert_eq!(Name(1).to_string(), "000000000001");
+    fn a_name_round_trips_through_text() {
+        let name = SandboxName::random();
+        assert_eq!(SandboxName::parse(&name.to_string()), Some(name));
+        assert_eq!(SandboxName(1).to_string(), "000000000001");
     }
 
     #[test]
-    fn other_texts_are_no_names() {
+    fn invalid_names_are_rejected() {
         for text in [
             "",
             "+00000000001",
@@ -117,19 +117,19 @@ mod tests {
             "../../../etc",
             "local-000000000001",
         ] {
-            assert_eq!(Name::parse(text), None, "{text:?} was accepted");
+            assert_eq!(SandboxName::parse(text), None, "{text:?} was accepted");
         }
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_mark_tells_its_sandbox() {
-        let name = Name((1 << NAME_BITS) - 1);
-        let mark = Mark::next(name);
-        assert!(mark.is_of(name));
-        assert!(!mark.is_of(Name(name.0 - 1)));
-        assert_ne!(mark, Mark::next(name));
-        assert_eq!(Mark::from_limit(mark.limit()), mark);
-        assert!(Mark::lower() > Mark::lower());
+    fn a_mark_identifies_its_sandbox() {
+        let name = SandboxName((1 << NAME_BITS) - 1);
+        let mark = CommandMark::next(name);
+        assert!(mark.belongs_to(name));
+        assert!(!mark.belongs_to(SandboxName(name.0 - 1)));
+        assert_ne!(mark, CommandMark::next(name));
+        assert_eq!(CommandMark::from_limit(mark.limit()), mark);
+        assert!(CommandMark::next_lower() > CommandMark::next_lower());
     }
 }

@@ -6,32 +6,32 @@
 //!   finds and ends the processes that carry it, `live` knows the commands that run right now.
 //! - `environment` is what a command finds in its environment.
 
-mod ended;
 mod environment;
-mod exec;
+mod find_program;
 mod invocation;
-mod live;
 mod mark;
+mod outcome;
 mod owned_pipes;
 mod pipes;
+mod process_tree;
 #[cfg(target_os = "linux")]
 mod procfs;
-mod programs;
-mod start;
+mod running_commands;
+mod spawn;
+mod supervise;
 #[cfg(target_os = "linux")]
 mod sweep;
 #[cfg(not(target_os = "linux"))]
 #[path = "sweep_groups.rs"]
 mod sweep;
-mod tree;
 
-pub use ended::{Ended, Outcome, Stream};
-pub use environment::{HOME, TMP, of_command};
-pub use exec::{Bounds, attend, never};
-pub use invocation::{Input, Invocation, Program};
-pub use mark::{Mark, Marking, Name};
-pub use pipes::{CHUNK_BYTES, Sink, Source};
-pub use programs::find;
-pub use start::{Start, User};
-pub use sweep::{Owner, adopt_orphans};
-pub use tree::{Tree, kill};
+pub use environment::{HOME, TMP, command_environment};
+pub use find_program::find_program;
+pub use invocation::{CommandLine, InputMode, Invocation};
+pub use mark::{CommandMark, Marking, SandboxName};
+pub use outcome::{CommandEnd, CommandOutcome, CommandStream};
+pub use pipes::{CHUNK_BYTES, CommandInputSource, CommandOutputSink};
+pub use process_tree::{ProcessTree, kill_processes};
+pub use spawn::{SpawnOptions, User};
+pub use supervise::{CommandBounds, no_watchdog, supervise};
+pub use sweep::{ProcessOwner, adopt_orphans};

@@ -12,7 +12,7 @@ use std::process::{self, Stdio};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::invocation::Invocation;
-use super::start::User;
+use super::spawn::User;
 
 /// The ends of a command's pipes that stay in this process.
 pub(super) struct OwnedPipes {
@@ -31,12 +31,12 @@ impl OwnedPipes {
         let (stdout, stdout_end) = io::pipe()?;
         let (stderr, stderr_end) = io::pipe()?;
         // Both ends of a pipe are one inode.
-        give(&stdout, user)?;
-        give(&stderr, user)?;
+        set_owner(&stdout, user)?;
+        set_owner(&stderr, user)?;
         command.stdout(stdout_end).stderr(stderr_end);
         let stdin = if invocation.needs_pipe() {
             let (stdin_end, stdin) = io::pipe()?;
-            give(&stdin, user)?;
+            set_owner(&stdin, user)?;
             command.stdin(stdin_end);
             Some(stdin.into())
         } else {
@@ -62,6 +62,6 @@ impl OwnedPipes {
     }
 }
 
-fn give(pipe: impl AsFd, User { user, group }: User) -> io::Result<()> {
+fn set_owner(pipe: impl AsFd, User { user, group }: User) -> io::Result<()> {
     fchown(pipe, Some(user), Some(group))
 }

@@ -5,37 +5,37 @@ use std::future::Future;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::ChildStdin;
 
-use super::ended::Stream;
+use super::outcome::CommandStream;
 
 /// The most that is taken from a pipe at once: as much as a pipe holds.
 pub const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Where a command's input comes from, piece by piece.
-pub trait Source: Send {
+pub trait CommandInputSource: Send {
     /// Waits for the next piece; none at the end. Dropping the wait loses nothing.
-    fn next(&mut self) -> impl Future<Output = Option<Vec<u8>>> + Send;
+    fn next_chunk(&mut self) -> impl Future<Output = Option<Vec<u8>>> + Send;
 }
 
 /// Where a command's output goes.
-pub trait Sink: Send {
+pub trait CommandOutputSink: Send {
     /// Tells whether a chunk can be taken now.
     fn has_room(&self) -> bool;
     /// Waits until a chunk can be taken.
-    fn room(&mut self) -> impl Future<Output = ()> + Send;
+    fn wait_for_room(&mut self) -> impl Future<Output = ()> + Send;
     /// Takes the next bytes of a stream; a chunk may end anywhere, also inside a character.
-    fn chunk(&mut self, stream: Stream, bytes: &[u8]);
+    fn write_chunk(&mut self, stream: CommandStream, bytes: &[u8]);
 }
 
 /// What a command reads.
 #[derive(Debug)]
-pub(super) struct Input<S> {
+pub(super) struct InputPipe<S> {
     pipe: Option<ChildStdin>,
     source: S,
     bytes: Vec<u8>,
     written: usize,
 }
 
-impl<S: Source> Input<S> {
+impl<S: CommandInputSource> InputPipe<S> {
     pub(super) fn new(pipe: Option<ChildStdin>, source: S) -> Self {
         Self {
             pipe,
@@ -54,7 +54,7 @@ impl<S: Source> Input<S> {
     pub(super) async fn feed(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         if self.written == self.bytes.len() {
-            let Some(bytes) = self.source.next().await else {
+            let Some(bytes) = self.source.next_chunk().await else {
                 self.pipe = None;
                 return;
             };
@@ -70,23 +70,23 @@ impl<S: Source> Input<S> {
 }
 
 /// How much is taken from a pipe at first: most commands print less.
-const FIRST_BYTES: usize = 4 * 1024;
+const INITIAL_BUFFER_BYTES: usize = 4 * 1024;
 
 /// What a command prints on one stream.
 #[derive(Debug)]
-pub(super) struct Output<R> {
+pub(super) struct OutputPipe<R> {
     pipe: Option<R>,
     buffer: Vec<u8>,
     /// How much the last read brought.
-    last: usize,
+    last_read: usize,
 }
 
-impl<R: AsyncRead + Unpin> Output<R> {
+impl<R: AsyncRead + Unpin> OutputPipe<R> {
     pub(super) fn new(pipe: Option<R>) -> Self {
         Self {
             pipe,
-            buffer: vec![0; FIRST_BYTES],
-            last: 0,
+            buffer: vec![0; INITIAL_BUFFER_BYTES],
+            last_read: 0,
         }
     }
 
@@ -96,8 +96,8 @@ impl<R: AsyncRead + Unpin> Output<R> {
     }
 
     /// Waits for the next bytes; none at the end.
-    pub(super) async fn next(&mut self) -> &[u8] {
-        if self.last == self.buffer.len() {
+    pub(super) async fn next_chunk(&mut self) -> &[u8] {
+        if self.last_read == self.buffer.len() {
             self.buffer.resize(CHUNK_BYTES, 0);
         }
         let count = match &mut self.pipe {
@@ -107,20 +107,20 @@ impl<R: AsyncRead + Unpin> Output<R> {
         if count == 0 {
             self.pipe = None;
         }
-        self.last = count;
+        self.last_read = count;
         &self.buffer[..count]
     }
 }
 
 /// Counts output and hands on what is within the limit.
-pub(super) struct Meter<'a, K> {
+pub(super) struct OutputMeter<'a, K> {
     pub(super) sink: &'a mut K,
     limit: u64,
     pub(super) stdout: u64,
     pub(super) stderr: u64,
 }
 
-impl<'a, K: Sink> Meter<'a, K> {
+impl<'a, K: CommandOutputSink> OutputMeter<'a, K> {
     pub(super) fn new(sink: &'a mut K, limit: u64) -> Self {
         Self {
             sink,
@@ -130,21 +130,21 @@ impl<'a, K: Sink> Meter<'a, K> {
         }
     }
 
-    pub(super) fn take(&mut self, stream: Stream, bytes: &[u8]) {
+    pub(super) fn record(&mut self, stream: CommandStream, bytes: &[u8]) {
         let allowed = self.limit.saturating_sub(self.stdout + self.stderr);
         let kept = usize::try_from(allowed).map_or(bytes.len(), |n| n.min(bytes.len()));
         if kept > 0 {
-            self.sink.chunk(stream, &bytes[..kept]);
+            self.sink.write_chunk(stream, &bytes[..kept]);
         }
         let count = match stream {
-            Stream::Stdout => &mut self.stdout,
-            Stream::Stderr => &mut self.stderr,
+            CommandStream::Stdout => &mut self.stdout,
+            CommandStream::Stderr => &mut self.stderr,
         };
         *count += bytes.len() as u64;
     }
 
     /// Tells whether more than the limit came.
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn is_exceeded(&self) -> bool {
         self.stdout + self.stderr > self.limit
     }
 }

@@ -5,25 +5,25 @@ use std::io::Read as _;
 
 use rustix::process::Pid;
 
-use super::mark::Mark;
+use super::mark::CommandMark;
 
 /// How much of a process's environment is looked at.
 const ENVIRONMENT_BYTES: u64 = 1 << 20;
 
 /// One process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Process {
+pub(super) struct ProcessInfo {
     pub(super) pid: Pid,
     /// None for the first process, and for one whose parent is in another namespace.
     pub(super) parent: Option<Pid>,
     /// None for one that is just being reaped.
     pub(super) group: Option<Pid>,
     /// It has ended and waits to be reaped.
-    pub(super) ended: bool,
+    pub(super) is_zombie: bool,
 }
 
 /// Returns the processes of the machine.
-pub(super) fn processes() -> Vec<Process> {
+pub(super) fn processes() -> Vec<ProcessInfo> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -38,18 +38,18 @@ pub(super) fn processes() -> Vec<Process> {
 }
 
 /// Reads a line of the form `pid (command) state parent group …`; the command may be any bytes.
-fn parse_stat(line: &[u8]) -> Option<Process> {
+fn parse_stat(line: &[u8]) -> Option<ProcessInfo> {
     let open = line.iter().position(|b| *b == b'(')?;
     let close = line.iter().rposition(|b| *b == b')')?;
     let pid = std::str::from_utf8(&line[..open]).ok()?;
     let rest = std::str::from_utf8(line.get(close + 1..)?).ok()?;
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?;
-    Some(Process {
+    Some(ProcessInfo {
         pid: parse_pid(pid.trim())?,
         parent: parse_pid(fields.next()?),
         group: parse_pid(fields.next()?),
-        ended: matches!(state, "Z" | "X"),
+        is_zombie: matches!(state, "Z" | "X"),
     })
 }
 
@@ -60,18 +60,18 @@ fn parse_pid(text: &str) -> Option<Pid> {
 }
 
 /// Returns the mark of a process; none if it is not limited in its file locks, or gone.
-pub(super) fn mark(pid: Pid) -> Option<Mark> {
+pub(super) fn read_mark(pid: Pid) -> Option<CommandMark> {
     let limits = fs::read_to_string(format!("/proc/{}/limits", pid.as_raw_pid())).ok()?;
     parse_limits(&limits)
 }
 
-fn parse_limits(limits: &str) -> Option<Mark> {
+fn parse_limits(limits: &str) -> Option<CommandMark> {
     let line = limits
         .lines()
         .find_map(|line| line.strip_prefix("Max file locks"))?;
     // The second one is the hard limit, which an ordinary user can only lower.
     let hard = line.split_ascii_whitespace().nth(1)?;
-    hard.parse().ok().map(Mark::from_limit)
+    hard.parse().ok().map(CommandMark::from_limit)
 }
 
 /// Tells whether a process was started with this `NAME=value`.
@@ -91,25 +91,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_may_look_like_fields() {
+    fn a_command_name_may_look_like_stat_fields() {
         let line = b"42 (a) Z 1 (b)\xff) S 7 41 40 0 -1 4194560 1 0";
         assert_eq!(
             parse_stat(line),
-            Some(Process {
+            Some(ProcessInfo {
                 pid: Pid::from_raw(42).unwrap(),
                 parent: Pid::from_raw(7),
                 group: Pid::from_raw(41),
-                ended: false,
+                is_zombie: false,
             })
         );
         assert_eq!(parse_stat(b"42 (a"), None);
         assert_eq!(
             parse_stat(b"42 (a) X 0 -1 -1 0 -1"),
-            Some(Process {
+            Some(ProcessInfo {
                 pid: Pid::from_raw(42).unwrap(),
                 parent: None,
                 group: None,
-                ended: true,
+                is_zombie: true,
             })
         );
     }
@@ -121,7 +121,10 @@ mod tests {
                 "Limit   Soft Limit  Hard Limit  Units\nMax file locks   {soft}  {hard}  locks\n"
             )
         };
-        assert_eq!(parse_limits(&table("1", "77")), Some(Mark::from_limit(77)));
+        assert_eq!(
+            parse_limits(&table("1", "77")),
+            Some(CommandMark::from_limit(77))
+        );
         assert_eq!(parse_limits(&table("unlimited", "unlimited")), None);
         assert_eq!(parse_limits(""), None);
     }
@@ -132,11 +135,11 @@ mod tests {
         let found = processes().into_iter().find(|p| p.pid == own);
         assert_eq!(
             found,
-            Some(Process {
+            Some(ProcessInfo {
                 pid: own,
                 parent: rustix::process::getppid(),
                 group: Some(rustix::process::getpgrp()),
-                ended: false,
+                is_zombie: false,
             })
         );
     }

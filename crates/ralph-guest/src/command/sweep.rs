@@ -14,17 +14,17 @@ use rustix::process::{
 };
 
 use super::environment;
-use super::live;
-use super::mark::{Mark, Name};
-use super::procfs::{self, Process};
+use super::mark::{CommandMark, SandboxName};
+use super::procfs::{self, ProcessInfo};
+use super::running_commands;
 
 /// Whose processes are looked for.
 #[derive(Debug, Clone, Copy)]
-pub enum Owner {
+pub enum ProcessOwner {
     /// One command of this process, by its mark and its first process.
-    Command(Mark, Pid),
+    Command(CommandMark, Pid),
     /// A sandbox, with whatever any ralph has started in it.
-    Sandbox(Name),
+    Sandbox(SandboxName),
 }
 
 /// Makes this process the parent of orphans among its descendants.
@@ -33,19 +33,19 @@ pub fn adopt_orphans() -> Result<(), Errno> {
 }
 
 /// Puts a mark on a process that has just been started.
-pub(super) fn put_mark(pid: Pid, mark: Mark) {
+pub(super) fn set_mark(pid: Pid, mark: CommandMark) {
     // Refused where ralph itself runs under a lower limit, and for processes of other users. The
     // variable, the group and the descent are left to find the processes by.
-    prlimit(Some(pid), Resource::Locks, limit(mark)).ok();
+    prlimit(Some(pid), Resource::Locks, mark_limit(mark)).ok();
 }
 
 /// Takes a mark on, so that what this process starts from now on is born with it.
-pub(super) fn take_on(mark: Mark) {
+pub(super) fn adopt_mark(mark: CommandMark) {
     // Refused only under a lower limit, as above.
-    setrlimit(Resource::Locks, limit(mark)).ok();
+    setrlimit(Resource::Locks, mark_limit(mark)).ok();
 }
 
-fn limit(mark: Mark) -> Rlimit {
+fn mark_limit(mark: CommandMark) -> Rlimit {
     Rlimit {
         current: Some(mark.limit()),
         maximum: Some(mark.limit()),
@@ -60,41 +60,41 @@ pub(super) fn is_childless() -> bool {
 
 /// Signals everything that belongs to the owner and reaps what has ended. Returns how many
 /// processes there still were.
-pub(super) fn pass(owner: Owner, signal: Signal) -> usize {
-    if signal == Signal::KILL && is_alone(owner) {
+pub(super) fn sweep_once(owner: ProcessOwner, signal: Signal) -> usize {
+    if signal == Signal::KILL && owns_all_visible(owner) {
         // As the first process of a container: one call ends every other process at the same
         // moment, however fast they fork.
         kill_process_group(Pid::INIT, signal).ok();
     }
     let processes = procfs::processes();
-    let belonging = belonging(owner, &processes);
-    let (ended, running): (Vec<&Process>, Vec<&Process>) =
-        belonging.into_iter().partition(|process| process.ended);
+    let belonging = owned_processes(owner, &processes);
+    let (ended, running): (Vec<&ProcessInfo>, Vec<&ProcessInfo>) =
+        belonging.into_iter().partition(|process| process.is_zombie);
     if signal == Signal::KILL {
         // Stopped first, so that none forks or restarts another while the others die.
-        send(&running, Signal::STOP);
+        send_signal(&running, Signal::STOP);
     }
-    send(&running, signal);
+    send_signal(&running, signal);
     running.len() + reap(&ended)
 }
 
 /// Reaps the adopted processes of the owner that have ended.
-pub(super) fn reap_ended(owner: Owner) {
+pub(super) fn reap_ended(owner: ProcessOwner) {
     let processes = procfs::processes();
-    let mut belonging = belonging(owner, &processes);
-    belonging.retain(|process| process.ended);
+    let mut belonging = owned_processes(owner, &processes);
+    belonging.retain(|process| process.is_zombie);
     reap(&belonging);
 }
 
 /// Tells whether all other processes that this one can see are the owner's.
-fn is_alone(owner: Owner) -> bool {
+fn owns_all_visible(owner: ProcessOwner) -> bool {
     match owner {
-        Owner::Command(..) => getpid() == Pid::INIT && live::count() <= 1,
-        Owner::Sandbox(_) => false,
+        ProcessOwner::Command(..) => getpid() == Pid::INIT && running_commands::count() <= 1,
+        ProcessOwner::Sandbox(_) => false,
     }
 }
 
-fn send(targets: &[&Process], signal: Signal) {
+fn send_signal(targets: &[&ProcessInfo], signal: Signal) {
     let own_group = getpgrp();
     let groups: HashSet<Pid> = targets
         .iter()
@@ -113,27 +113,27 @@ fn send(targets: &[&Process], signal: Signal) {
     }
 }
 
-fn reap(ended: &[&Process]) -> usize {
+fn reap(ended: &[&ProcessInfo]) -> usize {
     let own = Some(getpid());
     ended
         .iter()
-        .filter(|process| process.parent == own && !live::is_first(process.pid))
+        .filter(|process| process.parent == own && !running_commands::is_leader(process.pid))
         .filter(|process| waitpid(Some(process.pid), WaitOptions::NOHANG).is_ok())
         .count()
 }
 
-fn belonging(owner: Owner, processes: &[Process]) -> Vec<&Process> {
+fn owned_processes(owner: ProcessOwner, processes: &[ProcessInfo]) -> Vec<&ProcessInfo> {
     let parents: HashMap<Pid, Pid> = processes
         .iter()
         .filter_map(|process| Some((process.pid, process.parent?)))
         .collect();
     let own = getpid();
-    let candidates: Vec<&Process> = match owner {
-        Owner::Command(..) => processes
+    let candidates: Vec<&ProcessInfo> = match owner {
+        ProcessOwner::Command(..) => processes
             .iter()
             .filter(|process| ancestors(process.pid, &parents).contains(&own))
             .collect(),
-        Owner::Sandbox(_) => {
+        ProcessOwner::Sandbox(_) => {
             let above = ancestors(own, &parents);
             processes
                 .iter()
@@ -143,7 +143,7 @@ fn belonging(owner: Owner, processes: &[Process]) -> Vec<&Process> {
     };
     let evident: HashSet<Pid> = candidates
         .iter()
-        .filter(|process| is_evident(owner, process))
+        .filter(|process| is_directly_owned(owner, process))
         .map(|process| process.pid)
         .collect();
     let descends = |pid| {
@@ -172,18 +172,18 @@ fn ancestors(pid: Pid, parents: &HashMap<Pid, Pid>) -> Vec<Pid> {
     above
 }
 
-fn is_evident(owner: Owner, process: &Process) -> bool {
-    let mark = procfs::mark(process.pid);
+fn is_directly_owned(owner: ProcessOwner, process: &ProcessInfo) -> bool {
+    let mark = procfs::read_mark(process.pid);
     match owner {
-        Owner::Command(own, first) => {
-            is_alone(owner)
+        ProcessOwner::Command(own, first) => {
+            owns_all_visible(owner)
                 || process.group == Some(first)
                 || mark == Some(own)
                 || procfs::has_variable(process.pid, &environment::command_variable(own))
                 || is_abandoned(process, mark)
         }
-        Owner::Sandbox(name) => {
-            mark.is_some_and(|mark| mark.is_of(name))
+        ProcessOwner::Sandbox(name) => {
+            mark.is_some_and(|mark| mark.belongs_to(name))
                 || procfs::has_variable(process.pid, &environment::sandbox_variable(name))
         }
     }
@@ -191,8 +191,10 @@ fn is_evident(owner: Owner, process: &Process) -> bool {
 
 /// Tells whether an adopted process carries a mark that nobody answers for, as when a ralph that
 /// ran inside a command was killed. The children of this process itself carry its own limit.
-fn is_abandoned(process: &Process, mark: Option<Mark>) -> bool {
+fn is_abandoned(process: &ProcessInfo, mark: Option<CommandMark>) -> bool {
     let own_limit = getrlimit(Resource::Locks).maximum;
     process.parent == Some(getpid())
-        && mark.is_some_and(|mark| Some(mark.limit()) != own_limit && !live::has(mark))
+        && mark.is_some_and(|mark| {
+            Some(mark.limit()) != own_limit && !running_commands::is_running(mark)
+        })
 }

@@ -11,7 +11,7 @@ use super::mark::{Mark, Name};
     dead_code,
     reason = "the names say whose processes are meant; here only a group is used"
 )]
-pub enum Owner {
+pub enum ProcessOwner {
     /// One command of this process, by its mark and its first process.
     Command(Mark, Pid),
     /// A sandbox; what an earlier ralph has started in it cannot be found here.
@@ -28,10 +28,10 @@ pub fn adopt_orphans() -> Result<(), Errno> {
 }
 
 /// Does nothing: processes cannot be marked here.
-pub(super) fn put_mark(_pid: Pid, _mark: Mark) {}
+pub(super) fn set_mark(_pid: Pid, _mark: Mark) {}
 
 /// Does nothing: processes cannot be marked here.
-pub(super) fn take_on(_mark: Mark) {}
+pub(super) fn adopt_mark(_mark: Mark) {}
 
 /// Returns false: only a signal tells whether a group has members.
 pub(super) fn is_childless() -> bool {
@@ -40,12 +40,12 @@ pub(super) fn is_childless() -> bool {
 
 /// Signals the group of a command. Returns how many processes are known to be there, which is one
 /// as long as the group exists.
-pub(super) fn pass(owner: Owner, signal: Signal) -> usize {
+pub(super) fn sweep_once(owner: ProcessOwner, signal: Signal) -> usize {
     match owner {
-        Owner::Command(_, first) => usize::from(kill_process_group(first, signal).is_ok()),
-        Owner::Sandbox(_) => 0,
+        ProcessOwner::Command(_, first) => usize::from(kill_process_group(first, signal).is_ok()),
+        ProcessOwner::Sandbox(_) => 0,
     }
 }
 
 /// Does nothing: the system reaps orphans here.
-pub(super) fn reap_ended(_owner: Owner) {}
+pub(super) fn reap_ended(_owner: ProcessOwner) {}

@@ -6,13 +6,13 @@ use std::path::Path;
 use cap_std::fs::{FileType, MetadataExt as _};
 use serde::{Deserialize, Serialize};
 
-use super::place::Place;
-use super::refusal::Refusal;
+use super::confined_dir::ConfinedDir;
+use super::error::ConfinedFileError;
 
 /// What an entry of a directory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum EntryKind {
+pub enum GuestEntryKind {
     /// A regular file.
     File,
     /// A directory.
@@ -25,11 +25,11 @@ pub enum EntryKind {
 
 /// One entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct GuestDirEntry {
     /// Its name.
     pub name: String,
     /// What it is.
-    pub kind: EntryKind,
+    pub kind: GuestEntryKind,
     /// Its size in bytes.
     pub size: u64,
     /// When it last changed, in seconds since 1970.
@@ -38,9 +38,9 @@ pub struct Entry {
     pub modified_ns: i64,
 }
 
-impl Place {
+impl ConfinedDir {
     /// Returns the entries of a directory, sorted by name.
-    pub fn list(&self, path: &Path) -> Result<Vec<Entry>, Refusal> {
+    pub fn list(&self, path: &Path) -> Result<Vec<GuestDirEntry>, ConfinedFileError> {
         let mut found = Vec::new();
         for entry in self.dir().read_dir(path)? {
             let entry = entry?;
@@ -49,9 +49,9 @@ impl Place {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => return Err(error.into()),
             };
-            found.push(Entry {
+            found.push(GuestDirEntry {
                 name: entry.file_name().to_string_lossy().into_owned(),
-                kind: EntryKind::of(metadata.file_type()),
+                kind: GuestEntryKind::from_file_type(metadata.file_type()),
                 size: metadata.len(),
                 modified_s: metadata.mtime(),
                 modified_ns: metadata.mtime_nsec(),
@@ -62,9 +62,9 @@ impl Place {
     }
 }
 
-impl EntryKind {
+impl GuestEntryKind {
     /// Returns what a file type is.
-    pub fn of(file_type: FileType) -> Self {
+    pub fn from_file_type(file_type: FileType) -> Self {
         if file_type.is_file() {
             Self::File
         } else if file_type.is_dir() {

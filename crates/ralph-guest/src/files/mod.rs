@@ -7,17 +7,17 @@
 //! - `place` is the directory; `read`, `write` and `list` are what is done in it, `erase` removes
 //!   whole directories, `furnish` puts back those that every sandbox has; `refusal` is why something was not done.
 
-mod erase;
-mod furnish;
+mod confined_dir;
+mod error;
+mod layout;
 mod list;
-mod place;
 mod read;
-mod refusal;
+mod remove;
 mod write;
 
-pub use erase::erase;
-pub use list::{Entry, EntryKind};
-pub use place::{Owner, Place, sync_filesystem};
-pub use read::Reading;
-pub use refusal::{Refusal, is_escape};
-pub use write::Writing;
+pub use confined_dir::{ConfinedDir, FileOwner, sync_filesystem};
+pub use error::{ConfinedFileError, is_escape};
+pub use list::{GuestDirEntry, GuestEntryKind};
+pub use read::FileReader;
+pub use remove::remove_entry;
+pub use write::FileWriter;

@@ -5,39 +5,39 @@ use std::path::Path;
 
 use cap_std::fs::{File, OpenOptions};
 
-use super::place::Place;
-use super::refusal::Refusal;
+use super::confined_dir::ConfinedDir;
+use super::error::ConfinedFileError;
 
 /// A regular file that is being read.
 #[derive(Debug)]
-pub struct Reading {
+pub struct FileReader {
     file: File,
     size: u64,
 }
 
-impl Place {
+impl ConfinedDir {
     /// Opens a regular file for reading.
-    pub fn read(&self, path: &Path) -> Result<Reading, Refusal> {
+    pub fn open_file(&self, path: &Path) -> Result<FileReader, ConfinedFileError> {
         let mut options = OpenOptions::new();
         options.read(true);
         let (file, size) = self.open_regular(path, &mut options)?;
-        Ok(Reading { file, size })
+        Ok(FileReader { file, size })
     }
 }
 
-impl Reading {
+impl FileReader {
     /// Returns how large the file was when it was opened.
     pub fn size(&self) -> u64 {
         self.size
     }
 
     /// Reads what comes next into the buffer; nothing at the end.
-    pub fn piece(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub fn read_chunk(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.file.read(buffer)
     }
 
     /// Returns the bytes, and one more than `limit` if the file has more than that by now.
-    pub fn whole(self, limit: u64) -> io::Result<Vec<u8>> {
+    pub fn read_bounded(self, limit: u64) -> io::Result<Vec<u8>> {
         let expected = usize::try_from(self.size.min(limit)).unwrap_or(0);
         let mut bytes = Vec::with_capacity(expected);
         self.file

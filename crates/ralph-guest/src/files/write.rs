@@ -6,26 +6,26 @@ use std::path::{Path, PathBuf};
 use cap_std::fs::PermissionsExt as _;
 use cap_std::fs::{Dir, File, MetadataExt as _, OpenOptions, OpenOptionsExt as _, Permissions};
 
-use super::place::{Place, parent_of};
-use super::refusal::Refusal;
-use crate::command::Name;
+use super::confined_dir::{ConfinedDir, parent_of};
+use super::error::ConfinedFileError;
+use crate::command::SandboxName;
 
 /// The permissions of a new file.
 const NEW_FILE_MODE: u32 = 0o644;
 
 /// A regular file that is being written. Dropped before its end, it leaves the old one as it was.
 #[derive(Debug)]
-pub struct Writing<'a> {
-    place: &'a Place,
+pub struct FileWriter<'a> {
+    dir: &'a ConfinedDir,
     file: File,
-    end: End,
+    completion: WriteCompletion,
 }
 
 /// What happens after the last byte.
 #[derive(Debug)]
-enum End {
+enum WriteCompletion {
     /// Nothing: the bytes are where they belong.
-    Appended,
+    Append,
     /// The file takes its place.
     Rename {
         temporary: PathBuf,
@@ -37,27 +37,27 @@ enum End {
     Done,
 }
 
-impl Place {
+impl ConfinedDir {
     /// Begins to make a file out of new bytes, all or nothing. An existing one keeps its permissions.
-    pub fn replace(&self, path: &Path) -> Result<Writing<'_>, Refusal> {
+    pub fn replace(&self, path: &Path) -> Result<FileWriter<'_>, ConfinedFileError> {
         let (target, existing) = self.follow_links(path)?;
         let mode = match existing {
-            Some(metadata) if !metadata.is_file() => return Err(Refusal::NotRegular),
+            Some(metadata) if !metadata.is_file() => return Err(ConfinedFileError::NotRegular),
             Some(metadata) => metadata.mode() & 0o777,
             None => NEW_FILE_MODE,
         };
-        let name = PathBuf::from(target.file_name().ok_or(Refusal::NotRegular)?);
-        let parent = self.make_directory(parent_of(&target).unwrap_or(Path::new(".")))?;
+        let name = PathBuf::from(target.file_name().ok_or(ConfinedFileError::NotRegular)?);
+        let parent = self.create_directory(parent_of(&target).unwrap_or(Path::new(".")))?;
         // The temporary file is beside the repository, where a crash leaves nothing to commit. Nothing
         // is synced: what has to survive a power cut is kept outside of the sandbox.
-        let temporary = PathBuf::from(format!(".write-{}", Name::random()));
+        let temporary = PathBuf::from(format!(".write-{}", SandboxName::random()));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);
         let file = self.dir().open_with(&temporary, &options)?;
-        Ok(Writing {
-            place: self,
+        Ok(FileWriter {
+            dir: self,
             file,
-            end: End::Rename {
+            completion: WriteCompletion::Rename {
                 temporary,
                 parent,
                 name,
@@ -67,55 +67,55 @@ impl Place {
     }
 
     /// Begins to put bytes at the end of a file.
-    pub fn append(&self, path: &Path) -> Result<Writing<'_>, Refusal> {
+    pub fn append(&self, path: &Path) -> Result<FileWriter<'_>, ConfinedFileError> {
         let (target, existing) = self.follow_links(path)?;
         if existing.is_none() {
-            self.make_directory(parent_of(&target).unwrap_or(Path::new(".")))?;
+            self.create_directory(parent_of(&target).unwrap_or(Path::new(".")))?;
         }
         let mut options = OpenOptions::new();
         options.append(true).create(true).mode(NEW_FILE_MODE);
         let (file, _) = self.open_regular(&target, &mut options)?;
         if existing.is_none() {
-            self.give(&file)?;
+            self.set_owner(&file)?;
         }
-        Ok(Writing {
-            place: self,
+        Ok(FileWriter {
+            dir: self,
             file,
-            end: End::Appended,
+            completion: WriteCompletion::Append,
         })
     }
 }
 
-impl Writing<'_> {
+impl FileWriter<'_> {
     /// Writes what comes next.
-    pub fn piece(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub fn write_chunk(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)
     }
 
     /// Puts the file in its place.
-    pub fn finish(mut self) -> Result<(), Refusal> {
-        if let End::Rename {
+    pub fn finish(mut self) -> Result<(), ConfinedFileError> {
+        if let WriteCompletion::Rename {
             temporary,
             parent,
             name,
             mode,
-        } = &self.end
+        } = &self.completion
         {
-            self.place.give(&self.file)?;
+            self.dir.set_owner(&self.file)?;
             // Set afterwards, so that it does not depend on the mask of this process.
             self.file.set_permissions(Permissions::from_mode(*mode))?;
-            self.place.dir().rename(temporary, parent, name)?;
+            self.dir.dir().rename(temporary, parent, name)?;
         }
-        self.end = End::Done;
+        self.completion = WriteCompletion::Done;
         Ok(())
     }
 }
 
-impl Drop for Writing<'_> {
+impl Drop for FileWriter<'_> {
     fn drop(&mut self) {
-        if let End::Rename { temporary, .. } = &self.end {
+        if let WriteCompletion::Rename { temporary, .. } = &self.completion {
             // It is in nobody's way if this fails.
-            self.place.dir().remove_file(temporary).ok();
+            self.dir.dir().remove_file(temporary).ok();
         }
     }
 }

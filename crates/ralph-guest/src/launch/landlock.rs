@@ -10,7 +10,7 @@ use landlock::{
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
 use super::settings::LaunchSettings;
-use super::start::{Step, step};
+use super::start::{LaunchStepResult, in_step};
 
 /// The version whose file rights are denied, as far as the kernel has them.
 const FILE_RIGHTS: ABI = ABI::V5;
@@ -18,25 +18,25 @@ const FILE_RIGHTS: ABI = ABI::V5;
 const MAX_ENTRIES: usize = 10_000;
 
 /// Keeps this process from signalling processes that it did not start.
-pub(super) fn scope_signals() -> Step<()> {
-    let restricted = signals().and_then(RulesetCreated::restrict_self);
-    step("scope signals", restricted.map(drop).map_err(refused))
+pub(super) fn scope_signals() -> LaunchStepResult<()> {
+    let restricted = signal_ruleset().and_then(RulesetCreated::restrict_self);
+    in_step("scope signals", restricted.map(drop).map_err(ruleset_error))
 }
 
 /// Returns whether the kernel can scope signals.
 pub(super) fn can_scope_signals() -> bool {
-    signals().is_ok()
+    signal_ruleset().is_ok()
 }
 
 /// Returns whether the kernel can deny access to files.
-pub(super) fn can_deny() -> bool {
+pub(super) fn can_restrict_files() -> bool {
     let required = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(ABI::V1));
     required.and_then(Ruleset::create).is_ok()
 }
 
-fn signals() -> Result<RulesetCreated, RulesetError> {
+fn signal_ruleset() -> Result<RulesetCreated, RulesetError> {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .scope(Scope::Signal)?
@@ -48,7 +48,7 @@ fn signals() -> Result<RulesetCreated, RulesetError> {
 /// Landlock has no rule that denies one directory: everything else is allowed instead, entry by entry
 /// along the way to each hidden directory. Nothing can be created directly in a directory on that way.
 /// Listing directories stays allowed, because a rule for it would apply to everything below.
-pub(super) fn deny(settings: &LaunchSettings) -> Step<()> {
+pub(super) fn restrict_files(settings: &LaunchSettings) -> LaunchStepResult<()> {
     let hidden: Vec<PathBuf> = settings
         .hidden
         .iter()
@@ -58,17 +58,17 @@ pub(super) fn deny(settings: &LaunchSettings) -> Step<()> {
     let restricted = Ruleset::default()
         .handle_access(rights)
         .and_then(Ruleset::create)
-        .and_then(|ruleset| allow_rest(ruleset, Path::new("/"), &hidden, rights))
+        .and_then(|ruleset| allow_except_hidden(ruleset, Path::new("/"), &hidden, rights))
         .and_then(|ruleset| allow(ruleset, &settings.sandbox, rights))
         .and_then(RulesetCreated::restrict_self);
-    step(
+    in_step(
         "deny access to the state directory",
-        restricted.map(drop).map_err(refused),
+        restricted.map(drop).map_err(ruleset_error),
     )
 }
 
 /// Allows everything in a directory but the hidden ones.
-fn allow_rest(
+fn allow_except_hidden(
     mut ruleset: RulesetCreated,
     directory: &Path,
     hidden: &[PathBuf],
@@ -84,7 +84,7 @@ fn allow_rest(
         return Ok(ruleset);
     };
     for entry in entries.filter_map(Result::ok).take(MAX_ENTRIES) {
-        ruleset = allow_rest(ruleset, &entry.path(), hidden, rights)?;
+        ruleset = allow_except_hidden(ruleset, &entry.path(), hidden, rights)?;
     }
     Ok(ruleset)
 }
@@ -108,6 +108,6 @@ fn allow(
     ruleset.add_rule(PathBeneath::new(file, rights))
 }
 
-fn refused(error: RulesetError) -> io::Error {
+fn ruleset_error(error: RulesetError) -> io::Error {
     io::Error::other(error)
 }

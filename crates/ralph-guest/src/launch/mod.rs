@@ -16,7 +16,7 @@ mod probe;
 mod settings;
 mod start;
 
-pub use probe::{Available, MountAbility};
+pub use probe::{LauncherSupport, MountAbility};
 pub use settings::{Hiding, LAUNCH_FAILED, LaunchFailure, LaunchSettings};
 pub use start::run;
 

@@ -18,46 +18,49 @@ use rustix::thread::UnshareFlags;
 
 use super::probe::MountAbility;
 use super::settings::LaunchSettings;
-use super::start::{Step, step};
+use super::start::{LaunchStepResult, in_step};
 
 /// The directories that every command has one of its own for.
-const TMP: [&str; 2] = ["/tmp", "/var/tmp"];
+const TMP_DIRECTORIES: [&str; 2] = ["/tmp", "/var/tmp"];
 /// An empty directory that hides another one needs next to nothing.
-const EMPTY: &std::ffi::CStr = c"mode=0755,size=64k,nr_inodes=256";
-const SCRATCH: &std::ffi::CStr = c"mode=1777";
-const PLAIN: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
+const EMPTY_MOUNT_OPTIONS: &std::ffi::CStr = c"mode=0755,size=64k,nr_inodes=256";
+const TMP_MOUNT_OPTIONS: &std::ffi::CStr = c"mode=1777";
+const MOUNT_FLAGS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 
 /// Enters a mount namespace and hides the directories in it.
-pub(super) fn hide(settings: &LaunchSettings) -> Step<()> {
-    step("enter a mount namespace", enter())?;
-    let opened = step("open the sandbox", OpenedDirectories::open(settings))?;
-    let hidden = canonical(&settings.hidden);
-    let private = private_tmp(settings, &opened);
-    step("mount a private /tmp", private)?;
+pub(super) fn hide_directories(settings: &LaunchSettings) -> LaunchStepResult<()> {
+    in_step("enter a mount namespace", enter_namespace())?;
+    let opened = in_step("open the sandbox", OpenedDirectories::open(settings))?;
+    let hidden = canonicalize_all(&settings.hidden);
+    let private = mount_private_tmp(settings, &opened);
+    in_step("mount a private /tmp", private)?;
     for directory in &hidden {
         // One below a private /tmp is gone already.
         if directory.exists() && !is_below_tmp(directory) {
-            step("hide the state directory", mount_empty(directory))?;
+            in_step("hide the state directory", mount_empty(directory))?;
         }
     }
-    step("keep the sandbox in its place", opened.bind_back(settings))?;
+    in_step("keep the sandbox in its place", opened.bind_back(settings))?;
     for directory in hidden.iter().filter(|directory| !is_below_tmp(directory)) {
-        step("hide the state directory", seal(directory))?;
+        in_step("hide the state directory", remount_read_only(directory))?;
     }
     for cgroup in &settings.cgroups {
-        step("protect the control groups", protect(cgroup))?;
+        in_step("protect the control groups", protect_cgroup(cgroup))?;
     }
-    step("enter the working directory", opened.enter(settings))
+    in_step(
+        "enter the working directory",
+        opened.reenter_working_directory(settings),
+    )
 }
 
 /// Tries out whether mounts can be made.
-pub(super) fn try_out() -> io::Result<MountAbility> {
-    let entered = enter()?;
+pub(super) fn probe_mounts() -> io::Result<MountAbility> {
+    let entered = enter_namespace()?;
     mount_empty(Path::new("/"))?;
     Ok(entered)
 }
 
-fn enter() -> io::Result<MountAbility> {
+fn enter_namespace() -> io::Result<MountAbility> {
     let entered = match unshare(UnshareFlags::NEWNS) {
         Ok(()) => MountAbility::Privileged,
         Err(Errno::PERM) => {
@@ -102,26 +105,26 @@ impl OpenedDirectories {
             .iter()
             .filter(|directory| is_below_tmp(directory));
         Ok(Self {
-            sandbox: open(&settings.sandbox)?,
+            sandbox: open_path(&settings.sandbox)?,
             path: settings.sandbox.canonicalize()?,
-            tmp: open(&settings.tmp)?,
+            tmp: open_path(&settings.tmp)?,
             kept: kept
-                .filter_map(|directory| Some((directory.clone(), open(directory).ok()?)))
+                .filter_map(|directory| Some((directory.clone(), open_path(directory).ok()?)))
                 .collect(),
         })
     }
 
     fn bind_back(&self, settings: &LaunchSettings) -> io::Result<()> {
         for (path, directory) in &self.kept {
-            bind(directory, path)?;
+            bind_mount(directory, path)?;
         }
-        bind(&self.sandbox, &settings.sandbox)
+        bind_mount(&self.sandbox, &settings.sandbox)
     }
 
     /// Moves the working directory to the same one as seen through the new mounts: above the old one
     /// everything would still be in reach.
-    fn enter(&self, settings: &LaunchSettings) -> io::Result<()> {
-        let before = fstat(open(Path::new("."))?)?;
+    fn reenter_working_directory(&self, settings: &LaunchSettings) -> io::Result<()> {
+        let before = fstat(open_path(Path::new("."))?)?;
         let path = fs::read_link("/proc/self/cwd")?;
         let from = fs::read_link(format!("/proc/self/fd/{}", self.sandbox.as_raw_fd()))?;
         let below = path.strip_prefix(&from).map_err(io::Error::other)?;
@@ -130,7 +133,7 @@ impl OpenedDirectories {
         } else {
             below
         };
-        let sandbox = open(&settings.sandbox)?;
+        let sandbox = open_path(&settings.sandbox)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let directory = openat2(&sandbox, below, flags, Mode::empty(), resolve)?;
@@ -143,8 +146,8 @@ impl OpenedDirectories {
 }
 
 /// Mounts a directory for temporary files that only this sandbox has.
-fn private_tmp(settings: &LaunchSettings, opened: &OpenedDirectories) -> io::Result<()> {
-    for tmp in TMP.map(Path::new) {
+fn mount_private_tmp(settings: &LaunchSettings, opened: &OpenedDirectories) -> io::Result<()> {
+    for tmp in TMP_DIRECTORIES.map(Path::new) {
         // One that is a link leads to the other one, or to a place of its own.
         if !fs::symlink_metadata(tmp).is_ok_and(|metadata| metadata.is_dir()) {
             continue;
@@ -155,19 +158,19 @@ fn private_tmp(settings: &LaunchSettings, opened: &OpenedDirectories) -> io::Res
             .any(|path| path.starts_with(tmp))
         {
             // What stays in reach needs mount points, which do not belong into the sandbox's own files.
-            mount("ralph", tmp, "tmpfs", PLAIN, SCRATCH)?;
+            mount("ralph", tmp, "tmpfs", MOUNT_FLAGS, TMP_MOUNT_OPTIONS)?;
         } else {
-            mount_bind_recursive(path_of(&opened.tmp), tmp)?;
+            mount_bind_recursive(fd_path(&opened.tmp), tmp)?;
         }
     }
     Ok(())
 }
 
 fn is_below_tmp(path: &Path) -> bool {
-    TMP.iter().any(|tmp| path.starts_with(tmp))
+    TMP_DIRECTORIES.iter().any(|tmp| path.starts_with(tmp))
 }
 
-fn canonical(directories: &[PathBuf]) -> Vec<PathBuf> {
+fn canonicalize_all(directories: &[PathBuf]) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for directory in directories
         .iter()
@@ -182,23 +185,29 @@ fn canonical(directories: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 fn mount_empty(directory: &Path) -> io::Result<()> {
-    Ok(mount("ralph", directory, "tmpfs", PLAIN, EMPTY)?)
+    Ok(mount(
+        "ralph",
+        directory,
+        "tmpfs",
+        MOUNT_FLAGS,
+        EMPTY_MOUNT_OPTIONS,
+    )?)
 }
 
 /// Makes an empty directory read-only, once the mount points in it are there.
-fn seal(directory: &Path) -> io::Result<()> {
-    let flags = MountFlags::BIND | MountFlags::RDONLY | PLAIN;
+fn remount_read_only(directory: &Path) -> io::Result<()> {
+    let flags = MountFlags::BIND | MountFlags::RDONLY | MOUNT_FLAGS;
     Ok(mount_remount(directory, flags, "")?)
 }
 
-fn bind(directory: &OwnedFd, path: &Path) -> io::Result<()> {
+fn bind_mount(directory: &OwnedFd, path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-    Ok(mount_bind_recursive(path_of(directory), path)?)
+    Ok(mount_bind_recursive(fd_path(directory), path)?)
 }
 
 /// Makes the hierarchy of a control group read-only: a command that could write there would leave it.
-fn protect(cgroup: &Path) -> io::Result<()> {
-    let Some(root) = hierarchy(cgroup) else {
+fn protect_cgroup(cgroup: &Path) -> io::Result<()> {
+    let Some(root) = cgroup_mount_point(cgroup) else {
         return Ok(());
     };
     mount_bind_recursive(root, root)?;
@@ -221,8 +230,8 @@ fn protect(cgroup: &Path) -> io::Result<()> {
 
 /// Returns the mount point that a control group is below: the last directory on the way up with the
 /// same device.
-fn hierarchy(cgroup: &Path) -> Option<&Path> {
-    let device = |path: &Path| Some(fstat(open(path).ok()?).ok()?.st_dev);
+fn cgroup_mount_point(cgroup: &Path) -> Option<&Path> {
+    let device = |path: &Path| Some(fstat(open_path(path).ok()?).ok()?.st_dev);
     let own = device(cgroup)?;
     cgroup
         .ancestors()
@@ -230,11 +239,11 @@ fn hierarchy(cgroup: &Path) -> Option<&Path> {
         .last()
 }
 
-fn open(path: &Path) -> io::Result<OwnedFd> {
+fn open_path(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(openat(CWD, path, flags, Mode::empty())?)
 }
 
-fn path_of(directory: &OwnedFd) -> String {
+fn fd_path(directory: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", directory.as_raw_fd())
 }

@@ -5,11 +5,11 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-use super::start::{Step, step};
+use super::start::{LaunchStepResult, in_step};
 
 /// With any of these a process of root can unmount what hides a directory, enter another process's
 /// mount namespace, or reach files without their paths.
-const UNDOING: [CapabilitySet; 9] = [
+const DROPPED_CAPABILITIES: [CapabilitySet; 9] = [
     CapabilitySet::SYS_ADMIN,
     CapabilitySet::SYS_PTRACE,
     CapabilitySet::DAC_READ_SEARCH,
@@ -23,20 +23,20 @@ const UNDOING: [CapabilitySet; 9] = [
 
 /// Gives them up for the command and everything that it starts. An ordinary user's command has none
 /// after it is executed; root's keeps those of the bounding set.
-pub(super) fn give_up() -> Step<()> {
-    for capability in UNDOING {
+pub(super) fn drop_capabilities() -> LaunchStepResult<()> {
+    for capability in DROPPED_CAPABILITIES {
         // A kernel that does not know one refuses, and so does one where it is gone already.
         remove_capability_from_bounding_set(capability).ok();
     }
     clear_ambient_capability_set().ok();
-    let now = step("read its capabilities", capabilities(None))?;
+    let now = in_step("read its capabilities", capabilities(None))?;
     let kept = CapabilitySets {
         inheritable: CapabilitySet::empty(),
         ..now
     };
-    step(
+    in_step(
         "give up inheritable capabilities",
         set_capabilities(None, kept),
     )?;
-    step("give up setuid programs", set_no_new_privs(true))
+    in_step("give up setuid programs", set_no_new_privs(true))
 }

@@ -21,7 +21,7 @@ pub enum MountAbility {
 
 /// What a launcher can do on this machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Available {
+pub struct LauncherSupport {
     /// It can join the control groups that were named.
     pub cgroups: bool,
     /// How it can mount in a namespace of its own, if it can.
@@ -32,18 +32,18 @@ pub struct Available {
     pub signals: bool,
 }
 
-impl Available {
+impl LauncherSupport {
     /// Tries everything out and prints what worked. The arguments are control groups to join.
     #[expect(clippy::print_stdout, reason = "this is what it is started for")]
-    pub fn print(mut cgroups: impl Iterator<Item = OsString>) -> ExitCode {
+    pub fn probe_and_print(mut cgroups: impl Iterator<Item = OsString>) -> ExitCode {
         let join =
             |cgroup: OsString| fs::write(PathBuf::from(cgroup).join("cgroup.procs"), "0").is_ok();
         let available = Self {
             cgroups: cgroups.all(join),
-            landlock: landlock::can_deny(),
+            landlock: landlock::can_restrict_files(),
             signals: landlock::can_scope_signals(),
             // Last, because nothing works as before afterwards.
-            mounts: namespace::try_out().ok(),
+            mounts: namespace::probe_mounts().ok(),
         };
         match serde_json::to_string(&available) {
             Ok(text) => {

@@ -68,7 +68,7 @@ impl LaunchFailure {
     }
 
     /// Returns the error as the caller of the launcher would have seen it.
-    pub fn error(&self) -> io::Error {
+    pub fn to_io_error(&self) -> io::Error {
         match (&self.step, self.os_error) {
             (None, Some(number)) => io::Error::from_raw_os_error(number),
             (Some(step), _) => io::Error::other(format!("cannot {step}: {}", self.message)),

@@ -16,13 +16,16 @@ use super::settings::{Hiding, LAUNCH_FAILED, LaunchFailure, LaunchSettings};
 use super::{landlock, namespace, privileges};
 
 /// The step that starts the program itself.
-const PROGRAM: &str = "";
+const EXEC_STEP: &str = "";
 
 /// A step that failed, and why.
-pub(super) type Step<T> = Result<T, (&'static str, io::Error)>;
+pub(super) type LaunchStepResult<T> = Result<T, (&'static str, io::Error)>;
 
 /// Names the step that an operation belongs to.
-pub(super) fn step<T, E: Into<io::Error>>(name: &'static str, done: Result<T, E>) -> Step<T> {
+pub(super) fn in_step<T, E: Into<io::Error>>(
+    name: &'static str,
+    done: Result<T, E>,
+) -> LaunchStepResult<T> {
     done.map_err(|error| (name, error.into()))
 }
 
@@ -31,39 +34,39 @@ pub(super) fn step<T, E: Into<io::Error>>(name: &'static str, done: Result<T, E>
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let settings = arguments.next().unwrap_or_default();
     let Ok(settings) = serde_json::from_slice::<LaunchSettings>(settings.as_encoded_bytes()) else {
-        return fail(
+        return report_failure(
             None,
-            &LaunchFailure::new(PROGRAM, &ErrorKind::InvalidInput.into()),
+            &LaunchFailure::new(EXEC_STEP, &ErrorKind::InvalidInput.into()),
         );
     };
     let report = FailureFile::open(&settings.report);
     let Some(program) = arguments.next() else {
-        return fail(
+        return report_failure(
             report,
-            &LaunchFailure::new(PROGRAM, &ErrorKind::InvalidInput.into()),
+            &LaunchFailure::new(EXEC_STEP, &ErrorKind::InvalidInput.into()),
         );
     };
     if let Err((name, error)) = confine(&settings, &program) {
-        return fail(report, &LaunchFailure::new(name, &error));
+        return report_failure(report, &LaunchFailure::new(name, &error));
     }
     let error = Command::new(&program).args(arguments).exec();
-    fail(report, &LaunchFailure::new(PROGRAM, &error))
+    report_failure(report, &LaunchFailure::new(EXEC_STEP, &error))
 }
 
 /// Applies the settings to this process.
-fn confine(settings: &LaunchSettings, program: &OsString) -> Step<()> {
-    step("start a session", setsid())?;
+fn confine(settings: &LaunchSettings, program: &OsString) -> LaunchStepResult<()> {
+    in_step("start a session", setsid())?;
     set_limit(Resource::Locks, settings.mark);
     for cgroup in &settings.cgroups {
         let joined = fs::write(cgroup.join("cgroup.procs"), "0");
-        step("join the control group of the sandbox", joined)?;
+        in_step("join the control group of the sandbox", joined)?;
     }
     match settings.hiding {
-        Hiding::MountNamespace => namespace::hide(settings)?,
+        Hiding::MountNamespace => namespace::hide_directories(settings)?,
         Hiding::Landlock => {
             // Denied access also keeps a failure from being written, so the usual one is found before.
-            step(PROGRAM, find(program))?;
-            landlock::deny(settings)?;
+            in_step(EXEC_STEP, check_executable(program))?;
+            landlock::restrict_files(settings)?;
         }
         Hiding::Unavailable => {}
     }
@@ -71,7 +74,7 @@ fn confine(settings: &LaunchSettings, program: &OsString) -> Step<()> {
         landlock::scope_signals()?;
     }
     if settings.hiding == Hiding::MountNamespace {
-        privileges::give_up()?;
+        privileges::drop_capabilities()?;
     }
     if let Some(bytes) = settings.process_memory {
         set_limit(Resource::Data, bytes);
@@ -92,7 +95,7 @@ fn set_limit(resource: Resource, number: u64) {
 }
 
 /// Checks that a program can be found and executed.
-fn find(program: &OsString) -> io::Result<()> {
+fn check_executable(program: &OsString) -> io::Result<()> {
     let executable = |file: &Path| rustix::fs::access(file, rustix::fs::Access::EXEC_OK);
     if program.as_encoded_bytes().contains(&b'/') {
         return Ok(executable(Path::new(program))?);
@@ -134,10 +137,10 @@ impl FailureFile {
     clippy::print_stderr,
     reason = "a launcher that cannot write its report has nothing else to say it with"
 )]
-fn fail(report: Option<FailureFile>, failure: &LaunchFailure) -> ExitCode {
+fn report_failure(report: Option<FailureFile>, failure: &LaunchFailure) -> ExitCode {
     if report.is_some_and(|report| report.write(failure).is_ok()) {
         return ExitCode::from(u8::try_from(LAUNCH_FAILED).unwrap_or(1));
     }
-    eprintln!("ralph: cannot start the command: {}", failure.error());
+    eprintln!("ralph: cannot start the command: {}", failure.to_io_error());
     ExitCode::from(126)
 }

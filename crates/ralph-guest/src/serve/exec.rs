@@ -10,108 +10,121 @@ use tokio::time::Instant;
 
 use super::guest::Guest;
 use crate::command::{
-    self, Bounds, CHUNK_BYTES, Ended, Input, Invocation, Mark, Marking, Outcome, Source, Start,
-    Tree,
+    self, CHUNK_BYTES, CommandBounds, CommandEnd, CommandInputSource, CommandMark, CommandOutcome,
+    InputMode, Invocation, Marking, ProcessTree, SpawnOptions,
 };
-use crate::wire::{Data, ExecRequest, Failure, Flow, Messages, Reply, Sender, Signal, Stream};
+use crate::wire::{
+    ExecRequest, Flow, GuestFailure, GuestReply, GuestStream, SignalRequest, StreamData,
+    StreamMessages, StreamSender,
+};
 
 /// Runs a command and sends its output, then how it ended. When the host closes the stream, all of
 /// the command is killed.
-pub(super) async fn exec(guest: &Guest, request: ExecRequest, stream: Stream) {
+pub(super) async fn exec(guest: &Guest, request: ExecRequest, stream: GuestStream) {
     let started = Instant::now();
     let before = guest.cgroup.counters();
-    let Stream {
+    let GuestStream {
         sender,
         mut messages,
         data,
     } = stream;
     let input = if request.input {
-        Input::Piped
+        InputMode::Piped
     } else {
-        Input::Nothing
+        InputMode::Null
     };
-    let invocation = Invocation::new(request.program, input, Marking::AtBirth);
-    let tree = match start(guest, &invocation, &request.cwd, &request.env) {
+    let invocation = Invocation::new(request.program, input, Marking::Inherited);
+    let tree = match start_command(guest, &invocation, &request.cwd, &request.env) {
         Ok(tree) => tree,
-        Err(reply) => return sender.message(&reply),
+        Err(reply) => return sender.send_message(&reply),
     };
-    let first = tree.first();
-    prefer(first);
-    let in_use = guest.memory.as_ref().map(|memory| (memory, memory.enter()));
-    let bounds = Bounds {
+    let first = tree.leader();
+    prefer_for_oom_kill(first);
+    let in_use = guest
+        .memory
+        .as_ref()
+        .map(|memory| (memory, memory.begin_use()));
+    let bounds = CommandBounds {
         started,
-        input: Fed(data),
+        input: WireInput(data),
         timeout: Duration::from_millis(request.timeout_ms),
         output_limit: request.output_limit,
-        warden: guest.disk.over(),
+        watchdog: guest.disk.wait_until_exceeded(),
     };
-    let mut outlet = Outlet(&sender);
-    let attended = command::attend(tree, bounds, &mut outlet);
+    let mut outlet = WireOutput(&sender);
+    let attended = command::supervise(tree, bounds, &mut outlet);
     let reply = tokio::select! {
         outcome = attended => Some(match outcome {
             Ok(outcome) => {
-                let outcome = guest.cgroup.counters().judge(outcome, before);
-                Reply::Ended(explained(guest, outcome, &sender))
+                let outcome = guest.cgroup.counters().apply_to(outcome, before);
+                GuestReply::Ended(explain_disk_limit(guest, outcome, &sender))
             }
-            Err(error) => Reply::Failed(error.into()),
+            Err(error) => GuestReply::Failed(error.into()),
         }),
-        () = until_closed(&mut messages, first) => None,
+        () = forward_signals(&mut messages, first) => None,
     };
     // Before the reply: after it, the next command may begin.
     if let Some((memory, in_use)) = in_use {
-        memory.leave(in_use).await;
+        memory.end_use(in_use).await;
     }
     if let Some(reply) = reply {
-        sender.message(&reply);
+        sender.send_message(&reply);
     }
 }
 
 /// Prints why a command was ended that filled the disk.
-fn explained(guest: &Guest, mut outcome: Outcome, sender: &Sender) -> Outcome {
-    let complaint = guest.disk.complaint();
-    if let Some(complaint) = complaint.filter(|_| outcome.ended == Ended::DiskLimit) {
+fn explain_disk_limit(
+    guest: &Guest,
+    mut outcome: CommandOutcome,
+    sender: &StreamSender,
+) -> CommandOutcome {
+    let complaint = guest.disk.limit_message();
+    if let Some(complaint) = complaint.filter(|_| outcome.ended == CommandEnd::DiskLimit) {
         outcome.stderr_bytes += complaint.len() as u64;
-        sender.data(Flow::Side, complaint.into_bytes());
+        sender.send_data(Flow::Side, complaint.into_bytes());
     }
     outcome
 }
 
-fn start(
+fn start_command(
     guest: &Guest,
     invocation: &Invocation,
     cwd: &str,
     env: &BTreeMap<String, String>,
-) -> Result<Tree, Reply> {
-    let entering = |refusal| Reply::Failed(Failure::from(refusal));
-    guest.place.furnish().map_err(entering)?;
-    let directory = guest.place.enter(cwd.as_ref()).map_err(entering)?;
-    let mark = Mark::lower();
-    let search_path = guest.image.get("PATH").map_or(DEFAULT_PATH, String::as_str);
-    let variables = command::of_command(
+) -> Result<ProcessTree, GuestReply> {
+    let entering = |refusal| GuestReply::Failed(GuestFailure::from(refusal));
+    guest.dir.ensure_layout().map_err(entering)?;
+    let directory = guest.dir.open_directory(cwd.as_ref()).map_err(entering)?;
+    let mark = CommandMark::next_lower();
+    let search_path = guest
+        .image_env
+        .get("PATH")
+        .map_or(DEFAULT_PATH, String::as_str);
+    let variables = command::command_environment(
         search_path.as_ref(),
         &guest.root,
         (guest.name, mark),
-        [&guest.image, env, &BTreeMap::new()],
+        [&guest.image_env, env, &BTreeMap::new()],
     );
     let path: PathBuf = guest.root.join(cwd);
-    let start = Start {
+    let start = SpawnOptions {
         invocation,
         directory: (&directory, &path),
         variables: &variables,
         user: guest.user,
         setsid: None,
-        marking: Marking::AtBirth,
+        marking: Marking::Inherited,
     };
-    start.tree(mark).map_err(|error| {
+    start.spawn(mark).map_err(|error| {
         if error.kind() == ErrorKind::PermissionDenied && !guest.may_enter(&directory) {
-            return Reply::Failed(error.into());
+            return GuestReply::Failed(error.into());
         }
-        Reply::NotStarted(error.into())
+        GuestReply::NotStarted(error.into())
     })
 }
 
 /// Makes the kernel end commands before the guest when memory runs out. What they start inherits it.
-fn prefer(first: Pid) {
+fn prefer_for_oom_kill(first: Pid) {
     let file = format!("/proc/{}/oom_score_adj", first.as_raw_pid());
     // Without it the kernel chooses by size, and the guest is small.
     std::fs::write(file, "500").ok();
@@ -122,11 +135,11 @@ pub(super) const DEFAULT_PATH: &str =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Passes signals on until the host closes the stream.
-async fn until_closed(messages: &mut Messages, first: Pid) {
+async fn forward_signals(messages: &mut StreamMessages, first: Pid) {
     while let Some(message) = messages.next().await {
         let signal = serde_json::from_slice(&message)
             .ok()
-            .and_then(|Signal { signal }| ProcessSignal::from_named_raw(signal));
+            .and_then(|SignalRequest { signal }| ProcessSignal::from_named_raw(signal));
         if let Some(signal) = signal {
             // A group that has ended has nobody to signal.
             kill_process_group(first, signal).ok();
@@ -135,31 +148,31 @@ async fn until_closed(messages: &mut Messages, first: Pid) {
 }
 
 /// The input of a command, from the wire.
-struct Fed(Data);
+struct WireInput(StreamData);
 
-impl Source for Fed {
-    async fn next(&mut self) -> Option<Vec<u8>> {
+impl CommandInputSource for WireInput {
+    async fn next_chunk(&mut self) -> Option<Vec<u8>> {
         self.0.next().await.map(|(_, bytes)| bytes)
     }
 }
 
 /// The output of a command, to the wire.
-struct Outlet<'a>(&'a Sender);
+struct WireOutput<'a>(&'a StreamSender);
 
-impl command::Sink for Outlet<'_> {
+impl command::CommandOutputSink for WireOutput<'_> {
     fn has_room(&self) -> bool {
         self.0.has_room(CHUNK_BYTES)
     }
 
-    async fn room(&mut self) {
-        self.0.room(CHUNK_BYTES).await;
+    async fn wait_for_room(&mut self) {
+        self.0.wait_for_room(CHUNK_BYTES).await;
     }
 
-    fn chunk(&mut self, stream: command::Stream, bytes: &[u8]) {
+    fn write_chunk(&mut self, stream: command::CommandStream, bytes: &[u8]) {
         let flow = match stream {
-            command::Stream::Stdout => Flow::Main,
-            command::Stream::Stderr => Flow::Side,
+            command::CommandStream::Stdout => Flow::Main,
+            command::CommandStream::Stderr => Flow::Side,
         };
-        self.0.data(flow, bytes.to_vec());
+        self.0.send_data(flow, bytes.to_vec());
     }
 }

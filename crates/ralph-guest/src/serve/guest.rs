@@ -9,27 +9,27 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, MetadataExt as _};
 use rustix::fs::{Gid, Uid, lstat};
 
-use super::disk::Disk;
+use super::disk::DiskQuota;
 use super::exec::DEFAULT_PATH;
-use super::settings::Settings;
+use super::settings::GuestSettings;
 use super::shared_memory::SharedMemory;
 use super::unlinked::OpenFiles;
-use super::usage::Tree;
+use super::usage::MeasuredTree;
 use crate::cgroup::Cgroup;
-use crate::command::{Name, User};
-use crate::files::{Owner, Place};
+use crate::command::{SandboxName, User};
+use crate::files::{ConfinedDir, FileOwner};
 
 /// A sandbox, seen from inside.
 #[derive(Debug)]
 pub struct Guest {
     pub(super) root: PathBuf,
-    pub(super) place: Place,
-    pub(super) name: Name,
+    pub(super) dir: ConfinedDir,
+    pub(super) name: SandboxName,
     /// Whom commands run as, unless as this process.
     pub(super) user: Option<User>,
     /// The environment that the image gives to programs.
-    pub(super) image: BTreeMap<String, String>,
-    pub(super) disk: Disk,
+    pub(super) image_env: BTreeMap<String, String>,
+    pub(super) disk: DiskQuota,
     /// The shared memory, where only commands use it.
     pub(super) memory: Option<SharedMemory>,
     pub(super) cgroup: Cgroup,
@@ -38,36 +38,36 @@ pub struct Guest {
 impl Guest {
     /// Opens the directory of a sandbox and makes what is missing in it.
     pub fn open(
-        settings: &Settings,
+        settings: &GuestSettings,
         user: Option<User>,
         image: BTreeMap<String, String>,
     ) -> io::Result<Self> {
         let root = &settings.root;
         let dir = Dir::open_ambient_dir(root, ambient_authority())?;
         let place = match user {
-            Some(User { user, group }) => Place::owned(
+            Some(User { user, group }) => ConfinedDir::with_owner(
                 dir,
-                Owner {
+                FileOwner {
                     user: Uid::from_raw(user),
                     group: Gid::from_raw(group),
                 },
             ),
-            None => Place::new(dir),
+            None => ConfinedDir::new(dir),
         };
         let open_files = settings.own_container.then_some(OpenFiles { user });
         let search_path = image.get("PATH").map_or(DEFAULT_PATH, String::as_str);
         let memory = SharedMemory::new(user, search_path.as_ref());
         let guest = Self {
             root: root.clone(),
-            place,
-            name: Name::random(),
+            dir: place,
+            name: SandboxName::random(),
             user,
-            image,
-            disk: Disk::new(trees(settings), settings.disk_limit, open_files),
+            image_env: image,
+            disk: DiskQuota::new(writable_trees(settings), settings.disk_limit, open_files),
             memory: settings.own_container.then_some(memory),
             cgroup: Cgroup::open(),
         };
-        guest.place.furnish().map_err(io::Error::other)?;
+        guest.dir.ensure_layout().map_err(io::Error::other)?;
         Ok(guest)
     }
 
@@ -90,26 +90,26 @@ impl Guest {
 }
 
 /// Returns the trees that commands can write to.
-fn trees(settings: &Settings) -> Vec<Tree> {
-    let mut trees = vec![Tree::whole(&settings.root)];
+fn writable_trees(settings: &GuestSettings) -> Vec<MeasuredTree> {
+    let mut trees = vec![MeasuredTree::new(&settings.root)];
     if settings.writable_root {
-        trees.push(Tree {
+        trees.push(MeasuredTree {
             root: "/".into(),
-            since: Some(created()),
+            since: Some(container_created_at()),
         });
     }
     trees
 }
 
 /// A file that the engine makes with a container.
-const MADE_WITH_THE_CONTAINER: &str = "/.dockerenv";
+const CONTAINER_MARKER: &str = "/.dockerenv";
 
 /// Returns when the container was created, in seconds. Everything in its image is older.
-fn created() -> i64 {
-    lstat(MADE_WITH_THE_CONTAINER).map_or_else(|_| now(), |made| made.st_ctime)
+fn container_created_at() -> i64 {
+    lstat(CONTAINER_MARKER).map_or_else(|_| unix_now(), |made| made.st_ctime)
 }
 
-fn now() -> i64 {
+fn unix_now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs().cast_signed())
 }

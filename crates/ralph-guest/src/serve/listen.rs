@@ -11,60 +11,60 @@ use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::wire::{Connect, Duplex, Link, Listening};
+use crate::wire::{ConnectRequest, Duplex, Link, ListenKind};
 
 /// How much of a connection is in memory at once, each way.
-const PIECE: usize = 32 * 1024;
+const RELAY_BUFFER_BYTES: usize = 32 * 1024;
 /// The longest datagram.
-const DATAGRAM: usize = 64 * 1024;
+const MAX_DATAGRAM_BYTES: usize = 64 * 1024;
 /// How long an answer to a datagram may take.
-const ANSWER: Duration = Duration::from_secs(10);
+const DATAGRAM_REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many datagrams may wait for their answers.
-const MAX_WAITING: usize = 256;
+const MAX_PENDING_DATAGRAMS: usize = 256;
 /// How long the rest of what a client sends is read although the host does not want it.
 const LINGER: Duration = Duration::from_secs(5);
 /// How long to wait when the system has no descriptors left.
-const PAUSE: Duration = Duration::from_millis(10);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(10);
 
 /// An address inside that is listened on.
-pub(super) enum Listener {
+pub(super) enum GuestListener {
     Connections(TcpListener),
     Datagrams(Arc<UdpSocket>),
 }
 
-impl Listener {
-    pub(super) async fn bind(address: &str, listening: Listening) -> io::Result<Self> {
+impl GuestListener {
+    pub(super) async fn bind(address: &str, listening: ListenKind) -> io::Result<Self> {
         Ok(match listening {
-            Listening::Connections => Self::Connections(TcpListener::bind(address).await?),
-            Listening::Datagrams => Self::Datagrams(Arc::new(UdpSocket::bind(address).await?)),
+            ListenKind::Connections => Self::Connections(TcpListener::bind(address).await?),
+            ListenKind::Datagrams => Self::Datagrams(Arc::new(UdpSocket::bind(address).await?)),
         })
     }
 
     /// Opens a stream to the host for whatever comes, for as long as the session lasts.
     pub(super) async fn relay(self, name: String, link: Link) {
         match self {
-            Self::Connections(listener) => connections(&listener, &name, &link).await,
-            Self::Datagrams(socket) => datagrams(&socket, &name, &link).await,
+            Self::Connections(listener) => relay_connections(&listener, &name, &link).await,
+            Self::Datagrams(socket) => relay_datagrams(&socket, &name, &link).await,
         }
     }
 }
 
-async fn connections(listener: &TcpListener, name: &str, link: &Link) {
+async fn relay_connections(listener: &TcpListener, name: &str, link: &Link) {
     let mut carried = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
                 // One that failed is the other side's loss; a lack of descriptors passes.
                 let Ok((connection, peer)) = accepted else {
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                     continue;
                 };
                 let Ok(local) = connection.local_addr() else { continue };
                 let listener = name.to_owned();
-                let Ok(stream) = link.open(&Connect { listener, local, peer }) else {
+                let Ok(stream) = link.open(&ConnectRequest { listener, local, peer }) else {
                     return;
                 };
-                carried.spawn(carry(connection, stream.into()));
+                carried.spawn(relay_connection(connection, stream.into()));
             }
             Some(_) = carried.join_next() => {}
         }
@@ -72,18 +72,18 @@ async fn connections(listener: &TcpListener, name: &str, link: &Link) {
 }
 
 /// Carries bytes both ways until both sides have ended.
-async fn carry(connection: TcpStream, stream: Duplex) {
+async fn relay_connection(connection: TcpStream, stream: Duplex) {
     connection.set_nodelay(true).ok();
     let (incoming, mut outgoing) = connection.into_split();
     let (answer, mut question) = tokio::io::split(stream);
     let there = async move {
-        let mut incoming = BufReader::with_capacity(PIECE, incoming);
+        let mut incoming = BufReader::with_capacity(RELAY_BUFFER_BYTES, incoming);
         let carried = copy_buf(&mut incoming, &mut question).await;
         question.shutdown().await.ok();
         (incoming, carried)
     };
     let back = async move {
-        let mut answer = BufReader::with_capacity(PIECE, answer);
+        let mut answer = BufReader::with_capacity(RELAY_BUFFER_BYTES, answer);
         copy_buf(&mut answer, &mut outgoing).await.ok();
         outgoing.shutdown().await.ok();
     };
@@ -111,28 +111,28 @@ async fn carry(connection: TcpStream, stream: Duplex) {
     timeout(LINGER, read_on).await.ok();
 }
 
-async fn datagrams(socket: &Arc<UdpSocket>, name: &str, link: &Link) {
+async fn relay_datagrams(socket: &Arc<UdpSocket>, name: &str, link: &Link) {
     let Ok(local) = socket.local_addr() else {
         return;
     };
     let mut waiting = JoinSet::new();
-    let mut buffer = vec![0; DATAGRAM];
+    let mut buffer = vec![0; MAX_DATAGRAM_BYTES];
     loop {
         tokio::select! {
             received = socket.recv_from(&mut buffer) => {
                 let Ok((count, peer)) = received else {
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                     continue;
                 };
                 // Datagrams may be lost; whoever needs an answer asks again.
-                if waiting.len() >= MAX_WAITING {
+                if waiting.len() >= MAX_PENDING_DATAGRAMS {
                     continue;
                 }
                 let listener = name.to_owned();
-                let Ok(stream) = link.open(&Connect { listener, local, peer }) else {
+                let Ok(stream) = link.open(&ConnectRequest { listener, local, peer }) else {
                     return;
                 };
-                waiting.spawn(exchange(socket.clone(), peer, buffer[..count].to_vec(), stream.into()));
+                waiting.spawn(relay_datagram(socket.clone(), peer, buffer[..count].to_vec(), stream.into()));
             }
             Some(_) = waiting.join_next() => {}
         }
@@ -140,7 +140,12 @@ async fn datagrams(socket: &Arc<UdpSocket>, name: &str, link: &Link) {
 }
 
 /// Carries one datagram there and its answer back.
-async fn exchange(socket: Arc<UdpSocket>, peer: SocketAddr, datagram: Vec<u8>, mut stream: Duplex) {
+async fn relay_datagram(
+    socket: Arc<UdpSocket>,
+    peer: SocketAddr,
+    datagram: Vec<u8>,
+    mut stream: Duplex,
+) {
     let exchanged = async {
         let length = u16::try_from(datagram.len()).map_err(io::Error::other)?;
         stream.write_u16(length).await?;
@@ -150,5 +155,5 @@ async fn exchange(socket: Arc<UdpSocket>, peer: SocketAddr, datagram: Vec<u8>, m
         socket.send_to(&answer, peer).await
     };
     // Without an answer nothing comes back, as with any datagram.
-    timeout(ANSWER, exchanged).await.ok();
+    timeout(DATAGRAM_REPLY_TIMEOUT, exchanged).await.ok();
 }

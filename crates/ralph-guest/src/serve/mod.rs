@@ -12,7 +12,7 @@
 mod disk;
 mod exec;
 mod guest;
-mod heard;
+mod idle_timeout;
 mod listen;
 mod session;
 mod settings;
@@ -24,6 +24,6 @@ mod usage;
 mod user;
 
 pub use guest::Guest;
-pub use session::converse;
-pub use settings::{Settings, Transport, UsageError};
+pub use session::serve_connection;
+pub use settings::{GuestSettings, Transport, UsageError};
 pub use start::run;

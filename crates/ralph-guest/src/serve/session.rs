@@ -6,19 +6,24 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 
 use super::guest::Guest;
-use super::listen::Listener;
+use super::listen::GuestListener;
 use super::{exec, transfer};
 use crate::wire::{
-    Failure, FrameError, Link, Listening, Opened, PROTOCOL, Reply, Request, Side, Stream, Welcome,
+    FrameError, GuestFailure, GuestReply, GuestRequest, GuestStream, GuestWelcome, Link, LinkSide,
+    ListenKind, OpenedStream, PROTOCOL_VERSION,
 };
 
 /// Answers the host until the connection ends; then nothing runs any more.
-pub async fn converse<R, W>(guest: Arc<Guest>, reader: R, writer: W) -> Result<(), FrameError>
+pub async fn serve_connection<R, W>(
+    guest: Arc<Guest>,
+    reader: R,
+    writer: W,
+) -> Result<(), FrameError>
 where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send,
 {
-    let (link, mut incoming, carry) = Link::new(Side::Guest, reader, writer);
+    let (link, mut incoming, carry) = Link::new(LinkSide::Guest, reader, writer);
     // Dropped at the end, which drops what each task has started.
     let mut tasks = JoinSet::new();
     let mut carry = std::pin::pin!(carry);
@@ -26,69 +31,77 @@ where
         tokio::select! {
             ended = &mut carry => return ended,
             Some(opened) = incoming.recv() => {
-                tasks.spawn(answer(guest.clone(), link.clone(), opened));
+                tasks.spawn(handle_request(guest.clone(), link.clone(), opened));
             }
             Some(_) = tasks.join_next() => {}
         }
     }
 }
 
-async fn answer(guest: Arc<Guest>, link: Link, opened: Opened) {
-    let Opened {
+async fn handle_request(guest: Arc<Guest>, link: Link, opened: OpenedStream) {
+    let OpenedStream {
         message,
         mut stream,
     } = opened;
     let request = match serde_json::from_slice(&message) {
         Ok(request) => request,
-        Err(error) => return stream.sender.message(&unknown(&error.to_string())),
+        Err(error) => {
+            return stream
+                .sender
+                .send_message(&invalid_request(&error.to_string()));
+        }
     };
     let reply = match request {
-        Request::Exec(request) => return exec::exec(&guest, request, stream).await,
-        Request::Listen {
+        GuestRequest::Exec(request) => return exec::exec(&guest, request, stream).await,
+        GuestRequest::Listen {
             name,
             address,
             listening,
-        } => return listened(name, (&address, listening), link, stream).await,
-        Request::Hello(_) => Reply::Welcome(Welcome {
-            protocol: PROTOCOL,
-            user: guest.user.map_or_else(own_user, |user| user.user),
+        } => return handle_listen(name, (&address, listening), link, stream).await,
+        GuestRequest::Hello(_) => GuestReply::Welcome(GuestWelcome {
+            protocol: PROTOCOL_VERSION,
+            user: guest.user.map_or_else(current_uid, |user| user.user),
         }),
-        Request::Ping => Reply::Done,
-        Request::Read { path, limit } => transfer::read(&guest, &path, limit, &stream).await,
-        Request::Write { path, way } => transfer::write(&guest, &path, way, &mut stream).await,
-        Request::List { path } => transfer::list(&guest, &path, &stream).await,
-        Request::MakeDirectory { path } => transfer::make_directory(&guest, &path),
-        Request::Stat { path } => transfer::stat(&guest, &path),
-        Request::Delete { path } => transfer::delete(&guest, &path),
-        Request::Sync => transfer::sync(guest.clone()).await,
+        GuestRequest::Ping => GuestReply::Done,
+        GuestRequest::Read { path, limit } => transfer::read(&guest, &path, limit, &stream).await,
+        GuestRequest::Write { path, way } => transfer::write(&guest, &path, way, &mut stream).await,
+        GuestRequest::List { path } => transfer::list(&guest, &path, &stream).await,
+        GuestRequest::MakeDirectory { path } => transfer::create_directory(&guest, &path),
+        GuestRequest::Stat { path } => transfer::stat(&guest, &path),
+        GuestRequest::Delete { path } => transfer::delete(&guest, &path),
+        GuestRequest::Sync => transfer::sync(guest.clone()).await,
     };
-    stream.sender.message(&reply);
+    stream.sender.send_message(&reply);
 }
 
 /// Listens until the host closes the stream.
-async fn listened(
+async fn handle_listen(
     name: String,
-    (address, listening): (&str, Listening),
+    (address, listening): (&str, ListenKind),
     link: Link,
-    mut stream: Stream,
+    mut stream: GuestStream,
 ) {
-    let listener = match Listener::bind(address, listening).await {
+    let listener = match GuestListener::bind(address, listening).await {
         Ok(listener) => listener,
-        Err(error) => return stream.sender.message(&Reply::Failed(error.into())),
+        Err(error) => {
+            return stream
+                .sender
+                .send_message(&GuestReply::Failed(error.into()));
+        }
     };
-    stream.sender.message(&Reply::Done);
+    stream.sender.send_message(&GuestReply::Done);
     tokio::select! {
         () = listener.relay(name, link) => {}
         _ = stream.messages.next() => {}
     }
 }
 
-fn own_user() -> u32 {
+fn current_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-fn unknown(text: &str) -> Reply {
-    Reply::Failed(Failure::System {
+fn invalid_request(text: &str) -> GuestReply {
+    GuestReply::Failed(GuestFailure::System {
         number: None,
         text: format!("the request is not understood: {text}"),
     })

@@ -13,7 +13,7 @@ pub enum Transport {
 
 /// What the guest is started with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct GuestSettings {
     /// The directory that holds the repository, the home directory and so on.
     pub root: PathBuf,
     /// How the host reaches the guest.
@@ -36,13 +36,13 @@ pub enum UsageError {
     Unknown(String),
     /// An argument without its value, or with one that is none.
     #[error("`{0}` needs a value")]
-    Value(String),
+    MissingValue(String),
     /// Something that has to be said was not.
     #[error("`{0}` is missing")]
     Missing(&'static str),
 }
 
-impl Settings {
+impl GuestSettings {
     /// Reads `--root DIR (--socket PATH | --stdio) [--foreign-user N] [--disk-limit BYTES]
     /// [--writable-root] [--own-container]`.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, UsageError> {
@@ -64,7 +64,7 @@ impl Settings {
                 *flag = true;
                 continue;
             }
-            let missing = || UsageError::Value(name.clone());
+            let missing = || UsageError::MissingValue(name.clone());
             let value = arguments.next().ok_or_else(missing)?;
             match name.as_str() {
                 "--root" => root = Some(PathBuf::from(value)),
@@ -91,14 +91,14 @@ impl Settings {
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Settings, UsageError> {
-        Settings::parse(line.split_whitespace().map(Into::into))
+    fn parse(line: &str) -> Result<GuestSettings, UsageError> {
+        GuestSettings::parse(line.split_whitespace().map(Into::into))
     }
 
     #[test]
     fn arguments_become_settings() {
         let line = "--root /w --socket /s --writable-root --foreign-user 1000 --disk-limit 9 --own-container";
-        let full = Settings {
+        let full = GuestSettings {
             root: "/w".into(),
             transport: Transport::Socket("/s".into()),
             foreign_user: Some(1000),
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(parse(line), Ok(full.clone()));
         assert_eq!(
             parse("--stdio --root /w"),
-            Ok(Settings {
+            Ok(GuestSettings {
                 transport: Transport::Stdio,
                 foreign_user: None,
                 disk_limit: None,
@@ -121,15 +121,15 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_named() {
+    fn invalid_arguments_are_named() {
         for (line, error) in [
-            ("--root", UsageError::Value("--root".into())),
+            ("--root", UsageError::MissingValue("--root".into())),
             ("--stdio", UsageError::Missing("--root")),
             ("--root /w", UsageError::Missing("--socket")),
             ("--what x", UsageError::Unknown("--what".into())),
             (
                 "--foreign-user x",
-                UsageError::Value("--foreign-user".into()),
+                UsageError::MissingValue("--foreign-user".into()),
             ),
         ] {
             assert_eq!(parse(line), Err(error), "{line}");

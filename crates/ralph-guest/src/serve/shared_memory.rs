@@ -13,12 +13,12 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::command::{self, User};
-use crate::files::erase;
+use crate::files::remove_entry;
 
 /// Memory and queues with a name in a directory.
 const DIRECTORIES: [&str; 2] = ["/dev/shm", "/dev/mqueue"];
 /// System V objects, and the option of `ipcrm` that removes each kind.
-const OBJECTS: [(&str, &str); 3] = [
+const SYSV_OBJECTS: [(&str, &str); 3] = [
     ("/proc/sysvipc/shm", "-m"),
     ("/proc/sysvipc/msg", "-q"),
     ("/proc/sysvipc/sem", "-s"),
@@ -26,7 +26,7 @@ const OBJECTS: [(&str, &str); 3] = [
 /// How many objects are removed by one call.
 const MAX_OBJECTS: usize = 1000;
 /// How long a removal may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The shared memory of a container, which commands use at the same time or one after the other.
 #[derive(Debug)]
@@ -46,30 +46,30 @@ impl SharedMemory {
     }
 
     /// Registers a command that begins.
-    pub(super) fn enter(&self) -> InUse<'_> {
+    pub(super) fn begin_use(&self) -> SharedMemoryUse<'_> {
         self.running.fetch_add(1, Ordering::Relaxed);
-        InUse(self)
+        SharedMemoryUse(self)
     }
 
     /// Removes everything, unless another command runs.
-    pub(super) async fn leave(&self, command: InUse<'_>) {
+    pub(super) async fn end_use(&self, command: SharedMemoryUse<'_>) {
         drop(command);
         if self.running.load(Ordering::Relaxed) > 0 {
             return;
         }
         for directory in DIRECTORIES {
-            empty(directory);
+            clear_directory(directory);
         }
-        let objects = objects();
+        let objects = removal_arguments();
         if !objects.is_empty() {
-            self.remove(objects).await;
+            self.remove_objects(objects).await;
         }
     }
 
     /// Removes System V objects by the image's own program: the system lets only their owner do it.
-    async fn remove(&self, mut arguments: Vec<String>) {
+    async fn remove_objects(&self, mut arguments: Vec<String>) {
         arguments.truncate(2 * MAX_OBJECTS);
-        let Some(program) = command::find(&self.search_path, "ipcrm") else {
+        let Some(program) = command::find_program(&self.search_path, "ipcrm") else {
             return;
         };
         let mut command = Command::new(program);
@@ -85,37 +85,37 @@ impl SharedMemory {
             command.uid(user).gid(group);
         }
         // An object that is gone already is what was wanted.
-        timeout(PATIENCE, command.status()).await.ok();
+        timeout(REMOVAL_TIMEOUT, command.status()).await.ok();
     }
 }
 
 /// A command that may use the shared memory.
 #[derive(Debug)]
-pub(super) struct InUse<'a>(&'a SharedMemory);
+pub(super) struct SharedMemoryUse<'a>(&'a SharedMemory);
 
-impl Drop for InUse<'_> {
+impl Drop for SharedMemoryUse<'_> {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Removes the entries of a directory. What cannot be removed stays.
-fn empty(directory: &str) {
+fn clear_directory(directory: &str) {
     let Ok(dir) = Dir::open_ambient_dir(directory, ambient_authority()) else {
         return;
     };
     for entry in dir.entries().into_iter().flatten().flatten() {
-        erase(&dir, &entry.file_name()).ok();
+        remove_entry(&dir, &entry.file_name()).ok();
     }
 }
 
 /// Returns the arguments that name all System V objects.
-fn objects() -> Vec<String> {
-    let files = OBJECTS.iter();
+fn removal_arguments() -> Vec<String> {
+    let files = SYSV_OBJECTS.iter();
     files
         .flat_map(|(file, option)| {
             let table = fs::read_to_string(file).unwrap_or_default();
-            ids(&table)
+            parse_ids(&table)
                 .into_iter()
                 .flat_map(move |id| [(*option).to_owned(), id])
         })
@@ -123,7 +123,7 @@ fn objects() -> Vec<String> {
 }
 
 /// Returns the second column of a table with a heading.
-fn ids(table: &str) -> Vec<String> {
+fn parse_ids(table: &str) -> Vec<String> {
     let rows = table.lines().skip(1);
     rows.filter_map(|row| row.split_ascii_whitespace().nth(1))
         .map(str::to_owned)
@@ -138,7 +138,10 @@ mod tests {
     fn objects_are_read_from_the_table() {
         let table =
             "       key      shmid perms\n         0          3  1600\n  -17          4   600\n";
-        assert_eq!(ids(table), ["3", "4"]);
-        assert_eq!(ids("       key      shmid perms\n"), Vec::<String>::new());
+        assert_eq!(parse_ids(table), ["3", "4"]);
+        assert_eq!(
+            parse_ids("       key      shmid perms\n"),
+            Vec::<String>::new()
+        );
     }
 }

@@ -14,22 +14,22 @@ use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::guest::Guest;
-use super::heard::Heard;
-use super::session::converse;
-use super::settings::{Settings, Transport};
+use super::idle_timeout::IdleTimeoutReader;
+use super::session::serve_connection;
+use super::settings::{GuestSettings, Transport};
 use super::user;
 use crate::command::{User, adopt_orphans};
 
 /// How long a connection by the guest's own input and output may be silent. The host says something
 /// more often; after that it is gone, and what it started must not go on.
-const SILENCE: Duration = Duration::from_mins(1);
+const STDIO_IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// What commands get from us, not from the image.
-const OURS: [&str; 5] = ["HOME", "HOSTNAME", "LOGNAME", "TMPDIR", "USER"];
+const OVERRIDDEN_VARIABLES: [&str; 5] = ["HOME", "HOSTNAME", "LOGNAME", "TMPDIR", "USER"];
 
 /// Serves the host until the connection ends, or until it is told to end. With this process, the
 /// first one of its container, everything in the container ends.
-pub fn run(settings: &Settings) -> io::Result<()> {
+pub fn run(settings: &GuestSettings) -> io::Result<()> {
     // Files get the permissions they are given, whatever the engine started us with.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     // Nobody looks into this process or traces it, not even with the same user.
@@ -40,17 +40,17 @@ pub fn run(settings: &Settings) -> io::Result<()> {
         .block_on(serve(settings))
 }
 
-async fn serve(settings: &Settings) -> io::Result<()> {
+async fn serve(settings: &GuestSettings) -> io::Result<()> {
     let mut end = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     adopt_orphans()?;
-    let user = unprivileged(settings.foreign_user);
+    let user = command_user(settings.foreign_user);
     let guest = Guest::open(settings, user, image_environment())?;
     let guest = Arc::new(guest);
     let served = async {
         match &settings.transport {
-            Transport::Socket(path) => by_socket(guest, path).await,
-            Transport::Stdio => by_stdio(guest).await,
+            Transport::Socket(path) => serve_socket(guest, path).await,
+            Transport::Stdio => serve_stdio(guest).await,
         }
     };
     tokio::select! {
@@ -61,40 +61,42 @@ async fn serve(settings: &Settings) -> io::Result<()> {
 }
 
 /// Returns whom commands run as. Without power over users they run as this process does.
-fn unprivileged(foreign: Option<u32>) -> Option<User> {
+fn command_user(foreign: Option<u32>) -> Option<User> {
     let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    geteuid().is_root().then(|| user::choose(&passwd, foreign))
+    geteuid()
+        .is_root()
+        .then(|| user::choose_user(&passwd, foreign))
 }
 
 /// Returns what the image says about the environment of programs.
 fn image_environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| !OURS.contains(&name.as_str()))
+        .filter(|(name, _)| !OVERRIDDEN_VARIABLES.contains(&name.as_str()))
         .collect()
 }
 
 /// Serves the host at a socket. Connecting is the guest's part: so there is nothing inside that
 /// anybody could connect to, and the directory of the socket need not be writable.
-async fn by_socket(guest: Arc<Guest>, path: &Path) -> io::Result<()> {
+async fn serve_socket(guest: Arc<Guest>, path: &Path) -> io::Result<()> {
     let connection = UnixStream::connect(path).await.map_err(|error| {
         let text = format!("cannot connect to `{}`: {error}", path.display());
         io::Error::new(error.kind(), text)
     })?;
     let (reader, writer) = connection.into_split();
-    converse(guest, reader, writer)
+    serve_connection(guest, reader, writer)
         .await
         .map_err(io::Error::other)
 }
 
 /// Serves the host at the guest's own input and output.
-async fn by_stdio(guest: Arc<Guest>) -> io::Result<()> {
+async fn serve_stdio(guest: Arc<Guest>) -> io::Result<()> {
     // No command may have these: whoever holds them can speak for the guest.
     let input = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 0)?;
     let output = fcntl_dupfd_cloexec(rustix::stdio::stdout(), 0)?;
-    let reader = Heard::new(pipe::Receiver::from_owned_fd(input)?, SILENCE);
+    let reader = IdleTimeoutReader::new(pipe::Receiver::from_owned_fd(input)?, STDIO_IDLE_TIMEOUT);
     let writer = pipe::Sender::from_owned_fd(output)?;
-    converse(guest, reader, writer)
+    serve_connection(guest, reader, writer)
         .await
         .map_err(io::Error::other)
 }

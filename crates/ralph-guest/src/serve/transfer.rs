@@ -5,124 +5,135 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::guest::Guest;
-use crate::files::{EntryKind, Refusal};
-use crate::wire::{Failure, Flow, Reply, Stat, Stream, WriteWay};
+use crate::files::{ConfinedFileError, GuestEntryKind};
+use crate::wire::{FileWriteMode, Flow, GuestFailure, GuestReply, GuestStream, PathStat};
 
 /// How much of a file is in memory at once.
-const PIECE: usize = 128 * 1024;
+const CHUNK_BYTES: usize = 128 * 1024;
 
 /// Sends a file, then that it is done.
-pub(super) async fn read(guest: &Guest, path: &str, limit: u64, stream: &Stream) -> Reply {
-    let mut reading = match guest.place.read(path.as_ref()) {
+pub(super) async fn read(
+    guest: &Guest,
+    path: &str,
+    limit: u64,
+    stream: &GuestStream,
+) -> GuestReply {
+    let mut reading = match guest.dir.open_file(path.as_ref()) {
         Ok(reading) => reading,
-        Err(refusal) => return failed(refusal),
+        Err(refusal) => return failure_reply(refusal),
     };
     if reading.size() > limit {
         let size = reading.size();
-        return Reply::TooLarge { size };
+        return GuestReply::TooLarge { size };
     }
     let mut sent = 0;
     loop {
-        let expected = usize::try_from(reading.size() - sent.min(reading.size())).unwrap_or(PIECE);
+        let expected =
+            usize::try_from(reading.size() - sent.min(reading.size())).unwrap_or(CHUNK_BYTES);
         // One more than expected shows that the file has grown.
-        let mut piece = vec![0; (expected + 1).min(PIECE)];
-        let count = match reading.piece(&mut piece) {
-            Ok(0) => return Reply::Done,
+        let mut piece = vec![0; (expected + 1).min(CHUNK_BYTES)];
+        let count = match reading.read_chunk(&mut piece) {
+            Ok(0) => return GuestReply::Done,
             Ok(count) => count,
-            Err(error) => return failed(error.into()),
+            Err(error) => return failure_reply(error.into()),
         };
         sent += count as u64;
         if sent > limit {
-            return Reply::TooLarge { size: sent };
+            return GuestReply::TooLarge { size: sent };
         }
         piece.truncate(count);
-        stream.sender.room(count).await;
-        stream.sender.data(Flow::Main, piece);
+        stream.sender.wait_for_room(count).await;
+        stream.sender.send_data(Flow::Main, piece);
     }
 }
 
 /// Writes the bytes that come.
-pub(super) async fn write(guest: &Guest, path: &str, way: WriteWay, stream: &mut Stream) -> Reply {
+pub(super) async fn write(
+    guest: &Guest,
+    path: &str,
+    way: FileWriteMode,
+    stream: &mut GuestStream,
+) -> GuestReply {
     let target = Path::new(path);
     let writing = match way {
-        WriteWay::Replace => guest.place.replace(target),
-        WriteWay::Append => guest.place.append(target),
+        FileWriteMode::Replace => guest.dir.replace(target),
+        FileWriteMode::Append => guest.dir.append(target),
     };
     let mut writing = match writing {
         Ok(writing) => writing,
-        Err(refusal) => return failed(refusal),
+        Err(refusal) => return failure_reply(refusal),
     };
     while let Some((_, bytes)) = stream.data.next().await {
-        if let Err(error) = writing.piece(&bytes) {
-            return failed(error.into());
+        if let Err(error) = writing.write_chunk(&bytes) {
+            return failure_reply(error.into());
         }
     }
     // The bytes end also when the host goes away in the middle, which must not look like a file.
-    if stream.sender.is_over() {
-        return Reply::Done;
+    if stream.sender.is_closed() {
+        return GuestReply::Done;
     }
     match writing.finish() {
-        Ok(()) => Reply::Done,
-        Err(refusal) => failed(refusal),
+        Ok(()) => GuestReply::Done,
+        Err(refusal) => failure_reply(refusal),
     }
 }
 
 /// Sends the entries of a directory, then that it is done.
-pub(super) async fn list(guest: &Guest, path: &str, stream: &Stream) -> Reply {
-    let entries = match guest.place.list(path.as_ref()) {
+pub(super) async fn list(guest: &Guest, path: &str, stream: &GuestStream) -> GuestReply {
+    let entries = match guest.dir.list(path.as_ref()) {
         Ok(entries) => entries,
-        Err(refusal) => return failed(refusal),
+        Err(refusal) => return failure_reply(refusal),
     };
     let mut lines = Vec::new();
     for entry in entries {
         // Plain structures always have a form in JSON.
         lines.extend(serde_json::to_vec(&entry).unwrap_or_default());
         lines.push(b'\n');
-        if lines.len() >= PIECE {
-            stream.sender.all(Flow::Main, &lines).await;
+        if lines.len() >= CHUNK_BYTES {
+            stream.sender.send_all(Flow::Main, &lines).await;
             lines.clear();
         }
     }
-    stream.sender.all(Flow::Main, &lines).await;
-    Reply::Done
+    stream.sender.send_all(Flow::Main, &lines).await;
+    GuestReply::Done
 }
 
 /// Makes a directory and the missing ones above it.
-pub(super) fn make_directory(guest: &Guest, path: &str) -> Reply {
-    match guest.place.make_directory(path.as_ref()) {
-        Ok(_) => Reply::Done,
-        Err(refusal) => failed(refusal),
+pub(super) fn create_directory(guest: &Guest, path: &str) -> GuestReply {
+    match guest.dir.create_directory(path.as_ref()) {
+        Ok(_) => GuestReply::Done,
+        Err(refusal) => failure_reply(refusal),
     }
 }
 
 /// Tells what is at a path.
-pub(super) fn stat(guest: &Guest, path: &str) -> Reply {
-    match guest.place.dir().symlink_metadata(path) {
-        Ok(metadata) => Reply::Stat(Stat {
-            kind: EntryKind::of(metadata.file_type()),
+pub(super) fn stat(guest: &Guest, path: &str) -> GuestReply {
+    match guest.dir.dir().symlink_metadata(path) {
+        Ok(metadata) => GuestReply::Stat(PathStat {
+            kind: GuestEntryKind::from_file_type(metadata.file_type()),
             size: metadata.len(),
         }),
-        Err(error) => failed(error.into()),
+        Err(error) => failure_reply(error.into()),
     }
 }
 
 /// Removes whatever is at a path.
-pub(super) fn delete(guest: &Guest, path: &str) -> Reply {
-    match guest.place.delete(path.as_ref()) {
-        Ok(()) => Reply::Done,
-        Err(refusal) => failed(refusal),
+pub(super) fn delete(guest: &Guest, path: &str) -> GuestReply {
+    match guest.dir.delete(path.as_ref()) {
+        Ok(()) => GuestReply::Done,
+        Err(refusal) => failure_reply(refusal),
     }
 }
 
 /// Syncs the filesystem of the sandbox, on a thread of its own: a slow disk takes a while.
-pub(super) async fn sync(guest: Arc<Guest>) -> Reply {
-    let synced = tokio::task::spawn_blocking(move || guest.place.sync()).await;
+pub(super) async fn sync(guest: Arc<Guest>) -> GuestReply {
+    let synced = tokio::task::spawn_blocking(move || guest.dir.sync()).await;
     match synced.unwrap_or_else(|stopped| Err(io::Error::other(stopped))) {
-        Ok(()) => Reply::Done,
-        Err(error) => failed(error.into()),
+        Ok(()) => GuestReply::Done,
+        Err(error) => failure_reply(error.into()),
     }
 }
 
-fn failed(refusal: Refusal) -> Reply {
-    Reply::Failed(Failure::from(refusal))
+fn failure_reply(refusal: ConfinedFileError) -> GuestReply {
+    GuestReply::Failed(GuestFailure::from(refusal))
 }

@@ -10,11 +10,11 @@ use rustix::fs::{Gid, Uid, statfs};
 use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
 use tokio::sync::oneshot;
 
-use super::usage::Usage;
+use super::usage::DiskUsage;
 use crate::command::User;
 
 /// File systems that are memory, not disk: `tmpfs` and `hugetlbfs`.
-const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x9584_58f6];
+const IN_MEMORY_FILESYSTEMS: [i64; 2] = [0x0102_1994, 0x9584_58f6];
 
 /// The files that processes have open. All processes that can be seen are those of commands.
 #[derive(Debug, Clone, Copy)]
@@ -25,40 +25,40 @@ pub(super) struct OpenFiles {
 
 /// The files without a name that the processes of a sandbox hold open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Unlinked {
-    pub(super) usage: Usage,
+pub(super) struct UnlinkedFiles {
+    pub(super) usage: DiskUsage,
     /// Whether a process does not let anybody see what it holds.
-    pub(super) hidden: bool,
+    pub(super) is_incomplete: bool,
 }
 
 impl OpenFiles {
     /// Finds the files without a name. Only a process with the same user may see what another one has open, so this
     /// is done by a thread of its own that takes on the commands' user. Its real user stays what it
     /// was: no command may send signals to the thread.
-    pub(super) async fn unlinked(self) -> Unlinked {
+    pub(super) async fn unlinked(self) -> UnlinkedFiles {
         let user = self.user;
         let (sender, receiver) = oneshot::channel();
         let started = std::thread::Builder::new().spawn(move || {
-            if user.is_none_or(|user| take_on(user).is_ok()) {
-                sender.send(scan(Path::new("/proc"))).ok();
+            if user.is_none_or(|user| assume_user(user).is_ok()) {
+                sender.send(scan_processes(Path::new("/proc"))).ok();
             }
         });
         match started {
             Ok(_) => receiver.await.unwrap_or_default(),
-            Err(_) => Unlinked::default(),
+            Err(_) => UnlinkedFiles::default(),
         }
     }
 }
 
-fn take_on(User { user, group }: User) -> io::Result<()> {
+fn assume_user(User { user, group }: User) -> io::Result<()> {
     let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
     set_thread_res_gid(Gid::ROOT, group, Gid::ROOT)?;
     Ok(set_thread_res_uid(Uid::ROOT, user, Uid::ROOT)?)
 }
 
-fn scan(proc: &Path) -> Unlinked {
+fn scan_processes(proc: &Path) -> UnlinkedFiles {
     let own = std::process::id();
-    let mut found = Unlinked::default();
+    let mut found = UnlinkedFiles::default();
     let mut seen = HashSet::new();
     for process in processes(proc)
         .filter(|(id, _)| *id != own)
@@ -67,7 +67,7 @@ fn scan(proc: &Path) -> Unlinked {
         let entries = match fs::read_dir(process.join("fd")) {
             Ok(entries) => entries,
             Err(error) => {
-                found.hidden |= error.kind() == ErrorKind::PermissionDenied;
+                found.is_incomplete |= error.kind() == ErrorKind::PermissionDenied;
                 continue;
             }
         };
@@ -78,7 +78,7 @@ fn scan(proc: &Path) -> Unlinked {
             let is_unlinked = metadata.is_file() && metadata.nlink() == 0;
             if is_unlinked && !is_in_memory(&file) && seen.insert((metadata.dev(), metadata.ino()))
             {
-                found.usage += Usage {
+                found.usage += DiskUsage {
                     bytes: metadata.blocks() * 512,
                     files: 1,
                 };
@@ -94,7 +94,7 @@ fn processes(proc: &Path) -> impl Iterator<Item = (u32, PathBuf)> {
 }
 
 fn is_in_memory(file: &Path) -> bool {
-    statfs(file).is_ok_and(|found| IN_MEMORY.contains(&found.f_type))
+    statfs(file).is_ok_and(|found| IN_MEMORY_FILESYSTEMS.contains(&found.f_type))
 }
 
 #[cfg(test)]
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_file_without_a_name_counts_while_it_is_open() {
+    async fn an_unlinked_file_counts_while_it_is_open() {
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let line = "exec 3> file 4< file; rm file; head -c 3000000 /dev/zero >&3; echo; read _";
         let mut child = Command::new("sh")
@@ -120,7 +120,7 @@ mod tests {
         drop(child.stdin.take());
         child.wait().unwrap();
         let after = OpenFiles { user: None }.unlinked().await.usage;
-        let held = held.since(after);
+        let held = held.growth_since(after);
         assert!((3_000_000..4_000_000).contains(&held.bytes), "{held:?}");
     }
 }

@@ -11,18 +11,18 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat
 use rustix::io::Errno;
 
 /// After so many files other tasks get their turn.
-const FILES_AT_ONCE: u64 = 256;
+const FILES_PER_YIELD: u64 = 256;
 /// How many directories are open at once. A tree that needs more cannot be measured.
-const MAX_OPEN: usize = 256;
+const MAX_OPEN_DIRECTORIES: usize = 256;
 
 /// An amount of storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Usage {
+pub(super) struct DiskUsage {
     pub(super) bytes: u64,
     pub(super) files: u64,
 }
 
-impl Usage {
+impl DiskUsage {
     /// Returns whether this is more than a limit allows, in bytes or in files.
     pub(super) fn exceeds(self, limit: Self) -> bool {
         self.bytes > limit.bytes || self.files > limit.files
@@ -37,7 +37,7 @@ impl Usage {
     }
 
     /// Returns how much more this is than an earlier amount.
-    pub(super) fn since(self, earlier: Self) -> Self {
+    pub(super) fn growth_since(self, earlier: Self) -> Self {
         Self {
             bytes: self.bytes.saturating_sub(earlier.bytes),
             files: self.files.saturating_sub(earlier.files),
@@ -45,7 +45,7 @@ impl Usage {
     }
 }
 
-impl Add for Usage {
+impl Add for DiskUsage {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -56,7 +56,7 @@ impl Add for Usage {
     }
 }
 
-impl AddAssign for Usage {
+impl AddAssign for DiskUsage {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
@@ -64,15 +64,15 @@ impl AddAssign for Usage {
 
 /// A directory tree that belongs to a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Tree {
+pub(super) struct MeasuredTree {
     pub(super) root: PathBuf,
     /// Only files that were created or changed after this time count, in seconds: on an overlay, those
     /// of the image are older than the container.
     pub(super) since: Option<i64>,
 }
 
-impl Tree {
-    pub(super) fn whole(root: &Path) -> Self {
+impl MeasuredTree {
+    pub(super) fn new(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
             since: None,
@@ -80,24 +80,24 @@ impl Tree {
     }
 
     /// Adds up what the tree holds on its own file system.
-    pub(super) async fn usage(&self) -> io::Result<Usage> {
+    pub(super) async fn usage(&self) -> io::Result<DiskUsage> {
         let root = open(CWD, &self.root)?;
         let device = statat(&root, "", AtFlags::EMPTY_PATH)?.st_dev;
-        let mut walk = Walk {
+        let mut walk = UsageWalk {
             device,
             since: self.since,
-            linked: HashSet::new(),
-            total: Usage::default(),
+            seen_inodes: HashSet::new(),
+            total: DiskUsage::default(),
         };
         let mut open_dirs = vec![walk.read(root).await?];
         while let Some(top) = open_dirs.last_mut() {
-            let Some(name) = top.waiting.pop() else {
+            let Some(name) = top.unvisited.pop() else {
                 open_dirs.pop();
                 continue;
             };
             let child = open(&top.handle, &name);
             // Closed as early as possible, so that a deep chain needs few handles.
-            if top.waiting.is_empty() {
+            if top.unvisited.is_empty() {
                 open_dirs.pop();
             }
             let child = match child {
@@ -106,7 +106,7 @@ impl Tree {
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
                 Err(error) => return Err(error.into()),
             };
-            if open_dirs.len() >= MAX_OPEN {
+            if open_dirs.len() >= MAX_OPEN_DIRECTORIES {
                 return Err(Errno::MFILE.into());
             }
             open_dirs.push(walk.read(child).await?);
@@ -118,18 +118,18 @@ impl Tree {
 /// A directory with the names of directories in it that were not visited yet.
 struct OpenDir {
     handle: OwnedFd,
-    waiting: Vec<CString>,
+    unvisited: Vec<CString>,
 }
 
-struct Walk {
+struct UsageWalk {
     device: u64,
     since: Option<i64>,
     /// Files with several names, which count once.
-    linked: HashSet<u64>,
-    total: Usage,
+    seen_inodes: HashSet<u64>,
+    total: DiskUsage,
 }
 
-impl Walk {
+impl UsageWalk {
     async fn read(&mut self, handle: OwnedFd) -> io::Result<OpenDir> {
         let mut waiting = Vec::new();
         for entry in Dir::read_from(&handle)? {
@@ -147,26 +147,29 @@ impl Walk {
             if is_dir && found.st_dev == self.device {
                 waiting.push(name.to_owned());
             }
-            if self.total.files.is_multiple_of(FILES_AT_ONCE) {
+            if self.total.files.is_multiple_of(FILES_PER_YIELD) {
                 tokio::task::yield_now().await;
             }
         }
-        Ok(OpenDir { handle, waiting })
+        Ok(OpenDir {
+            handle,
+            unvisited: waiting,
+        })
     }
 
     fn count(&mut self, found: &Stat) {
         let is_dir = FileType::from_raw_mode(found.st_mode).is_dir();
-        let is_repeated = found.st_nlink > 1 && !is_dir && !self.linked.insert(found.st_ino);
+        let is_repeated = found.st_nlink > 1 && !is_dir && !self.seen_inodes.insert(found.st_ino);
         let is_older = self.since.is_some_and(|since| found.st_ctime < since);
         if !is_repeated && !is_older {
-            self.total += on_disk(found);
+            self.total += file_usage(found);
         }
     }
 }
 
 /// Returns what one file takes.
-fn on_disk(found: &Stat) -> Usage {
-    Usage {
+fn file_usage(found: &Stat) -> DiskUsage {
+    DiskUsage {
         bytes: u64::try_from(found.st_blocks).unwrap_or(0) * 512,
         files: 1,
     }
@@ -193,14 +196,14 @@ mod tests {
         fs::write(dir.path().join("a/b/file"), vec![1; 300_000]).unwrap();
         fs::hard_link(dir.path().join("a/b/file"), dir.path().join("again")).unwrap();
         symlink("/usr", dir.path().join("link")).unwrap();
-        let found = Tree::whole(dir.path()).usage().await.unwrap();
+        let found = MeasuredTree::new(dir.path()).usage().await.unwrap();
         assert!((300_000..400_000).contains(&found.bytes), "{found:?}");
         assert_eq!(found.files, 4);
-        let later = Tree {
+        let later = MeasuredTree {
             since: Some(i64::MAX),
-            ..Tree::whole(dir.path())
+            ..MeasuredTree::new(dir.path())
         };
-        assert_eq!(later.usage().await.unwrap(), Usage::default());
+        assert_eq!(later.usage().await.unwrap(), DiskUsage::default());
     }
 
     #[tokio::test]
@@ -215,11 +218,11 @@ mod tests {
         let flags = OFlags::WRONLY | OFlags::CREATE;
         let file = openat(&deep, "file", flags, Mode::RWXU).unwrap();
         rustix::io::write(&file, &vec![1; 300_000]).unwrap();
-        let found = Tree::whole(dir.path()).usage().await.unwrap();
+        let found = MeasuredTree::new(dir.path()).usage().await.unwrap();
         assert_eq!(found.files, 1001);
         assert!(found.bytes >= 300_000, "{found:?}");
         // The standard library cannot remove it by its path.
         let parent = cap_std::fs::Dir::open_ambient_dir(dir.path(), cap_std::ambient_authority());
-        crate::files::erase(&parent.unwrap(), name.as_ref()).unwrap();
+        crate::files::remove_entry(&parent.unwrap(), name.as_ref()).unwrap();
     }
 }

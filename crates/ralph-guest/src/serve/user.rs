@@ -3,36 +3,36 @@
 use crate::command::User;
 
 /// Whom commands run as when the image has nobody.
-const NOBODY_OF_OURS: User = User {
+const FALLBACK_USER: User = User {
     user: 10001,
     group: 10001,
 };
 /// The user that images made for ralph have.
-const AGENT: &str = "agent";
+const AGENT_USER: &str = "agent";
 /// The numbers that distributions give to people.
-const PEOPLE: std::ops::Range<u32> = 1000..60000;
+const LOGIN_UIDS: std::ops::Range<u32> = 1000..60000;
 
 /// Chooses a user from the text of `/etc/passwd`: `agent`, or else the first that is a person's, or
 /// else a number that nobody has. Never root, and never `foreign`: a user outside of the container
 /// with the same number owns the directory that the connection goes through.
-pub(super) fn choose(passwd: &str, foreign: Option<u32>) -> User {
-    let users: Vec<(&str, User)> = passwd.lines().filter_map(entry).collect();
+pub(super) fn choose_user(passwd: &str, foreign: Option<u32>) -> User {
+    let users: Vec<(&str, User)> = passwd.lines().filter_map(parse_passwd_line).collect();
     let usable = |user: &User| user.user != 0 && user.group != 0 && Some(user.user) != foreign;
-    let agent = users.iter().find(|(name, _)| *name == AGENT);
+    let agent = users.iter().find(|(name, _)| *name == AGENT_USER);
     let person = users
         .iter()
-        .filter(|(_, user)| PEOPLE.contains(&user.user))
+        .filter(|(_, user)| LOGIN_UIDS.contains(&user.user))
         .min_by_key(|(_, user)| user.user);
     [agent, person]
         .into_iter()
         .flatten()
         .map(|(_, user)| *user)
         .find(usable)
-        .unwrap_or(NOBODY_OF_OURS)
+        .unwrap_or(FALLBACK_USER)
 }
 
 /// Reads a line `name:password:user:group:…`.
-fn entry(line: &str) -> Option<(&str, User)> {
+fn parse_passwd_line(line: &str) -> Option<(&str, User)> {
     let mut fields = line.split(':');
     let name = fields.next()?;
     let user = fields.nth(1)?.parse().ok()?;
@@ -53,8 +53,8 @@ mod tests {
         let node = "node:x:1000:1000::/home/node:/bin/sh\n";
         let agent = "agent:x:1001:100::/home/agent:/bin/sh\n";
         for (passwd, foreign, expected) in [
-            (String::new(), None, NOBODY_OF_OURS),
-            (with(""), None, NOBODY_OF_OURS),
+            (String::new(), None, FALLBACK_USER),
+            (with(""), None, FALLBACK_USER),
             (with(node), None, user(1000, 1000)),
             (with(&format!("{node}{agent}")), None, user(1001, 100)),
             (
@@ -62,12 +62,12 @@ mod tests {
                 Some(1001),
                 user(1000, 1000),
             ),
-            (with(node), Some(1000), NOBODY_OF_OURS),
-            (with("agent:x:0:0::/:/bin/sh\n"), None, NOBODY_OF_OURS),
-            (with("agent:x:1000:0::/:/bin/sh\n"), None, NOBODY_OF_OURS),
-            (with("agent:x:broken\n"), None, NOBODY_OF_OURS),
+            (with(node), Some(1000), FALLBACK_USER),
+            (with("agent:x:0:0::/:/bin/sh\n"), None, FALLBACK_USER),
+            (with("agent:x:1000:0::/:/bin/sh\n"), None, FALLBACK_USER),
+            (with("agent:x:broken\n"), None, FALLBACK_USER),
         ] {
-            assert_eq!(choose(&passwd, foreign), expected, "{passwd}");
+            assert_eq!(choose_user(&passwd, foreign), expected, "{passwd}");
         }
     }
 }

@@ -11,81 +11,81 @@ use super::frame::WINDOW;
 /// What the other side will still take, and whether it is still there.
 #[derive(Debug)]
 pub(super) struct Credit {
-    left: AtomicUsize,
+    available: AtomicUsize,
     changed: Notify,
     /// Who is polled for it instead of waiting; a stream has one at most.
-    polled: Mutex<Option<Waker>>,
+    waker: Mutex<Option<Waker>>,
 }
 
 /// More than any window: the stream is over, and whatever is sent goes nowhere.
-const OVER: usize = usize::MAX / 2;
+const CLOSED: usize = usize::MAX / 2;
 
 impl Credit {
     pub(super) fn new() -> Self {
         Self {
-            left: AtomicUsize::new(WINDOW),
+            available: AtomicUsize::new(WINDOW),
             changed: Notify::new(),
-            polled: Mutex::new(None),
+            waker: Mutex::new(None),
         }
     }
 
     /// Returns how much may be sent now.
-    pub(super) fn left(&self) -> usize {
-        self.left.load(Ordering::Acquire)
+    pub(super) fn available(&self) -> usize {
+        self.available.load(Ordering::Acquire)
     }
 
     /// Takes some of what is left.
     pub(super) fn spend(&self, bytes: usize) {
-        self.left.fetch_sub(bytes, Ordering::AcqRel);
+        self.available.fetch_sub(bytes, Ordering::AcqRel);
     }
 
     /// Adds what the other side has given; tells whether that is no more than it took.
     pub(super) fn grant(&self, bytes: usize) -> bool {
-        let before = self.left.fetch_add(bytes, Ordering::AcqRel);
+        let before = self.available.fetch_add(bytes, Ordering::AcqRel);
         self.wake();
-        before >= OVER || before.saturating_add(bytes) <= WINDOW
+        before >= CLOSED || before.saturating_add(bytes) <= WINDOW
     }
 
     /// Lets everybody go who waits: nothing is sent any more.
-    pub(super) fn end(&self) {
-        self.left.store(OVER, Ordering::Release);
+    pub(super) fn close(&self) {
+        self.available.store(CLOSED, Ordering::Release);
         self.wake();
     }
 
     /// Tells whether nothing is sent any more.
-    pub(super) fn is_over(&self) -> bool {
-        self.left() > WINDOW
+    pub(super) fn is_closed(&self) -> bool {
+        self.available() > WINDOW
     }
 
     /// Returns how much may be sent, as soon as it is anything.
-    pub(super) fn poll_any(&self, context: &Context<'_>) -> Poll<usize> {
-        if self.left() == 0 {
-            *self.polled() = Some(context.waker().clone());
+    pub(super) fn poll_available(&self, context: &Context<'_>) -> Poll<usize> {
+        if self.available() == 0 {
+            *self.lock_waker() = Some(context.waker().clone());
             // It may have come before anybody knew whom to wake.
-            if self.left() == 0 {
+            if self.available() == 0 {
                 return Poll::Pending;
             }
         }
-        Poll::Ready(self.left())
+        Poll::Ready(self.available())
     }
 
-    fn polled(&self) -> std::sync::MutexGuard<'_, Option<Waker>> {
-        self.polled.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_waker(&self) -> std::sync::MutexGuard<'_, Option<Waker>> {
+        self.waker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wake(&self) {
         self.changed.notify_waiters();
-        let waker = self.polled().take();
+        let waker = self.lock_waker().take();
         if let Some(waker) = waker {
             waker.wake();
         }
     }
 
     /// Waits until so many bytes may be sent.
-    pub(super) async fn at_least(&self, bytes: usize) {
+    pub(super) async fn wait_for(&self, bytes: usize) {
         loop {
             let changed = self.changed.notified();
-            if self.left() >= bytes {
+            if self.available() >= bytes {
                 return;
             }
             changed.await;

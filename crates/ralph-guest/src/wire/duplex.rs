@@ -7,26 +7,26 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::frame::{Flow, MAX_PAYLOAD};
-use super::stream::{Data, Messages, Sender, Stream};
+use super::stream::{GuestStream, StreamData, StreamMessages, StreamSender};
 
 /// A stream as a connection. What the other side says in messages is not for it.
 #[derive(Debug)]
 pub struct Duplex {
-    sender: Sender,
-    data: Data,
+    sender: StreamSender,
+    data: StreamData,
     /// Kept, so that the stream stays open.
-    _messages: Messages,
-    piece: Vec<u8>,
+    _messages: StreamMessages,
+    chunk: Vec<u8>,
     read: usize,
 }
 
-impl From<Stream> for Duplex {
-    fn from(stream: Stream) -> Self {
+impl From<GuestStream> for Duplex {
+    fn from(stream: GuestStream) -> Self {
         Self {
             sender: stream.sender,
             data: stream.data,
             _messages: stream.messages,
-            piece: Vec::new(),
+            chunk: Vec::new(),
             read: 0,
         }
     }
@@ -38,14 +38,14 @@ impl AsyncRead for Duplex {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        while self.read == self.piece.len() {
+        while self.read == self.chunk.len() {
             match ready!(self.data.poll_next(context)) {
-                Some(piece) => (self.piece, self.read) = (piece, 0),
+                Some(piece) => (self.chunk, self.read) = (piece, 0),
                 None => return Poll::Ready(Ok(())),
             }
         }
-        let count = buffer.remaining().min(self.piece.len() - self.read);
-        buffer.put_slice(&self.piece[self.read..self.read + count]);
+        let count = buffer.remaining().min(self.chunk.len() - self.read);
+        buffer.put_slice(&self.chunk[self.read..self.read + count]);
         self.read += count;
         Poll::Ready(Ok(()))
     }
@@ -58,11 +58,11 @@ impl AsyncWrite for Duplex {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let room = ready!(self.sender.poll_room(context));
-        if self.sender.is_over() {
+        if self.sender.is_closed() {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         let count = bytes.len().min(room).min(MAX_PAYLOAD);
-        self.sender.data(Flow::Main, bytes[..count].to_vec());
+        self.sender.send_data(Flow::Main, bytes[..count].to_vec());
         Poll::Ready(Ok(count))
     }
 
@@ -71,7 +71,7 @@ impl AsyncWrite for Duplex {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.sender.end();
+        self.sender.finish();
         Poll::Ready(Ok(()))
     }
 }

@@ -28,7 +28,7 @@ pub enum Flow {
 
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FrameKind {
     /// Opens a stream; the payload is a message.
     Open,
     /// A message.
@@ -43,7 +43,7 @@ pub enum Kind {
     Close,
 }
 
-impl Kind {
+impl FrameKind {
     fn code(self) -> u8 {
         match self {
             Self::Open => 0,
@@ -57,7 +57,7 @@ impl Kind {
     }
 
     /// Returns how long the payload may be.
-    fn most(self) -> usize {
+    fn max_payload(self) -> usize {
         match self {
             Self::Open | Self::Message => MAX_MESSAGE,
             Self::Data(_) | Self::End | Self::Credit | Self::Close => MAX_PAYLOAD,
@@ -73,7 +73,7 @@ impl Kind {
             4 => Self::End,
             5 => Self::Credit,
             6 => Self::Close,
-            other => return Err(FrameError::Kind(other)),
+            other => return Err(FrameError::UnknownKind(other)),
         })
     }
 }
@@ -84,7 +84,7 @@ pub struct Frame {
     /// The stream it belongs to.
     pub stream: u32,
     /// What it is.
-    pub kind: Kind,
+    pub kind: FrameKind,
     /// What it carries.
     pub payload: Vec<u8>,
 }
@@ -105,10 +105,10 @@ pub enum FrameError {
     },
     /// A kind that nobody knows.
     #[error("a frame of the unknown kind {0}")]
-    Kind(u8),
+    UnknownKind(u8),
     /// The other side broke the rules.
     #[error("{0}")]
-    Rule(&'static str),
+    Protocol(&'static str),
 }
 
 impl Frame {
@@ -132,8 +132,8 @@ impl Frame {
         from.read_exact(&mut head[first..]).await?;
         let [l0, l1, l2, l3, s0, s1, s2, s3, code] = head;
         let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
-        let kind = Kind::from_code(code)?;
-        let most = kind.most();
+        let kind = FrameKind::from_code(code)?;
+        let most = kind.max_payload();
         if length > most {
             return Err(FrameError::TooLong { length, most });
         }
@@ -152,15 +152,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn frames_come_back() {
+    async fn frames_round_trip() {
         let kinds = [
-            Kind::Open,
-            Kind::Message,
-            Kind::Data(Flow::Main),
-            Kind::Data(Flow::Side),
-            Kind::End,
-            Kind::Credit,
-            Kind::Close,
+            FrameKind::Open,
+            FrameKind::Message,
+            FrameKind::Data(Flow::Main),
+            FrameKind::Data(Flow::Side),
+            FrameKind::End,
+            FrameKind::Credit,
+            FrameKind::Close,
         ];
         let frames: Vec<Frame> = (7..)
             .zip(kinds)
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_frame_is_refused() {
+    async fn invalid_frames_are_rejected() {
         let long = [1, 0, 4, 0, 0, 0, 0, 0, 2];
         let long_message = [1, 0, 64, 0, 0, 0, 0, 0, 1];
         let unknown = [0, 0, 0, 0, 0, 0, 0, 0, 77];

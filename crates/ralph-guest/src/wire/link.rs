@@ -12,13 +12,15 @@ use tokio::sync::mpsc::{
 };
 
 use super::credit::Credit;
-use super::frame::{Flow, Frame, FrameError, Kind, MAX_MESSAGE, WINDOW};
-use super::stream::{Data, Hold, Messages, Opened, Sender, Stream};
+use super::frame::{Flow, Frame, FrameError, FrameKind, MAX_MESSAGE, WINDOW};
+use super::stream::{
+    GuestStream, OpenedStream, StreamData, StreamGuard, StreamMessages, StreamSender,
+};
 
 /// How much is read from the connection at once.
 const READ_BUFFER: usize = 128 * 1024;
 /// Frames are gathered up to this much before they are written; longer ones are written directly.
-const GATHERED: usize = 64 * 1024;
+const WRITE_BUFFER: usize = 64 * 1024;
 /// How many streams may be open at the same time.
 const MAX_STREAMS: usize = 4096;
 /// How many messages of one stream may wait to be read.
@@ -26,7 +28,7 @@ const MAX_MESSAGES: usize = 256;
 
 /// Who this side is, which decides the numbers of its streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum LinkSide {
     /// The one that asks.
     Host,
     /// The one that answers.
@@ -36,54 +38,54 @@ pub enum Side {
 /// One end of a connection.
 #[derive(Debug, Clone)]
 pub struct Link {
-    shared: Arc<Shared>,
+    shared: Arc<LinkState>,
 }
 
 /// Why a stream was not opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotOpened {
+pub enum OpenStreamError {
     /// The connection is over, or has too many streams.
-    Over,
+    Closed,
     /// The message is longer than [`MAX_MESSAGE`].
     TooLong,
 }
 
 /// The streams that the other side opens.
-pub type Incoming = mpsc::UnboundedReceiver<Opened>;
+pub type IncomingStreams = mpsc::UnboundedReceiver<OpenedStream>;
 
 #[derive(Debug)]
-struct Shared {
+struct LinkState {
     outgoing: Entrance<Frame>,
-    streams: Mutex<Streams>,
+    streams: Mutex<StreamTable>,
 }
 
 #[derive(Debug)]
-struct Streams {
+struct StreamTable {
     /// None when the connection is over.
-    open: Option<HashMap<u32, Slot>>,
-    next: u32,
+    open: Option<HashMap<u32, StreamSlot>>,
+    next_id: u32,
 }
 
 /// What arrives for one stream goes here.
 #[derive(Debug)]
-struct Slot {
+struct StreamSlot {
     messages: mpsc::Sender<Vec<u8>>,
     /// None after the other side's end.
     data: Option<Entrance<(Flow, Vec<u8>)>>,
     credit: Arc<Credit>,
     /// Bytes of the other side that nobody has taken credit back for.
-    owed: usize,
+    uncredited: usize,
 }
 
 impl Link {
     /// Makes an end of a connection. The future carries the frames; it ends with the connection.
     pub fn new<R, W>(
-        side: Side,
+        side: LinkSide,
         reader: R,
         writer: W,
     ) -> (
         Self,
-        Incoming,
+        IncomingStreams,
         impl Future<Output = Result<(), FrameError>> + Send,
     )
     where
@@ -93,54 +95,54 @@ impl Link {
         let (outgoing, frames) = unbounded_channel();
         let (accept, incoming) = unbounded_channel();
         let next = match side {
-            Side::Host => 2,
-            Side::Guest => 1,
+            LinkSide::Host => 2,
+            LinkSide::Guest => 1,
         };
         let link = Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(LinkState {
                 outgoing,
-                streams: Mutex::new(Streams {
+                streams: Mutex::new(StreamTable {
                     open: Some(HashMap::new()),
-                    next,
+                    next_id: next,
                 }),
             }),
         };
         let carried = link.clone();
         let carry = async move {
             let result = tokio::select! {
-                read = carried.read(reader, accept) => read,
-                written = write(writer, frames) => written,
+                read = carried.read_frames(reader, accept) => read,
+                written = write_frames(writer, frames) => written,
             };
-            carried.end();
+            carried.close_streams();
             result
         };
         (link, incoming, carry)
     }
 
     /// Opens a stream with a message.
-    pub fn open(&self, message: &impl Serialize) -> Result<Stream, NotOpened> {
+    pub fn open(&self, message: &impl Serialize) -> Result<GuestStream, OpenStreamError> {
         // Our own messages are plain structures, which always have a form in JSON.
         let payload = serde_json::to_vec(message).unwrap_or_default();
         if payload.len() > MAX_MESSAGE {
-            return Err(NotOpened::TooLong);
+            return Err(OpenStreamError::TooLong);
         }
         let id = {
             let mut streams = self.streams();
-            let id = streams.next;
-            streams.next = streams.next.wrapping_add(2);
+            let id = streams.next_id;
+            streams.next_id = streams.next_id.wrapping_add(2);
             id
         };
-        let stream = self.enter(id).ok_or(NotOpened::Over)?;
+        let stream = self.register(id).ok_or(OpenStreamError::Closed)?;
         self.send(Frame {
             stream: id,
-            kind: Kind::Open,
+            kind: FrameKind::Open,
             payload,
         });
         Ok(stream)
     }
 
     /// Tells whether the connection is over.
-    pub fn is_over(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.streams().open.is_none()
     }
 
@@ -159,20 +161,20 @@ impl Link {
         if known.is_some() {
             self.send(Frame {
                 stream: id,
-                kind: Kind::Close,
+                kind: FrameKind::Close,
                 payload: Vec::new(),
             });
         }
     }
 
-    fn streams(&self) -> MutexGuard<'_, Streams> {
+    fn streams(&self) -> MutexGuard<'_, StreamTable> {
         self.shared
             .streams
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(&self, id: u32) -> Option<Stream> {
+    fn register(&self, id: u32) -> Option<GuestStream> {
         let (message_entrance, messages) = mpsc::channel(MAX_MESSAGES);
         let (data_entrance, data) = unbounded_channel();
         let credit = Arc::new(Credit::new());
@@ -183,56 +185,56 @@ impl Link {
         }
         open.insert(
             id,
-            Slot {
+            StreamSlot {
                 messages: message_entrance,
                 data: Some(data_entrance),
                 credit: credit.clone(),
-                owed: 0,
+                uncredited: 0,
             },
         );
         drop(streams);
-        let hold = Arc::new(Hold {
+        let hold = Arc::new(StreamGuard {
             id,
             link: self.clone(),
         });
-        Some(Stream {
-            sender: Sender {
-                hold: hold.clone(),
+        Some(GuestStream {
+            sender: StreamSender {
+                guard: hold.clone(),
                 credit,
             },
-            messages: Messages {
-                hold: hold.clone(),
+            messages: StreamMessages {
+                guard: hold.clone(),
                 queue: messages,
             },
-            data: Data {
-                hold,
+            data: StreamData {
+                guard: hold,
                 queue: data,
-                taken: 0,
+                uncredited: 0,
             },
         })
     }
 
-    async fn read(
+    async fn read_frames(
         &self,
         reader: impl AsyncRead + Unpin,
-        accept: Entrance<Opened>,
+        accept: Entrance<OpenedStream>,
     ) -> Result<(), FrameError> {
         let mut reader = BufReader::with_capacity(READ_BUFFER, reader);
         while let Some(frame) = Frame::read(&mut reader).await? {
-            if frame.kind == Kind::Open {
-                if let Some(stream) = self.enter(frame.stream) {
+            if frame.kind == FrameKind::Open {
+                if let Some(stream) = self.register(frame.stream) {
                     let message = frame.payload;
-                    accept.send(Opened { message, stream }).ok();
+                    accept.send(OpenedStream { message, stream }).ok();
                 }
             } else {
-                self.take(frame)?;
+                self.dispatch(frame)?;
             }
         }
         Ok(())
     }
 
     /// Hands a frame to its stream. One that is over has nobody to hand it to.
-    fn take(&self, frame: Frame) -> Result<(), FrameError> {
+    fn dispatch(&self, frame: Frame) -> Result<(), FrameError> {
         let mut streams = self.streams();
         let Some(open) = streams.open.as_mut() else {
             return Ok(());
@@ -241,16 +243,18 @@ impl Link {
             return Ok(());
         };
         match frame.kind {
-            Kind::Open => return Err(FrameError::Rule("a stream was opened twice")),
-            Kind::Message => {
+            FrameKind::Open => return Err(FrameError::Protocol("a stream was opened twice")),
+            FrameKind::Message => {
                 if let Err(TrySendError::Full(_)) = slot.messages.try_send(frame.payload) {
-                    return Err(FrameError::Rule("more messages came than anybody reads"));
+                    return Err(FrameError::Protocol(
+                        "more messages came than anybody reads",
+                    ));
                 }
             }
-            Kind::Data(flow) => {
-                slot.owed += frame.payload.len();
-                if slot.owed > WINDOW {
-                    return Err(FrameError::Rule(
+            FrameKind::Data(flow) => {
+                slot.uncredited += frame.payload.len();
+                if slot.uncredited > WINDOW {
+                    return Err(FrameError::Protocol(
                         "more bytes came than there was credit for",
                     ));
                 }
@@ -258,17 +262,17 @@ impl Link {
                     data.send((flow, frame.payload)).ok();
                 }
             }
-            Kind::End => slot.data = None,
-            Kind::Credit => {
+            FrameKind::End => slot.data = None,
+            FrameKind::Credit => {
                 let given = <[u8; 4]>::try_from(frame.payload.as_slice())
-                    .map_err(|_| FrameError::Rule("credit without a number"))?;
+                    .map_err(|_| FrameError::Protocol("credit without a number"))?;
                 if !slot.credit.grant(u32::from_le_bytes(given) as usize) {
-                    return Err(FrameError::Rule("more credit came than was taken"));
+                    return Err(FrameError::Protocol("more credit came than was taken"));
                 }
             }
-            Kind::Close => {
+            FrameKind::Close => {
                 if let Some(slot) = open.remove(&frame.stream) {
-                    slot.credit.end();
+                    slot.credit.close();
                 }
             }
         }
@@ -276,16 +280,16 @@ impl Link {
     }
 
     /// Gives back what a stream has taken, so that the other side may send more.
-    pub(super) fn give_back(&self, id: u32, bytes: usize) {
+    pub(super) fn return_credit(&self, id: u32, bytes: usize) {
         let mut streams = self.streams();
         let Some(slot) = streams.open.as_mut().and_then(|open| open.get_mut(&id)) else {
             return;
         };
-        slot.owed = slot.owed.saturating_sub(bytes);
+        slot.uncredited = slot.uncredited.saturating_sub(bytes);
         drop(streams);
         self.send(Frame {
             stream: id,
-            kind: Kind::Credit,
+            kind: FrameKind::Credit,
             payload: u32::try_from(bytes)
                 .unwrap_or(u32::MAX)
                 .to_le_bytes()
@@ -293,31 +297,31 @@ impl Link {
         });
     }
 
-    fn end(&self) {
+    fn close_streams(&self) {
         for slot in self.streams().open.take().unwrap_or_default().into_values() {
-            slot.credit.end();
+            slot.credit.close();
         }
     }
 }
 
 /// Writes frames as they come, as many at once as there are.
-async fn write(
+async fn write_frames(
     mut writer: impl AsyncWrite + Unpin,
     mut frames: Queue<Frame>,
 ) -> Result<(), FrameError> {
-    let mut gathered = Vec::with_capacity(GATHERED);
+    let mut gathered = Vec::with_capacity(WRITE_BUFFER);
     while let Some(frame) = frames.recv().await {
         let mut next = Some(frame);
         while let Some(frame) = next {
             gathered.extend(frame.head());
-            if frame.payload.len() < GATHERED / 4 {
+            if frame.payload.len() < WRITE_BUFFER / 4 {
                 gathered.extend(&frame.payload);
             } else {
                 writer.write_all(&gathered).await?;
                 writer.write_all(&frame.payload).await?;
                 gathered.clear();
             }
-            if gathered.len() >= GATHERED {
+            if gathered.len() >= WRITE_BUFFER {
                 break;
             }
             next = frames.try_recv().ok();

@@ -7,22 +7,22 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::command::{Outcome, Program};
-use crate::files::{EntryKind, Refusal};
+use crate::command::{CommandLine, CommandOutcome};
+use crate::files::{ConfinedFileError, GuestEntryKind};
 
 /// The version of the protocol. Host and guest are built together, so both must have the same.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 1;
 
 /// What the host says first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hello {
+pub struct HostHello {
     /// The version that the host speaks.
     pub protocol: u32,
 }
 
 /// What the guest says first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Welcome {
+pub struct GuestWelcome {
     /// The version that the guest speaks.
     pub protocol: u32,
     /// The user that commands run as.
@@ -32,9 +32,9 @@ pub struct Welcome {
 /// What the host asks for, one stream each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Request {
+pub enum GuestRequest {
     /// Opens the conversation.
-    Hello(Hello),
+    Hello(HostHello),
     /// Answers at once, to show that somebody is there.
     Ping,
     /// Runs a command.
@@ -51,7 +51,7 @@ pub enum Request {
         /// The file.
         path: String,
         /// How.
-        way: WriteWay,
+        way: FileWriteMode,
     },
     /// Sends the entries of a directory, a line of JSON each.
     List {
@@ -83,14 +83,14 @@ pub enum Request {
         address: String,
         /// What it listens for.
         #[serde(default)]
-        listening: Listening,
+        listening: ListenKind,
     },
 }
 
 /// What is listened for inside.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Listening {
+pub enum ListenKind {
     /// Connections; each is a stream.
     #[default]
     Connections,
@@ -102,7 +102,7 @@ pub enum Listening {
 /// How to write a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WriteWay {
+pub enum FileWriteMode {
     /// The whole file becomes the bytes, all or nothing.
     Replace,
     /// The bytes are put at the end.
@@ -113,7 +113,7 @@ pub enum WriteWay {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecRequest {
     /// What to run.
-    pub program: Program,
+    pub program: CommandLine,
     /// Where, below the root of the sandbox.
     pub cwd: String,
     /// Environment on top of the guest's.
@@ -128,7 +128,7 @@ pub struct ExecRequest {
 
 /// A signal to the process group of a command that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Signal {
+pub struct SignalRequest {
     /// Its number.
     pub signal: i32,
 }
@@ -136,38 +136,38 @@ pub struct Signal {
 /// What the guest answers, once per request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reply {
+pub enum GuestReply {
     /// The conversation is open.
-    Welcome(Welcome),
+    Welcome(GuestWelcome),
     /// It is done.
     Done,
     /// The command has ended; its output came before.
-    Ended(Outcome),
+    Ended(CommandOutcome),
     /// What is at the path.
-    Stat(Stat),
+    Stat(PathStat),
     /// The program could not be started.
-    NotStarted(Failure),
+    NotStarted(GuestFailure),
     /// The file has more bytes than wanted.
     TooLarge {
         /// How many.
         size: u64,
     },
     /// It was not done.
-    Failed(Failure),
+    Failed(GuestFailure),
 }
 
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stat {
+pub struct PathStat {
     /// What it is.
-    pub kind: EntryKind,
+    pub kind: GuestEntryKind,
     /// Its size in bytes.
     pub size: u64,
 }
 
 /// What the guest opens a stream with when something inside connects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Connect {
+pub struct ConnectRequest {
     /// What the host calls the address that is listened on.
     pub listener: String,
     /// The address that was really connected to.
@@ -179,7 +179,7 @@ pub struct Connect {
 /// Why something was not done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Failure {
+pub enum GuestFailure {
     /// The path or a link on the way leads outside.
     Escapes,
     /// There is something, but no regular file or directory.
@@ -195,18 +195,18 @@ pub enum Failure {
     },
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
+impl From<ConfinedFileError> for GuestFailure {
+    fn from(refusal: ConfinedFileError) -> Self {
         match refusal {
-            Refusal::Escapes => Self::Escapes,
-            Refusal::NotRegular => Self::NotRegular,
-            Refusal::NotFound => Self::NotFound,
-            Refusal::Io(error) => Self::from(error),
+            ConfinedFileError::Escapes => Self::Escapes,
+            ConfinedFileError::NotRegular => Self::NotRegular,
+            ConfinedFileError::NotFound => Self::NotFound,
+            ConfinedFileError::Io(error) => Self::from(error),
         }
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for GuestFailure {
     fn from(error: io::Error) -> Self {
         Self::System {
             number: error.raw_os_error(),
@@ -215,17 +215,17 @@ impl From<io::Error> for Failure {
     }
 }
 
-impl From<Failure> for Refusal {
-    fn from(failure: Failure) -> Self {
+impl From<GuestFailure> for ConfinedFileError {
+    fn from(failure: GuestFailure) -> Self {
         match failure {
-            Failure::Escapes => Self::Escapes,
-            Failure::NotRegular => Self::NotRegular,
-            Failure::NotFound => Self::NotFound,
-            Failure::System {
+            GuestFailure::Escapes => Self::Escapes,
+            GuestFailure::NotRegular => Self::NotRegular,
+            GuestFailure::NotFound => Self::NotFound,
+            GuestFailure::System {
                 number: Some(number),
                 ..
             } => Self::Io(io::Error::from_raw_os_error(number)),
-            Failure::System { number: None, text } => Self::Io(io::Error::other(text)),
+            GuestFailure::System { number: None, text } => Self::Io(io::Error::other(text)),
         }
     }
 }

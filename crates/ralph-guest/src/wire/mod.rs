@@ -17,10 +17,10 @@ mod message;
 mod stream;
 
 pub use duplex::Duplex;
-pub use frame::{Flow, Frame, FrameError, Kind, MAX_MESSAGE, MAX_PAYLOAD, WINDOW};
-pub use link::{Incoming, Link, NotOpened, Side};
+pub use frame::{Flow, Frame, FrameError, FrameKind, MAX_MESSAGE, MAX_PAYLOAD, WINDOW};
+pub use link::{IncomingStreams, Link, LinkSide, OpenStreamError};
 pub use message::{
-    Connect, ExecRequest, Failure, Hello, Listening, PROTOCOL, Reply, Request, Signal, Stat,
-    Welcome, WriteWay,
+    ConnectRequest, ExecRequest, FileWriteMode, GuestFailure, GuestReply, GuestRequest,
+    GuestWelcome, HostHello, ListenKind, PROTOCOL_VERSION, PathStat, SignalRequest,
 };
-pub use stream::{Data, Messages, Opened, Sender, Stream};
+pub use stream::{GuestStream, OpenedStream, StreamData, StreamMessages, StreamSender};

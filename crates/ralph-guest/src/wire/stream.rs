@@ -7,42 +7,42 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 
 use super::credit::Credit;
-use super::frame::{Flow, Frame, Kind, MAX_PAYLOAD, WINDOW};
+use super::frame::{Flow, Frame, FrameKind, MAX_PAYLOAD, WINDOW};
 use super::link::Link;
 
 /// How much is taken before credit is given back.
-const GIVE_BACK: usize = WINDOW / 4;
+const CREDIT_BATCH: usize = WINDOW / 4;
 /// How much of a flow goes into one frame: small enough that streams take turns.
-const PIECE: usize = MAX_PAYLOAD / 2;
+const MAX_DATA_PAYLOAD: usize = MAX_PAYLOAD / 2;
 
 /// A stream that the other side has opened, with its first message.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedStream {
     /// What it was opened with.
     pub message: Vec<u8>,
     /// The stream.
-    pub stream: Stream,
+    pub stream: GuestStream,
 }
 
 /// One stream. Dropping all of its parts closes it.
 #[derive(Debug)]
-pub struct Stream {
+pub struct GuestStream {
     /// What is sent.
-    pub sender: Sender,
+    pub sender: StreamSender,
     /// The messages that come.
-    pub messages: Messages,
+    pub messages: StreamMessages,
     /// The bytes that come.
-    pub data: Data,
+    pub data: StreamData,
 }
 
 /// Closes the stream when nobody holds it any more.
 #[derive(Debug)]
-pub(super) struct Hold {
+pub(super) struct StreamGuard {
     pub(super) id: u32,
     pub(super) link: Link,
 }
 
-impl Drop for Hold {
+impl Drop for StreamGuard {
     fn drop(&mut self) {
         self.link.close(self.id);
     }
@@ -50,119 +50,121 @@ impl Drop for Hold {
 
 /// The part that sends.
 #[derive(Debug)]
-pub struct Sender {
-    pub(super) hold: Arc<Hold>,
+pub struct StreamSender {
+    pub(super) guard: Arc<StreamGuard>,
     pub(super) credit: Arc<Credit>,
 }
 
 /// The part that takes messages.
 #[derive(Debug)]
-pub struct Messages {
-    pub(super) hold: Arc<Hold>,
+pub struct StreamMessages {
+    pub(super) guard: Arc<StreamGuard>,
     pub(super) queue: mpsc::Receiver<Vec<u8>>,
 }
 
 /// The part that takes bytes.
 #[derive(Debug)]
-pub struct Data {
-    pub(super) hold: Arc<Hold>,
+pub struct StreamData {
+    pub(super) guard: Arc<StreamGuard>,
     pub(super) queue: mpsc::UnboundedReceiver<(Flow, Vec<u8>)>,
-    pub(super) taken: usize,
+    pub(super) uncredited: usize,
 }
 
-impl Sender {
+impl StreamSender {
     /// Sends a message. On a stream that is over it goes nowhere.
-    pub fn message(&self, message: &impl Serialize) {
+    pub fn send_message(&self, message: &impl Serialize) {
         // Our own messages are plain structures, which always have a form in JSON.
         let payload = serde_json::to_vec(message).unwrap_or_default();
-        self.frame(Kind::Message, payload);
+        self.send_frame(FrameKind::Message, payload);
     }
 
     /// Tells whether `bytes` can be sent without waiting.
     pub fn has_room(&self, bytes: usize) -> bool {
-        self.credit.left() >= bytes
+        self.credit.available() >= bytes
     }
 
     /// Waits until `bytes` can be sent. Dropping the wait loses nothing.
-    pub async fn room(&self, bytes: usize) {
-        self.credit.at_least(bytes).await;
+    pub async fn wait_for_room(&self, bytes: usize) {
+        self.credit.wait_for(bytes).await;
     }
 
     /// Returns how much can be sent, as soon as it is anything.
     pub(super) fn poll_room(&self, context: &Context<'_>) -> Poll<usize> {
-        self.credit.poll_any(context)
+        self.credit.poll_available(context)
     }
 
     /// Sends bytes that there is room for.
-    pub fn data(&self, flow: Flow, bytes: Vec<u8>) {
+    pub fn send_data(&self, flow: Flow, bytes: Vec<u8>) {
         self.credit.spend(bytes.len());
-        self.frame(Kind::Data(flow), bytes);
+        self.send_frame(FrameKind::Data(flow), bytes);
     }
 
     /// Sends any number of bytes, as fast as the other side takes them.
-    pub async fn all(&self, flow: Flow, bytes: &[u8]) {
-        for piece in bytes.chunks(PIECE) {
-            self.room(piece.len()).await;
-            self.data(flow, piece.to_vec());
+    pub async fn send_all(&self, flow: Flow, bytes: &[u8]) {
+        for piece in bytes.chunks(MAX_DATA_PAYLOAD) {
+            self.wait_for_room(piece.len()).await;
+            self.send_data(flow, piece.to_vec());
         }
     }
 
     /// Tells whether the stream is over.
-    pub fn is_over(&self) -> bool {
-        self.credit.is_over()
+    pub fn is_closed(&self) -> bool {
+        self.credit.is_closed()
     }
 
     /// Says that no more bytes come.
-    pub fn end(&self) {
-        self.frame(Kind::End, Vec::new());
+    pub fn finish(&self) {
+        self.send_frame(FrameKind::End, Vec::new());
     }
 
-    fn frame(&self, kind: Kind, payload: Vec<u8>) {
-        self.hold.link.send(Frame {
-            stream: self.hold.id,
+    fn send_frame(&self, kind: FrameKind, payload: Vec<u8>) {
+        self.guard.link.send(Frame {
+            stream: self.guard.id,
             kind,
             payload,
         });
     }
 }
 
-impl Messages {
+impl StreamMessages {
     /// Waits for the next message; none when the stream is over. Dropping the wait loses nothing.
     pub async fn next(&mut self) -> Option<Vec<u8>> {
         self.queue.recv().await
     }
 
     /// Returns the number of the stream, for telling streams apart.
-    pub fn stream(&self) -> u32 {
-        self.hold.id
+    pub fn stream_id(&self) -> u32 {
+        self.guard.id
     }
 }
 
-impl Data {
+impl StreamData {
     /// Waits for the next bytes; none when no more come. Dropping the wait loses nothing.
     pub async fn next(&mut self) -> Option<(Flow, Vec<u8>)> {
         let piece = self.queue.recv().await?;
-        Some(self.take(piece))
+        Some(self.record_consumed(piece))
     }
 
     /// Polls for the next bytes.
     pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
         self.queue
             .poll_recv(context)
-            .map(|piece| piece.map(|piece| self.take(piece).1))
+            .map(|piece| piece.map(|piece| self.record_consumed(piece).1))
     }
 
     /// Returns the next bytes if they are here already.
-    pub fn ready(&mut self) -> Option<(Flow, Vec<u8>)> {
+    pub fn try_next(&mut self) -> Option<(Flow, Vec<u8>)> {
         let piece = self.queue.try_recv().ok()?;
-        Some(self.take(piece))
+        Some(self.record_consumed(piece))
     }
 
-    fn take(&mut self, (flow, bytes): (Flow, Vec<u8>)) -> (Flow, Vec<u8>) {
-        self.taken += bytes.len();
-        if self.taken >= GIVE_BACK {
-            self.hold.link.give_back(self.hold.id, self.taken);
-            self.taken = 0;
+    fn record_consumed(&mut self, (flow, bytes): (Flow, Vec<u8>)) -> (Flow, Vec<u8>) {
+        self.uncredited += bytes.len();
+        if self.uncredited >= CREDIT_BATCH {
+            self.guard
+                .link
+                .return_credit(self.guard.id, self.uncredited);
+            self.uncredited = 0;
         }
         (flow, bytes)
     }

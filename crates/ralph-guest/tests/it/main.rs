@@ -1,8 +1,8 @@
 //! The guest and its wire, without a container around them.
 
 #[cfg(test)]
-mod answers;
+mod requests;
 #[cfg(test)]
-mod conversation;
+mod test_guest;
 #[cfg(test)]
 mod wire;

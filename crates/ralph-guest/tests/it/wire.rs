@@ -1,10 +1,10 @@
 //! The rules of the wire.
 
-use ralph_guest::wire::{Flow, Link, MAX_MESSAGE, NotOpened, Side, WINDOW};
+use ralph_guest::wire::{Flow, Link, LinkSide, MAX_MESSAGE, OpenStreamError, WINDOW};
 use tokio::io::{AsyncWriteExt as _, duplex, split};
 
 /// Writes a frame by hand.
-fn frame(stream: u32, kind: u8, payload: &[u8]) -> Vec<u8> {
+fn raw_frame(stream: u32, kind: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = u32::try_from(payload.len()).unwrap().to_le_bytes().to_vec();
     bytes.extend(stream.to_le_bytes());
     bytes.push(kind);
@@ -13,25 +13,25 @@ fn frame(stream: u32, kind: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn who_breaks_the_rules_is_hung_up_on() {
+async fn a_protocol_violation_closes_the_connection() {
     let full = vec![0; 256 * 1024];
-    let flood: Vec<u8> = (0..5).flat_map(|_| frame(1, 2, &full)).collect();
-    let many: Vec<u8> = (0..300).flat_map(|_| frame(1, 1, b"{}")).collect();
+    let flood: Vec<u8> = (0..5).flat_map(|_| raw_frame(1, 2, &full)).collect();
+    let many: Vec<u8> = (0..300).flat_map(|_| raw_frame(1, 1, b"{}")).collect();
     let cases = [
         (flood, "more bytes came than there was credit for"),
         (many, "more messages came than anybody reads"),
         (
-            frame(1, 5, &1_u32.to_le_bytes()),
+            raw_frame(1, 5, &1_u32.to_le_bytes()),
             "more credit came than was taken",
         ),
-        (frame(1, 5, b"x"), "credit without a number"),
-        (frame(1, 99, b""), "a frame of the unknown kind 99"),
+        (raw_frame(1, 5, b"x"), "credit without a number"),
+        (raw_frame(1, 99, b""), "a frame of the unknown kind 99"),
     ];
     for (bytes, expected) in cases {
         let (near, mut far) = duplex(1 << 20);
         let (reader, writer) = split(near);
-        let (link, mut incoming, carry) = Link::new(Side::Host, reader, writer);
-        let mut sent = frame(1, 0, b"{}");
+        let (link, mut incoming, carry) = Link::new(LinkSide::Host, reader, writer);
+        let mut sent = raw_frame(1, 0, b"{}");
         sent.extend(bytes);
         let feed = async {
             far.write_all(&sent).await.ok();
@@ -42,36 +42,39 @@ async fn who_breaks_the_rules_is_hung_up_on() {
             () = feed => unreachable!("it waits forever"),
         };
         assert_eq!(error, expected);
-        assert!(link.is_over());
+        assert!(link.is_closed());
         let mut opened = incoming.recv().await.expect("the stream was opened");
         while opened.stream.messages.next().await.is_some() {}
-        assert_eq!(link.open(&"late").map(drop), Err(NotOpened::Over));
+        assert_eq!(link.open(&"late").map(drop), Err(OpenStreamError::Closed));
     }
 }
 
 #[tokio::test]
-async fn a_window_is_all_that_is_under_way() {
+async fn at_most_one_window_is_in_flight() {
     let (near, far) = duplex(1 << 16);
     let (reader, writer) = split(near);
-    let (host, _none, carry_host) = Link::new(Side::Host, reader, writer);
+    let (host, _none, carry_host) = Link::new(LinkSide::Host, reader, writer);
     let (reader, writer) = split(far);
-    let (_guest, mut incoming, carry_guest) = Link::new(Side::Guest, reader, writer);
+    let (_guest, mut incoming, carry_guest) = Link::new(LinkSide::Guest, reader, writer);
     let talk = async {
         let long = "x".repeat(MAX_MESSAGE);
-        assert_eq!(host.open(&long).map(drop), Err(NotOpened::TooLong));
+        assert_eq!(host.open(&long).map(drop), Err(OpenStreamError::TooLong));
         let sending = host.open(&"open").unwrap();
         let mut taking = incoming.recv().await.unwrap().stream;
-        sending.sender.all(Flow::Main, &vec![7; WINDOW]).await;
+        sending.sender.send_all(Flow::Main, &vec![7; WINDOW]).await;
         assert!(!sending.sender.has_room(1));
         let mut taken = 0;
         while taken < WINDOW {
             taken += taking.data.next().await.unwrap().1.len();
         }
-        sending.sender.room(WINDOW / 2).await;
+        sending.sender.wait_for_room(WINDOW / 2).await;
         drop(taking);
         // Nobody takes it any more, so nothing holds it up.
-        sending.sender.all(Flow::Main, &vec![7; 3 * WINDOW]).await;
-        assert!(sending.sender.is_over());
+        sending
+            .sender
+            .send_all(Flow::Main, &vec![7; 3 * WINDOW])
+            .await;
+        assert!(sending.sender.is_closed());
     };
     tokio::select! {
         () = talk => {}

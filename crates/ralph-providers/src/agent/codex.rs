@@ -1,71 +1,75 @@
 //! The events of `codex exec --json`.
 
-use ralph_core::ports::{AgentEnd, AgentEvent, AgentReader, AgentReport, Ended, Usage};
+use ralph_core::ports::{AgentEnd, AgentEvent, AgentReader, AgentReport, ExecStatus, TokenUsage};
 use serde_json::Value;
 
 use super::failure;
-use super::story::{Recent, Story};
-use super::text::{self, word};
+use super::session_summary::{RecentIds, SessionSummary};
+use super::text::{self, string_field};
 
 /// Reads one event per line; a line that is none is taken as words.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
-    story: Story,
+pub(super) struct CodexReader {
+    summary: SessionSummary,
     /// Tools whose use was told.
-    begun: Recent,
+    started_tools: RecentIds,
 }
 
-impl Reader {
-    fn event(&mut self, event: &Value) -> Vec<AgentEvent> {
-        match word(event, "type") {
+impl CodexReader {
+    fn handle_event(&mut self, event: &Value) -> Vec<AgentEvent> {
+        match string_field(event, "type") {
             "thread.started" => vec![AgentEvent::Started { model: None }],
-            "item.started" | "item.updated" => self.item(&event["item"], Progress::Begun),
-            "item.completed" => self.item(&event["item"], Progress::Done),
+            "item.started" | "item.updated" => {
+                self.handle_item(&event["item"], CodexItemState::Started)
+            }
+            "item.completed" => self.handle_item(&event["item"], CodexItemState::Completed),
             "turn.completed" => {
-                let usage = usage(&event["usage"]);
-                self.story.report.usage = usage;
-                self.story.ends(AgentEnd::Finished);
+                let usage = parse_usage(&event["usage"]);
+                self.summary.report.usage = usage;
+                self.summary.record_end(AgentEnd::Finished);
                 vec![AgentEvent::Usage { usage }]
             }
             "turn.failed" => {
-                let end = failure::by_words(word(&event["error"], "message"));
-                self.story.ends(end);
+                let end = failure::from_message(string_field(&event["error"], "message"));
+                self.summary.record_end(end);
                 Vec::new()
             }
-            "error" => self.error(word(event, "message")),
+            "error" => self.handle_error(string_field(event, "message")),
             _ => Vec::new(),
         }
     }
 
-    fn item(&mut self, item: &Value, progress: Progress) -> Vec<AgentEvent> {
-        let kind = word(item, "type");
+    fn handle_item(&mut self, item: &Value, progress: CodexItemState) -> Vec<AgentEvent> {
+        let kind = string_field(item, "type");
         match (kind, progress) {
-            ("agent_message", Progress::Done) => {
-                self.story.goes_on();
-                let text = self.story.says(word(item, "text"));
+            ("agent_message", CodexItemState::Completed) => {
+                self.summary.record_progress();
+                let text = self.summary.record_text(string_field(item, "text"));
                 return vec![AgentEvent::Text { text }];
             }
             // A remark, such as that it knows little of the model.
-            ("error", Progress::Done) => {
-                let text = text::text(word(item, "message"));
+            ("error", CodexItemState::Completed) => {
+                let text = text::truncate_text(string_field(item, "message"));
                 return vec![AgentEvent::Text { text }];
             }
             ("agent_message" | "error" | "reasoning" | "todo_list", _) => return Vec::new(),
-            (_, Progress::Begun | Progress::Done) => self.story.goes_on(),
+            (_, CodexItemState::Started | CodexItemState::Completed) => {
+                self.summary.record_progress()
+            }
         }
-        let id = text::label(word(item, "id"));
+        let id = text::short_label(string_field(item, "id"));
         let mut events = Vec::new();
-        if self.begun.is_new(&id) {
+        if self.started_tools.insert(&id) {
             events.push(AgentEvent::Tool {
                 id: id.clone(),
-                tool: tool(item),
-                label: purpose(item),
+                tool: tool_name(item),
+                label: tool_label(item),
             });
         }
-        if progress == Progress::Done {
+        if progress == CodexItemState::Completed {
             let ok = match item["exit_code"].as_i64() {
                 Some(code) => code == 0,
-                None => word(item, "status") != "failed",
+                None => string_field(item, "status") != "failed",
             };
             events.push(AgentEvent::ToolDone { id, ok });
         }
@@ -73,19 +77,19 @@ impl Reader {
     }
 
     /// Takes an error, which is the last one unless it says that it tries again.
-    fn error(&mut self, words: &str) -> Vec<AgentEvent> {
-        let trouble = failure::by_words(words);
+    fn handle_error(&mut self, words: &str) -> Vec<AgentEvent> {
+        let trouble = failure::from_message(words);
         let tries_again = words.starts_with("Reconnecting");
         // It asks again after any refusal; a refused credential and a spent budget stay so.
         if matches!(
             trouble,
             AgentEnd::Unauthorized { .. } | AgentEnd::OutOfBudget
         ) {
-            self.story.is_hopeless();
+            self.summary.mark_hopeless();
         }
-        self.story.struggles(trouble);
+        self.summary.record_trouble(trouble);
         if tries_again {
-            let why = text::text(words);
+            let why = text::truncate_text(words);
             return vec![AgentEvent::Waiting { why, wait: None }];
         }
         Vec::new()
@@ -93,49 +97,57 @@ impl Reader {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
-    Begun,
-    Done,
+enum CodexItemState {
+    Started,
+    Completed,
 }
 
-impl AgentReader for Reader {
-    fn line(&mut self, line: &str) -> Vec<AgentEvent> {
-        match self.story.parse(line) {
-            Ok(event) => self.event(&event),
+impl AgentReader for CodexReader {
+    fn parse_line(&mut self, line: &str) -> Vec<AgentEvent> {
+        match self.summary.parse_line(line) {
+            Ok(event) => self.handle_event(&event),
             Err(words) => words,
         }
     }
 
     fn is_done(&self) -> bool {
-        self.story.is_done()
+        self.summary.is_done()
     }
 
-    fn finish(&mut self, ended: Ended, stderr: &str) -> (AgentEnd, AgentReport) {
-        self.story.finish(ended, stderr)
-    }
-}
-
-fn tool(item: &Value) -> String {
-    match word(item, "type") {
-        "mcp_tool_call" => text::label(&format!("{}.{}", word(item, "server"), word(item, "tool"))),
-        kind => text::label(kind),
+    fn finish(&mut self, ended: ExecStatus, stderr: &str) -> (AgentEnd, AgentReport) {
+        self.summary.finish(ended, stderr)
     }
 }
 
-fn purpose(item: &Value) -> String {
+fn tool_name(item: &Value) -> String {
+    match string_field(item, "type") {
+        "mcp_tool_call" => text::short_label(&format!(
+            "{}.{}",
+            string_field(item, "server"),
+            string_field(item, "tool")
+        )),
+        kind => text::short_label(kind),
+    }
+}
+
+fn tool_label(item: &Value) -> String {
     let path = item["changes"][0]["path"].as_str().unwrap_or_default();
-    let words = [word(item, "command"), word(item, "query"), path];
-    text::label(words.iter().find(|words| !words.is_empty()).unwrap_or(&""))
+    let words = [
+        string_field(item, "command"),
+        string_field(item, "query"),
+        path,
+    ];
+    text::short_label(words.iter().find(|words| !words.is_empty()).unwrap_or(&""))
 }
 
-fn usage(usage: &Value) -> Usage {
+fn parse_usage(usage: &Value) -> TokenUsage {
     let number = |name: &str| usage[name].as_u64().unwrap_or_default();
-    Usage {
+    TokenUsage {
         input_tokens: number("input_tokens"),
         output_tokens: number("output_tokens"),
         cache_read_tokens: number("cached_input_tokens"),
         cache_write_tokens: number("cache_write_input_tokens"),
         reasoning_tokens: number("reasoning_output_tokens"),
-        ..Usage::default()
+        ..TokenUsage::default()
     }
 }

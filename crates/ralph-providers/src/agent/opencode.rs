@@ -3,48 +3,48 @@
 use std::time::Duration;
 
 use ralph_core::money::Usd;
-use ralph_core::ports::{AgentEnd, AgentEvent, AgentReader, AgentReport, Ended, Usage};
+use ralph_core::ports::{AgentEnd, AgentEvent, AgentReader, AgentReport, ExecStatus, TokenUsage};
 use serde_json::Value;
 
 use super::failure;
-use super::story::Story;
-use super::text::{self, word};
+use super::session_summary::SessionSummary;
+use super::text::{self, string_field};
 
 /// Reads one event per line; a line that is none is taken as words.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
-    story: Story,
-    has_begun: bool,
+pub(super) struct OpencodeReader {
+    summary: SessionSummary,
+    has_started: bool,
 }
 
-impl Reader {
-    fn event(&mut self, event: &Value) -> Vec<AgentEvent> {
+impl OpencodeReader {
+    fn handle_event(&mut self, event: &Value) -> Vec<AgentEvent> {
         let part = &event["part"];
-        match word(event, "type") {
+        match string_field(event, "type") {
             "step_start" => {
-                self.story.goes_on();
-                if std::mem::replace(&mut self.has_begun, true) {
+                self.summary.record_progress();
+                if std::mem::replace(&mut self.has_started, true) {
                     return Vec::new();
                 }
                 vec![AgentEvent::Started { model: None }]
             }
             "text" => {
-                let text = self.story.says(word(part, "text"));
+                let text = self.summary.record_text(string_field(part, "text"));
                 vec![AgentEvent::Text { text }]
             }
-            "tool_use" => tool(part),
-            "step_finish" => self.step(part),
+            "tool_use" => tool_events(part),
+            "step_finish" => self.handle_step(part),
             "error" => {
-                self.story.ends(end(&event["error"]));
+                self.summary.record_end(end_from_error(&event["error"]));
                 Vec::new()
             }
             _ => Vec::new(),
         }
     }
 
-    fn step(&mut self, part: &Value) -> Vec<AgentEvent> {
-        let report = &mut self.story.report;
-        report.usage.add(usage(&part["tokens"]));
+    fn handle_step(&mut self, part: &Value) -> Vec<AgentEvent> {
+        let report = &mut self.summary.report;
+        report.usage.add(parse_usage(&part["tokens"]));
         report.turns = Some(report.turns.unwrap_or(0).saturating_add(1));
         // It tells 0 for a model whose price it does not know.
         if let Some(cost) = part["cost"].as_f64().filter(|cost| *cost > 0.0) {
@@ -52,74 +52,76 @@ impl Reader {
             report.cost_usd = Some(report.cost_usd.unwrap_or_default() + cost);
         }
         let usage = report.usage;
-        match word(part, "reason") {
+        match string_field(part, "reason") {
             "tool-calls" => {}
-            "stop" => self.story.ends(AgentEnd::Finished),
+            "stop" => self.summary.record_end(AgentEnd::Finished),
             reason => {
-                let why = format!("its model stopped: {}", text::label(reason));
-                self.story.ends(AgentEnd::GaveUp { why });
+                let why = format!("its model stopped: {}", text::short_label(reason));
+                self.summary.record_end(AgentEnd::GaveUp { why });
             }
         }
         vec![AgentEvent::Usage { usage }]
     }
 }
 
-impl AgentReader for Reader {
-    fn line(&mut self, line: &str) -> Vec<AgentEvent> {
-        match self.story.parse(line) {
-            Ok(event) => self.event(&event),
+impl AgentReader for OpencodeReader {
+    fn parse_line(&mut self, line: &str) -> Vec<AgentEvent> {
+        match self.summary.parse_line(line) {
+            Ok(event) => self.handle_event(&event),
             Err(words) => words,
         }
     }
 
     fn is_done(&self) -> bool {
-        self.story.is_done()
+        self.summary.is_done()
     }
 
-    fn finish(&mut self, ended: Ended, stderr: &str) -> (AgentEnd, AgentReport) {
-        self.story.finish(ended, stderr)
+    fn finish(&mut self, ended: ExecStatus, stderr: &str) -> (AgentEnd, AgentReport) {
+        self.summary.finish(ended, stderr)
     }
 }
 
 /// A tool is told when it has answered.
-fn tool(part: &Value) -> Vec<AgentEvent> {
-    let id = text::label(word(part, "callID"));
+fn tool_events(part: &Value) -> Vec<AgentEvent> {
+    let id = text::short_label(string_field(part, "callID"));
     let state = &part["state"];
     let exit = state["metadata"]["exit"].as_i64();
     vec![
         AgentEvent::Tool {
             id: id.clone(),
-            tool: text::label(word(part, "tool")),
-            label: text::label(word(state, "title")),
+            tool: text::short_label(string_field(part, "tool")),
+            label: text::short_label(string_field(state, "title")),
         },
         AgentEvent::ToolDone {
             id,
-            ok: word(state, "status") == "completed" && exit.unwrap_or(0) == 0,
+            ok: string_field(state, "status") == "completed" && exit.unwrap_or(0) == 0,
         },
     ]
 }
 
-fn end(error: &Value) -> AgentEnd {
+fn end_from_error(error: &Value) -> AgentEnd {
     let data = &error["data"];
-    let words = match word(data, "message") {
-        "" => word(error, "name"),
+    let words = match string_field(data, "message") {
+        "" => string_field(error, "name"),
         words => words,
     };
     match data["statusCode"].as_u64() {
         Some(status) => {
             let status = u16::try_from(status).unwrap_or_default();
-            let seconds = word(&data["responseHeaders"], "retry-after").parse().ok();
-            failure::by_status(status, words, seconds.map(Duration::from_secs))
+            let seconds = string_field(&data["responseHeaders"], "retry-after")
+                .parse()
+                .ok();
+            failure::from_status(status, words, seconds.map(Duration::from_secs))
         }
-        None => failure::by_words(words),
+        None => failure::from_message(words),
     }
 }
 
-fn usage(tokens: &Value) -> Usage {
+fn parse_usage(tokens: &Value) -> TokenUsage {
     let number = |value: &Value| value.as_u64().unwrap_or_default();
     let read = number(&tokens["cache"]["read"]);
     let write = number(&tokens["cache"]["write"]);
-    Usage {
+    TokenUsage {
         input_tokens: number(&tokens["input"])
             .saturating_add(read)
             .saturating_add(write),
@@ -127,6 +129,6 @@ fn usage(tokens: &Value) -> Usage {
         cache_read_tokens: read,
         cache_write_tokens: write,
         reasoning_tokens: number(&tokens["reasoning"]),
-        ..Usage::default()
+        ..TokenUsage::default()
     }
 }

@@ -8,7 +8,7 @@ use ralph_core::task::nearest;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::preset::{Credential, Output, Preset, PromptForm, Timeouts};
+use super::preset::{AgentCredential, AgentOutputFormat, Preset, PresetTimeouts, PromptDelivery};
 
 /// The agents that ralph knows.
 const BUILT_IN: &str = include_str!("agents.toml");
@@ -32,11 +32,11 @@ pub struct AgentsError {
 /// There is no agent with a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no agent `{name}`")]
-pub struct UnknownAgent {
+pub struct UnknownAgentName {
     /// What was asked for.
     pub name: String,
     /// The name that was probably meant.
-    pub meant: Option<String>,
+    pub closest: Option<String>,
     /// The names there are.
     pub known: Vec<String>,
 }
@@ -44,16 +44,16 @@ pub struct UnknownAgent {
 /// An agent as a file says it; what it leaves out comes from another.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct PresetEntry {
     like: Option<Spanned<String>>,
     command: Option<Spanned<Vec<String>>>,
     model_arguments: Option<Vec<String>>,
     environment: Option<Spanned<BTreeMap<String, String>>>,
     image: Option<String>,
     hosts: Option<Vec<String>>,
-    credentials: Option<Vec<Credential>>,
-    prompt: Option<PromptForm>,
-    output: Option<Output>,
+    credentials: Option<Vec<AgentCredential>>,
+    prompt: Option<PromptDelivery>,
+    output: Option<AgentOutputFormat>,
     timeouts: Option<TimeoutEntry>,
 }
 
@@ -82,8 +82,8 @@ impl Agents {
     /// Adds the agents of a file's text, and changes the known ones as it says. With an error nothing
     /// is changed.
     pub fn extend(&mut self, text: &str) -> Result<(), AgentsError> {
-        let entries: BTreeMap<Spanned<String>, Spanned<Entry>> =
-            toml::from_str(text).map_err(|error| AgentsError {
+        let entries: BTreeMap<Spanned<String>, Spanned<PresetEntry>> = toml::from_str(text)
+            .map_err(|error| AgentsError {
                 offset: error.span().map_or(0, |span| span.start),
                 why: error.message().replace('\n', ", "),
             })?;
@@ -92,7 +92,7 @@ impl Agents {
             let place = name.span();
             let name = name.into_inner();
             check_name(&name, &place)?;
-            let preset = self.preset(&name, &place, entry.into_inner())?;
+            let preset = self.resolve_preset(&name, &place, entry.into_inner())?;
             added.insert(name, preset);
         }
         self.by_name.extend(added);
@@ -100,11 +100,11 @@ impl Agents {
     }
 
     /// Completes an entry with the agent it is like: a named one, else the one with its own name.
-    fn preset(
+    fn resolve_preset(
         &self,
         name: &str,
         place: &Range<usize>,
-        entry: Entry,
+        entry: PresetEntry,
     ) -> Result<Preset, AgentsError> {
         let base = match &entry.like {
             Some(like) => Some(self.get(like.get_ref()).map_err(|unknown| AgentsError {
@@ -118,20 +118,20 @@ impl Agents {
             (None, Some(base)) => (base.command.clone(), place.clone()),
             (None, None) => {
                 let why = format!("agent `{name}` has no `command`, and is `like` no other");
-                return Err(wrong(place, why));
+                return Err(error_at(place, why));
             }
         };
         if command.first().is_none_or(String::is_empty) {
             let why = "`command` names no program";
-            return Err(wrong(&command_place, why.into()));
+            return Err(error_at(&command_place, why.into()));
         }
         let (environment, environment_place) = match entry.environment {
             Some(environment) => (environment.get_ref().clone(), environment.span()),
             None => (BTreeMap::new(), place.clone()),
         };
-        refuse_token(command.iter(), &command_place)?;
-        refuse_token(environment.values(), &environment_place)?;
-        let base = base.cloned().unwrap_or_else(|| plain(name));
+        reject_token(command.iter(), &command_place)?;
+        reject_token(environment.values(), &environment_place)?;
+        let base = base.cloned().unwrap_or_else(|| default_preset(name));
         Ok(Preset {
             name: name.to_owned(),
             command,
@@ -147,15 +147,15 @@ impl Agents {
             credentials: entry.credentials.unwrap_or(base.credentials),
             prompt: entry.prompt.unwrap_or(base.prompt),
             output: entry.output.unwrap_or(base.output),
-            timeouts: entry.timeouts.unwrap_or_default().over(base.timeouts),
+            timeouts: entry.timeouts.unwrap_or_default().merge_into(base.timeouts),
         })
     }
 
     /// Finds an agent by its name.
-    pub fn get(&self, name: &str) -> Result<&Preset, UnknownAgent> {
-        self.by_name.get(name).ok_or_else(|| UnknownAgent {
+    pub fn get(&self, name: &str) -> Result<&Preset, UnknownAgentName> {
+        self.by_name.get(name).ok_or_else(|| UnknownAgentName {
             name: name.to_owned(),
-            meant: nearest(name, self.by_name.keys().map(String::as_str)).map(str::to_owned),
+            closest: nearest(name, self.by_name.keys().map(String::as_str)).map(str::to_owned),
             known: self.by_name.keys().cloned().collect(),
         })
     }
@@ -166,9 +166,9 @@ impl Agents {
     }
 }
 
-impl UnknownAgent {
+impl UnknownAgentName {
     fn suggestion(&self) -> String {
-        match &self.meant {
+        match &self.closest {
             Some(meant) => format!("; did you mean `{meant}`?"),
             None => format!("; there are `{}`", self.known.join("`, `")),
         }
@@ -176,9 +176,9 @@ impl UnknownAgent {
 }
 
 impl TimeoutEntry {
-    fn over(self, base: Timeouts) -> Timeouts {
+    fn merge_into(self, base: PresetTimeouts) -> PresetTimeouts {
         let seconds = |number: u32| Duration::from_secs(number.into());
-        Timeouts {
+        PresetTimeouts {
             first_output: self.first_output_seconds.map_or(base.first_output, seconds),
             idle: self.idle_seconds.map_or(base.idle, seconds),
             total: self
@@ -189,7 +189,7 @@ impl TimeoutEntry {
 }
 
 /// What an agent is that says nothing but its command.
-fn plain(name: &str) -> Preset {
+fn default_preset(name: &str) -> Preset {
     Preset {
         name: name.to_owned(),
         command: Vec::new(),
@@ -198,9 +198,9 @@ fn plain(name: &str) -> Preset {
         image: "plain".into(),
         hosts: Vec::new(),
         credentials: Vec::new(),
-        prompt: PromptForm::Text,
-        output: Output::Lines,
-        timeouts: Timeouts::default(),
+        prompt: PromptDelivery::Text,
+        output: AgentOutputFormat::Lines,
+        timeouts: PresetTimeouts::default(),
     }
 }
 
@@ -214,23 +214,23 @@ fn check_name(name: &str, place: &Range<usize>) -> Result<(), AgentsError> {
     }
     let why = format!(
         "`{}` cannot name an agent: a name has at most {MAX_NAME} of a-z, 0-9 and -",
-        super::text::label(name)
+        super::text::short_label(name)
     );
-    Err(wrong(place, why))
+    Err(error_at(place, why))
 }
 
-fn refuse_token<'a>(
+fn reject_token<'a>(
     mut texts: impl Iterator<Item = &'a String>,
     place: &Range<usize>,
 ) -> Result<(), AgentsError> {
     if texts.any(|text| text.contains("{token}")) {
         let why = "`{token}` belongs into the environment of `credentials`";
-        return Err(wrong(place, why.into()));
+        return Err(error_at(place, why.into()));
     }
     Ok(())
 }
 
-fn wrong(place: &Range<usize>, why: String) -> AgentsError {
+fn error_at(place: &Range<usize>, why: String) -> AgentsError {
     AgentsError {
         offset: place.start,
         why,

@@ -21,26 +21,26 @@ pub struct Preset {
     /// Hosts that it reaches by itself, beside its model's provider.
     pub hosts: Vec<String>,
     /// What it can log in with, the best first; empty if it needs nothing.
-    pub credentials: Vec<Credential>,
+    pub credentials: Vec<AgentCredential>,
     /// How it is given a prompt.
-    pub prompt: PromptForm,
+    pub prompt: PromptDelivery,
     /// What it prints.
-    pub output: Output,
+    pub output: AgentOutputFormat,
     /// How long it may take.
-    pub timeouts: Timeouts,
+    pub timeouts: PresetTimeouts,
 }
 
 /// One way of an agent to log in.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Credential {
+pub struct AgentCredential {
     /// What it logs in with.
     pub kind: CredentialKind,
     /// The variables that tell it, with `{token}` and `{base_url}` in their values.
     pub environment: BTreeMap<String, String>,
 }
 
-impl Credential {
+impl AgentCredential {
     /// Returns the variables of a sandbox in which `token` stands for the credential and the gate
     /// is at `base_url`.
     pub fn environment(&self, token: &str, base_url: &str) -> BTreeMap<String, String> {
@@ -72,7 +72,7 @@ pub enum CredentialKind {
 /// How an agent is given a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum PromptForm {
+pub enum PromptDelivery {
     /// As the whole of its standard input.
     Text,
     /// As a message on its standard input, which takes more messages while it works.
@@ -84,7 +84,7 @@ pub enum PromptForm {
 /// What an agent prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Output {
+pub enum AgentOutputFormat {
     /// The events of `claude --output-format stream-json`.
     StreamJson,
     /// The events of `codex exec --json`.
@@ -97,7 +97,7 @@ pub enum Output {
 
 /// How long an agent may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeouts {
+pub struct PresetTimeouts {
     /// Until it prints anything at all.
     pub first_output: Duration,
     /// Until it prints anything more.
@@ -106,7 +106,7 @@ pub struct Timeouts {
     pub total: Duration,
 }
 
-impl Default for Timeouts {
+impl Default for PresetTimeouts {
     /// Leaves time for a cold start, for the longest command that agents wait for, and for an hour
     /// of work.
     fn default() -> Self {

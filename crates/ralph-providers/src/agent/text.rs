@@ -3,28 +3,28 @@
 use serde_json::Value;
 
 /// The longest text, in bytes.
-const TEXT: usize = 2048;
+const MAX_TEXT_BYTES: usize = 2048;
 /// The longest label, in characters.
-const LABEL: usize = 200;
+const MAX_LABEL_CHARS: usize = 200;
 /// The longest message of a person, in bytes: it is compared with what was sent.
-const MESSAGE: usize = 64 * 1024;
+const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 
 /// Shortens words.
-pub(super) fn text(words: &str) -> String {
-    shorten(words.trim(), TEXT)
+pub(super) fn truncate_text(words: &str) -> String {
+    truncate(words.trim(), MAX_TEXT_BYTES)
 }
 
 /// Shortens a message that was sent.
-pub(super) fn message(words: &str) -> String {
-    shorten(words, MESSAGE)
+pub(super) fn truncate_message(words: &str) -> String {
+    truncate(words, MAX_MESSAGE_BYTES)
 }
 
 /// Makes one short line.
-pub(super) fn label(words: &str) -> String {
+pub(super) fn short_label(words: &str) -> String {
     // More bytes than the longest label has; the rest need not be looked at.
-    let words = &words[..words.floor_char_boundary(LABEL * 8)];
+    let words = &words[..words.floor_char_boundary(MAX_LABEL_CHARS * 8)];
     let mut line: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some((end, _)) = line.char_indices().nth(LABEL) {
+    if let Some((end, _)) = line.char_indices().nth(MAX_LABEL_CHARS) {
         let last = line[..end].char_indices().next_back();
         line.truncate(last.map_or(0, |(start, _)| start));
         line.push('…');
@@ -33,7 +33,7 @@ pub(super) fn label(words: &str) -> String {
 }
 
 /// Returns the text under a key; an empty one if there is none.
-pub(super) fn word<'a>(value: &'a Value, key: &str) -> &'a str {
+pub(super) fn string_field<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
@@ -43,7 +43,7 @@ pub(super) fn last_line(words: &str) -> &str {
     lines.rfind(|line| !line.is_empty()).unwrap_or_default()
 }
 
-fn shorten(words: &str, max: usize) -> String {
+fn truncate(words: &str, max: usize) -> String {
     if words.len() <= max {
         return words.to_owned();
     }
@@ -56,17 +56,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_words_are_cut_between_characters() {
-        assert_eq!(text("  short\n"), "short");
-        let long = text(&"ä".repeat(5000));
+    fn long_text_is_truncated_between_characters() {
+        assert_eq!(truncate_text("  short\n"), "short");
+        let long = truncate_text(&"ä".repeat(5000));
         assert_eq!((long.len(), long.chars().last()), (2047, Some('…')));
-        assert_eq!(label("a\n  b\tc"), "a b c");
-        let long = label(&"ä ".repeat(500_000));
+        assert_eq!(short_label("a\n  b\tc"), "a b c");
+        let long = short_label(&"ä ".repeat(500_000));
         assert_eq!(
             (long.chars().count(), long.chars().last()),
             (200, Some('…'))
         );
-        assert_eq!(label(&"x".repeat(200)).chars().count(), 200);
+        assert_eq!(short_label(&"x".repeat(200)).chars().count(), 200);
         assert_eq!(last_line("a\nb \n\n"), "b");
         assert_eq!(last_line("\n"), "");
     }

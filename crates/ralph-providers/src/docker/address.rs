@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::error::EngineError;
+use super::error::DockerError;
 
 /// The socket of an engine unless a host is given.
 const DEFAULT_SOCKET: &str = "/var/run/docker.sock";
@@ -13,20 +13,20 @@ const DEFAULT_PORT: u16 = 2375;
 
 /// Where an engine listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
+pub enum DockerAddress {
     /// A socket on this machine.
     Socket(PathBuf),
     /// A machine and a port, without TLS.
     Tcp(String),
 }
 
-impl Address {
+impl DockerAddress {
     /// Reads a value of `DOCKER_HOST`; none or an empty one means the default socket.
-    pub fn parse(host: Option<&str>) -> Result<Self, EngineError> {
+    pub fn parse(host: Option<&str>) -> Result<Self, DockerError> {
         let Some(host) = host.map(str::trim).filter(|host| !host.is_empty()) else {
             return Ok(Self::Socket(PathBuf::from(DEFAULT_SOCKET)));
         };
-        let refused = |rule| EngineError::Host {
+        let refused = |rule| DockerError::InvalidHost {
             host: host.to_owned(),
             rule,
         };
@@ -38,7 +38,7 @@ impl Address {
         match scheme {
             "unix" if Path::new(rest).is_absolute() => Ok(Self::Socket(PathBuf::from(rest))),
             "unix" => Err(refused("the socket after `unix://` must be absolute")),
-            "tcp" | "http" => machine(rest.trim_end_matches('/'))
+            "tcp" | "http" => parse_host_port(rest.trim_end_matches('/'))
                 .map(Self::Tcp)
                 .ok_or_else(|| refused("what follows must be a host name and a port")),
             "ssh" => Err(refused(
@@ -62,7 +62,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for DockerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Socket(path) => write!(f, "unix://{}", path.display()),
@@ -72,7 +72,7 @@ impl fmt::Display for Address {
 }
 
 /// Returns `host:port`, with the port filled in; none if it is anything else.
-fn machine(text: &str) -> Option<String> {
+fn parse_host_port(text: &str) -> Option<String> {
     let (name, port) = match text.rsplit_once(':') {
         // The colons of a bare IPv6 address are inside its brackets.
         Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()?),
@@ -94,8 +94,8 @@ fn machine(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn shown(host: Option<&str>) -> String {
-        match Address::parse(host) {
+    fn parsed_or_error(host: Option<&str>) -> String {
+        match DockerAddress::parse(host) {
             Ok(address) => address.to_string(),
             Err(error) => error.to_string(),
         }
@@ -129,14 +129,14 @@ mod tests {
             (Some("tcp://me@build:1"), format!("cannot use engine `tcp://me@build:1`: {name}")),
         ];
         for (host, expected) in cases {
-            assert_eq!(shown(host), expected, "{host:?}");
+            assert_eq!(parsed_or_error(host), expected, "{host:?}");
         }
     }
 
     #[test]
-    fn encrypted_hosts_are_told_the_way_round() {
+    fn encrypted_hosts_get_a_hint() {
         for scheme in ["ssh", "https"] {
-            let told = shown(Some(&format!("{scheme}://build")));
+            let told = parsed_or_error(Some(&format!("{scheme}://build")));
             assert!(told.contains("forward the engine's socket"), "{told}");
         }
     }

@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bollard::errors::Error;
-use ralph_core::ports::Problem;
+use ralph_core::ports::ProviderProblem;
 
-use super::address::Address;
+use super::address::DockerAddress;
 use super::engine::MINIMUM_API;
 use super::socket;
 
 /// Why an engine did not do what was asked.
 #[derive(Debug, thiserror::Error)]
-pub enum EngineError {
+pub enum DockerError {
     /// The address makes no sense.
     #[error("cannot use engine `{host}`: {rule}")]
-    Host {
+    InvalidHost {
         /// The value of `DOCKER_HOST`.
         host: String,
         /// What it should be.
@@ -32,13 +32,13 @@ pub enum EngineError {
     #[error("no Docker Engine answers at `{address}`: {why}")]
     NotRunning {
         /// Where it should listen.
-        address: Address,
+        address: DockerAddress,
         /// What the machine says.
         why: String,
     },
     /// The socket belongs to others.
     #[error("you may not use the Docker Engine's socket `{}`: permission denied", path.display())]
-    Forbidden {
+    PermissionDenied {
         /// The socket.
         path: PathBuf,
         /// The group that may use it, where it can be seen.
@@ -68,7 +68,7 @@ pub enum EngineError {
     #[error(
         "image `{image}` cannot run here: it is for `{has}`, the Docker Engine's machine is `{needs}`"
     )]
-    Architecture {
+    WrongArchitecture {
         /// The image.
         image: String,
         /// What it is for.
@@ -88,14 +88,14 @@ pub enum EngineError {
     },
     /// The engine took too long.
     #[error("cannot {doing}: the Docker Engine did not answer within {} s", limit.as_secs())]
-    Silent {
+    Timeout {
         /// What was being done.
         doing: String,
         /// How long it had.
         limit: Duration,
     },
     /// Anything else, in the engine's own words.
-    #[error("cannot {doing}: {}", said(source))]
+    #[error("cannot {doing}: {}", root_message(source))]
     Call {
         /// What was being done.
         doing: String,
@@ -104,19 +104,19 @@ pub enum EngineError {
     },
 }
 
-impl EngineError {
+impl DockerError {
     /// Makes an error of a failed call to the engine at `address`.
-    pub(super) fn of(doing: &str, address: &Address, error: Error) -> Self {
+    pub(super) fn from_call(doing: &str, address: &DockerAddress, error: Error) -> Self {
         if let Error::RequestTimeoutError = error {
-            return Self::Silent {
+            return Self::Timeout {
                 doing: doing.to_owned(),
-                limit: super::engine::CALL_LIMIT,
+                limit: super::engine::CALL_TIMEOUT,
             };
         }
         if let Some(image) = missing_image(&error) {
             return Self::ImageMissing { image };
         }
-        if let Some(failure) = unreachable(address, &error) {
+        if let Some(failure) = connect_error(address, &error) {
             return failure;
         }
         Self::Call {
@@ -145,39 +145,39 @@ impl EngineError {
                     None
                 }
             }
-            Self::Host { .. }
+            Self::InvalidHost { .. }
             | Self::SocketMissing { .. }
             | Self::NotRunning { .. }
-            | Self::Forbidden { .. }
+            | Self::PermissionDenied { .. }
             | Self::ApiTooOld { .. }
             | Self::NotLinux { .. }
             | Self::ImageMissing { .. }
-            | Self::Architecture { .. }
+            | Self::WrongArchitecture { .. }
             | Self::NoSpace { .. }
-            | Self::Silent { .. } => None,
+            | Self::Timeout { .. } => None,
         }
     }
 
     /// Tells whether the engine's disk is full, by the engine's words.
-    pub(super) fn tells_of_a_full_disk(&self) -> bool {
+    pub(super) fn is_disk_full(&self) -> bool {
         match self {
-            Self::Call { source, .. } => is_full(&said(source)),
-            Self::Host { .. }
+            Self::Call { source, .. } => mentions_full_disk(&root_message(source)),
+            Self::InvalidHost { .. }
             | Self::SocketMissing { .. }
             | Self::NotRunning { .. }
-            | Self::Forbidden { .. }
+            | Self::PermissionDenied { .. }
             | Self::ApiTooOld { .. }
             | Self::NotLinux { .. }
             | Self::ImageMissing { .. }
-            | Self::Architecture { .. }
+            | Self::WrongArchitecture { .. }
             | Self::NoSpace { .. }
-            | Self::Silent { .. } => false,
+            | Self::Timeout { .. } => false,
         }
     }
 
     /// Returns what is wrong and what to do about it.
-    pub fn problem(&self) -> Problem {
-        Problem {
+    pub fn problem(&self) -> ProviderProblem {
+        ProviderProblem {
             what: self.to_string(),
             fix: self.fix(),
         }
@@ -186,14 +186,14 @@ impl EngineError {
     /// Returns what to do about it.
     fn fix(&self) -> String {
         match self {
-            Self::Host { .. } => {
+            Self::InvalidHost { .. } => {
                 "set `DOCKER_HOST` to what `docker context inspect` shows, or unset it".to_owned()
             }
             Self::SocketMissing { .. } => {
                 "start Docker, or set `DOCKER_HOST` to the endpoint that `docker context inspect` shows".to_owned()
             }
             Self::NotRunning { .. } => "start Docker, or correct `DOCKER_HOST`".to_owned(),
-            Self::Forbidden { group, .. } => match group {
+            Self::PermissionDenied { group, .. } => match group {
                 Some(group) => format!(
                     "join the group `{group}` with `sudo usermod -aG {group} \"$USER\"` and log in again"
                 ),
@@ -204,26 +204,26 @@ impl EngineError {
             Self::ImageMissing { .. } => {
                 "build it with `ralph image build`, or get it with `ralph image pull`".to_owned()
             }
-            Self::Architecture { needs, .. } => {
+            Self::WrongArchitecture { needs, .. } => {
                 format!("build it on this engine with `ralph image build`, or name an image for `{needs}`")
             }
             Self::NoSpace { .. } => {
                 "make room with `docker system prune`, which removes what no container uses".to_owned()
             }
-            Self::Silent { .. } => "look whether `docker info` answers; restart Docker if not".to_owned(),
+            Self::Timeout { .. } => "look whether `docker info` answers; restart Docker if not".to_owned(),
             Self::Call { .. } => "look into the engine's own log for more".to_owned(),
         }
     }
 }
 
 /// Tells whether an engine's words mean that its disk is full.
-pub(super) fn is_full(words: &str) -> bool {
+pub(super) fn mentions_full_disk(words: &str) -> bool {
     let words = words.to_ascii_lowercase();
     words.contains("no space left on device") || words.contains("disk quota exceeded")
 }
 
 /// Returns the engine's own words, without the layers of the client library around them.
-pub(super) fn said(error: &Error) -> String {
+pub(super) fn root_message(error: &Error) -> String {
     if let Error::DockerResponseServerError { message, .. } = error {
         return message.trim().to_owned();
     }
@@ -251,15 +251,15 @@ fn missing_image(error: &Error) -> Option<String> {
 }
 
 /// Returns why the engine cannot be reached, if that is what went wrong.
-fn unreachable(address: &Address, error: &Error) -> Option<EngineError> {
+fn connect_error(address: &DockerAddress, error: &Error) -> Option<DockerError> {
     if let Error::SocketNotFoundError(path) = error {
         let path = PathBuf::from(path);
         let hidden =
             std::fs::metadata(&path).is_err_and(|why| why.kind() == ErrorKind::PermissionDenied);
         return Some(if hidden {
-            EngineError::Forbidden { path, group: None }
+            DockerError::PermissionDenied { path, group: None }
         } else {
-            EngineError::SocketMissing { path }
+            DockerError::SocketMissing { path }
         });
     }
     let Error::HyperLegacyError { err } = error else {
@@ -268,24 +268,24 @@ fn unreachable(address: &Address, error: &Error) -> Option<EngineError> {
     if !err.is_connect() {
         return None;
     }
-    let kind = refusal(err);
+    let kind = io_error_kind(err);
     Some(match address.socket() {
-        Some(path) if kind == Some(ErrorKind::PermissionDenied) => EngineError::Forbidden {
+        Some(path) if kind == Some(ErrorKind::PermissionDenied) => DockerError::PermissionDenied {
             path: path.to_owned(),
-            group: socket::group(path),
+            group: socket::owning_group(path),
         },
-        Some(path) if kind == Some(ErrorKind::NotFound) => EngineError::SocketMissing {
+        Some(path) if kind == Some(ErrorKind::NotFound) => DockerError::SocketMissing {
             path: path.to_owned(),
         },
-        Some(_) | None => EngineError::NotRunning {
+        Some(_) | None => DockerError::NotRunning {
             address: address.clone(),
-            why: said(error),
+            why: root_message(error),
         },
     })
 }
 
 /// Finds the machine's own reason in a chain of errors.
-fn refusal(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
+fn io_error_kind(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<std::io::Error>() {

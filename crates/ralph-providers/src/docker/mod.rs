@@ -4,18 +4,18 @@
 //! environment: the caller hands in what `DOCKER_HOST` says.
 //!
 //! - `address` is where the engine listens; `engine` is the connection, and the one door through
-//!   which every call is bounded in time and every failure becomes an [`EngineError`].
+//!   which every call is bounded in time and every failure becomes an [`DockerError`].
 //! - [`images`] builds, pulls and looks at images; `facts` is what an engine tells about its machine.
 //! - `error` names what a person can mend, with the way to do it; `socket` says who may use a socket.
 
 mod address;
 mod engine;
 mod error;
-mod facts;
 pub mod images;
+mod info;
 mod socket;
 
-pub use address::Address;
-pub use engine::{CALL_LIMIT, Engine};
-pub use error::EngineError;
-pub use facts::{Facts, go_architecture};
+pub use address::DockerAddress;
+pub use engine::{CALL_TIMEOUT, DockerEngine};
+pub use error::DockerError;
+pub use info::{DockerInfo, go_architecture};

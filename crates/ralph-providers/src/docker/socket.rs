@@ -4,14 +4,14 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Returns the name of the group that owns a socket, or its number where it has no name here.
-pub(super) fn group(path: &Path) -> Option<String> {
+pub(super) fn owning_group(path: &Path) -> Option<String> {
     let gid = std::fs::metadata(path).ok()?.gid();
     let groups = std::fs::read_to_string("/etc/group").unwrap_or_default();
-    Some(name_of(gid, &groups).map_or_else(|| gid.to_string(), str::to_owned))
+    Some(group_name(gid, &groups).map_or_else(|| gid.to_string(), str::to_owned))
 }
 
 /// Finds a group's name in the text of `/etc/group`.
-fn name_of(gid: u32, groups: &str) -> Option<&str> {
+fn group_name(gid: u32, groups: &str) -> Option<&str> {
     groups.lines().find_map(|line| {
         let mut fields = line.split(':');
         let name = fields.next()?;
@@ -27,12 +27,12 @@ mod tests {
     #[test]
     fn a_group_is_found_by_its_number() {
         let groups = "root:x:0:\n# note\nbroken\ndocker:x:998:ann,bob\nother:x:9980:\n";
-        assert_eq!(name_of(998, groups), Some("docker"));
-        assert_eq!(name_of(7, groups), None);
+        assert_eq!(group_name(998, groups), Some("docker"));
+        assert_eq!(group_name(7, groups), None);
     }
 
     #[test]
     fn a_missing_socket_has_no_group() {
-        assert_eq!(group(Path::new("/nowhere/docker.sock")), None);
+        assert_eq!(owning_group(Path::new("/nowhere/docker.sock")), None);
     }
 }

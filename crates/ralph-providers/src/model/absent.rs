@@ -1,15 +1,15 @@
 //! The model of a run whose agent asks its own.
 
 use async_trait::async_trait;
-use ralph_core::ports::{Model, ModelError, ModelRequest, Reply};
+use ralph_core::ports::{Model, ModelError, ModelReply, ModelRequest};
 
 /// Stands where a run has no model that ralph could ask.
 #[derive(Debug)]
-pub struct Absent {
+pub struct AbsentModel {
     name: String,
 }
 
-impl Absent {
+impl AbsentModel {
     /// Stands for the model of an agent, such as `agent:claude`.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into() }
@@ -17,12 +17,12 @@ impl Absent {
 }
 
 #[async_trait]
-impl Model for Absent {
+impl Model for AbsentModel {
     fn name(&self) -> &str {
         &self.name
     }
 
-    async fn ask(&self, _: &ModelRequest) -> Result<Reply, ModelError> {
+    async fn ask_once(&self, _: &ModelRequest) -> Result<ModelReply, ModelError> {
         Err(ModelError::Broken {
             model: self.name.clone(),
             message: "only the agent can ask it; name a profile with `doctor_profile`".into(),

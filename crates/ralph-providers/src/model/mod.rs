@@ -1,9 +1,9 @@
 //! Models: those behind an HTTP API, and two that answer without a network.
 //!
 //! - [`http`] are all that are named as LiteLLM names them, such as `zai/glm-4.7`.
-//! - [`Scripted`] answers from a JSONL file that a person wrote (`--model scripted:FILE.jsonl`).
-//! - [`Replay`] answers with what another run was answered (`--model replay:RUN`).
-//! - [`Absent`] answers nobody: it stands for the model of an agent.
+//! - [`ScriptedModel`] answers from a JSONL file that a person wrote (`--model scripted:FILE.jsonl`).
+//! - [`ReplayModel`] answers with what another run was answered (`--model replay:RUN`).
+//! - [`AbsentModel`] answers nobody: it stands for the model of an agent.
 //!
 //! Scripts and replays say in a reply's `source` which of their replies it was. Whoever keeps the run's journal
 //! hands these back after a restart, so that no reply is given twice.
@@ -14,7 +14,7 @@ mod replay;
 mod script;
 mod scripted;
 
-pub use absent::Absent;
-pub use replay::{RecordedReply, Replay};
+pub use absent::AbsentModel;
+pub use replay::{RecordedReply, ReplayModel};
 pub use script::ScriptError;
-pub use scripted::Scripted;
+pub use scripted::ScriptedModel;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use ralph_core::ports::{Finish, Model, ModelError, ModelRequest, Reply, Usage};
+use ralph_core::ports::{FinishReason, Model, ModelError, ModelReply, ModelRequest, TokenUsage};
 
 /// A reply as an earlier run has recorded it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,20 +15,20 @@ pub struct RecordedReply {
     /// The reply, byte for byte; `None` if only a redacted copy of it was stored.
     pub text: Option<String>,
     /// The tokens that were counted then.
-    pub usage: Usage,
+    pub usage: TokenUsage,
 }
 
 /// Answers prompts with the replies of an earlier run, whatever the prompts say.
 #[derive(Debug)]
-pub struct Replay {
+pub struct ReplayModel {
     name: String,
     replies: Vec<RecordedReply>,
     next: AtomicUsize,
 }
 
-impl Replay {
+impl ReplayModel {
     /// Takes the replies of a run, by iteration and attempt; the first `used` were given before.
-    pub fn load(run: &str, mut replies: Vec<RecordedReply>, used: usize) -> Self {
+    pub fn new(run: &str, mut replies: Vec<RecordedReply>, used: usize) -> Self {
         replies.sort_by_key(|reply| (reply.iteration, reply.attempt));
         Self {
             name: format!("replay:{run}"),
@@ -39,12 +39,12 @@ impl Replay {
 }
 
 #[async_trait]
-impl Model for Replay {
+impl Model for ReplayModel {
     fn name(&self) -> &str {
         &self.name
     }
 
-    async fn ask(&self, _request: &ModelRequest) -> Result<Reply, ModelError> {
+    async fn ask_once(&self, _request: &ModelRequest) -> Result<ModelReply, ModelError> {
         let index = self.next.fetch_add(1, Ordering::Relaxed);
         let recorded = self.replies.get(index).ok_or_else(|| ModelError::Broken {
             model: self.name.clone(),
@@ -59,10 +59,10 @@ impl Model for Replay {
             ),
             fix: None,
         })?;
-        Ok(Reply {
+        Ok(ModelReply {
             text,
             usage: recorded.usage,
-            finish: Finish::Complete,
+            finish: FinishReason::Complete,
             answered_by: None,
             billed: None,
             source: Some(format!("reply {}", index + 1)),
@@ -79,25 +79,25 @@ mod tests {
             iteration,
             attempt,
             text: Some(text.into()),
-            usage: Usage {
+            usage: TokenUsage {
                 input_tokens: u64::from(iteration),
                 output_tokens: u64::from(attempt),
-                ..Usage::default()
+                ..TokenUsage::default()
             },
         }
     }
 
     /// Asks once and returns text, source and tokens, or what went wrong.
-    async fn ask(model: &Replay) -> String {
+    async fn ask(model: &ReplayModel) -> String {
         let request = ModelRequest {
             system: "anything".into(),
             user: "at all".into(),
             schema: None,
             max_output_tokens: None,
         };
-        match model.ask(&request).await {
+        match model.ask_once(&request).await {
             Ok(reply) => {
-                assert_eq!(reply.finish, Finish::Complete);
+                assert_eq!(reply.finish, FinishReason::Complete);
                 format!(
                     "{} ({}, {})",
                     reply.text,
@@ -112,7 +112,7 @@ mod tests {
     const NO_MORE: &str = "model `replay:r-1` cannot answer: the recorded run has no more replies";
 
     #[tokio::test]
-    async fn the_replies_come_by_iteration_and_attempt_and_then_end() {
+    async fn replies_are_ordered_by_iteration_and_attempt() {
         // The order of a directory listing: `10` before `2`.
         let replies = vec![
             recorded(10, 1, "d"),
@@ -120,7 +120,7 @@ mod tests {
             recorded(2, 2, "c"),
             recorded(2, 1, "b"),
         ];
-        let model = Replay::load("r-1", replies, 0);
+        let model = ReplayModel::new("r-1", replies, 0);
         assert_eq!(model.name(), "replay:r-1");
         assert_eq!(ask(&model).await, "a (reply 1, 2)");
         assert_eq!(ask(&model).await, "b (reply 2, 3)");
@@ -131,12 +131,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reply_that_was_redacted_is_not_given_again() {
+    async fn a_redacted_reply_is_not_replayed() {
         let redacted = RecordedReply {
             text: None,
             ..recorded(1, 1, "")
         };
-        let model = Replay::load("r-1", vec![redacted, recorded(2, 1, "b")], 0);
+        let model = ReplayModel::new("r-1", vec![redacted, recorded(2, 1, "b")], 0);
         assert_eq!(
             ask(&model).await,
             "model `replay:r-1` cannot answer: reply 1 of the recorded run was redacted when it was \
@@ -146,12 +146,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_restart_goes_on_after_the_used_replies() {
+    async fn a_restart_continues_after_the_used_replies() {
         let replies = vec![recorded(1, 1, "a"), recorded(2, 1, "b")];
-        let model = Replay::load("r-1", replies.clone(), 1);
+        let model = ReplayModel::new("r-1", replies.clone(), 1);
         assert_eq!(ask(&model).await, "b (reply 2, 3)");
         assert_eq!(ask(&model).await, NO_MORE);
-        assert_eq!(ask(&Replay::load("r-1", replies, 2)).await, NO_MORE);
-        assert_eq!(ask(&Replay::load("r-1", Vec::new(), 5)).await, NO_MORE);
+        assert_eq!(ask(&ReplayModel::new("r-1", replies, 2)).await, NO_MORE);
+        assert_eq!(ask(&ReplayModel::new("r-1", Vec::new(), 5)).await, NO_MORE);
     }
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// The largest script that is read.
-const MAX_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_SCRIPT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The longest delay that a line can ask for.
 const MAX_DELAY: Duration = Duration::from_hours(1);
@@ -27,7 +27,7 @@ pub enum ScriptError {
         source: io::Error,
     },
     /// The file is larger than a script may be.
-    #[error("script `{}` has more than {} MiB, which is the limit", path.display(), MAX_BYTES >> 20)]
+    #[error("script `{}` has more than {} MiB, which is the limit", path.display(), MAX_SCRIPT_BYTES >> 20)]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -68,12 +68,12 @@ pub(super) struct ScriptLine {
     /// How long to wait before answering.
     pub(super) delay: Duration,
     /// What is answered.
-    pub(super) answer: Answer,
+    pub(super) answer: ScriptAnswer,
 }
 
 /// What a line of a script answers.
 #[derive(Debug, PartialEq)]
-pub(super) enum Answer {
+pub(super) enum ScriptAnswer {
     /// A reply, with what the script says about its tokens.
     Reply {
         /// The reply's text.
@@ -82,12 +82,12 @@ pub(super) enum Answer {
         usage: ScriptUsage,
     },
     /// A failure, as a provider would report it.
-    Failure(Failure),
+    Failure(ScriptFailure),
 }
 
 /// A failure of a script.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(super) struct ScriptFailure {
     /// The HTTP status, or 0 when no answer came at all.
     pub(super) status: u16,
     /// How long the provider asks to wait.
@@ -112,17 +112,17 @@ pub(super) struct ScriptUsage {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenLine {
+struct RawScriptLine {
     reply: Option<Value>,
     usage: Option<ScriptUsage>,
     delay_ms: Option<u64>,
-    error: Option<WrittenFailure>,
+    error: Option<RawScriptFailure>,
     when: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenFailure {
+struct RawScriptFailure {
     status: u16,
     retry_after: Option<f64>,
     #[serde(default)]
@@ -136,7 +136,7 @@ impl ScriptLine {
     }
 
     /// Returns whether this line may answer a prompt.
-    pub(super) fn answers(&self, prompt: &str) -> bool {
+    pub(super) fn matches(&self, prompt: &str) -> bool {
         self.when
             .as_ref()
             .is_none_or(|pattern| pattern.is_match(prompt))
@@ -144,12 +144,12 @@ impl ScriptLine {
 }
 
 /// Reads a script; there is at least one line in what it returns.
-pub(super) fn read(path: &Path) -> Result<Vec<ScriptLine>, ScriptError> {
+pub(super) fn read_script(path: &Path) -> Result<Vec<ScriptLine>, ScriptError> {
     let bytes = read_bounded(path)?;
     let text = std::str::from_utf8(&bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];
         let line = before.split(|byte| *byte == b'\n').count();
-        wrong_line(path, line, "is not UTF-8".into())
+        line_error(path, line, "is not UTF-8".into())
     })?;
     let mut lines = Vec::new();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -158,7 +158,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<ScriptLine>, ScriptError> {
         if line.is_empty() || line.starts_with('#') || line.starts_with("//") {
             continue;
         }
-        lines.push(parse(number, line).map_err(|why| wrong_line(path, number, why))?);
+        lines.push(parse_line(number, line).map_err(|why| line_error(path, number, why))?);
     }
     if lines.is_empty() {
         return Err(ScriptError::Empty { path: path.into() });
@@ -166,13 +166,13 @@ pub(super) fn read(path: &Path) -> Result<Vec<ScriptLine>, ScriptError> {
     Ok(lines)
 }
 
-fn wrong_line(path: &Path, line: usize, why: String) -> ScriptError {
+fn line_error(path: &Path, line: usize, why: String) -> ScriptError {
     let path = path.into();
     ScriptError::Line { path, line, why }
 }
 
 /// Opens a regular file. Opening a pipe would wait for a writer.
-fn regular(path: &Path) -> io::Result<File> {
+fn open_regular_file(path: &Path) -> io::Result<File> {
     if !path.metadata()?.is_file() {
         let why = "it is not a regular file";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
@@ -182,50 +182,51 @@ fn regular(path: &Path) -> io::Result<File> {
 
 fn read_bounded(path: &Path) -> Result<Vec<u8>, ScriptError> {
     let mut bytes = Vec::new();
-    regular(path)
-        .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+    open_regular_file(path)
+        .and_then(|file| file.take(MAX_SCRIPT_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|source| ScriptError::Read {
             path: path.into(),
             source,
         })?;
-    if bytes.len() as u64 > MAX_BYTES {
+    if bytes.len() as u64 > MAX_SCRIPT_BYTES {
         return Err(ScriptError::TooLarge { path: path.into() });
     }
     Ok(bytes)
 }
 
 /// Parses one line; the error says which rule was broken.
-fn parse(number: usize, line: &str) -> Result<ScriptLine, String> {
+fn parse_line(number: usize, line: &str) -> Result<ScriptLine, String> {
     if !line.starts_with('{') {
         return Err("is not a JSON object".into());
     }
-    let written: WrittenLine = serde_json::from_str(line).map_err(|error| explain(&error))?;
+    let written: RawScriptLine =
+        serde_json::from_str(line).map_err(|error| describe_json_error(&error))?;
     let when = written.when.as_deref().map(Regex::new).transpose();
     let delay = Duration::from_millis(written.delay_ms.unwrap_or(0)).min(MAX_DELAY);
     Ok(ScriptLine {
         number,
         when: when.map_err(|error| format!("`when` is not a regular expression: {error}"))?,
         delay,
-        answer: answer(written.reply, written.usage, written.error)?,
+        answer: parse_answer(written.reply, written.usage, written.error)?,
     })
 }
 
-fn answer(
+fn parse_answer(
     reply: Option<Value>,
     usage: Option<ScriptUsage>,
-    failure: Option<WrittenFailure>,
-) -> Result<Answer, String> {
+    failure: Option<RawScriptFailure>,
+) -> Result<ScriptAnswer, String> {
     match (reply, failure) {
         (None, None) => Err("has neither `reply` nor `error`, one of them is needed".into()),
         (Some(_), Some(_)) => Err("has both `reply` and `error`, one of them is allowed".into()),
-        (Some(reply), None) => Ok(Answer::Reply {
+        (Some(reply), None) => Ok(ScriptAnswer::Reply {
             text: reply_text(reply)?,
             usage: usage.unwrap_or_default(),
         }),
         (None, Some(_)) if usage.is_some() => {
             Err("has `usage` next to `error`: only a `reply` uses tokens".into())
         }
-        (None, Some(failure)) => failure.checked(),
+        (None, Some(failure)) => failure.validate(),
     }
 }
 
@@ -240,8 +241,8 @@ fn reply_text(reply: Value) -> Result<String, String> {
     }
 }
 
-impl WrittenFailure {
-    fn checked(self) -> Result<Answer, String> {
+impl RawScriptFailure {
+    fn validate(self) -> Result<ScriptAnswer, String> {
         let status = self.status;
         if !matches!(status, 0 | 400..=599) {
             return Err(format!(
@@ -254,7 +255,7 @@ impl WrittenFailure {
                 "`error.quota` goes with status 429, `error.status` is {status}"
             ));
         }
-        Ok(Answer::Failure(Failure {
+        Ok(ScriptAnswer::Failure(ScriptFailure {
             status,
             retry_after: retry_after.transpose().map_err(|error| {
                 format!("`error.retry_after` is not a time in seconds: {error}")
@@ -265,7 +266,7 @@ impl WrittenFailure {
 }
 
 /// Says what JSON is wrong, and where in the line; the parser's own line number is always 1.
-fn explain(error: &serde_json::Error) -> String {
+fn describe_json_error(error: &serde_json::Error) -> String {
     let (row, column) = (error.line(), error.column());
     let message = error.to_string();
     let message = message

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use ralph_core::ports::{Finish, Model, ModelError, ModelRequest, Reply, Usage};
+use ralph_core::ports::{FinishReason, Model, ModelError, ModelReply, ModelRequest, TokenUsage};
 
-use super::script::{self, Answer, Failure, ScriptError, ScriptLine, ScriptUsage};
+use super::script::{self, ScriptAnswer, ScriptError, ScriptFailure, ScriptLine, ScriptUsage};
 
 /// What a token is taken to be when a script does not count.
 const CHARS_PER_TOKEN: usize = 4;
@@ -19,16 +19,16 @@ const CHARS_PER_TOKEN: usize = 4;
 /// Lines that fail on purpose are remembered as used by this process only: a failure is not part of
 /// a run's record, so after a restart each of them fails once more.
 #[derive(Debug)]
-pub struct Scripted {
+pub struct ScriptedModel {
     name: String,
     lines: Vec<ScriptLine>,
     used: Mutex<Vec<bool>>,
 }
 
-impl Scripted {
+impl ScriptedModel {
     /// Reads a script; `used` are the sources of the replies that the run has had from it before.
     pub fn load(path: &Path, used: &[String]) -> Result<Self, ScriptError> {
-        let lines = script::read(path)?;
+        let lines = script::read_script(path)?;
         let mut flags = vec![false; lines.len()];
         for source in used {
             let index = position_of_reply(&lines, source).ok_or_else(|| ScriptError::Changed {
@@ -45,22 +45,22 @@ impl Scripted {
     }
 
     /// Takes the line that answers a prompt, if there is one.
-    fn take(&self, prompt: &str) -> Option<&ScriptLine> {
+    fn next_line(&self, prompt: &str) -> Option<&ScriptLine> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = self
             .lines
             .iter()
             .zip(used.iter_mut())
-            .find(|(line, used)| !**used && line.answers(prompt));
+            .find(|(line, used)| !**used && line.matches(prompt));
         if let Some((line, used)) = fresh {
             *used = true;
             return Some(line);
         }
-        self.lines.last().filter(|line| line.answers(prompt))
+        self.lines.last().filter(|line| line.matches(prompt))
     }
 
     /// Returns the error that a provider's failure becomes.
-    fn failure(&self, line: &ScriptLine, failure: &Failure) -> ModelError {
+    fn failure_error(&self, line: &ScriptLine, failure: &ScriptFailure) -> ModelError {
         let model = self.name.clone();
         let message = format!("as {} of the script says", line.source());
         let (status, retry_after) = (failure.status, failure.retry_after);
@@ -93,32 +93,32 @@ impl Scripted {
 
 fn position_of_reply(lines: &[ScriptLine], source: &str) -> Option<usize> {
     lines.iter().position(|line| match line.answer {
-        Answer::Reply { .. } => line.source() == source,
-        Answer::Failure(_) => false,
+        ScriptAnswer::Reply { .. } => line.source() == source,
+        ScriptAnswer::Failure(_) => false,
     })
 }
 
 /// Returns the tokens of a call; those the script does not give are estimated, never zero for a text.
-fn usage(script: &ScriptUsage, prompt: &str, reply: &str) -> Usage {
+fn usage(script: &ScriptUsage, prompt: &str, reply: &str) -> TokenUsage {
     let estimate = |text: &str| text.chars().count().div_ceil(CHARS_PER_TOKEN) as u64;
-    Usage {
+    TokenUsage {
         input_tokens: script.input.unwrap_or_else(|| estimate(prompt)),
         output_tokens: script.output.unwrap_or_else(|| estimate(reply)),
         cache_read_tokens: script.cache_read,
         cache_write_tokens: script.cache_write,
-        ..Usage::default()
+        ..TokenUsage::default()
     }
 }
 
 #[async_trait]
-impl Model for Scripted {
+impl Model for ScriptedModel {
     fn name(&self) -> &str {
         &self.name
     }
 
-    async fn ask(&self, request: &ModelRequest) -> Result<Reply, ModelError> {
+    async fn ask_once(&self, request: &ModelRequest) -> Result<ModelReply, ModelError> {
         let prompt = request.text();
-        let line = self.take(&prompt).ok_or_else(|| ModelError::Broken {
+        let line = self.next_line(&prompt).ok_or_else(|| ModelError::Broken {
             model: self.name.clone(),
             message: "no line of the script answers this prompt".into(),
             fix: None,
@@ -127,15 +127,15 @@ impl Model for Scripted {
             tokio::time::sleep(line.delay).await;
         }
         match &line.answer {
-            Answer::Reply { text, usage: given } => Ok(Reply {
+            ScriptAnswer::Reply { text, usage: given } => Ok(ModelReply {
                 text: text.clone(),
                 usage: usage(given, &prompt, text),
-                finish: Finish::Complete,
+                finish: FinishReason::Complete,
                 source: Some(line.source()),
                 answered_by: None,
                 billed: None,
             }),
-            Answer::Failure(failure) => Err(self.failure(line, failure)),
+            ScriptAnswer::Failure(failure) => Err(self.failure_error(line, failure)),
         }
     }
 }

@@ -3,32 +3,33 @@
 use std::io;
 
 use ralph_core::ports::{
-    Ended, Entry, EntryKind, ExecOutcome, InputSource, OutputSink, Program, SandboxError, Stream,
+    ExecOutcome, ExecProgram, ExecStatus, InputSource, OutputSink, OutputStream, SandboxEntry,
+    SandboxEntryKind, SandboxError,
 };
 use ralph_guest::{command, files};
 
 /// Hands output on to a sink of the port, which always takes it.
-pub(super) struct Forward<'a>(pub(super) &'a mut dyn OutputSink);
+pub(super) struct SinkAdapter<'a>(pub(super) &'a mut dyn OutputSink);
 
-impl command::Sink for Forward<'_> {
+impl command::CommandOutputSink for SinkAdapter<'_> {
     fn has_room(&self) -> bool {
         true
     }
 
-    async fn room(&mut self) {}
+    async fn wait_for_room(&mut self) {}
 
-    fn chunk(&mut self, from: command::Stream, bytes: &[u8]) {
+    fn write_chunk(&mut self, from: command::CommandStream, bytes: &[u8]) {
         self.0.chunk(stream(from), bytes);
     }
 }
 
 /// The input of a command: what it begins with, and what somebody gives it later.
-pub(super) struct Fed<'a> {
+pub(super) struct CommandInput<'a> {
     first: Option<Vec<u8>>,
     later: Option<&'a mut dyn InputSource>,
 }
 
-impl<'a> Fed<'a> {
+impl<'a> CommandInput<'a> {
     pub(super) fn new(first: Vec<u8>, later: Option<&'a mut dyn InputSource>) -> Self {
         Self {
             first: Some(first),
@@ -37,8 +38,8 @@ impl<'a> Fed<'a> {
     }
 }
 
-impl command::Source for Fed<'_> {
-    async fn next(&mut self) -> Option<Vec<u8>> {
+impl command::CommandInputSource for CommandInput<'_> {
+    async fn next_chunk(&mut self) -> Option<Vec<u8>> {
         match (self.first.take(), &mut self.later) {
             (Some(first), _) => Some(first),
             (None, Some(later)) => later.next().await,
@@ -48,23 +49,23 @@ impl command::Source for Fed<'_> {
 }
 
 /// Returns the port's name of a stream.
-pub(super) fn stream(stream: command::Stream) -> Stream {
+pub(super) fn stream(stream: command::CommandStream) -> OutputStream {
     match stream {
-        command::Stream::Stdout => Stream::Stdout,
-        command::Stream::Stderr => Stream::Stderr,
+        command::CommandStream::Stdout => OutputStream::Stdout,
+        command::CommandStream::Stderr => OutputStream::Stderr,
     }
 }
 
 /// Returns what to run.
-pub(super) fn program(program: Program) -> command::Program {
+pub(super) fn program(program: ExecProgram) -> command::CommandLine {
     match program {
-        Program::Shell(line) => command::Program::Shell(line),
-        Program::Argv(argv) => command::Program::Argv(argv),
+        ExecProgram::Shell(line) => command::CommandLine::Shell(line),
+        ExecProgram::Argv(argv) => command::CommandLine::Argv(argv),
     }
 }
 
 /// Returns the facts about a command that has ended.
-pub(super) fn outcome(outcome: command::Outcome) -> ExecOutcome {
+pub(super) fn outcome(outcome: command::CommandOutcome) -> ExecOutcome {
     ExecOutcome {
         ended: ended(outcome.ended),
         duration: outcome.duration,
@@ -74,32 +75,32 @@ pub(super) fn outcome(outcome: command::Outcome) -> ExecOutcome {
     }
 }
 
-fn ended(ended: command::Ended) -> Ended {
+fn ended(ended: command::CommandEnd) -> ExecStatus {
     match ended {
-        command::Ended::Exited(code) => Ended::Exited(code),
-        command::Ended::Signalled(signal) => Ended::Signalled(signal),
-        command::Ended::TimedOut => Ended::TimedOut,
-        command::Ended::OutputLimit => Ended::OutputLimit,
-        command::Ended::DiskLimit => Ended::DiskLimit,
-        command::Ended::OutOfMemory => Ended::OutOfMemory,
+        command::CommandEnd::Exited(code) => ExecStatus::Exited(code),
+        command::CommandEnd::Signalled(signal) => ExecStatus::Signalled(signal),
+        command::CommandEnd::TimedOut => ExecStatus::TimedOut,
+        command::CommandEnd::OutputLimit => ExecStatus::OutputLimit,
+        command::CommandEnd::DiskLimit => ExecStatus::DiskLimit,
+        command::CommandEnd::OutOfMemory => ExecStatus::OutOfMemory,
     }
 }
 
 /// Returns an entry of a directory; a time that cannot be told becomes the nearest that can.
-pub(super) fn entry(entry: files::Entry) -> Entry {
+pub(super) fn entry(entry: files::GuestDirEntry) -> SandboxEntry {
     let nearest = if entry.modified_s < 0 {
         jiff::Timestamp::MIN
     } else {
         jiff::Timestamp::MAX
     };
     let nanoseconds = i32::try_from(entry.modified_ns).unwrap_or(0);
-    Entry {
+    SandboxEntry {
         name: entry.name,
         kind: match entry.kind {
-            files::EntryKind::File => EntryKind::File,
-            files::EntryKind::Directory => EntryKind::Directory,
-            files::EntryKind::Link => EntryKind::Link,
-            files::EntryKind::Special => EntryKind::Special,
+            files::GuestEntryKind::File => SandboxEntryKind::File,
+            files::GuestEntryKind::Directory => SandboxEntryKind::Directory,
+            files::GuestEntryKind::Link => SandboxEntryKind::Link,
+            files::GuestEntryKind::Special => SandboxEntryKind::Special,
         },
         size: entry.size,
         modified: jiff::Timestamp::new(entry.modified_s, nanoseconds).unwrap_or(nearest),
@@ -107,18 +108,22 @@ pub(super) fn entry(entry: files::Entry) -> Entry {
 }
 
 /// Returns the port's error for a refused file operation: `verb` as in "cannot `read` …".
-pub(super) fn refused(verb: &str, path: &str, refusal: files::Refusal) -> SandboxError {
+pub(super) fn refusal_error(
+    verb: &str,
+    path: &str,
+    refusal: files::ConfinedFileError,
+) -> SandboxError {
     let path = path.to_owned();
     match refusal {
-        files::Refusal::Escapes => SandboxError::Escapes(path),
-        files::Refusal::NotRegular => SandboxError::NotRegular(path),
-        files::Refusal::NotFound => SandboxError::NotFound(path),
-        files::Refusal::Io(source) => failed(verb, &path, source),
+        files::ConfinedFileError::Escapes => SandboxError::Escapes(path),
+        files::ConfinedFileError::NotRegular => SandboxError::NotRegular(path),
+        files::ConfinedFileError::NotFound => SandboxError::NotFound(path),
+        files::ConfinedFileError::Io(source) => io_failure(verb, &path, source),
     }
 }
 
 /// Returns the port's error for a file operation that the system failed.
-pub(super) fn failed(verb: &str, path: &str, source: io::Error) -> SandboxError {
+pub(super) fn io_failure(verb: &str, path: &str, source: io::Error) -> SandboxError {
     SandboxError::Io {
         doing: format!("{verb} `{path}`"),
         source,

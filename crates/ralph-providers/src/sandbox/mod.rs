@@ -6,9 +6,11 @@
 
 mod convert;
 mod docker;
+pub mod egress;
 mod guest_program;
 mod local;
-pub mod way_out;
 
-pub use docker::{DockerProvider, DockerSettings, Found, Limits, Reach, Remnant};
+pub use docker::{
+    DockerLimits, DockerProvider, DockerSettings, DockerTransport, ExistingSandbox, UnusedVolume,
+};
 pub use local::{LocalLimits, LocalProvider};

@@ -10,10 +10,10 @@ use ralph_core::id::Digest;
 use ralph_core::ports::{Clock, PullDraft, PullRequest, Scm, ScmError};
 use ralph_guest::files::sync_filesystem;
 
+use super::pull_store::{LockedPullStore, PullStore};
 use super::record::PullRecord;
-use super::shelf::{LockedShelf, Shelf};
 use super::url;
-use super::worktree::Git;
+use super::worktree::GitProgram;
 
 /// How many digits of its path's digest name a repository's directory.
 const DIRECTORY_DIGITS: usize = 16;
@@ -22,8 +22,8 @@ const DIRECTORY_DIGITS: usize = 16;
 ///
 /// Several processes may use the same records at the same time.
 pub struct LocalScm {
-    shelf: Shelf,
-    git: Git,
+    store: PullStore,
+    git: GitProgram,
     clock: Arc<dyn Clock>,
 }
 
@@ -32,7 +32,7 @@ impl LocalScm {
     pub fn new(
         records: &Path,
         repo: &Path,
-        git: Git,
+        git: GitProgram,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, ScmError> {
         let failed = |source| ScmError::Io {
@@ -44,35 +44,35 @@ impl LocalScm {
             let message = "its path is not UTF-8, which git's URLs need";
             failed(io::Error::new(io::ErrorKind::InvalidInput, message))
         })?;
-        let digest = Digest::of(repo.as_bytes());
+        let digest = Digest::compute(repo.as_bytes());
         let records = std::path::absolute(records).map_err(|source| ScmError::Io {
             doing: format!("use pull request records `{}`", records.display()),
             source,
         })?;
         let directory = records.join(&digest.as_str()[..DIRECTORY_DIGITS]);
         Ok(Self {
-            shelf: Shelf { directory, repo },
+            store: PullStore { directory, repo },
             git,
             clock,
         })
     }
 
     /// Reads the record of a pull request.
-    pub fn read(path: &Path) -> Result<PullRecord, ScmError> {
+    pub fn read_record(path: &Path) -> Result<PullRecord, ScmError> {
         PullRecord::read(path)
     }
 
     /// Returns the path of the record that a pull request's URL stands for.
     pub fn record_path(url: &str) -> Option<PathBuf> {
-        url::path(url)
+        url::to_path(url)
     }
 
     /// Works on the records in a thread that may wait for the disk and for the lock.
-    async fn on_shelf<T: Send + 'static>(
+    async fn with_store<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Shelf) -> Result<T, ScmError> + Send + 'static,
+        work: impl FnOnce(&PullStore) -> Result<T, ScmError> + Send + 'static,
     ) -> Result<T, ScmError> {
-        let records = self.shelf.clone();
+        let records = self.store.clone();
         match tokio::task::spawn_blocking(move || work(&records)).await {
             Ok(result) => result,
             Err(stopped) => Err(ScmError::Io {
@@ -84,14 +84,14 @@ impl LocalScm {
 }
 
 /// Brings a record up to date, writing only what is new.
-fn refresh(
-    shelf: &LockedShelf<'_>,
+fn refresh_record(
+    shelf: &LockedPullStore<'_>,
     record: PullRecord,
     draft: &PullDraft,
     now: jiff::Timestamp,
 ) -> Result<PullRequest, ScmError> {
     let path = shelf.path(record.number);
-    let record = match record.changed(draft, now) {
+    let record = match record.updated(draft, now) {
         Some(changed) => {
             shelf.write(&changed)?;
             changed
@@ -101,12 +101,16 @@ fn refresh(
     Ok(record.summary(&path))
 }
 
-fn open(shelf: &Shelf, draft: &PullDraft, now: jiff::Timestamp) -> Result<PullRequest, ScmError> {
+fn open_pull(
+    shelf: &PullStore,
+    draft: &PullDraft,
+    now: jiff::Timestamp,
+) -> Result<PullRequest, ScmError> {
     let locked = shelf.lock()?;
     let records = locked.records()?;
     let highest = records.last().map_or(0, |record| record.number);
-    if let Some(record) = records.into_iter().find(|record| record.is_of(draft)) {
-        return refresh(&locked, record, draft, now);
+    if let Some(record) = records.into_iter().find(|record| record.matches(draft)) {
+        return refresh_record(&locked, record, draft, now);
     }
     let number = highest.checked_add(1).ok_or_else(|| ScmError::Io {
         doing: "number a pull request".into(),
@@ -117,15 +121,15 @@ fn open(shelf: &Shelf, draft: &PullDraft, now: jiff::Timestamp) -> Result<PullRe
     Ok(record.summary(&locked.path(number)))
 }
 
-fn update(
-    shelf: &Shelf,
+fn update_pull(
+    shelf: &PullStore,
     number: u64,
     draft: &PullDraft,
     now: jiff::Timestamp,
 ) -> Result<PullRequest, ScmError> {
     let locked = shelf.lock()?;
     let record = locked.read(number)?;
-    if !record.is_of(draft) {
+    if !record.matches(draft) {
         let message = format!(
             "it belongs to run `{}` and branch `{}`",
             record.run, record.head
@@ -138,7 +142,7 @@ fn update(
             source: io::Error::new(io::ErrorKind::InvalidInput, message),
         });
     }
-    refresh(&locked, record, draft, now)
+    refresh_record(&locked, record, draft, now)
 }
 
 /// Syncs the filesystem of a repository: git syncs files, but neither directories nor objects that the user's
@@ -154,11 +158,11 @@ impl Scm for LocalScm {
     }
 
     fn remote(&self) -> &str {
-        &self.shelf.repo
+        &self.store.repo
     }
 
     async fn sync(&self) -> Result<(), ScmError> {
-        self.on_shelf(|shelf| {
+        self.with_store(|shelf| {
             sync_repository(Path::new(&shelf.repo)).map_err(|source| ScmError::Io {
                 doing: format!("sync repository `{}`", shelf.repo),
                 source,
@@ -167,9 +171,9 @@ impl Scm for LocalScm {
         .await
     }
 
-    async fn may_push(&self, branch: &str) -> Result<(), ScmError> {
-        let repo = Path::new(&self.shelf.repo);
-        match self.git.checked_out(repo, branch).await? {
+    async fn check_push(&self, branch: &str) -> Result<(), ScmError> {
+        let repo = Path::new(&self.store.repo);
+        match self.git.worktree_with_branch(repo, branch).await? {
             Some(worktree) => Err(ScmError::CheckedOut {
                 branch: branch.to_owned(),
                 repo: worktree,
@@ -180,8 +184,8 @@ impl Scm for LocalScm {
 
     async fn find(&self, head: &str) -> Result<Option<PullRequest>, ScmError> {
         let head = head.to_owned();
-        self.on_shelf(move |shelf| {
-            let Some(locked) = shelf.lock_if_used()? else {
+        self.with_store(move |shelf| {
+            let Some(locked) = shelf.lock_if_exists()? else {
                 return Ok(None);
             };
             // The newest, when several runs have used the same branch.
@@ -196,12 +200,13 @@ impl Scm for LocalScm {
 
     async fn open(&self, draft: &PullDraft) -> Result<PullRequest, ScmError> {
         let (draft, now) = (draft.clone(), self.clock.now());
-        self.on_shelf(move |shelf| open(shelf, &draft, now)).await
+        self.with_store(move |shelf| open_pull(shelf, &draft, now))
+            .await
     }
 
     async fn update(&self, number: u64, draft: &PullDraft) -> Result<PullRequest, ScmError> {
         let (draft, now) = (draft.clone(), self.clock.now());
-        self.on_shelf(move |shelf| update(shelf, number, &draft, now))
+        self.with_store(move |shelf| update_pull(shelf, number, &draft, now))
             .await
     }
 }

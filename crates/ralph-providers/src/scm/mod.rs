@@ -4,11 +4,11 @@
 //!   [`PullRecord`] per file, in the state directory.
 
 mod local;
+mod pull_store;
 mod record;
-mod shelf;
 mod url;
 mod worktree;
 
 pub use local::LocalScm;
 pub use record::PullRecord;
-pub use worktree::Git;
+pub use worktree::GitProgram;

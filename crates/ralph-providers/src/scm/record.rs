@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::url;
 
 /// The largest record that is written or read.
-pub(super) const MAX_BYTES: usize = 4 * 1024 * 1024;
+pub(super) const MAX_RECORD_BYTES: usize = 4 * 1024 * 1024;
 
 /// The format that this program writes and reads.
 const VERSION: u32 = 1;
@@ -50,7 +50,7 @@ pub struct PullRecord {
 
 /// The part of every format that says which one it is.
 #[derive(Deserialize)]
-struct Format {
+struct RecordVersion {
     v: u32,
 }
 
@@ -75,7 +75,7 @@ impl PullRecord {
     }
 
     /// Returns the record as the draft wants it, or nothing if that is what it says already.
-    pub(super) fn changed(&self, draft: &PullDraft, now: jiff::Timestamp) -> Option<Self> {
+    pub(super) fn updated(&self, draft: &PullDraft, now: jiff::Timestamp) -> Option<Self> {
         let wanted = Self {
             opened_at: self.opened_at,
             updated_at: self.updated_at,
@@ -88,7 +88,7 @@ impl PullRecord {
     }
 
     /// Returns whether a draft is about this pull request.
-    pub(super) fn is_of(&self, draft: &PullDraft) -> bool {
+    pub(super) fn matches(&self, draft: &PullDraft) -> bool {
         self.run == draft.run && self.head == draft.head
     }
 
@@ -96,7 +96,7 @@ impl PullRecord {
     pub(super) fn summary(&self, path: &Path) -> PullRequest {
         PullRequest {
             number: self.number,
-            url: url::of(path),
+            url: url::from_path(path),
             state: self.state,
             head: self.commit.clone(),
         }
@@ -106,11 +106,11 @@ impl PullRecord {
     pub(super) fn to_bytes(&self) -> io::Result<Vec<u8>> {
         let mut bytes = serde_json::to_vec_pretty(self)?;
         bytes.push(b'\n');
-        if bytes.len() > MAX_BYTES {
+        if bytes.len() > MAX_RECORD_BYTES {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 format!(
-                    "it has {} bytes, at most {MAX_BYTES} are allowed",
+                    "it has {} bytes, at most {MAX_RECORD_BYTES} are allowed",
                     bytes.len()
                 ),
             ));
@@ -122,22 +122,26 @@ impl PullRecord {
     pub(super) fn read(path: &Path) -> Result<Self, ScmError> {
         let mut bytes = Vec::new();
         File::open(path)
-            .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes))
+            .and_then(|file| {
+                file.take(MAX_RECORD_BYTES as u64 + 1)
+                    .read_to_end(&mut bytes)
+            })
             .map_err(|source| ScmError::Io {
                 doing: format!("read pull request record `{}`", path.display()),
                 source,
             })?;
-        Self::parse(&bytes, number_of(path)).map_err(|why| ScmError::Damaged {
+        Self::parse(&bytes, record_number(path)).map_err(|why| ScmError::Damaged {
             path: path.display().to_string(),
             why,
         })
     }
 
     fn parse(bytes: &[u8], number: Option<u64>) -> Result<Self, String> {
-        if bytes.len() > MAX_BYTES {
-            return Err(format!("it has more than {MAX_BYTES} bytes"));
+        if bytes.len() > MAX_RECORD_BYTES {
+            return Err(format!("it has more than {MAX_RECORD_BYTES} bytes"));
         }
-        let format: Format = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let format: RecordVersion =
+            serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if format.v != VERSION {
             return Err(format!("its format is {}, known is {VERSION}", format.v));
         }
@@ -157,7 +161,7 @@ impl PullRecord {
 }
 
 /// Returns the number that a file's name gives it, if it is a record's name.
-pub(super) fn number_of(path: &Path) -> Option<u64> {
+pub(super) fn record_number(path: &Path) -> Option<u64> {
     let digits = path.file_name()?.to_str()?.strip_suffix(".json")?;
     let number: u64 = digits.parse().ok()?;
     // One number has one name: no `+1`, no `01`.

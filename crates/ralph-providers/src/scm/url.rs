@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 /// Returns the URL of an absolute path.
-pub(super) fn of(path: &Path) -> String {
+pub(super) fn from_path(path: &Path) -> String {
     let mut url = String::from("file://");
     for &byte in path.as_os_str().as_bytes() {
         if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
@@ -20,7 +20,7 @@ pub(super) fn of(path: &Path) -> String {
 }
 
 /// Returns the path that a URL stands for, if it is one that [`of`] makes.
-pub(super) fn path(url: &str) -> Option<PathBuf> {
+pub(super) fn to_path(url: &str) -> Option<PathBuf> {
     let mut rest = url.strip_prefix("file://")?.as_bytes();
     let mut bytes = Vec::with_capacity(rest.len());
     while let Some((&first, after)) = rest.split_first() {
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_survives_being_a_url() {
+    fn a_path_round_trips_through_its_url() {
         let odd = OsString::from_vec(b"/a/\xff#?%25+ \n".to_vec());
         let cases = [
             (
@@ -58,13 +58,13 @@ mod tests {
             (PathBuf::from(odd), "file:///a/%FF%23%3F%2525%2B%20%0A"),
         ];
         for (path_of_case, url) in cases {
-            assert_eq!(of(&path_of_case), url);
-            assert_eq!(path(url), Some(path_of_case));
+            assert_eq!(from_path(&path_of_case), url);
+            assert_eq!(to_path(url), Some(path_of_case));
         }
     }
 
     #[test]
-    fn other_texts_are_no_record() {
+    fn invalid_urls_are_rejected() {
         for text in [
             "",
             "/a",
@@ -75,7 +75,7 @@ mod tests {
             "file:///a%+1",
             "file:///a%é",
         ] {
-            assert_eq!(path(text), None, "{text}");
+            assert_eq!(to_path(text), None, "{text}");
         }
     }
 }

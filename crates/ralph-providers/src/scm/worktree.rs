@@ -13,11 +13,11 @@ use tokio::process::Command;
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How much of git's complaint an error repeats.
-const MAX_COMPLAINT_CHARS: usize = 2_000;
+const MAX_STDERR_CHARS: usize = 2_000;
 
 /// The git that is run, and all of the environment that it gets from outside.
 #[derive(Debug, Clone)]
-pub struct Git {
+pub struct GitProgram {
     /// The program.
     pub program: PathBuf,
     /// The value of `PATH`, for the programs that git itself starts.
@@ -26,9 +26,9 @@ pub struct Git {
     pub config: PathBuf,
 }
 
-impl Git {
+impl GitProgram {
     /// Returns the worktree of a repository that has a branch checked out, if one has.
-    pub(super) async fn checked_out(
+    pub(super) async fn worktree_with_branch(
         &self,
         repo: &Path,
         branch: &str,
@@ -40,7 +40,7 @@ impl Git {
                 doing: format!("list the worktrees of `{}`", repo.display()),
                 source,
             })?;
-        Ok(worktree_of(&listing, branch))
+        Ok(find_worktree(&listing, branch))
     }
 
     async fn list_worktrees(&self, repo: &Path) -> io::Result<Vec<u8>> {
@@ -72,20 +72,20 @@ impl Git {
         if output.status.success() {
             Ok(output.stdout)
         } else {
-            Err(complaint(&output))
+            Err(git_error(&output))
         }
     }
 }
 
-fn complaint(output: &Output) -> io::Error {
+fn git_error(output: &Output) -> io::Error {
     let words = String::from_utf8_lossy(&output.stderr);
-    let words: String = words.trim().chars().take(MAX_COMPLAINT_CHARS).collect();
+    let words: String = words.trim().chars().take(MAX_STDERR_CHARS).collect();
     io::Error::other(format!("git ended with {}: {words}", output.status))
 }
 
 /// Finds a branch in the output of `git worktree list --porcelain`. Git before 2.36 cannot separate
 /// the lines by NUL, so a path with a line break is cut there; only a message shows it.
-fn worktree_of(listing: &[u8], branch: &str) -> Option<String> {
+fn find_worktree(listing: &[u8], branch: &str) -> Option<String> {
     let wanted = format!("branch refs/heads/{branch}");
     let mut worktree = String::new();
     for attribute in listing.split(|byte| *byte == b'\n') {

@@ -1,21 +1,25 @@
 //! Agents' images: built once, found again, built anew when what they are built on changes.
 
-use ralph_core::image::{AgentImage, Effort, ImageName};
-use ralph_providers::docker::images::{Base, Progress, Recipe};
+use ralph_core::image::{AgentImage, ImageEffort, ImageName};
+use ralph_providers::docker::images::{ImageBase, ImageProgress, ImageRecipe};
 
-use crate::ground::{Ground, built, with_engine};
+use crate::fixture::{ImageTestEnv, built, with_engine};
 
-fn recipe(on: &ImageName) -> Recipe {
-    Recipe {
+fn recipe(on: &ImageName) -> ImageRecipe {
+    ImageRecipe {
         agent: AgentImage::Plain,
-        base: Base::Agent {
+        base: ImageBase::Agent {
             on: Some(on.clone()),
         },
         project: None,
     }
 }
 
-async fn ensure(ground: &Ground, on: &ImageName, effort: Effort) -> (ImageName, Vec<Progress>) {
+async fn ensure(
+    ground: &ImageTestEnv,
+    on: &ImageName,
+    effort: ImageEffort,
+) -> (ImageName, Vec<ImageProgress>) {
     let (ended, told) = ground.ensure(&recipe(on), effort).await;
     (ended.unwrap(), told)
 }
@@ -23,8 +27,8 @@ async fn ensure(ground: &Ground, on: &ImageName, effort: Effort) -> (ImageName, 
 #[test]
 fn an_agents_image_is_built_once_and_found_again() {
     with_engine(async |ground| {
-        let stage = ground.stage("1").await;
-        let (tag, told) = ensure(&ground, &stage, Effort::Reuse).await;
+        let stage = ground.build_stub_base("1").await;
+        let (tag, told) = ensure(&ground, &stage, ImageEffort::Reuse).await;
         let hash = tag
             .as_str()
             .strip_prefix("agent-loop-sandbox-plain:v")
@@ -33,13 +37,13 @@ fn an_agents_image_is_built_once_and_found_again() {
         assert_eq!(built(&told), [format!("building image `{tag}`")]);
         let steps = told
             .iter()
-            .filter(|progress| matches!(progress, Progress::Step { .. }))
+            .filter(|progress| matches!(progress, ImageProgress::Step { .. }))
             .count();
         assert!(steps >= 5, "{told:?}");
-        let said = Progress::Output("/usr/local/bin/npm install --global pnpm@10".to_owned());
+        let said = ImageProgress::Output("/usr/local/bin/npm install --global pnpm@10".to_owned());
         assert!(told.contains(&said), "{told:?}");
 
-        let (again, told) = ensure(&ground, &stage, Effort::Reuse).await;
+        let (again, told) = ensure(&ground, &stage, ImageEffort::Reuse).await;
         assert_eq!((again, told), (tag.clone(), vec![]));
         let foretold = ground
             .images
@@ -50,10 +54,10 @@ fn an_agents_image_is_built_once_and_found_again() {
 }
 
 #[test]
-fn commands_in_it_belong_to_a_user_with_a_known_number() {
+fn commands_run_as_a_user_with_a_fixed_uid() {
     with_engine(async |ground| {
-        let stage = ground.stage("1").await;
-        let (tag, _) = ensure(&ground, &stage, Effort::Reuse).await;
+        let stage = ground.build_stub_base("1").await;
+        let (tag, _) = ensure(&ground, &stage, ImageEffort::Reuse).await;
         assert_eq!(
             ground.images.inspect(&tag).await.unwrap().unwrap().user,
             "agent"
@@ -68,28 +72,28 @@ fn commands_in_it_belong_to_a_user_with_a_known_number() {
 #[test]
 fn another_version_of_the_base_makes_another_image() {
     with_engine(async |ground| {
-        let stage = ground.stage("1").await;
-        let (first, _) = ensure(&ground, &stage, Effort::Reuse).await;
-        assert_eq!(ground.stage("2").await, stage, "the name stays");
-        let (second, told) = ensure(&ground, &stage, Effort::Reuse).await;
+        let stage = ground.build_stub_base("1").await;
+        let (first, _) = ensure(&ground, &stage, ImageEffort::Reuse).await;
+        assert_eq!(ground.build_stub_base("2").await, stage, "the name stays");
+        let (second, told) = ensure(&ground, &stage, ImageEffort::Reuse).await;
         assert_ne!(first, second);
         assert_eq!(built(&told), [format!("building image `{second}`")]);
     });
 }
 
 #[test]
-fn rebuilding_does_every_step_again_and_pulls_nothing_over_what_was_made_here() {
+fn rebuilding_repeats_every_step_and_does_not_replace_local_images() {
     with_engine(async |ground| {
-        let stage = ground.stage("1").await;
-        let (tag, _) = ensure(&ground, &stage, Effort::Reuse).await;
+        let stage = ground.build_stub_base("1").await;
+        let (tag, _) = ensure(&ground, &stage, ImageEffort::Reuse).await;
         let first = ground.id(&tag).await;
-        let (again, told) = ensure(&ground, &stage, Effort::Build).await;
+        let (again, told) = ensure(&ground, &stage, ImageEffort::Build).await;
         assert_eq!(
             (&again, built(&told)),
             (&tag, vec![format!("building image `{tag}`")])
         );
         assert_eq!(ground.id(&tag).await, first, "every step was remembered");
-        let (again, told) = ensure(&ground, &stage, Effort::Rebuild).await;
+        let (again, told) = ensure(&ground, &stage, ImageEffort::Rebuild).await;
         assert_eq!(
             (&again, built(&told)),
             (&tag, vec![format!("building image `{tag}`")])

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bollard::query_parameters::ListContainersOptionsBuilder;
-use ralph_core::image::{Effort, ImageName};
-use ralph_providers::docker::EngineError;
-use ralph_providers::docker::images::{ImageError, Progress};
+use ralph_core::image::{ImageEffort, ImageName};
+use ralph_providers::docker::DockerError;
+use ralph_providers::docker::images::{ImageError, ImageProgress};
 
-use crate::ground::{BOOKWORM, Ground, with_engine};
+use crate::fixture::{BOOKWORM, ImageTestEnv, with_engine};
 
-async fn failure(ground: &Ground, dockerfile: &str) -> ImageError {
+async fn failure(ground: &ImageTestEnv, dockerfile: &str) -> ImageError {
     ground
         .images
         .build_file(
@@ -23,9 +23,9 @@ async fn failure(ground: &Ground, dockerfile: &str) -> ImageError {
 }
 
 #[test]
-fn an_engine_tells_about_its_machine() {
+fn an_engine_reports_its_machine() {
     with_engine(async |ground| {
-        let facts = ground.engine.facts().await.unwrap();
+        let facts = ground.engine.info().await.unwrap();
         assert_eq!(facts.os_type, "linux");
         assert!(facts.cpus > 0 && facts.memory > 0, "{facts:?}");
         assert!(facts.data_root.starts_with('/'), "{facts:?}");
@@ -33,7 +33,7 @@ fn an_engine_tells_about_its_machine() {
 }
 
 #[test]
-fn a_failed_step_is_told_with_its_last_lines() {
+fn a_failed_step_is_reported_with_its_last_lines() {
     with_engine(async |ground| {
         let step = "{ for n in $(seq 40); do echo line $n; done; echo at last; } >&2; exit 7";
         let error = failure(&ground, &format!("FROM {BOOKWORM}\nRUN {step}\n")).await;
@@ -49,7 +49,7 @@ fn a_failed_step_is_told_with_its_last_lines() {
 }
 
 #[test]
-fn a_wrong_dockerfile_is_told_in_the_engines_words() {
+fn an_invalid_dockerfile_is_reported_with_the_engines_message() {
     with_engine(async |ground| {
         let error = failure(&ground, &format!("FROM {BOOKWORM}\nRUNN true\n")).await;
         let text = error.to_string();
@@ -65,7 +65,7 @@ fn a_full_disk_is_told_with_its_place() {
     with_engine(async |ground| {
         let step = "echo 'tar: write error: No space left on device' >&2; exit 2";
         let error = failure(&ground, &format!("FROM {BOOKWORM}\nRUN {step}\n")).await;
-        let data_root = ground.engine.facts().await.unwrap().data_root;
+        let data_root = ground.engine.info().await.unwrap().data_root;
         let expected = format!(
             "cannot build image `{}`: no space left in `{data_root}`, where the Docker Engine keeps its data",
             ground.name("fails")
@@ -75,15 +75,15 @@ fn a_full_disk_is_told_with_its_place() {
 }
 
 #[test]
-fn an_image_that_is_named_but_not_there() {
+fn a_named_image_that_is_missing() {
     with_engine(async |ground| {
         let missing = ground.name("missing");
         let (ended, told) = ground
-            .ensure(&ground.recipe(&missing, &[]), Effort::Reuse)
+            .ensure(&ground.recipe(&missing, &[]), ImageEffort::Reuse)
             .await;
         let error = ended.unwrap_err();
         assert!(
-            matches!(error, ImageError::Engine(EngineError::ImageMissing { .. })),
+            matches!(error, ImageError::Engine(DockerError::ImageMissing { .. })),
             "{error}"
         );
         assert_eq!(
@@ -96,7 +96,7 @@ fn an_image_that_is_named_but_not_there() {
 }
 
 #[test]
-fn every_kind_of_image_can_be_looked_at() {
+fn every_kind_of_image_can_be_inspected() {
     with_engine(async |ground| {
         let image = ground.name("kinds");
         ground
@@ -126,14 +126,14 @@ fn every_kind_of_image_can_be_looked_at() {
 fn an_image_for_another_machine_is_refused() {
     with_engine(async |ground| {
         let image = ground.name("foreign");
-        let file = ground.memory.path().join("image.tar");
+        let file = ground.checks_directory.path().join("image.tar");
         std::fs::write(&file, saved(&image, "s390x")).unwrap();
         let loaded = ground.images.load(&file, &mut |_| {}).await.unwrap();
         assert_eq!(loaded, std::slice::from_ref(&image));
         let (ended, _) = ground
-            .ensure(&ground.recipe(&image, &[]), Effort::Reuse)
+            .ensure(&ground.recipe(&image, &[]), ImageEffort::Reuse)
             .await;
-        let needs = ground.engine.facts().await.unwrap().architecture;
+        let needs = ground.engine.info().await.unwrap().architecture;
         let expected = format!(
             "image `{image}` cannot run here: it is for `s390x`, the Docker Engine's machine is `{needs}`"
         );
@@ -142,9 +142,9 @@ fn an_image_for_another_machine_is_refused() {
 }
 
 #[test]
-fn what_is_no_image_cannot_be_loaded() {
+fn a_file_that_is_not_an_image_is_not_loaded() {
     with_engine(async |ground| {
-        let file = ground.memory.path().join("image.tar");
+        let file = ground.checks_directory.path().join("image.tar");
         let error = ground.images.load(&file, &mut |_| {}).await.unwrap_err();
         assert!(matches!(error, ImageError::Read { .. }), "{error}");
         std::fs::write(&file, "not an image").unwrap();
@@ -157,16 +157,16 @@ fn what_is_no_image_cannot_be_loaded() {
 }
 
 #[test]
-fn a_build_that_nobody_waits_for_ends() {
+fn a_dropped_build_is_cancelled() {
     with_engine(async |ground| {
-        let sleep = format!("sleep 600 # {}", ground.word);
+        let sleep = format!("sleep 600 # {}", ground.unique_part);
         let image = ground.name("sleeps");
         let dockerfile = format!("FROM {BOOKWORM}\nRUN {sleep}\n");
         let (begun, seen) = tokio::sync::oneshot::channel();
         let mut begun = Some(begun);
         {
             let mut watcher = |progress| {
-                if matches!(progress, Progress::Step { number: 2, .. }) {
+                if matches!(progress, ImageProgress::Step { number: 2, .. }) {
                     begun.take().map(|begun| begun.send(()));
                 }
             };
@@ -186,7 +186,7 @@ fn a_build_that_nobody_waits_for_ends() {
 }
 
 /// Waits until this many containers run a command.
-async fn wait_until(ground: &Ground, command: &str, number: usize) {
+async fn wait_until(ground: &ImageTestEnv, command: &str, number: usize) {
     for _ in 0..600 {
         let options = ListContainersOptionsBuilder::new().build();
         let containers = ground
@@ -217,7 +217,7 @@ fn saved(image: &ImageName, architecture: &str) -> Vec<u8> {
     let mut layer = tar::Builder::new(Vec::new());
     layer.finish().unwrap();
     let layer = layer.into_inner().unwrap();
-    let digest = ralph_core::id::Digest::of(&layer);
+    let digest = ralph_core::id::Digest::compute(&layer);
     let config = serde_json::json!({
         "architecture": architecture, "os": "linux", "config": {},
         "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{}", digest.as_str())]},

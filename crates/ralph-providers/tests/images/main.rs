@@ -11,7 +11,7 @@
 
 mod bases;
 mod builds;
-mod ground;
+mod fixture;
 mod projects;
 mod pulls;
 mod registry;

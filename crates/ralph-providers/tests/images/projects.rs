@@ -1,9 +1,9 @@
 //! Projects' layers: packages, Dockerfiles, and neither.
 
-use ralph_core::image::{AgentImage, Effort, FileKind, ImageName, ProjectConfig};
-use ralph_providers::docker::images::{Base, Images, Project, Recipe};
+use ralph_core::image::{AgentImage, ImageEffort, ImageName, ProjectConfig, ProjectConfigFileKind};
+use ralph_providers::docker::images::{DockerImages, ImageBase, ImageProject, ImageRecipe};
 
-use crate::ground::{BOOKWORM, built, with_engine};
+use crate::fixture::{BOOKWORM, built, with_engine};
 
 fn bookworm() -> ImageName {
     ImageName::parse(BOOKWORM).unwrap()
@@ -20,7 +20,7 @@ fn a_project_that_asks_for_nothing_gets_the_base() {
             &[("dependencies", "# none\n")],
         ] {
             let (ended, told) = ground
-                .ensure(&ground.recipe(&bookworm(), files), Effort::Reuse)
+                .ensure(&ground.recipe(&bookworm(), files), ImageEffort::Reuse)
                 .await;
             assert_eq!((ended.unwrap(), told), (bookworm(), vec![]), "{files:?}");
         }
@@ -44,13 +44,13 @@ fn a_dockerfile_copies_what_lies_beside_it() {
             ],
         );
         let files = &mut recipe.project.as_mut().unwrap().config.files;
-        files.get_mut("run.sh").unwrap().kind = FileKind::Executable;
-        files.get_mut("link").unwrap().kind = FileKind::Link;
-        let (tag, told) = ground.ensure(&recipe, Effort::Reuse).await;
+        files.get_mut("run.sh").unwrap().kind = ProjectConfigFileKind::Executable;
+        files.get_mut("link").unwrap().kind = ProjectConfigFileKind::Link;
+        let (tag, told) = ground.ensure(&recipe, ImageEffort::Reuse).await;
         let tag = tag.unwrap();
         let start = format!(
             "agent-loop-sandbox-plain-test-{}:v",
-            ground.word.trim_matches('.')
+            ground.unique_part.trim_matches('.')
         );
         assert!(tag.as_str().starts_with(&start), "{tag}");
         assert_eq!(built(&told), [format!("building image `{tag}`")]);
@@ -58,16 +58,16 @@ fn a_dockerfile_copies_what_lies_beside_it() {
 }
 
 #[test]
-fn a_project_is_built_once_until_something_of_it_changes() {
+fn a_project_is_rebuilt_only_when_it_changes() {
     with_engine(async |ground| {
         let dockerfile = format!("{OWN}LABEL a=b\n");
         let own = ("Dockerfile.sandbox", dockerfile.as_str());
         let recipe = ground.recipe(&bookworm(), &[own]);
-        let (tag, _) = ground.ensure(&recipe, Effort::Reuse).await;
+        let (tag, _) = ground.ensure(&recipe, ImageEffort::Reuse).await;
         let tag = tag.unwrap();
-        let (again, told) = ground.ensure(&recipe, Effort::Reuse).await;
+        let (again, told) = ground.ensure(&recipe, ImageEffort::Reuse).await;
         assert_eq!((again.unwrap(), told), (tag.clone(), vec![]));
-        let (again, told) = ground.ensure(&recipe, Effort::Rebuild).await;
+        let (again, told) = ground.ensure(&recipe, ImageEffort::Rebuild).await;
         assert_eq!(
             (again.unwrap(), built(&told).len()),
             (tag.clone(), 1),
@@ -75,14 +75,14 @@ fn a_project_is_built_once_until_something_of_it_changes() {
         );
 
         let file = ground.recipe(&bookworm(), &[own, ("x", "1")]);
-        let (other, told) = ground.ensure(&file, Effort::Reuse).await;
+        let (other, told) = ground.ensure(&file, ImageEffort::Reuse).await;
         assert_ne!(other.unwrap(), tag);
         assert_eq!(built(&told).len(), 1);
     });
 }
 
 #[test]
-fn a_named_base_that_changes_takes_the_project_along() {
+fn a_changed_named_base_rebuilds_the_project() {
     with_engine(async |ground| {
         let base = ground.name("base");
         let dockerfile = format!("{OWN}LABEL a=b\n");
@@ -90,11 +90,11 @@ fn a_named_base_that_changes_takes_the_project_along() {
         ground
             .build(&base, &format!("FROM {BOOKWORM}\nLABEL version=1\n"))
             .await;
-        let (first, _) = ground.ensure(&recipe, Effort::Reuse).await;
+        let (first, _) = ground.ensure(&recipe, ImageEffort::Reuse).await;
         ground
             .build(&base, &format!("FROM {BOOKWORM}\nLABEL version=2\n"))
             .await;
-        let (second, _) = ground.ensure(&recipe, Effort::Reuse).await;
+        let (second, _) = ground.ensure(&recipe, ImageEffort::Reuse).await;
         assert_ne!(first.unwrap(), second.unwrap());
     });
 }
@@ -102,26 +102,26 @@ fn a_named_base_that_changes_takes_the_project_along() {
 #[test]
 fn both_layers_are_forced_together() {
     with_engine(async |ground| {
-        let stage = ground.stage("1").await;
+        let stage = ground.build_stub_base("1").await;
         let dockerfile = format!("{OWN}LABEL a=b\n");
-        let recipe = Recipe {
+        let recipe = ImageRecipe {
             agent: AgentImage::Plain,
-            base: Base::Agent { on: Some(stage) },
-            project: Some(Project {
-                name: ground.word.clone(),
-                config: ProjectConfig::of([("Dockerfile.sandbox", dockerfile)]),
+            base: ImageBase::Agent { on: Some(stage) },
+            project: Some(ImageProject {
+                name: ground.unique_part.clone(),
+                config: ProjectConfig::from_files([("Dockerfile.sandbox", dockerfile)]),
             }),
         };
-        let (tag, told) = ground.ensure(&recipe, Effort::Reuse).await;
+        let (tag, told) = ground.ensure(&recipe, ImageEffort::Reuse).await;
         let tag = tag.unwrap();
         let base = built(&told)[0].clone();
         let own = base
             .trim_start_matches("building image `")
             .trim_end_matches('`');
-        ground.own(&ImageName::parse(own).unwrap());
+        ground.track(&ImageName::parse(own).unwrap());
         let both = [base, format!("building image `{tag}`")];
         assert_eq!(built(&told), both);
-        let (again, told) = ground.ensure(&recipe, Effort::Rebuild).await;
+        let (again, told) = ground.ensure(&recipe, ImageEffort::Rebuild).await;
         assert_eq!((again.unwrap(), built(&told)), (tag, both.to_vec()));
     });
 }
@@ -130,8 +130,8 @@ fn both_layers_are_forced_together() {
 fn packages_are_installed() {
     with_engine(async |ground| {
         // The one test that needs packages needs the machine's network for them.
-        let place = ground.memory.path().join("images");
-        let images = Images::new(ground.engine.clone(), place, ground.clock.clone())
+        let place = ground.checks_directory.path().join("images");
+        let images = DockerImages::new(ground.engine.clone(), place, ground.clock.clone())
             .with_build_network("host");
         let recipe = ground.recipe(
             &bookworm(),
@@ -139,10 +139,12 @@ fn packages_are_installed() {
         );
         let mut told = Vec::new();
         let tag = images
-            .ensure(&recipe, Effort::Reuse, &mut |progress| told.push(progress))
+            .ensure(&recipe, ImageEffort::Reuse, &mut |progress| {
+                told.push(progress)
+            })
             .await
             .unwrap_or_else(|error| panic!("{error}\n{}", error.tail().join("\n")));
-        ground.own(&tag);
+        ground.track(&tag);
         assert_eq!(built(&told), [format!("building image `{tag}`")]);
         let found = ground.images.inspect(&tag).await.unwrap().unwrap();
         assert_eq!(found.user, "agent");

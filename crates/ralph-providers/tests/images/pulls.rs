@@ -1,29 +1,30 @@
 //! Images from a registry: pulled when missing, looked for every seven days, good without a network.
 
-use ralph_core::image::{self, AgentImage, Effort, ImageName};
-use ralph_providers::docker::images::{ImageError, Progress};
+use ralph_core::image::{self, AgentImage, ImageEffort, ImageName};
+use ralph_providers::docker::images::{ImageError, ImageProgress};
 
-use crate::ground::{Ground, built, with_engine};
-use crate::registry::Registry;
+use crate::fixture::{ImageTestEnv, built, with_engine};
+use crate::registry::FakeRegistry;
 
 const DAY: i64 = 86_400;
 
 /// A registry whose image serves as the base of an agent's image that seems to be built already.
-struct Scene {
-    registry: Registry,
+struct PullScenario {
+    registry: FakeRegistry,
     architecture: String,
     tag: ImageName,
 }
 
-async fn registry(ground: &Ground) -> (Registry, String) {
-    let architecture = ground.engine.facts().await.unwrap().architecture;
-    let registry = Registry::start(&format!("ralph-test/{}", ground.word), &architecture).await;
-    ground.own(&registry.image);
+async fn registry(ground: &ImageTestEnv) -> (FakeRegistry, String) {
+    let architecture = ground.engine.info().await.unwrap().architecture;
+    let registry =
+        FakeRegistry::start(&format!("ralph-test/{}", ground.unique_part), &architecture).await;
+    ground.track(&registry.image);
     (registry, architecture)
 }
 
 /// Makes the name of the agent's image lead somewhere, as if it had been built on the registry's.
-async fn scene(ground: &Ground) -> Scene {
+async fn pull_scenario(ground: &ImageTestEnv) -> PullScenario {
     let (registry, architecture) = registry(ground).await;
     ground
         .images
@@ -39,10 +40,10 @@ async fn scene(ground: &Ground) -> Scene {
         .unwrap();
     ground
         .images
-        .tag(&registry.image, &ground.own(&tag))
+        .tag(&registry.image, &ground.track(&tag))
         .await
         .unwrap();
-    Scene {
+    PullScenario {
         registry,
         architecture,
         tag,
@@ -50,15 +51,15 @@ async fn scene(ground: &Ground) -> Scene {
 }
 
 async fn ensure(
-    ground: &Ground,
+    ground: &ImageTestEnv,
     on: &ImageName,
-    effort: Effort,
-) -> (Result<ImageName, ImageError>, Vec<Progress>) {
+    effort: ImageEffort,
+) -> (Result<ImageName, ImageError>, Vec<ImageProgress>) {
     let mut told = Vec::new();
     let ended = ground
         .images
         .ensure_base(AgentImage::Plain, Some(on), effort, &mut |progress| {
-            if !matches!(progress, Progress::Transfer { .. }) {
+            if !matches!(progress, ImageProgress::Transfer { .. }) {
                 told.push(progress);
             }
         })
@@ -79,7 +80,7 @@ fn an_image_is_pulled() {
             .unwrap();
         assert_eq!(
             told[0],
-            Progress::Doing(format!("pulling image `{}`", registry.image))
+            ImageProgress::Started(format!("pulling image `{}`", registry.image))
         );
         let found = ground
             .images
@@ -92,7 +93,7 @@ fn an_image_is_pulled() {
 }
 
 #[test]
-fn an_image_that_no_registry_has_is_told() {
+fn an_image_missing_from_the_registry_is_reported() {
     with_engine(async |ground| {
         let (registry, _) = registry(&ground).await;
         let other = ImageName::parse(&format!("{}:none", registry.image.repository())).unwrap();
@@ -114,10 +115,10 @@ fn an_image_that_no_registry_has_is_told() {
 }
 
 #[test]
-fn a_base_that_is_missing_is_pulled_or_told_to_be_out_of_reach() {
+fn a_missing_base_is_pulled_or_reported_as_unreachable() {
     with_engine(async |ground| {
         let (registry, _) = registry(&ground).await;
-        let (ended, told) = ensure(&ground, &registry.image, Effort::Reuse).await;
+        let (ended, told) = ensure(&ground, &registry.image, ImageEffort::Reuse).await;
         // It has no programs, so the build that follows fails.
         assert!(matches!(ended, Err(ImageError::Build { .. })), "{ended:?}");
         assert_eq!(
@@ -126,7 +127,7 @@ fn a_base_that_is_missing_is_pulled_or_told_to_be_out_of_reach() {
         );
 
         let gone = ImageName::parse("127.0.0.1:1/ralph-test/none:1").unwrap();
-        let (ended, _) = ensure(&ground, &gone, Effort::Reuse).await;
+        let (ended, _) = ensure(&ground, &gone, ImageEffort::Reuse).await;
         let text = ended.unwrap_err().to_string();
         assert!(
             text.starts_with(&format!("cannot pull image `{gone}`: ")),
@@ -137,41 +138,41 @@ fn a_base_that_is_missing_is_pulled_or_told_to_be_out_of_reach() {
 }
 
 #[test]
-fn a_newer_version_is_looked_for_every_seven_days() {
+fn newer_versions_are_checked_every_seven_days() {
     with_engine(async |ground| {
-        let Scene { registry, tag, .. } = scene(&ground).await;
+        let PullScenario { registry, tag, .. } = pull_scenario(&ground).await;
         let on = &registry.image;
-        let pulling = Progress::Doing(format!("pulling image `{on}`"));
-        let looks = async |ground: &Ground, effort| {
-            let before = registry.visits();
+        let pulling = ImageProgress::Started(format!("pulling image `{on}`"));
+        let looks = async |ground: &ImageTestEnv, effort| {
+            let before = registry.request_count();
             let (ended, told) = ensure(ground, on, effort).await;
             assert_eq!(ended.unwrap(), tag);
-            assert_eq!(told.contains(&pulling), registry.visits() > before);
-            registry.visits() > before
+            assert_eq!(told.contains(&pulling), registry.request_count() > before);
+            registry.request_count() > before
         };
         assert!(
-            !looks(&ground, Effort::Reuse).await,
+            !looks(&ground, ImageEffort::Reuse).await,
             "it was pulled just now"
         );
         ground.clock.advance(7 * DAY - 1);
-        assert!(!looks(&ground, Effort::Reuse).await);
+        assert!(!looks(&ground, ImageEffort::Reuse).await);
         ground.clock.advance(1);
-        assert!(looks(&ground, Effort::Reuse).await);
-        assert!(!looks(&ground, Effort::Reuse).await);
+        assert!(looks(&ground, ImageEffort::Reuse).await);
+        assert!(!looks(&ground, ImageEffort::Reuse).await);
     });
 }
 
 #[test]
-fn a_newer_version_makes_another_image_and_rebuilding_looks_at_once() {
+fn a_newer_version_builds_another_image_and_rebuild_checks_immediately() {
     with_engine(async |ground| {
-        let scene = scene(&ground).await;
+        let scene = pull_scenario(&ground).await;
         let on = &scene.registry.image;
-        let (ended, _) = ensure(&ground, on, Effort::Reuse).await;
+        let (ended, _) = ensure(&ground, on, ImageEffort::Reuse).await;
         assert_eq!(ended.unwrap(), scene.tag);
         let digest = scene.registry.publish("second", &scene.architecture);
-        let (ended, _) = ensure(&ground, on, Effort::Reuse).await;
+        let (ended, _) = ensure(&ground, on, ImageEffort::Reuse).await;
         assert_eq!(ended.unwrap(), scene.tag, "nobody looked yet");
-        let (_, told) = ensure(&ground, on, Effort::Rebuild).await;
+        let (_, told) = ensure(&ground, on, ImageEffort::Rebuild).await;
         let agent = AgentImage::Plain;
         let tag = image::base_tag(agent, agent.dockerfile(), &digest);
         assert_eq!(
@@ -185,16 +186,16 @@ fn a_newer_version_makes_another_image_and_rebuilding_looks_at_once() {
 }
 
 #[test]
-fn without_a_network_the_image_that_is_here_serves() {
+fn without_a_network_the_local_image_is_used() {
     with_engine(async |ground| {
-        let Scene { registry, tag, .. } = scene(&ground).await;
+        let PullScenario { registry, tag, .. } = pull_scenario(&ground).await;
         let on = registry.image.clone();
         drop(registry);
-        let warnings = async |ground: &Ground| {
-            let (ended, told) = ensure(ground, &on, Effort::Reuse).await;
+        let warnings = async |ground: &ImageTestEnv| {
+            let (ended, told) = ensure(ground, &on, ImageEffort::Reuse).await;
             assert_eq!(ended.unwrap(), tag);
             told.iter()
-                .filter(|progress| matches!(progress, Progress::Warning(_)))
+                .filter(|progress| matches!(progress, ImageProgress::Warning(_)))
                 .count()
         };
         assert_eq!(warnings(&ground).await, 0, "it was pulled just now");

@@ -14,29 +14,29 @@ use tokio::task::JoinHandle;
 const MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
 
 /// The registry. Dropping it ends it, as if the network were gone.
-pub(crate) struct Registry {
+pub(crate) struct FakeRegistry {
     pub(crate) image: ImageName,
-    shelf: Arc<Shelf>,
+    shelf: Arc<RegistryContent>,
     server: JoinHandle<()>,
 }
 
 #[derive(Default)]
-struct Shelf {
+struct RegistryContent {
     /// What is served, by the end of the path: its type and its bytes.
-    things: Mutex<BTreeMap<String, (&'static str, Vec<u8>)>>,
-    visits: AtomicUsize,
+    blobs: Mutex<BTreeMap<String, (&'static str, Vec<u8>)>>,
+    requests: AtomicUsize,
 }
 
-impl Registry {
+impl FakeRegistry {
     /// Starts with a version of the image.
     pub(crate) async fn start(repository: &str, architecture: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let shelf = Arc::new(Shelf::default());
+        let shelf = Arc::new(RegistryContent::default());
         let things = Arc::clone(&shelf);
         let server = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(answer(stream, Arc::clone(&things)));
+                tokio::spawn(serve(stream, Arc::clone(&things)));
             }
         });
         let image = ImageName::parse(&format!("127.0.0.1:{port}/{repository}:1")).unwrap();
@@ -74,7 +74,7 @@ impl Registry {
         });
         let manifest = manifest.to_string().into_bytes();
         let name = digest(&manifest);
-        let mut things = self.shelf.things.lock().unwrap();
+        let mut things = self.shelf.blobs.lock().unwrap();
         for (path, kind, bytes) in [
             ("/v2/".to_owned(), "application/json", b"{}".to_vec()),
             ("/manifests/1".to_owned(), MANIFEST, manifest.clone()),
@@ -96,22 +96,22 @@ impl Registry {
     }
 
     /// Returns how often somebody began to talk with the registry.
-    pub(crate) fn visits(&self) -> usize {
-        self.shelf.visits.load(Ordering::SeqCst)
+    pub(crate) fn request_count(&self) -> usize {
+        self.shelf.requests.load(Ordering::SeqCst)
     }
 }
 
-impl Drop for Registry {
+impl Drop for FakeRegistry {
     fn drop(&mut self) {
         self.server.abort();
     }
 }
 
 fn digest(bytes: &[u8]) -> String {
-    format!("sha256:{}", Digest::of(bytes).as_str())
+    format!("sha256:{}", Digest::compute(bytes).as_str())
 }
 
-async fn answer(mut stream: TcpStream, shelf: Arc<Shelf>) {
+async fn serve(mut stream: TcpStream, shelf: Arc<RegistryContent>) {
     let mut request = vec![0; 8192];
     let length = stream.read(&mut request).await.unwrap_or(0);
     let request = String::from_utf8_lossy(&request[..length]).into_owned();
@@ -121,10 +121,10 @@ async fn answer(mut stream: TcpStream, shelf: Arc<Shelf>) {
         words.next().unwrap_or_default(),
     );
     if path.ends_with("/v2/") {
-        shelf.visits.fetch_add(1, Ordering::SeqCst);
+        shelf.requests.fetch_add(1, Ordering::SeqCst);
     }
     let thing = {
-        let things = shelf.things.lock().unwrap();
+        let things = shelf.blobs.lock().unwrap();
         things
             .iter()
             .find(|(end, _)| path.ends_with(end.as_str()))

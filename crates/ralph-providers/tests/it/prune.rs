@@ -4,14 +4,14 @@ use std::process::Command;
 
 use jiff::{SignedDuration, Timestamp};
 use ralph_core::ports::{SandboxProvider as _, SandboxSpec};
-use ralph_providers::sandbox::{DockerProvider, DockerSettings, Remnant};
-use ralph_test::{BASE_IMAGE, PrivateEngine, left_out_without_docker};
+use ralph_providers::sandbox::{DockerProvider, DockerSettings, UnusedVolume};
+use ralph_test::{BASE_IMAGE, PrivateDockerEngine, skip_without_docker};
 
 const OLD: &str = "ralph-guest-0000000000000000";
 const USED: &str = "ralph-guest-1111111111111111";
 const HALF: &str = "ralph-guest-2222222222222222";
 
-fn docker(engine: &PrivateEngine, args: &[&str]) -> String {
+fn docker(engine: &PrivateDockerEngine, args: &[&str]) -> String {
     let output = Command::new("docker")
         .args(["--host", &engine.host()])
         .args(args)
@@ -21,7 +21,7 @@ fn docker(engine: &PrivateEngine, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-fn volumes(engine: &PrivateEngine) -> Vec<String> {
+fn volumes(engine: &PrivateDockerEngine) -> Vec<String> {
     let text = docker(engine, &["volume", "ls", "--quiet"]);
     let mut names: Vec<String> = text.lines().map(str::to_owned).collect();
     names.sort();
@@ -30,7 +30,7 @@ fn volumes(engine: &PrivateEngine) -> Vec<String> {
 
 /// Makes programs of other builds: one that nothing uses, one that a stopped container uses, one of
 /// which only the proof is left; and what only looks like one. Returns a filling that was left.
-fn litter(engine: &PrivateEngine) -> String {
+fn create_leftovers(engine: &PrivateDockerEngine) -> String {
     let make = |name: &str, label: &str| {
         let label = format!("ralph.guest={label}");
         docker(engine, &["volume", "create", "--label", &label, name]);
@@ -48,11 +48,11 @@ fn litter(engine: &PrivateEngine) -> String {
 }
 
 #[tokio::test]
-async fn programs_of_other_builds_go_when_nothing_uses_them() {
-    if left_out_without_docker() {
+async fn unused_guest_volumes_of_other_builds_are_removed() {
+    if skip_without_docker() {
         return;
     }
-    let engine = PrivateEngine::start().unwrap();
+    let engine = PrivateDockerEngine::start().unwrap();
     let state = tempfile::tempdir().unwrap();
     let mut settings = DockerSettings::new(BASE_IMAGE, state.path());
     settings.host = Some(engine.host());
@@ -61,25 +61,29 @@ async fn programs_of_other_builds_go_when_nothing_uses_them() {
     sandbox.remove().await.unwrap();
     let mut expected = volumes(&engine);
     assert_eq!(expected.len(), 2, "the program of this build: {expected:?}");
-    let filling = litter(&engine);
+    let filling = create_leftovers(&engine);
 
     let now = Timestamp::now();
     let hour = SignedDuration::from_hours(1);
-    assert_eq!(provider.remnants(now - hour).await.unwrap(), []);
-    let remnants = provider.remnants(now + hour).await.unwrap();
-    let program = |name: &str| Remnant::Program(name.to_owned());
+    assert_eq!(provider.unused_volumes(now - hour).await.unwrap(), []);
+    let remnants = provider.unused_volumes(now + hour).await.unwrap();
+    let program = |name: &str| UnusedVolume::GuestVolume(name.to_owned());
     assert_eq!(
         remnants,
-        [program(OLD), program(HALF), Remnant::Filling(filling)]
+        [
+            program(OLD),
+            program(HALF),
+            UnusedVolume::FillContainer(filling)
+        ]
     );
     for remnant in &remnants {
-        provider.remove_remnant(remnant).await.unwrap();
+        provider.remove_unused(remnant).await.unwrap();
         // Twice is fine.
-        provider.remove_remnant(remnant).await.unwrap();
+        provider.remove_unused(remnant).await.unwrap();
     }
     // Used again in the meantime.
-    provider.remove_remnant(&program(USED)).await.unwrap();
-    assert_eq!(provider.remnants(now + hour).await.unwrap(), []);
+    provider.remove_unused(&program(USED)).await.unwrap();
+    assert_eq!(provider.unused_volumes(now + hour).await.unwrap(), []);
     expected.extend([USED, &format!("{USED}-filled"), "ralph-guest-lookalike"].map(str::to_owned));
     expected.sort();
     assert_eq!(volumes(&engine), expected);

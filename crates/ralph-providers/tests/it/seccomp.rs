@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use ralph_test::{BASE_IMAGE, skip_without_docker};
 
 const PROFILE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -61,8 +61,8 @@ fn lines_missing_in<'a>(other: &str, text: &'a str) -> Vec<&'a str> {
 }
 
 #[test]
-fn what_the_profile_closes_stays_closed_for_a_process_with_every_right() {
-    if left_out_without_docker() {
+fn blocked_system_calls_stay_blocked_with_every_capability() {
+    if skip_without_docker() {
         return;
     }
     let mut expected = include_str!("seccomp/closed.txt").to_owned();
@@ -93,8 +93,8 @@ fn what_the_profile_closes_stays_closed_for_a_process_with_every_right() {
 }
 
 #[test]
-fn what_programs_need_works_for_a_process_without_any_right() {
-    if left_out_without_docker() {
+fn needed_system_calls_work_without_capabilities() {
+    if skip_without_docker() {
         return;
     }
     let printed = run(PROFILE, &["--user=1000:1000"], WORKS);

@@ -9,13 +9,13 @@ use tokio_rustls::TlsAcceptor;
 
 /// An authority that only this internet knows.
 #[derive(Debug)]
-pub(super) struct Authority {
+pub(super) struct FakeInternetAuthority {
     issuer: Issuer<'static, KeyPair>,
     certificate: CertificateDer<'static>,
     pem: String,
 }
 
-impl Authority {
+impl FakeInternetAuthority {
     pub(super) fn new() -> Self {
         let key = KeyPair::generate().expect("a key");
         let mut params = CertificateParams::default();

@@ -15,14 +15,14 @@ const DOCKERFILE: &str = include_str!("tools.Dockerfile");
 /// # Panics
 /// If it cannot be built.
 pub fn tools_image() -> String {
-    let digest = Digest::of(DOCKERFILE.as_bytes());
+    let digest = Digest::compute(DOCKERFILE.as_bytes());
     let image = format!("ralph-test-tools:{}", &digest.as_str()[..12]);
     // Two tests at a time would build it twice.
     let lock = std::env::temp_dir().join("ralph-test-tools.lock");
     let lock = File::create(lock).expect("a lock");
     lock.lock().expect("a lock");
-    if !is_there(&image) {
-        build(&image, "host", DOCKERFILE);
+    if !image_exists(&image) {
+        build_image(&image, "host", DOCKERFILE);
     }
     image
 }
@@ -39,15 +39,15 @@ impl TrustingImage {
     ///
     /// # Panics
     /// If the image cannot be built.
-    pub fn of(pem: &str) -> Self {
-        let digest = Digest::of(pem.as_bytes());
+    pub fn for_authority(pem: &str) -> Self {
+        let digest = Digest::compute(pem.as_bytes());
         let name = format!("ralph-test-trusting:{}", &digest.as_str()[..12]);
         let lines = pem.trim().replace('\n', "\\n");
         let dockerfile = format!(
             "FROM {}\nRUN printf '%b\\n' '{lines}' > /usr/local/share/ca-certificates/fake.crt && update-ca-certificates\n",
             tools_image()
         );
-        build(&name, "none", &dockerfile);
+        build_image(&name, "none", &dockerfile);
         Self { name }
     }
 
@@ -66,14 +66,14 @@ impl Drop for TrustingImage {
     }
 }
 
-fn is_there(image: &str) -> bool {
+fn image_exists(image: &str) -> bool {
     let mut docker = Command::new("docker");
     docker.args(["image", "inspect", image]);
     docker.output().is_ok_and(|output| output.status.success())
 }
 
 /// Builds an image from a Dockerfile alone.
-fn build(image: &str, network: &str, dockerfile: &str) {
+fn build_image(image: &str, network: &str, dockerfile: &str) {
     let mut docker = Command::new("docker")
         .args([
             "build",

@@ -7,29 +7,29 @@ use rustls::pki_types::CertificateDer;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use super::authority::Authority;
-use super::page::Pages;
-use super::serve::{Site, serve};
-use super::sink::Sink;
-use super::visits::Visits;
+use super::authority::FakeInternetAuthority;
+use super::catch_all::CatchAllHost;
+use super::page::SitePages;
+use super::serve::{FakeSite, serve};
+use super::visit_log::VisitLog;
 
 /// The port of plain HTTP.
-const HTTP: u16 = 80;
+const HTTP_PORT: u16 = 80;
 /// The port of HTTP over TLS.
-const HTTPS: u16 = 443;
+const HTTPS_PORT: u16 = 443;
 
 /// An internet on this machine. It ends when it is dropped.
 #[derive(Debug)]
 pub struct FakeInternet {
-    authority: Authority,
+    authority: FakeInternetAuthority,
     /// Who answers at a name and port.
     sites: BTreeMap<(String, u16), SocketAddr>,
     /// Names that lead to one address, whatever the port.
-    others: BTreeMap<String, SocketAddr>,
+    unreachable: BTreeMap<String, SocketAddr>,
     /// Who has every other name.
-    rest: Option<SocketAddr>,
+    fallback: Option<SocketAddr>,
     open: Vec<SocketAddr>,
-    lookups: Visits,
+    lookups: VisitLog,
     tasks: JoinSet<()>,
 }
 
@@ -43,12 +43,12 @@ impl FakeInternet {
     /// Makes an internet without anybody in it.
     pub fn new() -> Self {
         Self {
-            authority: Authority::new(),
+            authority: FakeInternetAuthority::new(),
             sites: BTreeMap::new(),
-            others: BTreeMap::new(),
-            rest: None,
+            unreachable: BTreeMap::new(),
+            fallback: None,
             open: Vec::new(),
-            lookups: Visits::default(),
+            lookups: VisitLog::default(),
             tasks: JoinSet::new(),
         }
     }
@@ -58,13 +58,13 @@ impl FakeInternet {
     ///
     /// # Panics
     /// If this machine gives no loopback port.
-    pub async fn site(&mut self, names: &[&str], pages: Pages) -> Visits {
-        let visits = Visits::default();
-        for port in [HTTP, HTTPS] {
+    pub async fn start_site(&mut self, names: &[&str], pages: SitePages) -> VisitLog {
+        let visits = VisitLog::default();
+        for port in [HTTP_PORT, HTTPS_PORT] {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
             let address = listener.local_addr().expect("an address");
-            let tls = (port == HTTPS).then(|| self.authority.acceptor(names));
-            let site = Site {
+            let tls = (port == HTTPS_PORT).then(|| self.authority.acceptor(names));
+            let site = FakeSite {
                 tls,
                 pages: pages.clone(),
                 visits: visits.clone(),
@@ -79,27 +79,27 @@ impl FakeInternet {
     }
 
     /// Gives a host every name that nobody else has, on every port.
-    pub fn give_the_rest_to(&mut self, sink: &Sink) {
+    pub fn map_all_other_names(&mut self, sink: &CatchAllHost) {
         self.open.push(sink.address());
-        self.rest = Some(sink.address());
+        self.fallback = Some(sink.address());
     }
 
     /// Lets a name lead to an address that nobody may reach.
-    pub fn lead(&mut self, name: &str, address: SocketAddr) {
-        self.others.insert(name.to_owned(), address);
+    pub fn map_unreachable(&mut self, name: &str, address: SocketAddr) {
+        self.unreachable.insert(name.to_owned(), address);
     }
 
     /// Looks a name up; what was asked for is remembered.
     pub fn lookup(&self, name: &str, port: u16) -> Option<SocketAddr> {
         self.lookups.add(name.to_owned());
         let site = self.sites.get(&(name.to_owned(), port));
-        site.or_else(|| self.others.get(name))
+        site.or_else(|| self.unreachable.get(name))
             .copied()
-            .or(self.rest)
+            .or(self.fallback)
     }
 
     /// Returns the names that were looked up.
-    pub fn lookups(&self) -> &Visits {
+    pub fn lookups(&self) -> &VisitLog {
         &self.lookups
     }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 /// What a site answers at one path.
 #[derive(Debug, Clone)]
-pub enum Page {
+pub enum SitePage {
     /// A file.
     File {
         /// Its media type.
@@ -24,9 +24,9 @@ pub enum Page {
 }
 
 /// The pages of a site by their paths, which begin with `/`.
-pub type Pages = BTreeMap<String, Page>;
+pub type SitePages = BTreeMap<String, SitePage>;
 
-impl Page {
+impl SitePage {
     /// A text.
     pub fn text(text: &str) -> Self {
         Self::file("text/plain", text.to_owned())

@@ -17,24 +17,24 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use super::page::{Page, Pages};
-use super::visits::Visits;
+use super::page::{SitePage, SitePages};
+use super::visit_log::VisitLog;
 
-type Body = UnsyncBoxBody<Bytes, Infallible>;
+type FakeSiteBody = UnsyncBoxBody<Bytes, Infallible>;
 
 /// How often an endless page says something.
-const BEAT: Duration = Duration::from_millis(20);
+const ENDLESS_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A site on one port.
 #[derive(Clone)]
-pub(super) struct Site {
+pub(super) struct FakeSite {
     pub(super) tls: Option<TlsAcceptor>,
-    pub(super) pages: Pages,
-    pub(super) visits: Visits,
+    pub(super) pages: SitePages,
+    pub(super) visits: VisitLog,
 }
 
 /// Answers everybody who comes.
-pub(super) async fn serve(listener: TcpListener, site: Site) {
+pub(super) async fn serve(listener: TcpListener, site: FakeSite) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let site = site.clone();
@@ -42,51 +42,51 @@ pub(super) async fn serve(listener: TcpListener, site: Site) {
             match site.tls.clone() {
                 Some(tls) => {
                     if let Ok(stream) = tls.accept(stream).await {
-                        site.talk(stream).await;
+                        site.serve_connection(stream).await;
                     }
                 }
-                None => site.talk(stream).await,
+                None => site.serve_connection(stream).await,
             }
         });
         while connections.try_join_next().is_some() {}
     }
 }
 
-impl Site {
-    async fn talk(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+impl FakeSite {
+    async fn serve_connection(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
         let service =
-            service_fn(|request| async { Ok::<_, Infallible>(self.answer(request).await) });
+            service_fn(|request| async { Ok::<_, Infallible>(self.handle_request(request).await) });
         let connection = hyper::server::conn::http1::Builder::new();
         let connection = connection.serve_connection(TokioIo::new(stream), service);
         // Whoever broke it knows.
         drop(connection.await);
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        self.visits.add(self.shown(&request));
+    async fn handle_request(&self, request: Request<Incoming>) -> Response<FakeSiteBody> {
+        self.visits.add(self.format_request(&request));
         match self.pages.get(request.uri().path()) {
             None => {
-                let mut response = Response::new(whole("there is no such page\n"));
+                let mut response = Response::new(full_body("there is no such page\n"));
                 *response.status_mut() = StatusCode::NOT_FOUND;
                 response
             }
-            Some(Page::File { kind, bytes }) => {
-                let mut response = Response::new(whole(bytes.clone()));
+            Some(SitePage::File { kind, bytes }) => {
+                let mut response = Response::new(full_body(bytes.clone()));
                 let kind = HeaderValue::from_static(kind);
                 response.headers_mut().insert(CONTENT_TYPE, kind);
                 response
             }
-            Some(Page::Redirect(to)) => {
-                let mut response = Response::new(whole(""));
+            Some(SitePage::Redirect(to)) => {
+                let mut response = Response::new(full_body(""));
                 *response.status_mut() = StatusCode::FOUND;
                 let to = HeaderValue::try_from(to).expect("an address for a header");
                 response.headers_mut().insert(LOCATION, to);
                 response
             }
-            Some(Page::Echo) => echo(request, &self.visits).await,
-            Some(Page::Endless) => {
+            Some(SitePage::Echo) => echo(request, &self.visits).await,
+            Some(SitePage::Endless) => {
                 let lines = stream::unfold((), |()| async {
-                    tokio::time::sleep(BEAT).await;
+                    tokio::time::sleep(ENDLESS_INTERVAL).await;
                     Some((Ok(Frame::data(Bytes::from_static(b"line\n"))), ()))
                 });
                 Response::new(StreamBody::new(lines).boxed_unsync())
@@ -94,7 +94,7 @@ impl Site {
         }
     }
 
-    fn shown(&self, request: &Request<Incoming>) -> String {
+    fn format_request(&self, request: &Request<Incoming>) -> String {
         let host = request.headers().get(HOST).map(HeaderValue::as_bytes);
         let host = String::from_utf8_lossy(host.unwrap_or_default()).into_owned();
         let scheme = if self.tls.is_some() { "https" } else { "http" };
@@ -103,14 +103,14 @@ impl Site {
     }
 }
 
-fn whole(bytes: impl Into<Bytes>) -> Body {
+fn full_body(bytes: impl Into<Bytes>) -> FakeSiteBody {
     Full::new(bytes.into()).boxed_unsync()
 }
 
-async fn echo(request: Request<Incoming>, visits: &Visits) -> Response<Body> {
+async fn echo(request: Request<Incoming>, visits: &VisitLog) -> Response<FakeSiteBody> {
     let (head, body) = request.into_parts();
     let mut text = Vec::new();
-    let mut response = Response::new(whole(""));
+    let mut response = Response::new(full_body(""));
     for (name, value) in &head.headers {
         text.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\n"].concat());
         let shown = String::from_utf8_lossy(value.as_bytes());
@@ -122,6 +122,6 @@ async fn echo(request: Request<Incoming>, visits: &Visits) -> Response<Body> {
     if let Ok(body) = body.collect().await {
         text.extend(body.to_bytes());
     }
-    *response.body_mut() = whole(text);
+    *response.body_mut() = full_body(text);
     response
 }

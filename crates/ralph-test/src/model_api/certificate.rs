@@ -23,7 +23,7 @@ impl FakeCertificate {
     /// # Panics
     /// If the text is not the name of a host.
     pub fn new(host: &str) -> Self {
-        Self::made(CertificateParams::new([host.to_owned()]).expect("a name"))
+        Self::from_params(CertificateParams::new([host.to_owned()]).expect("a name"))
     }
 
     /// Makes a certificate for a host that has expired.
@@ -34,10 +34,10 @@ impl FakeCertificate {
         let mut params = CertificateParams::new([host.to_owned()]).expect("a name");
         params.not_before = date_time_ymd(2020, 1, 1);
         params.not_after = date_time_ymd(2021, 1, 1);
-        Self::made(params)
+        Self::from_params(params)
     }
 
-    fn made(mut params: CertificateParams) -> Self {
+    fn from_params(mut params: CertificateParams) -> Self {
         let authority_key = KeyPair::generate().expect("a key");
         let mut authority = CertificateParams::default();
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

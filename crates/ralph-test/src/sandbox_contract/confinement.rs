@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use ralph_core::ports::{SandboxError, WriteMode};
 
-use super::ground::{Ground, READ_LIMIT, repo};
+use super::contract_sandbox::{ContractSandbox, READ_LIMIT, repo_path};
 
 /// How long an operation may take that has nothing to wait for.
-const AT_ONCE: Duration = Duration::from_secs(5);
+const IMMEDIATE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Makes a directory outside of the sandbox, with links to it in the repository, and returns it.
-async fn outside(ground: &Ground<'_>) -> String {
+async fn create_outside_directory(ground: &ContractSandbox<'_>) -> String {
     let line = r#"out=$(mktemp -d /tmp/contract.XXXXXX); echo kept > "$out/file"
         ln -s "$out" dir; ln -s "$out/file" link; ln -s "$out/new" dangling
         mkdir d; ln -s "../dir" d/twice; echo "$out""#;
@@ -18,14 +18,14 @@ async fn outside(ground: &Ground<'_>) -> String {
 }
 
 /// Asserts that the directory outside is as it was, and removes it.
-async fn untouched(ground: &Ground<'_>, out: &str) {
+async fn assert_outside_unchanged(ground: &ContractSandbox<'_>, out: &str) {
     let seen = ground
         .sh(&format!("cd {out} && ls -A && cat file && rm -r {out}"))
         .await;
     assert_eq!(seen, "file\nkept\n", "something outside was changed");
 }
 
-pub(super) async fn links_outside_are_not_read(ground: &Ground<'_>) {
+pub(super) async fn links_outside_are_not_read(ground: &ContractSandbox<'_>) {
     ground
         .sh("ln -s /etc x; ln -s /etc/passwd y; ln -s ../../../../../../../etc/passwd z; mkdir d; ln -s ../x d/x")
         .await;
@@ -37,7 +37,7 @@ pub(super) async fn links_outside_are_not_read(ground: &Ground<'_>) {
         );
     }
     for path in ["x", "d/x"] {
-        let list = ground.sandbox.list(&repo(path)).await;
+        let list = ground.sandbox.list(&repo_path(path)).await;
         assert!(
             matches!(&list, Err(SandboxError::Escapes(_))),
             "{path}: {list:?}"
@@ -45,8 +45,8 @@ pub(super) async fn links_outside_are_not_read(ground: &Ground<'_>) {
     }
 }
 
-pub(super) async fn links_outside_are_not_written(ground: &Ground<'_>) {
-    let out = outside(ground).await;
+pub(super) async fn links_outside_are_not_written(ground: &ContractSandbox<'_>) {
+    let out = create_outside_directory(ground).await;
     for path in [
         "dir/file",
         "dir/new",
@@ -56,44 +56,47 @@ pub(super) async fn links_outside_are_not_written(ground: &Ground<'_>) {
         "d/twice/file",
     ] {
         for mode in [WriteMode::Replace, WriteMode::Append] {
-            let written = ground.sandbox.write(&repo(path), b"changed", mode).await;
+            let written = ground
+                .sandbox
+                .write(&repo_path(path), b"changed", mode)
+                .await;
             assert!(
                 matches!(&written, Err(SandboxError::Escapes(_))),
                 "{path}, {mode:?}: {written:?}"
             );
         }
     }
-    untouched(ground, &out).await;
+    assert_outside_unchanged(ground, &out).await;
 }
 
-pub(super) async fn deleting_does_not_follow_links(ground: &Ground<'_>) {
-    let out = outside(ground).await;
+pub(super) async fn deleting_does_not_follow_links(ground: &ContractSandbox<'_>) {
+    let out = create_outside_directory(ground).await;
     for path in ["dir/file", "d/twice/file"] {
-        let deleted = ground.sandbox.delete(&repo(path)).await;
+        let deleted = ground.sandbox.delete(&repo_path(path)).await;
         assert!(
             matches!(&deleted, Err(SandboxError::Escapes(_))),
             "{path}: {deleted:?}"
         );
     }
     for path in ["link", "dir", "dangling", "d"] {
-        let deleted = ground.sandbox.delete(&repo(path)).await;
+        let deleted = ground.sandbox.delete(&repo_path(path)).await;
         assert!(deleted.is_ok(), "{path}: {deleted:?}");
     }
     assert_eq!(ground.sh("ls -A").await, "");
-    untouched(ground, &out).await;
+    assert_outside_unchanged(ground, &out).await;
 }
 
-pub(super) async fn pipes_and_directories_are_no_files(ground: &Ground<'_>) {
+pub(super) async fn pipes_and_directories_are_no_files(ground: &ContractSandbox<'_>) {
     ground.sh("mkfifo pipe; ln -s pipe link; mkdir dir").await;
     for path in ["pipe", "link", "dir"] {
-        let path = repo(path);
+        let path = repo_path(path);
         let all = async {
             let read = ground.sandbox.read(&path, READ_LIMIT).await;
             let replace = ground.sandbox.write(&path, b"x", WriteMode::Replace).await;
             let append = ground.sandbox.write(&path, b"x", WriteMode::Append).await;
             [read.map(drop), replace, append]
         };
-        let all = tokio::time::timeout(AT_ONCE, all).await;
+        let all = tokio::time::timeout(IMMEDIATE_TIMEOUT, all).await;
         for result in all.expect("nothing waits for the other end of a pipe") {
             assert!(
                 matches!(&result, Err(SandboxError::NotRegular(_))),

@@ -3,16 +3,16 @@
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::SandboxError;
 
-use super::ground::{Ground, repo, shell};
+use super::contract_sandbox::{ContractSandbox, repo_path, shell};
 
-pub(super) async fn commands_run_where_they_are_told(ground: &Ground<'_>) {
+pub(super) async fn commands_run_where_they_are_told(ground: &ContractSandbox<'_>) {
     ground
         .sh("mkdir -p a/b; echo deep > a/b/here; echo top > here; ln -s a/b inside")
         .await;
     for (cwd, expected) in [
         (SandboxPath::repo(), "top\n"),
-        (repo("a/b"), "deep\n"),
-        (repo("inside"), "deep\n"),
+        (repo_path("a/b"), "deep\n"),
+        (repo_path("inside"), "deep\n"),
     ] {
         let (_, output) = ground.exec(shell("cat here").in_dir(cwd)).await;
         assert_eq!(output.stdout_text(), expected);
@@ -23,23 +23,29 @@ pub(super) async fn commands_run_where_they_are_told(ground: &Ground<'_>) {
     assert_eq!(output.stdout_text(), "");
 }
 
-pub(super) async fn a_missing_directory_is_not_entered(ground: &Ground<'_>) {
-    let refusal = ground.refuse(shell("true").in_dir(repo("nowhere"))).await;
+pub(super) async fn a_missing_directory_is_not_entered(ground: &ContractSandbox<'_>) {
+    let refusal = ground
+        .exec_error(shell("true").in_dir(repo_path("nowhere")))
+        .await;
     assert!(
         matches!(&refusal, SandboxError::NotFound(path) if path == "repo/nowhere"),
         "{refusal:?}"
     );
     ground.write("file", b"").await;
-    let refusal = ground.refuse(shell("true").in_dir(repo("file"))).await;
+    let refusal = ground
+        .exec_error(shell("true").in_dir(repo_path("file")))
+        .await;
     assert!(refusal.to_string().contains("repo/file"), "{refusal:?}");
 }
 
-pub(super) async fn a_link_outside_is_not_entered(ground: &Ground<'_>) {
+pub(super) async fn a_link_outside_is_not_entered(ground: &ContractSandbox<'_>) {
     ground
         .sh("ln -s /etc absolute; ln -s ../../.. above; mkdir d; ln -s /etc d/link")
         .await;
     for path in ["absolute", "above", "d/link"] {
-        let refusal = ground.refuse(shell("pwd").in_dir(repo(path))).await;
+        let refusal = ground
+            .exec_error(shell("pwd").in_dir(repo_path(path)))
+            .await;
         assert!(
             matches!(&refusal, SandboxError::Escapes(_)),
             "{path}: {refusal:?}"
@@ -48,7 +54,7 @@ pub(super) async fn a_link_outside_is_not_entered(ground: &Ground<'_>) {
 }
 
 /// Whatever a command did to the directories of the sandbox, they are real and usable afterwards.
-pub(super) async fn the_repository_is_a_directory_whatever_happens(ground: &Ground<'_>) {
+pub(super) async fn the_repository_is_a_directory_whatever_happens(ground: &ContractSandbox<'_>) {
     for line in [
         "chmod 000 .",
         "cd ..; rm -rf repo scratch \"$HOME\" \"$TMPDIR\"",

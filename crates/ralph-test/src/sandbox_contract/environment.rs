@@ -1,11 +1,11 @@
 //! What a command finds in its environment.
 
-use super::ground::{Ground, shell};
+use super::contract_sandbox::{ContractSandbox, shell};
 
 /// Values shorter than this are the same by chance, such as `1` or `dumb`.
-const TELLING_BYTES: usize = 8;
+const MIN_DISTINCTIVE_BYTES: usize = 8;
 
-pub(super) async fn nothing_of_the_caller_is_seen(ground: &Ground<'_>) {
+pub(super) async fn nothing_of_the_caller_is_seen(ground: &ContractSandbox<'_>) {
     let seen = ground.sh("env").await;
     let seen: Vec<&str> = seen.lines().collect();
     let mut told = 0;
@@ -13,7 +13,7 @@ pub(super) async fn nothing_of_the_caller_is_seen(ground: &Ground<'_>) {
         let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else {
             continue;
         };
-        if name == "PATH" || value.len() < TELLING_BYTES || value.contains('\n') {
+        if name == "PATH" || value.len() < MIN_DISTINCTIVE_BYTES || value.contains('\n') {
             continue;
         }
         told += 1;
@@ -23,7 +23,7 @@ pub(super) async fn nothing_of_the_caller_is_seen(ground: &Ground<'_>) {
     assert!(told > 0, "this process has no variable to look for");
 }
 
-pub(super) async fn variables_are_layered(ground: &Ground<'_>) {
+pub(super) async fn variables_are_layered(ground: &ContractSandbox<'_>) {
     let exec = shell(r#"echo "$LAYER_A $LAYER_B $LAYER_C""#)
         .with_env("LAYER_B", "command")
         .with_env("LAYER_C", "a  'b' $x");
@@ -31,7 +31,7 @@ pub(super) async fn variables_are_layered(ground: &Ground<'_>) {
     assert_eq!(output.stdout_text(), "sandbox command a  'b' $x\n");
 }
 
-pub(super) async fn home_and_tmp_are_usable(ground: &Ground<'_>) {
+pub(super) async fn home_and_tmp_are_usable(ground: &ContractSandbox<'_>) {
     let line = r#"echo kept > "$HOME/file"; cat "$HOME/file"; f=$(mktemp); echo temporary > "$f"; cat "$f""#;
     assert_eq!(ground.sh(line).await, "kept\ntemporary\n");
 }

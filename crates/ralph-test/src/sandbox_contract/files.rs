@@ -1,11 +1,11 @@
 //! Reading, writing, listing and deleting.
 
 use ralph_core::path::SandboxPath;
-use ralph_core::ports::{EntryKind, SandboxError, WriteMode};
+use ralph_core::ports::{SandboxEntryKind, SandboxError, WriteMode};
 
-use super::ground::{Ground, repo};
+use super::contract_sandbox::{ContractSandbox, repo_path};
 
-pub(super) async fn bytes_come_back(ground: &Ground<'_>) {
+pub(super) async fn bytes_come_back(ground: &ContractSandbox<'_>) {
     let binary: Vec<u8> = (0..=u8::MAX).cycle().take(300_000).collect();
     for bytes in [&b""[..], b"text\n", b"\0\xff\r\n", &binary] {
         ground.write("file", bytes).await;
@@ -15,19 +15,19 @@ pub(super) async fn bytes_come_back(ground: &Ground<'_>) {
     assert_eq!(ground.sh("wc -c < file").await.trim(), "300000");
 }
 
-pub(super) async fn missing_directories_are_made(ground: &Ground<'_>) {
+pub(super) async fn missing_directories_are_made(ground: &ContractSandbox<'_>) {
     ground.write("a/b/c/replaced", b"r").await;
-    let path = repo("d/e/appended");
+    let path = repo_path("d/e/appended");
     let written = ground.sandbox.write(&path, b"a", WriteMode::Append).await;
     written.expect("the file is written");
     assert_eq!(ground.sh("cat a/b/c/replaced d/e/appended").await, "ra");
 }
 
-pub(super) async fn appending_puts_at_the_end(ground: &Ground<'_>) {
+pub(super) async fn appending_puts_at_the_end(ground: &ContractSandbox<'_>) {
     for piece in ["one\n", "two\n", "", "three"] {
         let written = ground
             .sandbox
-            .write(&repo("log"), piece.as_bytes(), WriteMode::Append)
+            .write(&repo_path("log"), piece.as_bytes(), WriteMode::Append)
             .await;
         written.expect("the file is written");
     }
@@ -36,7 +36,7 @@ pub(super) async fn appending_puts_at_the_end(ground: &Ground<'_>) {
     assert_eq!(ground.sh("cat log").await, "new");
 }
 
-pub(super) async fn replacing_keeps_permissions(ground: &Ground<'_>) {
+pub(super) async fn replacing_keeps_permissions(ground: &ContractSandbox<'_>) {
     ground
         .sh("printf '#!/bin/sh\necho old\n' > tool; chmod 755 tool")
         .await;
@@ -54,14 +54,14 @@ pub(super) async fn replacing_keeps_permissions(ground: &Ground<'_>) {
     );
 }
 
-pub(super) async fn a_link_inside_is_written_through(ground: &Ground<'_>) {
+pub(super) async fn a_link_inside_is_written_through(ground: &ContractSandbox<'_>) {
     ground
         .sh("mkdir -p d/e; echo old > d/file; ln -s d/file link; ln -s ../../new d/e/dangling; ln -s d/e dir")
         .await;
     ground.write("link", b"replaced\n").await;
     ground.write("dir/dangling", b"made\n").await;
     ground.write("dir/plain", b"below\n").await;
-    let link = repo("link");
+    let link = repo_path("link");
     let appended = ground
         .sandbox
         .write(&link, b"appended\n", WriteMode::Append);
@@ -78,22 +78,22 @@ pub(super) async fn a_link_inside_is_written_through(ground: &Ground<'_>) {
     );
 }
 
-pub(super) async fn a_directory_is_listed(ground: &Ground<'_>) {
+pub(super) async fn a_directory_is_listed(ground: &ContractSandbox<'_>) {
     ground
         .sh("printf 12345 > b; mkdir a; touch a/inner .hidden; mkfifo pipe; ln -s /nowhere link; touch 'with space é'")
         .await;
     let entries = ground.sandbox.list(&SandboxPath::repo()).await;
     let entries = entries.expect("the directory is listed");
-    let seen: Vec<(&str, EntryKind)> = entries.iter().map(|e| (&*e.name, e.kind)).collect();
+    let seen: Vec<(&str, SandboxEntryKind)> = entries.iter().map(|e| (&*e.name, e.kind)).collect();
     assert_eq!(
         seen,
         [
-            (".hidden", EntryKind::File),
-            ("a", EntryKind::Directory),
-            ("b", EntryKind::File),
-            ("link", EntryKind::Link),
-            ("pipe", EntryKind::Special),
-            ("with space é", EntryKind::File),
+            (".hidden", SandboxEntryKind::File),
+            ("a", SandboxEntryKind::Directory),
+            ("b", SandboxEntryKind::File),
+            ("link", SandboxEntryKind::Link),
+            ("pipe", SandboxEntryKind::Special),
+            ("with space é", SandboxEntryKind::File),
         ]
     );
     assert_eq!(entries[2].size, 5);
@@ -103,18 +103,18 @@ pub(super) async fn a_directory_is_listed(ground: &Ground<'_>) {
     assert_eq!(nothing.expect("the directory is listed"), []);
 }
 
-pub(super) async fn deleting_takes_whole_directories(ground: &Ground<'_>) {
+pub(super) async fn deleting_takes_whole_directories(ground: &ContractSandbox<'_>) {
     ground
         .sh("mkdir -p d/e/f; touch d/x d/e/y d/e/f/z; ln -s d link; touch kept file; chmod 000 d/e/f; chmod 500 d/e")
         .await;
     for path in ["d", "file", "link", "never/was", "kept/below", "never"] {
-        let deleted = ground.sandbox.delete(&repo(path)).await;
+        let deleted = ground.sandbox.delete(&repo_path(path)).await;
         assert!(deleted.is_ok(), "{path}: {deleted:?}");
     }
     assert_eq!(ground.sh("ls -A").await, "kept\n");
 }
 
-pub(super) async fn missing_files_are_named(ground: &Ground<'_>) {
+pub(super) async fn missing_files_are_named(ground: &ContractSandbox<'_>) {
     for path in ["none", "none/below"] {
         let named = format!("repo/{path}");
         let read = ground.read(path).await;
@@ -122,7 +122,7 @@ pub(super) async fn missing_files_are_named(ground: &Ground<'_>) {
             matches!(&read, Err(SandboxError::NotFound(path)) if *path == named),
             "{read:?}"
         );
-        let list = ground.sandbox.list(&repo(path)).await;
+        let list = ground.sandbox.list(&repo_path(path)).await;
         assert!(
             matches!(&list, Err(SandboxError::NotFound(path)) if *path == named),
             "{list:?}"
@@ -130,16 +130,16 @@ pub(super) async fn missing_files_are_named(ground: &Ground<'_>) {
     }
 }
 
-pub(super) async fn a_file_is_read_only_up_to_the_limit(ground: &Ground<'_>) {
+pub(super) async fn a_file_is_read_only_up_to_the_limit(ground: &ContractSandbox<'_>) {
     ground.sh("head -c 1000 /dev/zero > file; dd if=/dev/zero of=huge bs=1 count=1 seek=1073741823 2>&1").await;
-    let read = ground.sandbox.read(&repo("file"), 1000).await;
+    let read = ground.sandbox.read(&repo_path("file"), 1000).await;
     assert_eq!(read.expect("it fits").len(), 1000);
     for (path, size, limit) in [
         ("file", 1000, 999),
         ("file", 1000, 0),
         ("huge", 1 << 30, 1 << 20),
     ] {
-        let read = ground.sandbox.read(&repo(path), limit).await;
+        let read = ground.sandbox.read(&repo_path(path), limit).await;
         assert!(
             matches!(&read, Err(SandboxError::TooLarge { size: s, limit: l, .. }) if (*s, *l) == (size, limit)),
             "{path} with limit {limit}: {read:?}"
@@ -147,7 +147,7 @@ pub(super) async fn a_file_is_read_only_up_to_the_limit(ground: &Ground<'_>) {
     }
 }
 
-pub(super) async fn syncing_keeps_what_was_written(ground: &Ground<'_>) {
+pub(super) async fn syncing_keeps_what_was_written(ground: &ContractSandbox<'_>) {
     ground.sh("echo command > file").await;
     ground.sandbox.sync().await.expect("it can be synced");
     assert_eq!(ground.sh("cat file").await, "command\n");

@@ -2,51 +2,58 @@
 
 use std::time::Duration;
 
-use ralph_core::ports::{Ended, Exec};
+use ralph_core::ports::{Exec, ExecStatus};
 
-use super::ground::{AMPLE, Ground, shell, shell_for};
-use crate::Collect;
+use super::contract_sandbox::{AMPLE_TIMEOUT, ContractSandbox, shell, shell_for};
+use crate::CollectedOutput;
 
 /// A timeout that is long enough to start something on a busy machine.
-const SHORT: Duration = Duration::from_secs(2);
+const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(super) async fn a_timeout_keeps_what_was_printed(ground: &Ground<'_>) {
-    let exec = shell_for("echo early; echo error >&2; sleep 600; echo late", SHORT);
+pub(super) async fn a_timeout_keeps_what_was_printed(ground: &ContractSandbox<'_>) {
+    let exec = shell_for(
+        "echo early; echo error >&2; sleep 600; echo late",
+        SHORT_TIMEOUT,
+    );
     let (outcome, output) = ground.exec(exec).await;
-    assert_eq!(outcome.ended, Ended::TimedOut);
+    assert_eq!(outcome.ended, ExecStatus::TimedOut);
     assert_eq!(outcome.ended.exit_code(), 124);
     assert_eq!(
         output.stdout_text() + &output.stderr_text(),
         "early\nerror\n"
     );
-    assert!(outcome.duration >= SHORT, "it took {:?}", outcome.duration);
+    assert!(
+        outcome.duration >= SHORT_TIMEOUT,
+        "it took {:?}",
+        outcome.duration
+    );
 }
 
-pub(super) async fn a_timeout_ends_what_ignores_it(ground: &Ground<'_>) {
+pub(super) async fn a_timeout_ends_what_ignores_it(ground: &ContractSandbox<'_>) {
     let (outcome, _) = ground
-        .exec(shell_for("trap '' TERM; eval \"$BEAT\"", SHORT))
+        .exec(shell_for("trap '' TERM; eval \"$BEAT\"", SHORT_TIMEOUT))
         .await;
-    assert_eq!(outcome.ended, Ended::TimedOut);
-    ground.assert_still().await;
+    assert_eq!(outcome.ended, ExecStatus::TimedOut);
+    ground.assert_no_heartbeat().await;
 }
 
-pub(super) async fn a_timeout_ends_other_sessions(ground: &Ground<'_>) {
+pub(super) async fn a_timeout_ends_other_sessions(ground: &ContractSandbox<'_>) {
     let line = r#"(detached sh -c "trap '' TERM; $BEAT" >/dev/null 2>&1 &)
         (detached sh -c "trap '' TERM; (eval \"\$1\" &); sleep 60" - "$BEAT" &)
         sleep 60"#;
-    let (outcome, _) = ground.exec(shell_for(line, SHORT)).await;
-    assert_eq!(outcome.ended, Ended::TimedOut);
-    ground.assert_still().await;
+    let (outcome, _) = ground.exec(shell_for(line, SHORT_TIMEOUT)).await;
+    assert_eq!(outcome.ended, ExecStatus::TimedOut);
+    ground.assert_no_heartbeat().await;
 }
 
-pub(super) async fn an_output_limit_ends_a_flood(ground: &Ground<'_>) {
+pub(super) async fn an_output_limit_ends_a_flood(ground: &ContractSandbox<'_>) {
     let limit = 100_000;
     let exec = Exec {
         output_limit: limit,
         ..shell(r#"eval "$BEAT" & exec yes"#)
     };
     let (outcome, output) = ground.exec(exec).await;
-    assert_eq!(outcome.ended, Ended::OutputLimit);
+    assert_eq!(outcome.ended, ExecStatus::OutputLimit);
     assert!(outcome.stdout_bytes > limit, "{outcome:?}");
     assert!(
         output.stdout.len() as u64 <= limit,
@@ -59,36 +66,36 @@ pub(super) async fn an_output_limit_ends_a_flood(ground: &Ground<'_>) {
         ..shell("printf ab; printf cd >&2")
     };
     let (outcome, _) = ground.exec(exec).await;
-    assert_eq!(outcome.ended, Ended::Exited(0));
+    assert_eq!(outcome.ended, ExecStatus::Exited(0));
 }
 
-pub(super) async fn a_background_process_does_not_hold_a_command(ground: &Ground<'_>) {
+pub(super) async fn a_background_process_does_not_hold_a_command(ground: &ContractSandbox<'_>) {
     for line in ["(sleep 600 &); echo done", "detached sleep 600 & echo done"] {
         let (outcome, output) = ground.exec(shell(line)).await;
-        assert_eq!(outcome.ended, Ended::Exited(0));
+        assert_eq!(outcome.ended, ExecStatus::Exited(0));
         assert_eq!(output.stdout_text(), "done\n");
     }
 }
 
-pub(super) async fn nothing_outlives_a_command(ground: &Ground<'_>) {
+pub(super) async fn nothing_outlives_a_command(ground: &ContractSandbox<'_>) {
     let line = r#"eval "$BEAT" >/dev/null 2>&1 &
         while ! [ -f beat ]; do sleep 0.01; done"#;
     ground.sh(line).await;
-    ground.assert_still().await;
+    ground.assert_no_heartbeat().await;
 }
 
-pub(super) async fn dropping_ends_everything(ground: &Ground<'_>) {
-    let mut output = Collect::default();
+pub(super) async fn dropping_ends_everything(ground: &ContractSandbox<'_>) {
+    let mut output = CollectedOutput::default();
     let line = r#"detached sh -c "$BEAT" & sleep 60"#;
     tokio::select! {
         outcome = ground.sandbox.exec(shell(line), &mut output) => panic!("it ended: {outcome:?}"),
-        () = ground.beating() => {}
+        () = ground.wait_for_heartbeat() => {}
     }
-    ground.assert_still().await;
+    ground.assert_no_heartbeat().await;
 }
 
-pub(super) async fn commands_leave_each_other_alone(ground: &Ground<'_>) {
-    let mut output = Collect::default();
+pub(super) async fn commands_leave_each_other_alone(ground: &ContractSandbox<'_>) {
+    let mut output = CollectedOutput::default();
     let long = shell(
         "(detached sh -c 'touch begun; sleep 1; echo survived > late' >/dev/null 2>&1 &)
         while ! [ -f late ]; do sleep 0.05; done; cat late",
@@ -102,8 +109,11 @@ pub(super) async fn commands_leave_each_other_alone(ground: &Ground<'_>) {
         }
     };
     let both = async { tokio::join!(ground.sandbox.exec(long, &mut output), short) };
-    let both = tokio::time::timeout(AMPLE, both).await;
+    let both = tokio::time::timeout(AMPLE_TIMEOUT, both).await;
     let (outcome, ()) = both.expect("both end");
-    assert_eq!(outcome.expect("the command runs").ended, Ended::Exited(0));
+    assert_eq!(
+        outcome.expect("the command runs").ended,
+        ExecStatus::Exited(0)
+    );
     assert_eq!(output.stdout_text(), "survived\n");
 }

@@ -4,26 +4,26 @@ use std::mem;
 
 use ralph_core::ports::{SandboxError, SandboxId, SandboxInfo};
 
-use super::ground::{Ground, shell, spec};
-use crate::Collect;
+use super::contract_sandbox::{ContractSandbox, shell, spec};
+use crate::CollectedOutput;
 
-async fn listed(ground: &Ground<'_>) -> Option<SandboxInfo> {
+async fn find_listed(ground: &ContractSandbox<'_>) -> Option<SandboxInfo> {
     let infos = ground.provider.list().await.expect("sandboxes are listed");
     infos
         .into_iter()
         .find(|info| info.id == *ground.sandbox.id())
 }
 
-pub(super) async fn sandboxes_are_listed_with_labels(ground: &Ground<'_>) {
+pub(super) async fn sandboxes_are_listed_with_labels(ground: &ContractSandbox<'_>) {
     let expected = SandboxInfo {
         id: ground.sandbox.id().clone(),
         labels: spec().labels,
     };
-    assert_eq!(listed(ground).await, Some(expected));
+    assert_eq!(find_listed(ground).await, Some(expected));
 }
 
-pub(super) async fn sandboxes_are_apart(ground: &Ground<'_>) {
-    let other = Ground::new(ground.provider).await;
+pub(super) async fn sandboxes_are_apart(ground: &ContractSandbox<'_>) {
+    let other = ContractSandbox::new(ground.provider).await;
     assert_ne!(other.sandbox.id(), ground.sandbox.id());
     ground.write("file", b"one").await;
     other.write("file", b"two").await;
@@ -31,27 +31,27 @@ pub(super) async fn sandboxes_are_apart(ground: &Ground<'_>) {
     assert_eq!(ground.read("file").await.expect("it is there"), b"one");
 }
 
-pub(super) async fn attaching_ends_what_runs(ground: &Ground<'_>) {
+pub(super) async fn attaching_ends_what_runs(ground: &ContractSandbox<'_>) {
     let line = r#"detached sh -c "$BEAT" & sleep 60"#;
-    let mut output = Collect::default();
+    let mut output = CollectedOutput::default();
     let mut running = ground.sandbox.exec(shell(line), &mut output);
     tokio::select! {
         outcome = &mut running => panic!("it ended: {outcome:?}"),
-        () = ground.beating() => {}
+        () = ground.wait_for_heartbeat() => {}
     }
     // As if this process had been killed: nobody is left to end the command.
     mem::forget(running);
     let attached = ground.provider.attach(ground.sandbox.id()).await;
-    let again = Ground {
+    let again = ContractSandbox {
         provider: ground.provider,
         sandbox: attached.expect("it is there").expect("it is found"),
     };
     assert_eq!(again.sandbox.id(), ground.sandbox.id());
-    again.assert_still().await;
+    again.assert_no_heartbeat().await;
     assert_eq!(again.sh("echo $LAYER_A").await, "sandbox\n");
 }
 
-pub(super) async fn attaching_finds_only_what_exists(ground: &Ground<'_>) {
+pub(super) async fn attaching_finds_only_what_exists(ground: &ContractSandbox<'_>) {
     let id = &ground.sandbox.id().0;
     let changed = match id.strip_suffix('0') {
         Some(start) => format!("{start}1"),
@@ -66,7 +66,7 @@ pub(super) async fn attaching_finds_only_what_exists(ground: &Ground<'_>) {
     }
 }
 
-pub(super) async fn removing_twice_is_fine(ground: &Ground<'_>) {
+pub(super) async fn removing_twice_is_fine(ground: &ContractSandbox<'_>) {
     let attached = ground.provider.attach(ground.sandbox.id()).await;
     let second = attached.expect("it is there").expect("it is found");
     for _ in 0..2 {
@@ -75,14 +75,14 @@ pub(super) async fn removing_twice_is_fine(ground: &Ground<'_>) {
     }
 }
 
-pub(super) async fn a_removed_sandbox_is_gone(ground: &Ground<'_>) {
+pub(super) async fn a_removed_sandbox_is_gone(ground: &ContractSandbox<'_>) {
     ground.write("file", b"x").await;
     ground.sandbox.remove().await.expect("it is removed");
-    assert_eq!(listed(ground).await, None);
+    assert_eq!(find_listed(ground).await, None);
     let attached = ground.provider.attach(ground.sandbox.id()).await;
     assert!(attached.expect("nothing is found").is_none());
     let read = ground.read("file").await.map(drop);
-    let exec = ground.refuse(shell("true")).await;
+    let exec = ground.exec_error(shell("true")).await;
     for result in [read, Err(exec)] {
         assert!(
             matches!(&result, Err(SandboxError::Gone(id)) if id == ground.sandbox.id()),

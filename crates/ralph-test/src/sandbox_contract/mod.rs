@@ -5,11 +5,11 @@
 //! and a way to start a session.
 
 mod confinement;
+mod contract_sandbox;
 mod directories;
 mod endings;
 mod environment;
 mod files;
-mod ground;
 mod killing;
 mod lifecycle;
 mod output;

@@ -3,42 +3,42 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ralph_core::ports::{Ended, InputSource, OutputSink, Stream};
+use ralph_core::ports::{ExecStatus, InputSource, OutputSink, OutputStream};
 use tokio::sync::Notify;
 
-use super::ground::{AMPLE, Ground, shell};
-use crate::Collect;
+use super::contract_sandbox::{AMPLE_TIMEOUT, ContractSandbox, shell};
+use crate::CollectedOutput;
 
 /// The most that a piece of output may hold, so that nobody has to hold more.
-const LARGEST_PIECE: usize = 1 << 20;
+const MAX_CHUNK_BYTES: usize = 1 << 20;
 
 /// Counts without keeping.
 #[derive(Debug, Default)]
-struct Tally {
+struct OutputTotals {
     bytes: u64,
     largest: usize,
 }
 
-impl OutputSink for Tally {
-    fn chunk(&mut self, _stream: Stream, bytes: &[u8]) {
+impl OutputSink for OutputTotals {
+    fn chunk(&mut self, _stream: OutputStream, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         self.largest = self.largest.max(bytes.len());
     }
 }
 
 /// Reports that output has arrived.
-struct FirstOutput<'a>(&'a Notify);
+struct FirstOutputNotifier<'a>(&'a Notify);
 
-impl OutputSink for FirstOutput<'_> {
-    fn chunk(&mut self, _stream: Stream, _bytes: &[u8]) {
+impl OutputSink for FirstOutputNotifier<'_> {
+    fn chunk(&mut self, _stream: OutputStream, _bytes: &[u8]) {
         self.0.notify_one();
     }
 }
 
-pub(super) async fn streams_are_separate(ground: &Ground<'_>) {
+pub(super) async fn streams_are_separate(ground: &ContractSandbox<'_>) {
     let line = "echo out; echo err >&2; echo more";
     let (outcome, output) = ground.exec(shell(line)).await;
-    let expected = Collect {
+    let expected = CollectedOutput {
         stdout: b"out\nmore\n".into(),
         stderr: b"err\n".into(),
     };
@@ -46,7 +46,7 @@ pub(super) async fn streams_are_separate(ground: &Ground<'_>) {
     assert_eq!((outcome.stdout_bytes, outcome.stderr_bytes), (9, 4));
 }
 
-pub(super) async fn standard_streams_can_be_opened_again(ground: &Ground<'_>) {
+pub(super) async fn standard_streams_can_be_opened_again(ground: &ContractSandbox<'_>) {
     let mut lines = vec![
         ("echo text > /dev/stdout", "text\n", ""),
         ("echo text > /dev/stderr", "", "text\n"),
@@ -70,47 +70,50 @@ pub(super) async fn standard_streams_can_be_opened_again(ground: &Ground<'_>) {
         let (outcome, output) = ground.exec(shell(line).with_stdin("input")).await;
         let found = (output.stdout_text(), output.stderr_text());
         assert_eq!(found, (stdout.to_owned(), stderr.to_owned()), "{line}");
-        assert_eq!(outcome.ended, Ended::Exited(0), "{line}");
+        assert_eq!(outcome.ended, ExecStatus::Exited(0), "{line}");
     }
 }
 
-pub(super) async fn bytes_are_exact(ground: &Ground<'_>) {
+pub(super) async fn bytes_are_exact(ground: &ContractSandbox<'_>) {
     let line = r"printf '\377\000\r\033[31m\033]52;c;eA==\007\303'";
     let (_, output) = ground.exec(shell(line)).await;
     assert_eq!(output.stdout, b"\xff\0\r\x1b[31m\x1b]52;c;eA==\x07\xc3");
 }
 
-pub(super) async fn output_comes_while_the_command_runs(ground: &Ground<'_>) {
+pub(super) async fn output_comes_while_the_command_runs(ground: &ContractSandbox<'_>) {
     // The command ends only after its first line has arrived here.
     let arrived = Notify::new();
-    let mut first = FirstOutput(&arrived);
+    let mut first = FirstOutputNotifier(&arrived);
     let exec = shell("echo first; while ! [ -e seen ]; do sleep 0.05; done; echo second");
     let answer = async {
         arrived.notified().await;
         ground.write("seen", b"").await;
     };
     let (outcome, ()) = tokio::join!(ground.sandbox.exec(exec, &mut first), answer);
-    assert_eq!(outcome.expect("the command runs").ended, Ended::Exited(0));
+    assert_eq!(
+        outcome.expect("the command runs").ended,
+        ExecStatus::Exited(0)
+    );
 }
 
-pub(super) async fn input_comes_back(ground: &Ground<'_>) {
+pub(super) async fn input_comes_back(ground: &ContractSandbox<'_>) {
     let input: Vec<u8> = (0..=u8::MAX).cycle().take(1 << 20).collect();
     let (outcome, output) = ground.exec(shell("cat").with_stdin(input.clone())).await;
-    assert_eq!(outcome.ended, Ended::Exited(0));
+    assert_eq!(outcome.ended, ExecStatus::Exited(0));
     assert_eq!(outcome.stdout_bytes, 1 << 20);
     assert!(output.stdout == input, "the input came back changed");
 }
 
-pub(super) async fn input_may_be_ignored(ground: &Ground<'_>) {
+pub(super) async fn input_may_be_ignored(ground: &ContractSandbox<'_>) {
     for line in ["true", "exec 0<&-; sleep 0.1", "head -c 1 >/dev/null"] {
         let exec = shell(line).with_stdin(vec![b'x'; 1 << 20]);
         let (outcome, output) = ground.exec(exec).await;
-        assert_eq!(outcome.ended, Ended::Exited(0), "{line}");
-        assert_eq!(output, Collect::default(), "{line}");
+        assert_eq!(outcome.ended, ExecStatus::Exited(0), "{line}");
+        assert_eq!(output, CollectedOutput::default(), "{line}");
     }
 }
 
-pub(super) async fn input_ends(ground: &Ground<'_>) {
+pub(super) async fn input_ends(ground: &ContractSandbox<'_>) {
     for (input, expected) in [("", "end\n"), ("text", "textend\n")] {
         let (_, output) = ground.exec(shell("cat; echo end").with_stdin(input)).await;
         assert_eq!(output.stdout_text(), expected);
@@ -118,48 +121,54 @@ pub(super) async fn input_ends(ground: &Ground<'_>) {
 }
 
 /// Gives one piece after the other, each after a moment.
-struct Slowly(Vec<&'static str>);
+struct DelayedInput(Vec<&'static str>);
 
 #[async_trait]
-impl InputSource for Slowly {
+impl InputSource for DelayedInput {
     async fn next(&mut self) -> Option<Vec<u8>> {
         tokio::time::sleep(Duration::from_millis(50)).await;
         self.0.pop().map(Into::into)
     }
 }
 
-pub(super) async fn input_may_come_later(ground: &Ground<'_>) {
-    let mut output = Collect::default();
+pub(super) async fn input_may_come_later(ground: &ContractSandbox<'_>) {
+    let mut output = CollectedOutput::default();
     let exec =
         shell("while read -r line; do echo \"got $line\"; done; echo end").with_stdin("one\n");
-    let mut later = Slowly(vec!["ree\n", "two\nth"]);
-    let outcome = ground.sandbox.converse(exec, &mut later, &mut output).await;
-    assert_eq!(outcome.expect("the command runs").ended, Ended::Exited(0));
+    let mut later = DelayedInput(vec!["ree\n", "two\nth"]);
+    let outcome = ground
+        .sandbox
+        .exec_with_input(exec, &mut later, &mut output)
+        .await;
+    assert_eq!(
+        outcome.expect("the command runs").ended,
+        ExecStatus::Exited(0)
+    );
     assert_eq!(output.stdout_text(), "got one\ngot two\ngot three\nend\n");
 }
 
-pub(super) async fn a_flood_is_counted_and_cut_in_pieces(ground: &Ground<'_>) {
+pub(super) async fn a_flood_is_counted_and_cut_in_pieces(ground: &ContractSandbox<'_>) {
     let size = 100 << 20;
-    let mut tally = Tally::default();
+    let mut tally = OutputTotals::default();
     let exec = shell(&format!("head -c {size} /dev/zero; echo >&2; exit 3"));
     let outcome = ground.sandbox.exec(exec, &mut tally).await;
     let outcome = outcome.expect("the command runs");
-    assert_eq!(outcome.ended, Ended::Exited(3));
+    assert_eq!(outcome.ended, ExecStatus::Exited(3));
     assert_eq!((outcome.stdout_bytes, outcome.stderr_bytes), (size, 1));
     assert_eq!(tally.bytes, size + 1);
     assert!(
-        tally.largest <= LARGEST_PIECE,
+        tally.largest <= MAX_CHUNK_BYTES,
         "a piece of {} bytes came",
         tally.largest
     );
-    assert!(outcome.duration < AMPLE);
+    assert!(outcome.duration < AMPLE_TIMEOUT);
 }
 
-pub(super) async fn the_last_bytes_are_never_lost(ground: &Ground<'_>) {
+pub(super) async fn the_last_bytes_are_never_lost(ground: &ContractSandbox<'_>) {
     for _ in 0..20 {
         let line = "printf out; printf err >&2; kill -9 $$";
         let (outcome, output) = ground.exec(shell(line)).await;
-        assert_eq!(outcome.ended, Ended::Signalled(9));
+        assert_eq!(outcome.ended, ExecStatus::Signalled(9));
         assert_eq!(output.stdout_text() + &output.stderr_text(), "outerr");
     }
 }

@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use ralph_core::ports::SandboxProvider;
 
-use super::ground::Ground;
+use super::contract_sandbox::ContractSandbox;
 use super::{confinement, directories, endings, environment, files, killing, lifecycle, output};
 
 /// Holds a provider to every promise of the port, each in a sandbox of its own.
@@ -17,7 +17,7 @@ use super::{confinement, directories, endings, environment, files, killing, life
 ///
 /// Panics at the end if promises are broken, with the name of each and what was seen.
 pub async fn sandbox_contract(provider: &dyn SandboxProvider) {
-    let mut suite = Suite {
+    let mut suite = ContractSuite {
         provider,
         broken: Vec::new(),
     };
@@ -63,16 +63,17 @@ pub async fn sandbox_contract(provider: &dyn SandboxProvider) {
     );
 }
 
-struct Suite<'a> {
+struct ContractSuite<'a> {
     provider: &'a dyn SandboxProvider,
     broken: Vec<String>,
 }
 
-impl Suite<'_> {
-    async fn check(&mut self, name: &str, promise: impl AsyncFnOnce(&Ground<'_>)) {
-        let ground = Ground::new(self.provider).await;
-        if let Err(panic) = caught(promise(&ground)).await {
-            self.broken.push(format!("- {name}: {}", message(&*panic)));
+impl ContractSuite<'_> {
+    async fn check(&mut self, name: &str, promise: impl AsyncFnOnce(&ContractSandbox<'_>)) {
+        let ground = ContractSandbox::new(self.provider).await;
+        if let Err(panic) = catch_panic(promise(&ground)).await {
+            self.broken
+                .push(format!("- {name}: {}", panic_message(&*panic)));
         }
         if let Err(error) = ground.sandbox.remove().await {
             self.broken.push(format!("- {name}: {error}"));
@@ -81,7 +82,7 @@ impl Suite<'_> {
 }
 
 /// Runs a future to its end, or to its panic.
-async fn caught(future: impl Future<Output = ()>) -> Result<(), Box<dyn Any + Send>> {
+async fn catch_panic(future: impl Future<Output = ()>) -> Result<(), Box<dyn Any + Send>> {
     let mut future = pin!(future);
     poll_fn(
         |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
@@ -93,7 +94,7 @@ async fn caught(future: impl Future<Output = ()>) -> Result<(), Box<dyn Any + Se
     .await
 }
 
-fn message(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("panicked")

@@ -3,35 +3,35 @@
 use serde_json::{Value, json};
 
 use super::responses;
-use super::scenario::{Answer, Step};
-use super::wire::Asked;
+use super::scenario::{ScenarioReply, ScenarioStep};
+use super::wire::FakeRequestInfo;
 
-pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
+pub(super) fn events(step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Vec<String> {
     let chunk = |delta: Value, finish: Option<&str>| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
         let mut object = head(asked, "chat.completion.chunk");
         object["choices"] = json!([choice]);
         object
     };
-    let delta = match &step.answer {
-        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => {
+    let delta = match &step.reply {
+        ScenarioReply::Text(text) | ScenarioReply::Cut(text) | ScenarioReply::Fail { text, .. } => {
             json!({"content": text})
         }
-        Answer::Tool { name, input } => {
+        ScenarioReply::Tool { name, input } => {
             let mut call = tool_call(asked, name, input);
             call["index"] = json!(0);
             json!({"tool_calls": [call]})
         }
-        Answer::Error { .. } | Answer::Body { .. } => return Vec::new(),
+        ScenarioReply::Error { .. } | ScenarioReply::Body { .. } => return Vec::new(),
     };
     let begun = json!({"role": "assistant", "content": null});
     let mut events = vec![data(&chunk(begun, None)), data(&chunk(delta, None))];
-    if let Answer::Fail {
+    if let ScenarioReply::Fail {
         status, message, ..
-    } = &step.answer
+    } = &step.reply
     {
         events.push(data(&responses::error(*status, message)));
-    } else if !matches!(step.answer, Answer::Cut(_)) {
+    } else if !matches!(step.reply, ScenarioReply::Cut(_)) {
         events.push(data(&chunk(json!({}), Some(finish_reason(step)))));
         let mut last = head(asked, "chat.completion.chunk");
         last["choices"] = json!([]);
@@ -42,17 +42,17 @@ pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
     events
 }
 
-pub(super) fn whole(step: &Step, asked: &Asked<'_>) -> Value {
-    let message = match &step.answer {
-        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => {
+pub(super) fn object(step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Value {
+    let message = match &step.reply {
+        ScenarioReply::Text(text) | ScenarioReply::Cut(text) | ScenarioReply::Fail { text, .. } => {
             json!({"role": "assistant", "content": text})
         }
-        Answer::Tool { name, input } => json!({
+        ScenarioReply::Tool { name, input } => json!({
             "role": "assistant",
             "content": null,
             "tool_calls": [tool_call(asked, name, input)],
         }),
-        Answer::Error { .. } | Answer::Body { .. } => Value::Null,
+        ScenarioReply::Error { .. } | ScenarioReply::Body { .. } => Value::Null,
     };
     let choice = json!({"index": 0, "message": message, "finish_reason": finish_reason(step)});
     let mut object = head(asked, "chat.completion");
@@ -61,12 +61,12 @@ pub(super) fn whole(step: &Step, asked: &Asked<'_>) -> Value {
     object
 }
 
-fn head(asked: &Asked<'_>, object: &str) -> Value {
+fn head(asked: &FakeRequestInfo<'_>, object: &str) -> Value {
     let id = format!("chatcmpl-fake{:04}", asked.number);
     json!({"id": id, "object": object, "created": 1, "model": asked.model})
 }
 
-fn tool_call(asked: &Asked<'_>, name: &str, input: &Value) -> Value {
+fn tool_call(asked: &FakeRequestInfo<'_>, name: &str, input: &Value) -> Value {
     json!({
         "id": format!("call_fake{:04}", asked.number),
         "type": "function",
@@ -74,15 +74,15 @@ fn tool_call(asked: &Asked<'_>, name: &str, input: &Value) -> Value {
     })
 }
 
-fn finish_reason(step: &Step) -> &'static str {
-    if matches!(step.answer, Answer::Tool { .. }) {
+fn finish_reason(step: &ScenarioStep) -> &'static str {
+    if matches!(step.reply, ScenarioReply::Tool { .. }) {
         "tool_calls"
     } else {
         "stop"
     }
 }
 
-fn usage(step: &Step) -> Value {
+fn usage(step: &ScenarioStep) -> Value {
     json!({
         "prompt_tokens": step.usage.input_tokens,
         "prompt_tokens_details": {"cached_tokens": step.usage.cache_read_tokens},

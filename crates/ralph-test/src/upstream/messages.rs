@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::scenario::{Answer, Step};
-use super::wire::{Asked, typed_event};
+use super::scenario::{ScenarioReply, ScenarioStep};
+use super::wire::{FakeRequestInfo, typed_event};
 
-pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
-    let mut begun = whole(step, asked);
+pub(super) fn events(step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Vec<String> {
+    let mut begun = object(step, asked);
     begun["content"] = json!([]);
     begun["stop_reason"] = Value::Null;
     begun["usage"]["output_tokens"] = json!(1);
@@ -14,25 +14,27 @@ pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
         json!({"type": "message_start", "message": begun}),
         json!({"type": "ping"}),
     ];
-    let (block, delta) = match &step.answer {
-        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => (
-            json!({"type": "text", "text": ""}),
-            json!({"type": "text_delta", "text": text}),
-        ),
-        Answer::Tool { name, input } => (
+    let (block, delta) = match &step.reply {
+        ScenarioReply::Text(text) | ScenarioReply::Cut(text) | ScenarioReply::Fail { text, .. } => {
+            (
+                json!({"type": "text", "text": ""}),
+                json!({"type": "text_delta", "text": text}),
+            )
+        }
+        ScenarioReply::Tool { name, input } => (
             json!({"type": "tool_use", "id": tool_id(asked), "name": name, "input": {}}),
             json!({"type": "input_json_delta", "partial_json": input.to_string()}),
         ),
-        Answer::Error { .. } | Answer::Body { .. } => return Vec::new(),
+        ScenarioReply::Error { .. } | ScenarioReply::Body { .. } => return Vec::new(),
     };
     events.push(json!({"type": "content_block_start", "index": 0, "content_block": block}));
     events.push(json!({"type": "content_block_delta", "index": 0, "delta": delta}));
-    if let Answer::Fail {
+    if let ScenarioReply::Fail {
         status, message, ..
-    } = &step.answer
+    } = &step.reply
     {
         events.push(error(*status, message));
-    } else if !matches!(step.answer, Answer::Cut(_)) {
+    } else if !matches!(step.reply, ScenarioReply::Cut(_)) {
         events.push(json!({"type": "content_block_stop", "index": 0}));
         events.push(json!({
             "type": "message_delta",
@@ -44,15 +46,15 @@ pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
     events.iter().map(typed_event).collect()
 }
 
-pub(super) fn whole(step: &Step, asked: &Asked<'_>) -> Value {
-    let content = match &step.answer {
-        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => {
+pub(super) fn object(step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Value {
+    let content = match &step.reply {
+        ScenarioReply::Text(text) | ScenarioReply::Cut(text) | ScenarioReply::Fail { text, .. } => {
             json!({"type": "text", "text": text})
         }
-        Answer::Tool { name, input } => {
+        ScenarioReply::Tool { name, input } => {
             json!({"type": "tool_use", "id": tool_id(asked), "name": name, "input": input})
         }
-        Answer::Error { .. } | Answer::Body { .. } => Value::Null,
+        ScenarioReply::Error { .. } | ScenarioReply::Body { .. } => Value::Null,
     };
     let usage = step.usage;
     let cached = usage.cache_read_tokens + usage.cache_write_tokens;
@@ -87,14 +89,14 @@ pub(super) fn error(status: u16, message: &str) -> Value {
     json!({"type": "error", "error": {"type": kind, "message": message}})
 }
 
-fn stop_reason(step: &Step) -> &'static str {
-    if matches!(step.answer, Answer::Tool { .. }) {
+fn stop_reason(step: &ScenarioStep) -> &'static str {
+    if matches!(step.reply, ScenarioReply::Tool { .. }) {
         "tool_use"
     } else {
         "end_turn"
     }
 }
 
-fn tool_id(asked: &Asked<'_>) -> String {
+fn tool_id(asked: &FakeRequestInfo<'_>) -> String {
     format!("toolu_fake{:04}", asked.number)
 }

@@ -15,5 +15,5 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-pub use scenario::{Api, Scenario, Step};
-pub use server::{FakeUpstream, Recorded};
+pub use scenario::{FakeUpstreamApi, ScenarioStep, UpstreamScenario};
+pub use server::{FakeUpstream, RecordedRequest};

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::scenario::{Answer, Step};
-use super::wire::{Asked, typed_event};
+use super::scenario::{ScenarioReply, ScenarioStep};
+use super::wire::{FakeRequestInfo, typed_event};
 
-pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
-    let done = whole(step, asked);
+pub(super) fn events(step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Vec<String> {
+    let done = object(step, asked);
     let mut begun = done.clone();
     begun["status"] = json!("in_progress");
     begun["output"] = json!([]);
@@ -18,26 +18,28 @@ pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
         json!({"type": "response.created", "response": begun.clone()}),
         json!({"type": "response.output_item.added", "output_index": 0, "item": item_begun}),
     ];
-    match &step.answer {
-        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => events.push(json!({
-            "type": "response.output_text.delta",
-            "item_id": item["id"], "output_index": 0, "content_index": 0, "delta": text,
-        })),
-        Answer::Tool { input, .. } => events.push(json!({
+    match &step.reply {
+        ScenarioReply::Text(text) | ScenarioReply::Cut(text) | ScenarioReply::Fail { text, .. } => {
+            events.push(json!({
+                "type": "response.output_text.delta",
+                "item_id": item["id"], "output_index": 0, "content_index": 0, "delta": text,
+            }))
+        }
+        ScenarioReply::Tool { input, .. } => events.push(json!({
             "type": "response.function_call_arguments.delta",
             "item_id": item["id"], "output_index": 0, "delta": input.to_string(),
         })),
-        Answer::Error { .. } | Answer::Body { .. } => return Vec::new(),
+        ScenarioReply::Error { .. } | ScenarioReply::Body { .. } => return Vec::new(),
     }
-    if let Answer::Fail {
+    if let ScenarioReply::Fail {
         status, message, ..
-    } = &step.answer
+    } = &step.reply
     {
         let mut failed = begun;
         failed["status"] = json!("failed");
         failed["error"] = error(*status, message)["error"].take();
         events.push(json!({"type": "response.failed", "response": failed}));
-    } else if !matches!(step.answer, Answer::Cut(_)) {
+    } else if !matches!(step.reply, ScenarioReply::Cut(_)) {
         events.push(json!({"type": "response.output_item.done", "output_index": 0, "item": item}));
         events.push(json!({"type": "response.completed", "response": done}));
     }
@@ -47,17 +49,19 @@ pub(super) fn events(step: &Step, asked: &Asked<'_>) -> Vec<String> {
     events.iter().map(typed_event).collect()
 }
 
-pub(super) fn whole(step: &Step, asked: &Asked<'_>) -> Value {
+pub(super) fn object(step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Value {
     let number = asked.number;
-    let item = match &step.answer {
-        Answer::Text(text) | Answer::Cut(text) | Answer::Fail { text, .. } => json!({
-            "id": format!("msg_fake{number:04}"),
-            "type": "message",
-            "role": "assistant",
-            "status": "completed",
-            "content": [{"type": "output_text", "text": text, "annotations": []}],
-        }),
-        Answer::Tool { name, input } => json!({
+    let item = match &step.reply {
+        ScenarioReply::Text(text) | ScenarioReply::Cut(text) | ScenarioReply::Fail { text, .. } => {
+            json!({
+                "id": format!("msg_fake{number:04}"),
+                "type": "message",
+                "role": "assistant",
+                "status": "completed",
+                "content": [{"type": "output_text", "text": text, "annotations": []}],
+            })
+        }
+        ScenarioReply::Tool { name, input } => json!({
             "id": format!("fc_fake{number:04}"),
             "type": "function_call",
             "status": "completed",
@@ -65,7 +69,7 @@ pub(super) fn whole(step: &Step, asked: &Asked<'_>) -> Value {
             "name": name,
             "arguments": input.to_string(),
         }),
-        Answer::Error { .. } | Answer::Body { .. } => Value::Null,
+        ScenarioReply::Error { .. } | ScenarioReply::Body { .. } => Value::Null,
     };
     let usage = step.usage;
     json!({

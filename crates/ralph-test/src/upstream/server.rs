@@ -21,14 +21,14 @@ use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
-use super::scenario::{Answer, Api, Scenario, Step};
-use super::wire::Asked;
+use super::scenario::{FakeUpstreamApi, ScenarioReply, ScenarioStep, UpstreamScenario};
+use super::wire::FakeRequestInfo;
 
-type Body = UnsyncBoxBody<Bytes, io::Error>;
+type FakeUpstreamBody = UnsyncBoxBody<Bytes, io::Error>;
 
 /// A request that came, complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedRequest {
     /// The method.
     pub method: String,
     /// The path with its query.
@@ -39,7 +39,7 @@ pub struct Recorded {
     pub body: Vec<u8>,
 }
 
-impl Recorded {
+impl RecordedRequest {
     /// Returns a header's first value.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
@@ -57,27 +57,27 @@ impl Recorded {
 /// A model provider on a loopback port; it ends when it is dropped.
 ///
 /// It lives on a thread of its own, so tests with and without a runtime can use it. Besides the
-/// protocols of [`Api`] it answers `HEAD /api/hello`, refuses an upgrade to a `WebSocket` with 426,
+/// protocols of [`FakeUpstreamApi`] it answers `HEAD /api/hello`, refuses an upgrade to a `WebSocket` with 426,
 /// and anything else with 404.
 #[derive(Debug)]
 pub struct FakeUpstream {
     address: SocketAddr,
-    state: Arc<State>,
+    state: Arc<FakeUpstreamState>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct State {
-    scenario: Scenario,
-    log: Mutex<Log>,
+struct FakeUpstreamState {
+    scenario: UpstreamScenario,
+    log: Mutex<FakeUpstreamLog>,
     count: watch::Sender<usize>,
 }
 
 #[derive(Debug, Default)]
-struct Log {
-    requests: Vec<Recorded>,
-    answered: BTreeMap<Api, usize>,
+struct FakeUpstreamLog {
+    requests: Vec<RecordedRequest>,
+    answered: BTreeMap<FakeUpstreamApi, usize>,
 }
 
 impl FakeUpstream {
@@ -85,13 +85,13 @@ impl FakeUpstream {
     ///
     /// # Panics
     /// If this machine gives no loopback port.
-    pub fn start(scenario: Scenario) -> Self {
+    pub fn start(scenario: UpstreamScenario) -> Self {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a loopback port");
         let address = listener.local_addr().expect("the address of a listener");
         listener
             .set_nonblocking(true)
             .expect("a listener that does not block");
-        let state = Arc::new(State {
+        let state = Arc::new(FakeUpstreamState {
             scenario,
             log: Mutex::default(),
             count: watch::Sender::new(0),
@@ -130,21 +130,22 @@ impl FakeUpstream {
     }
 
     /// Returns all requests so far.
-    pub fn requests(&self) -> Vec<Recorded> {
-        self.state.log().requests.clone()
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.state.lock_log().requests.clone()
     }
 
     /// Returns the requests so far that a model was to answer.
-    pub fn asked(&self) -> Vec<Recorded> {
+    pub fn model_requests(&self) -> Vec<RecordedRequest> {
         let mut requests = self.requests();
         requests.retain(|request| {
-            request.method == "POST" && Api::of(path_of(&request.path)).is_some()
+            request.method == "POST"
+                && FakeUpstreamApi::from_path(path_without_query(&request.path)).is_some()
         });
         requests
     }
 
     /// Waits until this many requests have come.
-    pub async fn wait_for(&self, requests: usize) {
+    pub async fn wait_for_requests(&self, requests: usize) {
         let mut count = self.state.count.subscribe();
         let enough = count.wait_for(|count| *count >= requests).await;
         drop(enough);
@@ -161,14 +162,14 @@ impl Drop for FakeUpstream {
     }
 }
 
-impl State {
-    fn log(&self) -> MutexGuard<'_, Log> {
+impl FakeUpstreamState {
+    fn lock_log(&self) -> MutexGuard<'_, FakeUpstreamLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps a request and returns its number within its protocol.
-    fn record(&self, request: Recorded, api: Option<Api>) -> usize {
-        let mut log = self.log();
+    fn record(&self, request: RecordedRequest, api: Option<FakeUpstreamApi>) -> usize {
+        let mut log = self.lock_log();
         log.requests.push(request);
         let total = log.requests.len();
         let number = api.map_or(0, |api| {
@@ -182,13 +183,13 @@ impl State {
     }
 }
 
-async fn serve(listener: &TcpListener, state: &Arc<State>) {
+async fn serve(listener: &TcpListener, state: &Arc<FakeUpstreamState>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
         let state = Arc::clone(state);
         connections.spawn(async move {
-            let service = service_fn(|request| answer(&state, request));
+            let service = service_fn(|request| handle_request(&state, request));
             let connection = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await;
@@ -198,14 +199,17 @@ async fn serve(listener: &TcpListener, state: &Arc<State>) {
     }
 }
 
-async fn answer(state: &State, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+async fn handle_request(
+    state: &FakeUpstreamState,
+    request: Request<Incoming>,
+) -> Result<Response<FakeUpstreamBody>, Infallible> {
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
     let body = body
         .collect()
         .await
         .map(http_body_util::Collected::to_bytes);
-    let recorded = Recorded {
+    let recorded = RecordedRequest {
         method: head.method.to_string(),
         path: head.uri.to_string(),
         headers: head
@@ -218,25 +222,25 @@ async fn answer(state: &State, request: Request<Incoming>) -> Result<Response<Bo
             .collect(),
         body: body.unwrap_or_default().to_vec(),
     };
-    let api = Api::of(&path).filter(|_| head.method == Method::POST);
+    let api = FakeUpstreamApi::from_path(&path).filter(|_| head.method == Method::POST);
     let asked = recorded.json();
     let number = state.record(recorded, api);
     if head.headers.contains_key(header::UPGRADE) {
-        return Ok(plain(426, ""));
+        return Ok(text_response(426, ""));
     }
     if head.method == Method::HEAD && path == "/api/hello" {
-        return Ok(plain(200, ""));
+        return Ok(text_response(200, ""));
     }
     let Some((api, step)) = api.and_then(|api| Some((api, state.scenario.step(api, number)?)))
     else {
-        return Ok(plain(404, "no such thing here"));
+        return Ok(text_response(404, "no such thing here"));
     };
-    tokio::time::sleep(step.before).await;
-    Ok(play(api, step, number, &asked))
+    tokio::time::sleep(step.initial_delay).await;
+    Ok(play_step(api, step, number, &asked))
 }
 
 /// Returns a step that has written no more than the request allows, as a provider does.
-fn within_limit(step: &Step, request: &Value) -> Step {
+fn within_limit(step: &ScenarioStep, request: &Value) -> ScenarioStep {
     let keys = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
     let limit = keys.iter().filter_map(|key| request[key].as_u64()).min();
     let mut step = step.clone();
@@ -245,16 +249,21 @@ fn within_limit(step: &Step, request: &Value) -> Step {
     step
 }
 
-fn play(api: Api, step: &Step, number: usize, request: &Value) -> Response<Body> {
+fn play_step(
+    api: FakeUpstreamApi,
+    step: &ScenarioStep,
+    number: usize,
+    request: &Value,
+) -> Response<FakeUpstreamBody> {
     let step = &within_limit(step, request);
-    let asked = Asked {
+    let asked = FakeRequestInfo {
         number,
         model: request["model"].as_str().unwrap_or_default(),
     };
-    let mut response = if let Answer::Error { status, message } = &step.answer {
-        json(*status, &api.error(*status, message))
-    } else if let Answer::Body { status, body } = &step.answer {
-        json(*status, body)
+    let mut response = if let ScenarioReply::Error { status, message } = &step.reply {
+        json_response(*status, &api.error(*status, message))
+    } else if let ScenarioReply::Body { status, body } = &step.reply {
+        json_response(*status, body)
     } else if request["stream"] == true {
         let mut response = Response::new(events(step, api.events(step, &asked)));
         response.headers_mut().insert(
@@ -262,11 +271,11 @@ fn play(api: Api, step: &Step, number: usize, request: &Value) -> Response<Body>
             header::HeaderValue::from_static("text/event-stream"),
         );
         response
-    } else if matches!(step.answer, Answer::Cut(_)) {
+    } else if matches!(step.reply, ScenarioReply::Cut(_)) {
         // Without a stream nothing is said before the connection breaks.
         Response::new(events(step, Vec::new()))
     } else {
-        json(200, &api.whole(step, &asked))
+        json_response(200, &api.object(step, &asked))
     };
     for (name, value) in &step.headers {
         let name = header::HeaderName::try_from(name).expect("the name of a header");
@@ -277,20 +286,20 @@ fn play(api: Api, step: &Step, number: usize, request: &Value) -> Response<Body>
 }
 
 /// Sends events one by one, and breaks the connection after them if the step says so.
-fn events(step: &Step, events: Vec<String>) -> Body {
+fn events(step: &ScenarioStep, events: Vec<String>) -> FakeUpstreamBody {
     let mut frames: Vec<(Duration, Result<Frame<Bytes>, io::Error>)> = events
         .into_iter()
         .enumerate()
         .map(|(number, event)| {
             let wait = if number == 1 {
-                step.within
+                step.stall
             } else {
                 Duration::ZERO
             };
             (wait, Ok(Frame::data(Bytes::from(event))))
         })
         .collect();
-    if matches!(step.answer, Answer::Cut(_)) {
+    if matches!(step.reply, ScenarioReply::Cut(_)) {
         let cut = io::Error::from(io::ErrorKind::ConnectionReset);
         // Time for what was said to arrive: a broken connection may take it along.
         frames.push((Duration::from_millis(50), Err(cut)));
@@ -303,8 +312,8 @@ fn events(step: &Step, events: Vec<String>) -> Body {
     StreamBody::new(frames).boxed_unsync()
 }
 
-fn json(status: u16, value: &Value) -> Response<Body> {
-    let mut response = plain(status, &value.to_string());
+fn json_response(status: u16, value: &Value) -> Response<FakeUpstreamBody> {
+    let mut response = text_response(status, &value.to_string());
     response.headers_mut().insert(
         header::CONTENT_TYPE,
         header::HeaderValue::from_static("application/json"),
@@ -312,13 +321,13 @@ fn json(status: u16, value: &Value) -> Response<Body> {
     response
 }
 
-fn plain(status: u16, text: &str) -> Response<Body> {
+fn text_response(status: u16, text: &str) -> Response<FakeUpstreamBody> {
     let body = Full::new(Bytes::from(text.to_owned())).map_err(|never| match never {});
     let mut response = Response::new(body.boxed_unsync());
     *response.status_mut() = hyper::StatusCode::from_u16(status).expect("a status");
     response
 }
 
-fn path_of(target: &str) -> &str {
+fn path_without_query(target: &str) -> &str {
     target.split('?').next().unwrap_or_default()
 }

@@ -3,10 +3,10 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use ralph_core::ports::Usage;
+use ralph_core::ports::TokenUsage;
 use serde_json::{Value, json};
 
-use super::{FakeUpstream, Scenario, Step};
+use super::{FakeUpstream, ScenarioStep, UpstreamScenario};
 
 /// Sends a request on a connection of its own, and returns the status line and all that follows.
 fn send(upstream: &FakeUpstream, head: &str, body: &str) -> (String, String) {
@@ -23,7 +23,7 @@ fn send(upstream: &FakeUpstream, head: &str, body: &str) -> (String, String) {
     (status.to_owned(), rest.to_owned())
 }
 
-fn json_of(answer: &str) -> Value {
+fn response_json(answer: &str) -> Value {
     let (_, body) = answer.split_once("\r\n\r\n").unwrap();
     serde_json::from_str(body).unwrap()
 }
@@ -31,15 +31,17 @@ fn json_of(answer: &str) -> Value {
 const PATHS: [&str; 3] = ["/v1/messages", "/v1/responses", "/v1/chat/completions"];
 
 #[test]
-fn an_answer_without_a_stream_is_one_object() {
-    let usage = Usage {
+fn unstreamed_answers_are_one_object() {
+    let usage = TokenUsage {
         input_tokens: 50,
         output_tokens: 7,
         cache_read_tokens: 20,
         cache_write_tokens: 5,
-        ..Usage::default()
+        ..TokenUsage::default()
     };
-    let upstream = FakeUpstream::start(Scenario::new([Step::text("hello").using(usage)]));
+    let upstream = FakeUpstream::start(UpstreamScenario::new([
+        ScenarioStep::text("hello").with_usage(usage)
+    ]));
     let answers = PATHS.map(|path| {
         let (status, rest) = send(
             &upstream,
@@ -47,7 +49,7 @@ fn an_answer_without_a_stream_is_one_object() {
             "{\"model\":\"m\"}",
         );
         assert_eq!(status, "HTTP/1.1 200 OK");
-        json_of(&rest)
+        response_json(&rest)
     });
     let [messages, responses, chat] = &answers;
     assert_eq!(messages["content"][0]["text"], "hello");
@@ -63,11 +65,11 @@ fn an_answer_without_a_stream_is_one_object() {
 }
 
 #[test]
-fn a_stream_ends_as_the_protocol_wants_unless_it_is_cut() {
-    let upstream = FakeUpstream::start(Scenario::new([
-        Step::tool("shell", json!({"cmd": "ls"})),
-        Step::cut("hel"),
-        Step::fail("hel", 402, "ralph: spent"),
+fn streams_end_as_the_protocol_requires_unless_cut() {
+    let upstream = FakeUpstream::start(UpstreamScenario::new([
+        ScenarioStep::tool("shell", json!({"cmd": "ls"})),
+        ScenarioStep::cut("hel"),
+        ScenarioStep::fail("hel", 402, "ralph: spent"),
     ]));
     let lasts = ["message_stop", "response.completed", "[DONE]"];
     let failures = ["billing_error", "response.failed", "insufficient_quota"];
@@ -93,13 +95,13 @@ fn a_stream_ends_as_the_protocol_wants_unless_it_is_cut() {
 }
 
 #[test]
-fn everything_else_is_answered_and_recorded() {
-    let refused = Step::error(429, "slow down").header("retry-after", "9");
-    let upstream = FakeUpstream::start(Scenario::new([refused]));
+fn other_requests_are_answered_and_recorded() {
+    let refused = ScenarioStep::error(429, "slow down").with_header("retry-after", "9");
+    let upstream = FakeUpstream::start(UpstreamScenario::new([refused]));
     let (status, rest) = send(&upstream, "POST /v1/messages?beta=true HTTP/1.1", "{}");
     assert_eq!(status, "HTTP/1.1 429 Too Many Requests");
     assert!(rest.contains("retry-after: 9"), "{rest}");
-    assert_eq!(json_of(&rest)["error"]["type"], "rate_limit_error");
+    assert_eq!(response_json(&rest)["error"]["type"], "rate_limit_error");
     let upgrade = "GET /v1/responses HTTP/1.1\r\nupgrade: websocket";
     assert_eq!(
         send(&upstream, upgrade, "").0,
@@ -123,5 +125,5 @@ fn everything_else_is_answered_and_recorded() {
             "GET /v1/models",
         ]
     );
-    assert_eq!(upstream.asked(), requests[..1]);
+    assert_eq!(upstream.model_requests(), requests[..1]);
 }

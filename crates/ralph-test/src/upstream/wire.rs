@@ -2,19 +2,19 @@
 
 use serde_json::Value;
 
-use super::scenario::{Api, Step};
+use super::scenario::{FakeUpstreamApi, ScenarioStep};
 use super::{chat, messages, responses};
 
 /// Who asks, as far as the answer repeats it.
-pub(super) struct Asked<'a> {
+pub(super) struct FakeRequestInfo<'a> {
     /// Counted from 0.
     pub(super) number: usize,
     pub(super) model: &'a str,
 }
 
-impl Api {
+impl FakeUpstreamApi {
     /// Finds the protocol of a path.
-    pub(super) fn of(path: &str) -> Option<Self> {
+    pub(super) fn from_path(path: &str) -> Option<Self> {
         match path {
             "/v1/messages" => Some(Self::Messages),
             "/v1/responses" => Some(Self::Responses),
@@ -24,7 +24,7 @@ impl Api {
     }
 
     /// Writes an answer as events, without the last ones if it is cut.
-    pub(super) fn events(self, step: &Step, asked: &Asked<'_>) -> Vec<String> {
+    pub(super) fn events(self, step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Vec<String> {
         match self {
             Self::Messages => messages::events(step, asked),
             Self::Responses => responses::events(step, asked),
@@ -33,11 +33,11 @@ impl Api {
     }
 
     /// Writes an answer as one object.
-    pub(super) fn whole(self, step: &Step, asked: &Asked<'_>) -> Value {
+    pub(super) fn object(self, step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Value {
         match self {
-            Self::Messages => messages::whole(step, asked),
-            Self::Responses => responses::whole(step, asked),
-            Self::Chat => chat::whole(step, asked),
+            Self::Messages => messages::object(step, asked),
+            Self::Responses => responses::object(step, asked),
+            Self::Chat => chat::object(step, asked),
         }
     }
 

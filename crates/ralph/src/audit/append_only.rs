@@ -6,18 +6,18 @@ use std::path::Path;
 
 use super::digest;
 use super::evidence::Evidence;
-use super::report::{Findings, Outcome};
+use super::report::{AuditOutcome, Findings};
 
 /// The files that only grow, and the names by which the record of an iteration speaks of them.
-const GROWING: [(&str, Option<&str>); 4] = [
+const APPEND_ONLY_FILES: [(&str, Option<&str>); 4] = [
     ("files/activity.log", Some("activity.log")),
     ("files/errors.log", Some("errors.log")),
     ("files/guardrails.md", Some("guardrails.md")),
     ("egress.jsonl", None),
 ];
-const STAMPED: [&str; 2] = ["files/activity.log", "files/errors.log"];
+const STAMPED_LOGS: [&str; 2] = ["files/activity.log", "files/errors.log"];
 
-pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
+pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     let mut findings = Findings::default();
     for damage in &evidence.journal.damage {
         findings.fail(damage);
@@ -25,24 +25,26 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
     evidence.seal.check(&evidence.journal, &mut findings);
     if let Some(torn) = &evidence.journal.torn {
         let is_crash = evidence.seal.allows_torn_end(&evidence.journal);
-        torn_end(evidence, torn, is_crash, &mut findings);
+        report_torn_end(evidence, torn, is_crash, &mut findings);
     }
-    for (path, log) in GROWING {
-        let marks = marks(evidence, path, log, &mut findings);
-        if let Err(error) = compare(&evidence.run_dir.join(path), path, &marks, &mut findings) {
+    for (path, log) in APPEND_ONLY_FILES {
+        let marks = recorded_prefixes(evidence, path, log, &mut findings);
+        if let Err(error) =
+            check_prefixes(&evidence.run_dir.join(path), path, &marks, &mut findings)
+        {
             findings.fail(format!("{path} cannot be read: {error}"));
         }
     }
-    for path in STAMPED {
-        if let Err(error) = stamped(evidence, path, &mut findings) {
+    for path in STAMPED_LOGS {
+        if let Err(error) = check_stamps(evidence, path, &mut findings) {
             findings.fail(format!("{path} cannot be read: {error}"));
         }
     }
-    Outcome::Checked(findings)
+    AuditOutcome::Checked(findings)
 }
 
 /// Judges a file that ends in the middle of a line: a crash leaves that, and the next opening repairs it.
-fn torn_end(evidence: &Evidence<'_>, what: &str, is_crash: bool, findings: &mut Findings) {
+fn report_torn_end(evidence: &Evidence<'_>, what: &str, is_crash: bool, findings: &mut Findings) {
     if is_crash && !evidence.has_ended() {
         findings.note(format!(
             "{what}, as a crash leaves it; `ralph resume` puts it aside"
@@ -53,20 +55,20 @@ fn torn_end(evidence: &Evidence<'_>, what: &str, is_crash: bool, findings: &mut 
 }
 
 /// What a file was at some moment.
-struct Mark<'a> {
+struct RecordedPrefix<'a> {
     record: String,
     bytes: u64,
     sha256: &'a str,
 }
 
 /// Returns what the journal says about a file, oldest first.
-fn marks<'a>(
+fn recorded_prefixes<'a>(
     evidence: &'a Evidence<'_>,
     path: &str,
     log: Option<&str>,
     findings: &mut Findings,
-) -> Vec<Mark<'a>> {
-    let mut marks: Vec<Mark<'a>> = Vec::new();
+) -> Vec<RecordedPrefix<'a>> {
+    let mut marks: Vec<RecordedPrefix<'a>> = Vec::new();
     for record in &evidence.journal.records {
         let (mark, name) = match (record.kind(), log) {
             ("iteration_finished", Some(log)) => (&record.event()["logs"][log], log),
@@ -77,7 +79,7 @@ fn marks<'a>(
             if !name.is_empty() {
                 findings.fail(format!(
                     "{} does not say how long `{name}` was",
-                    record.name()
+                    record.describe()
                 ));
             }
             continue;
@@ -87,12 +89,12 @@ fn marks<'a>(
                 "{path} had {} bytes at {} and {bytes} at {}",
                 before.bytes,
                 before.record,
-                record.name()
+                record.describe()
             ));
             continue;
         }
-        let record = record.name();
-        marks.push(Mark {
+        let record = record.describe();
+        marks.push(RecordedPrefix {
             record,
             bytes,
             sha256,
@@ -101,11 +103,16 @@ fn marks<'a>(
     marks
 }
 
-fn compare(file: &Path, path: &str, marks: &[Mark<'_>], findings: &mut Findings) -> io::Result<()> {
+fn check_prefixes(
+    file: &Path,
+    path: &str,
+    marks: &[RecordedPrefix<'_>],
+    findings: &mut Findings,
+) -> io::Result<()> {
     let lengths: Vec<u64> = marks.iter().map(|mark| mark.bytes).collect();
-    let digests = digest::of_beginnings(file, &lengths)?;
+    let digests = digest::prefix_digests(file, &lengths)?;
     for (mark, digest) in marks.iter().zip(digests) {
-        let Mark { record, bytes, .. } = mark;
+        let RecordedPrefix { record, bytes, .. } = mark;
         match digest {
             None => findings.fail(format!(
                 "{path} is shorter than its {bytes} bytes at {record}"
@@ -120,7 +127,7 @@ fn compare(file: &Path, path: &str, marks: &[Mark<'_>], findings: &mut Findings)
 }
 
 /// Checks that every line of a log is whole and says when and in which iteration it was written.
-fn stamped(evidence: &Evidence<'_>, path: &str, findings: &mut Findings) -> io::Result<()> {
+fn check_stamps(evidence: &Evidence<'_>, path: &str, findings: &mut Findings) -> io::Result<()> {
     let file = match File::open(evidence.run_dir.join(path)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         file => file?,
@@ -135,7 +142,7 @@ fn stamped(evidence: &Evidence<'_>, path: &str, findings: &mut Findings) -> io::
         if line.last() != Some(&b'\n') {
             let is_crash = evidence.journal.is_sealed();
             let what = format!("{path} line {number} has no end");
-            torn_end(evidence, &what, is_crash, findings);
+            report_torn_end(evidence, &what, is_crash, findings);
         } else if !has_stamp(&line) {
             findings.fail(format!(
                 "{path} line {number} does not begin with a time and an iteration"

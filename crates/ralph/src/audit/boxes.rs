@@ -4,18 +4,18 @@
 //! HTML does not count.
 
 /// Returns the places of the boxes' marks in a text, in their order: the byte between the brackets.
-pub(super) fn marks(text: &str) -> Vec<usize> {
-    let mut scan = Scan::default();
+pub(super) fn checkbox_marks(text: &str) -> Vec<usize> {
+    let mut scan = CheckboxScanner::default();
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        scan.take(line.trim_end_matches('\n'), at);
+        scan.scan_line(line.trim_end_matches('\n'), at);
         at += line.len();
     }
     scan.marks
 }
 
 /// Something that lasts over several lines and holds no boxes.
-enum Block {
+enum SkippedBlock {
     /// Code between two fences, begun with this many of this character.
     Fence(char, usize),
     /// HTML until this text, or until an empty line.
@@ -23,26 +23,26 @@ enum Block {
 }
 
 #[derive(Default)]
-struct Scan {
+struct CheckboxScanner {
     marks: Vec<usize>,
     /// The columns at which the content of the list items around the line begins.
     items: Vec<usize>,
-    block: Option<Block>,
+    block: Option<SkippedBlock>,
     /// How many quotations are around the line.
-    quotes: usize,
+    quote_depth: usize,
     /// The line before was text that the next line may continue.
-    paragraph: bool,
+    in_paragraph: bool,
 }
 
 /// The rest of a line: what is left of it, its place, and its column.
 #[derive(Clone, Copy)]
-struct Rest<'t> {
+struct LineCursor<'t> {
     text: &'t str,
     at: usize,
     column: usize,
 }
 
-impl Rest<'_> {
+impl LineCursor<'_> {
     fn skip(self, bytes: usize) -> Self {
         Self {
             text: &self.text[bytes..],
@@ -90,7 +90,7 @@ impl Rest<'_> {
     }
 
     /// Returns the length of a list item's sign at the beginning, and the number of an ordered one.
-    fn bullet(self) -> Option<(usize, Option<u64>)> {
+    fn list_marker(self) -> Option<(usize, Option<u64>)> {
         let digits = self.text.bytes().take_while(u8::is_ascii_digit).count();
         let after = self.text.as_bytes().get(digits)?;
         let ordered = matches!(digits, 1..=9) && matches!(after, b'.' | b')');
@@ -102,40 +102,40 @@ impl Rest<'_> {
     }
 }
 
-impl Scan {
-    fn take(&mut self, line: &str, at: usize) {
-        let rest = Rest {
+impl CheckboxScanner {
+    fn scan_line(&mut self, line: &str, at: usize) {
+        let rest = LineCursor {
             text: line,
             at,
             column: 0,
         };
         // Inside of code a sign more is a part of the code.
-        let most = self.block.as_ref().map_or(usize::MAX, |_| self.quotes);
+        let most = self.block.as_ref().map_or(usize::MAX, |_| self.quote_depth);
         let (rest, quotes) = rest.skip_quotes(most);
         let rest = rest.skip_blanks();
-        self.change_quotes(quotes, rest);
+        self.update_quote_depth(quotes, rest);
         if self.stays_in_block(rest) {
             return;
         }
         if rest.text.is_empty() {
-            self.paragraph = false;
+            self.in_paragraph = false;
             return;
         }
         let popped = self.leave_items(rest);
         let mut rest = rest;
         let mut first = true;
-        while rest.column < self.content() + 4 && !is_rule(rest.text) {
-            let Some((length, number)) = rest.bullet() else {
+        while rest.column < self.content_column() + 4 && !is_thematic_break(rest.text) {
+            let Some((length, number)) = rest.list_marker() else {
                 break;
             };
             let after = rest.skip(length);
             let content = after.skip_blanks();
             let interrupts = number.is_none_or(|number| number == 1) && !content.text.is_empty();
-            if first && self.paragraph && !popped && !interrupts {
+            if first && self.in_paragraph && !popped && !interrupts {
                 break;
             }
             first = false;
-            self.paragraph = false;
+            self.in_paragraph = false;
             let is_code = content.column > after.column + 4;
             let column = if is_code || content.text.is_empty() {
                 after.column + 1
@@ -147,35 +147,37 @@ impl Scan {
             if is_code {
                 return;
             }
-            self.open_box(rest);
+            self.record_checkbox(rest);
         }
         self.open_block(rest);
     }
 
-    fn content(&self) -> usize {
+    fn content_column(&self) -> usize {
         self.items.last().copied().unwrap_or_default()
     }
 
     /// Enters or leaves quotations: what was open outside or inside of them is not open any more.
-    fn change_quotes(&mut self, quotes: usize, rest: Rest<'_>) {
-        let continues = quotes < self.quotes && self.continues(rest);
-        if quotes != self.quotes && !continues {
+    fn update_quote_depth(&mut self, quotes: usize, rest: LineCursor<'_>) {
+        let continues = quotes < self.quote_depth && self.continues_paragraph(rest);
+        if quotes != self.quote_depth && !continues {
             self.items.clear();
             self.block = None;
-            self.paragraph = false;
-            self.quotes = quotes;
+            self.in_paragraph = false;
+            self.quote_depth = quotes;
         }
     }
 
     /// Tells whether a line is nothing but more text of the paragraph before it.
-    fn continues(&self, rest: Rest<'_>) -> bool {
-        let starts = rest.bullet().is_some() || is_rule(rest.text) || block_of(rest.text).is_some();
-        self.paragraph && !starts && !rest.text.is_empty() && !rest.text.starts_with('#')
+    fn continues_paragraph(&self, rest: LineCursor<'_>) -> bool {
+        let starts = rest.list_marker().is_some()
+            || is_thematic_break(rest.text)
+            || block_start(rest.text).is_some();
+        self.in_paragraph && !starts && !rest.text.is_empty() && !rest.text.starts_with('#')
     }
 
     /// Tells whether a line still belongs to code or HTML, and ends that where it ends.
-    fn stays_in_block(&mut self, rest: Rest<'_>) -> bool {
-        let outside = !rest.text.is_empty() && rest.column < self.content();
+    fn stays_in_block(&mut self, rest: LineCursor<'_>) -> bool {
+        let outside = !rest.text.is_empty() && rest.column < self.content_column();
         match &self.block {
             None => return false,
             Some(_) if outside => {
@@ -183,34 +185,34 @@ impl Scan {
                 self.block = None;
                 return false;
             }
-            Some(Block::Fence(sign, length)) => {
+            Some(SkippedBlock::Fence(sign, length)) => {
                 let signs = rest.text.chars().take_while(|c| c == sign).count();
                 let bare = rest.text.trim_matches([*sign, ' ', '\t']).is_empty();
-                if signs >= *length && bare && rest.column < self.content() + 4 {
+                if signs >= *length && bare && rest.column < self.content_column() + 4 {
                     self.block = None;
                 }
             }
-            Some(Block::Html(end)) => {
+            Some(SkippedBlock::Html(end)) => {
                 let ends = end.map_or(rest.text.is_empty(), |end| rest.text.contains(end));
                 if ends {
                     self.block = None;
                 }
             }
         }
-        self.paragraph = false;
+        self.in_paragraph = false;
         true
     }
 
     /// Leaves the list items that a line does not belong to. Tells whether there were any.
-    fn leave_items(&mut self, rest: Rest<'_>) -> bool {
+    fn leave_items(&mut self, rest: LineCursor<'_>) -> bool {
         let before = self.items.len();
-        if !self.continues(rest) {
+        if !self.continues_paragraph(rest) {
             self.items.retain(|content| rest.column >= *content);
         }
         self.items.len() < before
     }
 
-    fn open_box(&mut self, rest: Rest<'_>) {
+    fn record_checkbox(&mut self, rest: LineCursor<'_>) {
         let bytes = rest.text.as_bytes();
         let shaped = bytes.len() >= 3
             && bytes[0] == b'['
@@ -223,14 +225,19 @@ impl Scan {
     }
 
     /// Notes what the rest of a line begins.
-    fn open_block(&mut self, rest: Rest<'_>) {
-        let indented = rest.column >= self.content() + 4;
-        if indented && !self.paragraph {
+    fn open_block(&mut self, rest: LineCursor<'_>) {
+        let indented = rest.column >= self.content_column() + 4;
+        if indented && !self.in_paragraph {
             return;
         }
-        let block = if indented { None } else { block_of(rest.text) };
-        self.paragraph = block.is_none() && !is_rule(rest.text) && !rest.text.starts_with('#');
-        if let Some(Block::Html(Some(end))) = &block
+        let block = if indented {
+            None
+        } else {
+            block_start(rest.text)
+        };
+        self.in_paragraph =
+            block.is_none() && !is_thematic_break(rest.text) && !rest.text.starts_with('#');
+        if let Some(SkippedBlock::Html(Some(end))) = &block
             && rest.text.contains(end)
         {
             return;
@@ -239,7 +246,7 @@ impl Scan {
     }
 }
 
-fn is_rule(text: &str) -> bool {
+fn is_thematic_break(text: &str) -> bool {
     ['-', '*', '_'].into_iter().any(|sign| {
         let signs = text.chars().filter(|c| *c == sign).count();
         signs >= 3 && text.chars().all(|c| c == sign || matches!(c, ' ' | '\t'))
@@ -247,23 +254,23 @@ fn is_rule(text: &str) -> bool {
 }
 
 /// Returns what a line begins that holds no boxes.
-fn block_of(text: &str) -> Option<Block> {
+fn block_start(text: &str) -> Option<SkippedBlock> {
     for sign in ['`', '~'] {
         let length = text.chars().take_while(|c| *c == sign).count();
         let opens = length >= 3 && (sign == '~' || !text[length..].contains('`'));
         if opens {
-            return Some(Block::Fence(sign, length));
+            return Some(SkippedBlock::Fence(sign, length));
         }
     }
     if text.starts_with("<!--") {
-        return Some(Block::Html(Some("-->")));
+        return Some(SkippedBlock::Html(Some("-->")));
     }
     let name = text.strip_prefix('<')?.trim_start_matches('/');
     let length = name.bytes().take_while(u8::is_ascii_alphanumeric).count();
     let name = name[..length].to_ascii_lowercase();
     HTML_BLOCKS
         .contains(&name.as_str())
-        .then_some(Block::Html(None))
+        .then_some(SkippedBlock::Html(None))
 }
 
 /// The tags that people put around parts of a task.
@@ -306,19 +313,19 @@ mod tests {
                 .next()
                 .unwrap_or_default()
         };
-        marks(text).into_iter().map(word).collect()
+        checkbox_marks(text).into_iter().map(word).collect()
     }
 
     #[test]
-    fn a_box_begins_a_list_item() {
+    fn a_checkbox_starts_a_list_item() {
         let text = "- [ ] a\n* [x] b\n+ [X] c\n1. [x] d\n2) [ ] e\n  - [x] f\n- - [x] g\n> - [x] h\n\
             -   [ ] i\n- text [x] no\n- [x]no\n- [-] no\n[x] no\n";
         assert_eq!(found(text), ["a", "b", "c", "d", "e", "f", "g", "h", "i"]);
-        assert_eq!(marks("- [x] a\n- [X]"), [3, 11]);
+        assert_eq!(checkbox_marks("- [x] a\n- [X]"), [3, 11]);
     }
 
     #[test]
-    fn code_comments_and_html_hold_no_boxes() {
+    fn code_comments_and_html_contain_no_checkboxes() {
         for (text, expected) in [
             ("```\n- [x] no\n```\n- [x] yes\n", vec!["yes"]),
             (

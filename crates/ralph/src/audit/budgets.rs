@@ -5,25 +5,25 @@ use std::fs;
 use serde_json::Value;
 
 use super::evidence::Evidence;
-use super::journal::Record;
-use super::report::{Findings, Outcome};
+use super::journal::AuditRecord;
+use super::report::{AuditOutcome, Findings};
 use super::task;
 
 /// How late after the end of its time a run may begin something: what ran until then has to end.
 const GRACE_MS: u64 = 15_000;
 
-pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
-    let budgets = Budgets::read(evidence);
+pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
+    let budgets = BudgetHistory::read(evidence);
     let mut findings = Findings::default();
-    count_iterations(evidence, &budgets, &mut findings);
-    count_calls(evidence, &budgets, &mut findings);
-    follow_clock(evidence, &budgets, &mut findings);
-    Outcome::Checked(findings)
+    check_iterations(evidence, &budgets, &mut findings);
+    check_calls(evidence, &budgets, &mut findings);
+    check_active_time(evidence, &budgets, &mut findings);
+    AuditOutcome::Checked(findings)
 }
 
 /// What the run may spend; none is no limit.
 #[derive(Debug, Clone)]
-struct Limits {
+struct AuditLimits {
     iterations: Option<u64>,
     active_ms: Option<u64>,
     nanodollars: Option<u64>,
@@ -31,49 +31,49 @@ struct Limits {
 }
 
 /// The limits in force, each from a record on: a person may raise and lower them.
-struct Budgets(Vec<(u64, Limits)>);
+struct BudgetHistory(Vec<(u64, AuditLimits)>);
 
-impl Budgets {
+impl BudgetHistory {
     fn read(evidence: &Evidence<'_>) -> Self {
-        let planned = Limits::of(&evidence.plan()["limits"]);
+        let planned = AuditLimits::from_json(&evidence.plan()["limits"]);
         let mut limits = vec![(0, planned.clone())];
         for change in evidence.records("contract_changed") {
             let changed = &change.event()["limits"];
             let now = if changed.is_object() {
-                Limits::of(changed)
+                AuditLimits::from_json(changed)
             } else {
-                planned.raised(evidence)
+                planned.raised_by_task_file(evidence)
             };
             limits.push((change.number, now));
         }
         Self(limits)
     }
 
-    fn at(&self, record: &Record) -> &Limits {
+    fn at(&self, record: &AuditRecord) -> &AuditLimits {
         let in_force = self.0.iter().rfind(|(from, _)| *from <= record.number);
         // The planned ones are in force from the start.
         &in_force.unwrap_or(&self.0[0]).1
     }
 }
 
-impl Limits {
-    fn of(limits: &Value) -> Self {
+impl AuditLimits {
+    fn from_json(limits: &Value) -> Self {
         let wall = &limits["max_wall_time"];
         let millis = |secs: u64| secs * 1000 + wall["nanos"].as_u64().unwrap_or(0) / 1_000_000;
         Self {
             iterations: limits["max_iterations"].as_u64(),
             active_ms: wall["secs"].as_u64().map(millis),
-            nanodollars: limits["max_cost"].as_f64().map(nanos),
+            nanodollars: limits["max_cost"].as_f64().map(to_nanodollars),
             tokens: limits["max_tokens"].as_u64(),
         }
     }
 
     /// Returns the task file's present limits where they are higher, for a change that does not record
     /// its limits.
-    fn raised(&self, evidence: &Evidence<'_>) -> Self {
+    fn raised_by_task_file(&self, evidence: &Evidence<'_>) -> Self {
         let bytes = fs::read(evidence.run_dir.join("ralph_task.md")).unwrap_or_default();
-        let text = task::clean(&bytes);
-        let present = |key: &str| task::setting(&text, key);
+        let text = task::normalize(&bytes);
+        let present = |key: &str| task::front_matter_value(&text, key);
         let higher = |planned: Option<u64>, present: Option<u64>| Some(planned?.max(present?));
         let count = |key: &str| present(key)?.parse().ok();
         let dollars = || present("max_cost_usd_estimate")?.parse().ok();
@@ -81,7 +81,7 @@ impl Limits {
         Self {
             iterations: higher(self.iterations, count("max_iterations")),
             active_ms: higher(self.active_ms, minutes()),
-            nanodollars: higher(self.nanodollars, dollars().map(nanos)),
+            nanodollars: higher(self.nanodollars, dollars().map(to_nanodollars)),
             tokens: higher(self.tokens, count("max_tokens_total")),
         }
     }
@@ -93,20 +93,20 @@ impl Limits {
     clippy::cast_sign_loss,
     reason = "a cast from a float saturates, and what is below nothing counts as nothing"
 )]
-fn nanos(dollars: f64) -> u64 {
+fn to_nanodollars(dollars: f64) -> u64 {
     (dollars * 1e9).round() as u64
 }
 
-fn count_iterations(evidence: &Evidence<'_>, budgets: &Budgets, findings: &mut Findings) {
+fn check_iterations(evidence: &Evidence<'_>, budgets: &BudgetHistory, findings: &mut Findings) {
     for record in evidence.records("iteration_started") {
         let Some(limit) = budgets.at(record).iterations else {
             continue;
         };
-        let number = record.count("iteration").unwrap_or(u64::MAX);
+        let number = record.event_u64("iteration").unwrap_or(u64::MAX);
         if number > limit {
             findings.fail(format!(
                 "{}: iteration {number} was started, `max_iterations` is {limit}",
-                record.name()
+                record.describe()
             ));
         }
     }
@@ -114,7 +114,7 @@ fn count_iterations(evidence: &Evidence<'_>, budgets: &Budgets, findings: &mut F
 
 /// A call may go beyond a limit, the next one must not be made. An agent makes several at the same
 /// time; it must not be started again.
-fn count_calls(evidence: &Evidence<'_>, budgets: &Budgets, findings: &mut Findings) {
+fn check_calls(evidence: &Evidence<'_>, budgets: &BudgetHistory, findings: &mut Findings) {
     let (mut tokens, mut spent) = (0_u64, 0_u64);
     let records = evidence.journal.records.iter();
     for record in records {
@@ -128,48 +128,48 @@ fn count_calls(evidence: &Evidence<'_>, budgets: &Budgets, findings: &mut Findin
         if let Some(limit) = limits.tokens.filter(|limit| is_begun && tokens >= *limit) {
             findings.fail(format!(
                 "{}: another call after {tokens} tokens, `max_tokens_total` is {limit}",
-                record.name()
+                record.describe()
             ));
         }
         let most = limits.nanodollars;
         if let Some(limit) = most.filter(|limit| is_begun && spent >= *limit) {
             findings.fail(format!(
                 "{}: another call after {}, `max_cost_usd_estimate` is {}",
-                record.name(),
-                dollars(spent),
-                dollars(limit)
+                record.describe(),
+                format_dollars(spent),
+                format_dollars(limit)
             ));
         }
         if !is_paid {
             continue;
         }
-        tokens = tokens.saturating_add(tokens_of(record));
+        tokens = tokens.saturating_add(total_tokens(record));
         let cost = record.event()["cost_usd"].as_f64();
-        spent = spent.saturating_add(cost.map_or(0, nanos));
+        spent = spent.saturating_add(cost.map_or(0, to_nanodollars));
     }
 }
 
-fn tokens_of(record: &Record) -> u64 {
+fn total_tokens(record: &AuditRecord) -> u64 {
     let usage = &record.event()["usage"];
     let number = |key: &str| usage[key].as_u64().unwrap_or_default();
     number("input_tokens").saturating_add(number("output_tokens"))
 }
 
-fn dollars(nanos: u64) -> String {
+fn format_dollars(nanos: u64) -> String {
     format!("${}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
-fn follow_clock(evidence: &Evidence<'_>, budgets: &Budgets, findings: &mut Findings) {
+fn check_active_time(evidence: &Evidence<'_>, budgets: &BudgetHistory, findings: &mut Findings) {
     let mut before = 0;
     for record in &evidence.journal.records {
-        let Some(active) = record.stamp("active_ms") else {
-            findings.fail(format!("{} has no `active_ms`", record.name()));
+        let Some(active) = record.frame_u64("active_ms") else {
+            findings.fail(format!("{} has no `active_ms`", record.describe()));
             continue;
         };
         if active < before {
             findings.fail(format!(
                 "{}: active time went back from {before} ms to {active} ms",
-                record.name()
+                record.describe()
             ));
         }
         before = active;
@@ -182,7 +182,7 @@ fn follow_clock(evidence: &Evidence<'_>, budgets: &Budgets, findings: &mut Findi
         if begins && end.is_some_and(|end| active > end) {
             findings.fail(format!(
                 "{} comes at {active} ms, the wall time ended {GRACE_MS} ms or more before",
-                record.name()
+                record.describe()
             ));
         }
     }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::evidence::Evidence;
-use super::journal::Record;
-use super::report::{Findings, Outcome};
+use super::journal::AuditRecord;
+use super::report::{AuditOutcome, Findings};
 
 /// What each signal adds, in tenths.
 const WEIGHTS: [(&str, i64); 14] = [
@@ -24,48 +24,48 @@ const WEIGHTS: [(&str, i64); 14] = [
     ("recent_progress", -5),
 ];
 /// From here on a gutter is told, in tenths.
-const GUTTER: i64 = 7;
+const GUTTER_THRESHOLD: i64 = 7;
 /// The rungs, from the ground up.
 const RUNGS: [&str; 4] = ["rotate", "fallback", "doctor", "pause"];
 
-pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
+pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     let mut findings = Findings::default();
-    let mut walk = Walk::default();
+    let mut walk = CirclingCheck::default();
     for record in &evidence.journal.records {
-        walk.take(record, &mut findings);
+        walk.apply(record, &mut findings);
     }
     if walk.measured == 0 {
-        return Outcome::NotApplicable("no iteration was measured");
+        return AuditOutcome::NotApplicable("no iteration was measured");
     }
-    Outcome::Checked(findings)
+    AuditOutcome::Checked(findings)
 }
 
 #[derive(Default)]
-struct Walk {
+struct CirclingCheck {
     measured: usize,
     consecutive: u64,
     rung: Option<usize>,
     /// The iteration whose gutter has not been told yet.
-    untold: Option<u64>,
+    unreported: Option<u64>,
 }
 
-impl Walk {
-    fn take(&mut self, record: &Record, findings: &mut Findings) {
+impl CirclingCheck {
+    fn apply(&mut self, record: &AuditRecord, findings: &mut Findings) {
         match record.kind() {
-            "iteration_finished" => self.finish(record, findings),
+            "iteration_finished" => self.check_measurement(record, findings),
             "gutter" => {
-                let iteration = record.count("iteration");
-                if self.untold.take() != iteration {
+                let iteration = record.event_u64("iteration");
+                if self.unreported.take() != iteration {
                     findings.fail(format!(
                         "{}: no iteration showed this gutter",
-                        record.name()
+                        record.describe()
                     ));
                 }
             }
             // A crash may have come between the two records.
-            "run_opened" => self.untold = None,
+            "run_opened" => self.unreported = None,
             "iteration_started" => {
-                if let Some(iteration) = self.untold.take() {
+                if let Some(iteration) = self.unreported.take() {
                     findings.fail(format!("the gutter of iteration {iteration} was not told"));
                 }
             }
@@ -73,50 +73,57 @@ impl Walk {
         }
     }
 
-    fn finish(&mut self, record: &Record, findings: &mut Findings) {
+    fn check_measurement(&mut self, record: &AuditRecord, findings: &mut Findings) {
         let metrics = &record.event()["metrics"];
         let report = &metrics["gutter"];
         if report.is_null() {
             return;
         }
         self.measured += 1;
-        let told = metrics["loop_score"].as_f64().map(tenths);
-        let sum = sum(report).clamp(0, 10);
+        let told = metrics["loop_score"].as_f64().map(to_tenths);
+        let sum = signal_sum(report).clamp(0, 10);
         if told != Some(sum) {
             findings.fail(format!(
                 "{}: its signals add up to {sum} tenths, its `loop_score` is {}",
-                record.name(),
+                record.describe(),
                 metrics["loop_score"]
             ));
         }
         if report["step"].is_object() {
-            self.untold = record.count("iteration");
+            self.unreported = record.event_u64("iteration");
         }
-        self.climb(report, sum, record, findings);
+        self.check_ladder(report, sum, record, findings);
     }
 
-    fn climb(&mut self, report: &Value, sum: i64, record: &Record, findings: &mut Findings) {
+    fn check_ladder(
+        &mut self,
+        report: &Value,
+        sum: i64,
+        record: &AuditRecord,
+        findings: &mut Findings,
+    ) {
         let ladder = &report["ladder"];
         let consecutive = ladder["consecutive"].as_u64().unwrap_or_default();
         let rung = ladder["rung"].as_str();
         let rung = rung.and_then(|rung| RUNGS.iter().position(|known| *known == rung));
         let stays = consecutive == self.consecutive && rung == self.rung;
-        let goes_up = consecutive == self.consecutive + 1 && rung >= self.rung && sum >= GUTTER;
+        let goes_up =
+            consecutive == self.consecutive + 1 && rung >= self.rung && sum >= GUTTER_THRESHOLD;
         if !(consecutive == 0 || stays || goes_up) {
             findings.fail(format!(
                 "{}: the ladder goes from {} gutters in a row to {consecutive}",
-                record.name(),
+                record.describe(),
                 self.consecutive
             ));
         }
-        if report["step"].is_object() && sum < GUTTER {
-            findings.fail(format!("{}: a step without a gutter", record.name()));
+        if report["step"].is_object() && sum < GUTTER_THRESHOLD {
+            findings.fail(format!("{}: a step without a gutter", record.describe()));
         }
         (self.consecutive, self.rung) = (consecutive, rung);
     }
 }
 
-fn sum(report: &Value) -> i64 {
+fn signal_sum(report: &Value) -> i64 {
     let signals = report["signals"].as_array();
     let signals = signals.into_iter().flatten();
     signals
@@ -132,6 +139,6 @@ fn sum(report: &Value) -> i64 {
     clippy::cast_possible_truncation,
     reason = "a cast from a float saturates, and a score has few tenths"
 )]
-fn tenths(score: f64) -> i64 {
+fn to_tenths(score: f64) -> i64 {
     (score * 10.0).round() as i64
 }

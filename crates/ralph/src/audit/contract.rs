@@ -5,39 +5,39 @@ use std::fs;
 
 use super::digest::sha256;
 use super::evidence::Evidence;
-use super::report::{Findings, Outcome};
+use super::report::{AuditOutcome, Findings};
 use super::task;
 
-pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
+pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     let mut findings = Findings::default();
     let pinned = evidence.contract_at(u64::MAX);
     match fs::read(evidence.run_dir.join("ralph_task.md")) {
         Err(error) => findings.fail(format!("ralph_task.md cannot be read: {error}")),
         Ok(bytes) => {
-            let found = task::contract(&task::clean(&bytes));
+            let found = task::contract_digest(&task::normalize(&bytes));
             // The journal pins a changed contract before the file is written.
             let is_behind =
-                !evidence.has_ended() && pinned_before(evidence).contains(found.as_str());
+                !evidence.has_ended() && pinned_contracts(evidence).contains(found.as_str());
             if found != pinned && !is_behind {
-                findings.fail(changed(evidence));
+                findings.fail(describe_change(evidence));
                 findings.note(format!(
                     "ralph_task.md with open boxes has the sha256 {found}, pinned is {pinned}"
                 ));
             }
         }
     }
-    kept(evidence, &mut findings);
-    Outcome::Checked(findings)
+    check_stored_contracts(evidence, &mut findings);
+    AuditOutcome::Checked(findings)
 }
 
 /// Returns the contracts that are or were in force.
-fn pinned_before<'a>(evidence: &'a Evidence<'_>) -> BTreeSet<&'a str> {
+fn pinned_contracts<'a>(evidence: &'a Evidence<'_>) -> BTreeSet<&'a str> {
     let changed = evidence.records("contract_changed");
     let changed = changed.map(|record| record.text("contract"));
-    changed.chain([evidence.planned("contract")]).collect()
+    changed.chain([evidence.plan_text("contract")]).collect()
 }
 
-fn changed(evidence: &Evidence<'_>) -> &'static str {
+fn describe_change(evidence: &Evidence<'_>) -> &'static str {
     if evidence.has_ended() {
         "ralph_task.md was changed by hand after the run had ended"
     } else {
@@ -46,7 +46,7 @@ fn changed(evidence: &Evidence<'_>) -> &'static str {
 }
 
 /// Checks that each kept contract is what its name says, and that none is missing.
-fn kept(evidence: &Evidence<'_>, findings: &mut Findings) {
+fn check_stored_contracts(evidence: &Evidence<'_>, findings: &mut Findings) {
     let directory = evidence.run_dir.join("contracts");
     if !directory.exists() && !evidence.journal.is_sealed() {
         // Versions before there were seals did not keep them.
@@ -61,7 +61,7 @@ fn kept(evidence: &Evidence<'_>, findings: &mut Findings) {
         };
         match fs::read(entry.path()) {
             // All boxes of a kept contract are open, so its whole text counts.
-            Ok(bytes) if sha256(task::clean(&bytes).as_bytes()) == digest => {}
+            Ok(bytes) if sha256(task::normalize(&bytes).as_bytes()) == digest => {}
             Ok(_) => findings.fail(format!(
                 "contracts/{name} is not the text that its name names"
             )),
@@ -75,7 +75,7 @@ fn kept(evidence: &Evidence<'_>, findings: &mut Findings) {
     });
     let applied = evidence.records("diagnosis_applied");
     let applied = applied.map(|record| record.text("contract"));
-    let named = pinned_before(evidence)
+    let named = pinned_contracts(evidence)
         .into_iter()
         .chain(proposed)
         .chain(applied);

@@ -24,7 +24,7 @@ fn hex(hasher: Sha256) -> String {
 }
 
 /// Returns the digest of a whole file.
-pub(super) fn of_file(path: &Path) -> io::Result<String> {
+pub(super) fn file_sha256(path: &Path) -> io::Result<String> {
     let mut hasher = Sha256::new();
     let mut file = File::open(path)?;
     let mut chunk = vec![0; CHUNK];
@@ -39,7 +39,7 @@ pub(super) fn of_file(path: &Path) -> io::Result<String> {
 
 /// Returns the digests of a file's first bytes, in one pass over it. `lengths` ascend; a length
 /// beyond the file's end has no digest. A missing file is an empty one.
-pub(super) fn of_beginnings(path: &Path, lengths: &[u64]) -> io::Result<Vec<Option<String>>> {
+pub(super) fn prefix_digests(path: &Path, lengths: &[u64]) -> io::Result<Vec<Option<String>>> {
     let mut file: Box<dyn io::Read> = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Box::new(io::empty()),
         file => Box::new(file?),
@@ -49,13 +49,13 @@ pub(super) fn of_beginnings(path: &Path, lengths: &[u64]) -> io::Result<Vec<Opti
     let mut digests = Vec::new();
     for length in lengths {
         let missing = length.saturating_sub(done);
-        done += feed(&mut hasher, &mut file.by_ref().take(missing))?;
+        done += hash_all(&mut hasher, &mut file.by_ref().take(missing))?;
         digests.push((done == *length).then(|| hex(hasher.clone())));
     }
     Ok(digests)
 }
 
-fn feed(hasher: &mut Sha256, source: &mut impl io::Read) -> io::Result<u64> {
+fn hash_all(hasher: &mut Sha256, source: &mut impl io::Read) -> io::Result<u64> {
     let mut chunk = vec![0; CHUNK];
     let mut fed = 0;
     loop {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn beginnings_have_the_digests_of_their_bytes() {
+    fn prefixes_have_the_digest_of_their_bytes() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         let bytes: Vec<u8> = (0..=255).cycle().take(3 * CHUNK + 7).collect();
@@ -84,11 +84,11 @@ mod tests {
             .map(|length| bytes.get(..*length).map(sha256))
             .collect();
         let lengths = lengths.map(|length| length as u64);
-        assert_eq!(of_beginnings(&path, &lengths).unwrap(), expected);
-        assert_eq!(of_file(&path).unwrap(), sha256(&bytes));
+        assert_eq!(prefix_digests(&path, &lengths).unwrap(), expected);
+        assert_eq!(file_sha256(&path).unwrap(), sha256(&bytes));
 
         let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        let absent = of_beginnings(&dir.path().join("absent"), &[0, 1]).unwrap();
+        let absent = prefix_digests(&dir.path().join("absent"), &[0, 1]).unwrap();
         assert_eq!(absent, [Some(nothing.to_owned()), None]);
     }
 }

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::git::Git;
-use super::journal::{Journal, Record};
-use super::known::KnownValues;
-use super::seal::Seal;
+use super::git::AuditGit;
+use super::journal::{AuditJournal, AuditRecord};
+use super::known_secrets::KnownSecrets;
+use super::seal::AuditSeal;
 
 /// Where a run's traces are.
 #[derive(Debug)]
@@ -17,16 +17,16 @@ pub(super) struct Evidence<'a> {
     /// The state directory.
     pub(super) state_dir: &'a Path,
     /// Git, in an environment of its own.
-    pub(super) git: Git<'a>,
+    pub(super) git: AuditGit<'a>,
     /// The journal's seal, read before the journal: a living process moves both.
-    pub(super) seal: Seal,
+    pub(super) seal: AuditSeal,
     /// The run's journal.
-    pub(super) journal: Journal,
+    pub(super) journal: AuditJournal,
     /// The credentials of the environment.
-    pub(super) known: KnownValues,
+    pub(super) known_secrets: KnownSecrets,
 }
 
-static NOTHING: Value = Value::Null;
+static NULL: Value = Value::Null;
 
 impl<'a> Evidence<'a> {
     pub(super) fn load(
@@ -38,10 +38,10 @@ impl<'a> Evidence<'a> {
         Self {
             run_dir,
             state_dir,
-            git: Git { path_variable },
-            seal: Seal::read(run_dir),
-            journal: Journal::read(&run_dir.join("journal.jsonl")),
-            known: KnownValues::new(secrets),
+            git: AuditGit { path_variable },
+            seal: AuditSeal::read(run_dir),
+            journal: AuditJournal::read(&run_dir.join("journal.jsonl")),
+            known_secrets: KnownSecrets::new(secrets),
         }
     }
 
@@ -50,17 +50,17 @@ impl<'a> Evidence<'a> {
         self.journal
             .records
             .first()
-            .map_or(&NOTHING, |record| &record.event()["plan"])
+            .map_or(&NULL, |record| &record.event()["plan"])
     }
 
     /// Returns a text of the plan, empty if there is none.
-    pub(super) fn planned(&self, key: &str) -> &str {
+    pub(super) fn plan_text(&self, key: &str) -> &str {
         self.plan()[key].as_str().unwrap_or_default()
     }
 
     /// Returns the run's id: the plan's, or else the directory's name.
-    pub(super) fn run(&self) -> String {
-        match self.planned("run") {
+    pub(super) fn run_id(&self) -> String {
+        match self.plan_text("run") {
             "" => self
                 .run_dir
                 .file_name()
@@ -77,7 +77,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Returns the records of one type of event.
-    pub(super) fn records(&self, kind: &'a str) -> impl DoubleEndedIterator<Item = &Record> {
+    pub(super) fn records(&self, kind: &'a str) -> impl DoubleEndedIterator<Item = &AuditRecord> {
         let records = self.journal.records.iter();
         records.filter(move |record| record.kind() == kind)
     }
@@ -99,7 +99,7 @@ impl<'a> Evidence<'a> {
         self.records("contract_changed")
             .rfind(|change| change.number <= record)
             .map_or_else(
-                || self.planned("contract"),
+                || self.plan_text("contract"),
                 |change| change.text("contract"),
             )
     }

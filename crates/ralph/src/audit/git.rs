@@ -15,14 +15,14 @@ const UPLOAD_PACK: &str = "--upload-pack=git -c 'safe.directory=*' upload-pack";
 
 /// Runs git.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Git<'a> {
+pub(super) struct AuditGit<'a> {
     /// The `PATH` on which git is found.
     pub(super) path_variable: &'a str,
 }
 
 /// Why git has no answer.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum GitError {
+pub(super) enum AuditGitError {
     /// It cannot be started.
     #[error("cannot run git: {0}")]
     Missing(io::Error),
@@ -38,14 +38,14 @@ pub(super) enum GitError {
 
 /// A commit with its trailers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Commit {
+pub(super) struct AuditCommit {
     pub(super) id: String,
-    pub(super) runs: Vec<String>,
-    pub(super) actions: Vec<String>,
+    pub(super) run_trailers: Vec<String>,
+    pub(super) action_trailers: Vec<String>,
 }
 
-impl Git<'_> {
-    pub(super) fn run(&self, args: &[&OsStr]) -> Result<Output, GitError> {
+impl AuditGit<'_> {
+    pub(super) fn run(&self, args: &[&OsStr]) -> Result<Output, AuditGitError> {
         Command::new("git")
             .args(["-c", "safe.directory=*"])
             .args(args)
@@ -61,11 +61,15 @@ impl Git<'_> {
             .env("GIT_NO_REPLACE_OBJECTS", "1")
             .stdin(Stdio::null())
             .output()
-            .map_err(GitError::Missing)
+            .map_err(AuditGitError::Missing)
     }
 
     /// Returns the commit a branch of a bare repository stands at, if there is the branch.
-    pub(super) fn branch(&self, repo: &Path, branch: &str) -> Result<Option<String>, GitError> {
+    pub(super) fn branch_head(
+        &self,
+        repo: &Path,
+        branch: &str,
+    ) -> Result<Option<String>, AuditGitError> {
         let reference = format!("refs/heads/{branch}");
         let args: [&OsStr; 6] = [
             "--git-dir".as_ref(),
@@ -79,16 +83,16 @@ impl Git<'_> {
         if output.status.code() == Some(1) {
             return Ok(None);
         }
-        text("rev-parse", &output).map(|id| Some(id.trim().to_owned()))
+        stdout_text("rev-parse", &output).map(|id| Some(id.trim().to_owned()))
     }
 
     /// Returns the commits that `tip` has and `base` has not, newest first.
-    pub(super) fn commits(
+    pub(super) fn commits_between(
         &self,
         repo: &Path,
         base: &str,
         tip: &str,
-    ) -> Result<Vec<Commit>, GitError> {
+    ) -> Result<Vec<AuditCommit>, AuditGitError> {
         let range = format!("{base}..{tip}");
         let args: [&OsStr; 7] = [
             "--git-dir".as_ref(),
@@ -99,16 +103,16 @@ impl Git<'_> {
             range.as_ref(),
             "--".as_ref(),
         ];
-        let log = text("log", &self.run(&args)?)?;
-        Ok(log.lines().map(commit).collect())
+        let log = stdout_text("log", &self.run(&args)?)?;
+        Ok(log.lines().map(parse_commit).collect())
     }
 
     /// Returns where a branch of a repository on this machine stands, as others would see it.
-    pub(super) fn remote_branch(
+    pub(super) fn remote_branch_head(
         &self,
         repo: &Path,
         branch: &str,
-    ) -> Result<Option<String>, GitError> {
+    ) -> Result<Option<String>, AuditGitError> {
         let reference = format!("refs/heads/{branch}");
         let args: [&OsStr; 5] = [
             "ls-remote".as_ref(),
@@ -117,7 +121,7 @@ impl Git<'_> {
             repo.as_ref(),
             reference.as_ref(),
         ];
-        let answer = text("ls-remote", &self.run(&args)?)?;
+        let answer = stdout_text("ls-remote", &self.run(&args)?)?;
         let exact = |line: &str| {
             let (id, name) = line.split_once('\t')?;
             (name == reference).then(|| id.to_owned())
@@ -126,19 +130,19 @@ impl Git<'_> {
     }
 }
 
-fn text(command: &'static str, output: &Output) -> Result<String, GitError> {
+fn stdout_text(command: &'static str, output: &Output) -> Result<String, AuditGitError> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let words = String::from_utf8_lossy(&output.stderr);
     let last = words.lines().rev().find(|line| !line.trim().is_empty());
-    Err(GitError::Failed {
+    Err(AuditGitError::Failed {
         command,
         message: last.unwrap_or("no message").trim().to_owned(),
     })
 }
 
-fn commit(line: &str) -> Commit {
+fn parse_commit(line: &str) -> AuditCommit {
     let mut fields = line.split('\0');
     let mut next = || fields.next().unwrap_or_default();
     let id = next().to_owned();
@@ -150,10 +154,10 @@ fn commit(line: &str) -> Commit {
             .map(str::to_owned)
             .collect()
     };
-    Commit {
+    AuditCommit {
         id,
-        runs: values(runs),
-        actions: values(actions),
+        run_trailers: values(runs),
+        action_trailers: values(actions),
     }
 }
 

@@ -7,45 +7,52 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::evidence::Evidence;
-use super::journal::Record;
+use super::journal::AuditRecord;
 use super::pulls;
-use super::report::{Findings, Outcome};
+use super::report::{AuditOutcome, Findings};
 use super::task;
 
-pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
+pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     let succeeded = evidence
         .records("status_changed")
         .find(|record| record.text("status") == "succeeded");
     let Some(succeeded) = succeeded else {
-        return Outcome::NotApplicable("the run has not succeeded");
+        return AuditOutcome::NotApplicable("the run has not succeeded");
     };
     let mut findings = Findings::default();
     let baseline = evidence.records("baseline_finished").next_back();
     if let Some(baseline) = baseline
         && evidence.records("iteration_started").next().is_none()
     {
-        nothing_to_do(evidence, baseline, &mut findings);
-        return Outcome::Checked(findings);
+        check_success_without_work(evidence, baseline, &mut findings);
+        return AuditOutcome::Checked(findings);
     }
     let verdict = evidence
         .records("verify_finished")
         .rfind(|record| record.number < succeeded.number);
     if let Some(verdict) = verdict {
-        judge(evidence, verdict, succeeded, &mut findings);
-        twice_green(evidence, verdict, &mut findings);
-        delivered(evidence, verdict.text("head"), &mut findings);
+        check_verdict(evidence, verdict, succeeded, &mut findings);
+        check_flaky_commit(evidence, verdict, &mut findings);
+        check_delivered_commit(evidence, verdict.text("head"), &mut findings);
     } else {
-        findings.fail(format!("{} comes without a verification", succeeded.name()));
+        findings.fail(format!(
+            "{} comes without a verification",
+            succeeded.describe()
+        ));
     }
-    boxes(evidence, &mut findings);
-    Outcome::Checked(findings)
+    check_boxes_ticked(evidence, &mut findings);
+    AuditOutcome::Checked(findings)
 }
 
 /// Checks a success without any work: every check was green at the base commit, and nothing was
 /// delivered.
-fn nothing_to_do(evidence: &Evidence<'_>, baseline: &Record, findings: &mut Findings) {
-    let name = baseline.name();
-    let base = evidence.planned("base");
+fn check_success_without_work(
+    evidence: &Evidence<'_>,
+    baseline: &AuditRecord,
+    findings: &mut Findings,
+) {
+    let name = baseline.describe();
+    let base = evidence.plan_text("base");
     if baseline.text("commit") != base {
         findings.fail(format!("{name} is not about the base commit {base}"));
     }
@@ -55,7 +62,7 @@ fn nothing_to_do(evidence: &Evidence<'_>, baseline: &Record, findings: &mut Find
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    each_check(baseline, findings);
+    check_results(baseline, findings);
     for check in baseline.event()["checks"].as_array().into_iter().flatten() {
         let called = check["name"].as_str().unwrap_or("?");
         if !green.contains(called) {
@@ -64,20 +71,28 @@ fn nothing_to_do(evidence: &Evidence<'_>, baseline: &Record, findings: &mut Find
     }
     for kind in ["pushed", "pull_request_updated"] {
         if let Some(record) = evidence.records(kind).next() {
-            findings.fail(format!("{} comes in a run without any work", record.name()));
+            findings.fail(format!(
+                "{} comes in a run without any work",
+                record.describe()
+            ));
         }
     }
 }
 
 /// Looks at the verification itself.
-fn judge(evidence: &Evidence<'_>, verdict: &Record, success: &Record, findings: &mut Findings) {
-    let name = verdict.name();
+fn check_verdict(
+    evidence: &Evidence<'_>,
+    verdict: &AuditRecord,
+    success: &AuditRecord,
+    findings: &mut Findings,
+) {
+    let name = verdict.describe();
     if verdict.event()["green"] != true {
         findings.fail(format!(
             "{name}, the last one before the success, is not green"
         ));
     }
-    each_check(verdict, findings);
+    check_results(verdict, findings);
     let contract = verdict.text("contract");
     for (moment, at) in [("then", verdict.number), ("at the success", success.number)] {
         let in_force = evidence.contract_at(at);
@@ -90,8 +105,8 @@ fn judge(evidence: &Evidence<'_>, verdict: &Record, success: &Record, findings: 
 }
 
 /// Looks at the results of the checks in a record.
-fn each_check(record: &Record, findings: &mut Findings) {
-    let name = record.name();
+fn check_results(record: &AuditRecord, findings: &mut Findings) {
+    let name = record.describe();
     let checks = record.event()["checks"].as_array();
     let checks = checks.map(Vec::as_slice).unwrap_or_default();
     if checks.is_empty() {
@@ -106,7 +121,7 @@ fn each_check(record: &Record, findings: &mut Findings) {
             ));
         }
         let tests = &check["tests"];
-        if !tests.is_null() && executed(tests) == 0 {
+        if !tests.is_null() && executed_tests(tests) == 0 {
             findings.fail(format!("{name}: check `{called}` ran no test"));
         }
         if let Some(failed @ 1..) = tests["failed"].as_u64() {
@@ -116,7 +131,7 @@ fn each_check(record: &Record, findings: &mut Findings) {
 }
 
 /// Checks that a commit which is called flaky was green twice in a row.
-fn twice_green(evidence: &Evidence<'_>, verdict: &Record, findings: &mut Findings) {
+fn check_flaky_commit(evidence: &Evidence<'_>, verdict: &AuditRecord, findings: &mut Findings) {
     let kinds = verdict.event()["findings"].as_array();
     let is_flaky = kinds.into_iter().flatten().any(|f| f["kind"] == "flaky");
     let before = evidence
@@ -126,20 +141,20 @@ fn twice_green(evidence: &Evidence<'_>, verdict: &Record, findings: &mut Finding
         before.event()["green"] == true && before.text("head") == verdict.text("head")
     });
     if is_flaky && !was_green {
-        let name = verdict.name();
+        let name = verdict.describe();
         findings.fail(format!(
             "{name} calls the commit flaky, and it was not green twice in a row"
         ));
     }
 }
 
-fn executed(tests: &Value) -> u64 {
+fn executed_tests(tests: &Value) -> u64 {
     let number = |key: &str| tests[key].as_u64().unwrap_or_default();
     number("passed") + number("failed")
 }
 
 /// Checks that the commit is what was pushed, what the pull request holds, and where the branch stands.
-fn delivered(evidence: &Evidence<'_>, head: &str, findings: &mut Findings) {
+fn check_delivered_commit(evidence: &Evidence<'_>, head: &str, findings: &mut Findings) {
     let mut expect = |place: &str, commit: &str| {
         if commit != head {
             findings.fail(format!("{place} stands at {commit}, verified was {head}"));
@@ -150,10 +165,10 @@ fn delivered(evidence: &Evidence<'_>, head: &str, findings: &mut Findings) {
         "the last push",
         pushed.map_or("nothing", |record| record.text("head")),
     );
-    if evidence.planned("delivery") == "pull_request" && pulls::is_kept_here(evidence) {
-        let number = |record: &Record| record.event()["pull"]["number"].as_u64();
+    if evidence.plan_text("delivery") == "pull_request" && pulls::are_stored_locally(evidence) {
+        let number = |record: &AuditRecord| record.event()["pull"]["number"].as_u64();
         let last = evidence.records("pull_request_updated").next_back();
-        let records = pulls::records(evidence);
+        let records = pulls::load_pull_requests(evidence);
         let pull = records
             .iter()
             .find(|pull| pull.number == last.and_then(number));
@@ -162,22 +177,22 @@ fn delivered(evidence: &Evidence<'_>, head: &str, findings: &mut Findings) {
             pull.map_or("nothing", |pull| &pull.commit),
         );
     }
-    let branch = evidence.planned("branch");
-    match evidence.git.branch(&evidence.repo(), branch) {
+    let branch = evidence.plan_text("branch");
+    match evidence.git.branch_head(&evidence.repo(), branch) {
         Ok(tip) => expect(
             "the branch in repo.git",
             tip.as_deref().unwrap_or("nothing"),
         ),
         Err(error) => findings.fail(format!("repo.git cannot be read: {error}")),
     }
-    remote(evidence, branch, head, findings);
+    check_remote_branch(evidence, branch, head, findings);
 }
 
 /// Looks at the repository that was pushed to. What people do there afterwards breaks no promise, as
 /// long as the branch does not stand at a commit that nobody verified.
-fn remote(evidence: &Evidence<'_>, branch: &str, head: &str, findings: &mut Findings) {
-    let address = evidence.planned("repo");
-    let Some(repo) = on_this_machine(address) else {
+fn check_remote_branch(evidence: &Evidence<'_>, branch: &str, head: &str, findings: &mut Findings) {
+    let address = evidence.plan_text("repo");
+    let Some(repo) = local_repo_path(address) else {
         return findings.note(format!(
             "`{address}` is not on this machine and was not looked at"
         ));
@@ -185,7 +200,7 @@ fn remote(evidence: &Evidence<'_>, branch: &str, head: &str, findings: &mut Find
     if !repo.exists() {
         return findings.note(format!("`{}` does not exist any more", repo.display()));
     }
-    match evidence.git.remote_branch(&repo, branch) {
+    match evidence.git.remote_branch_head(&repo, branch) {
         Ok(None) => findings.note(format!(
             "`{}` has no branch `{branch}` any more",
             repo.display()
@@ -199,13 +214,13 @@ fn remote(evidence: &Evidence<'_>, branch: &str, head: &str, findings: &mut Find
     }
 }
 
-pub(super) fn on_this_machine(address: &str) -> Option<PathBuf> {
+pub(super) fn local_repo_path(address: &str) -> Option<PathBuf> {
     let path = Path::new(address.strip_prefix("file://").unwrap_or(address));
     path.is_absolute().then(|| path.to_owned())
 }
 
 /// Checks that every box of the task was ticked.
-fn boxes(evidence: &Evidence<'_>, findings: &mut Findings) {
+fn check_boxes_ticked(evidence: &Evidence<'_>, findings: &mut Findings) {
     let last = evidence.records("boxes_ticked").next_back();
     let ticked: BTreeSet<&str> = last
         .and_then(|record| record.event()["ticked"].as_array())
@@ -214,10 +229,10 @@ fn boxes(evidence: &Evidence<'_>, findings: &mut Findings) {
         .filter_map(Value::as_str)
         .collect();
     let bytes = fs::read(evidence.run_dir.join("ralph_task.md")).unwrap_or_default();
-    let text = task::clean(&bytes);
-    let is_pinned = task::contract(&text) == evidence.contract_at(u64::MAX);
+    let text = task::normalize(&bytes);
+    let is_pinned = task::contract_digest(&text) == evidence.contract_at(u64::MAX);
     let boxes = if is_pinned {
-        task::boxes(&text)
+        task::checkboxes(&text)
     } else {
         Vec::new()
     };

@@ -3,52 +3,52 @@
 use std::collections::BTreeMap;
 
 use super::evidence::Evidence;
-use super::journal::Record;
-use super::report::{Findings, Outcome};
+use super::journal::AuditRecord;
+use super::report::{AuditOutcome, Findings};
 
-pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
-    let mut walk = Walk::default();
+pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
+    let mut walk = IntentCheck::default();
     for record in &evidence.journal.records {
-        walk.take(record);
+        walk.apply(record);
     }
-    Outcome::Checked(walk.findings)
+    AuditOutcome::Checked(walk.findings)
 }
 
 /// Iteration and index of an action, or iteration and attempt of a call.
-type Place = (u64, u64);
+type IntentKey = (u64, u64);
 
 #[derive(Default)]
-struct Walk<'a> {
+struct IntentCheck<'a> {
     findings: Findings,
     /// The action that was begun and has not ended.
-    action: Option<(Place, &'a Record)>,
+    action: Option<(IntentKey, &'a AuditRecord)>,
     /// The call that was begun and has not ended.
-    call: Option<(Place, &'a Record)>,
+    call: Option<(IntentKey, &'a AuditRecord)>,
     /// The call that was charged without an answer.
-    abandoned: Option<Place>,
+    abandoned: Option<IntentKey>,
     /// The run was taken by another process since the action was begun.
     reopened: bool,
     /// The outcomes that are there to stay.
-    ended: BTreeMap<Place, &'a Record>,
+    finished_actions: BTreeMap<IntentKey, &'a AuditRecord>,
     /// The agent that was started and has not finished.
-    agent: Option<(Place, &'a Record)>,
+    agent: Option<(IntentKey, &'a AuditRecord)>,
     /// The question to the doctor that has no outcome.
-    doctor: Option<(Place, &'a Record)>,
+    doctor: Option<(IntentKey, &'a AuditRecord)>,
     /// The commands of people that were accepted, and whether they are done.
     commands: BTreeMap<&'a str, bool>,
 }
 
-impl<'a> Walk<'a> {
-    fn take(&mut self, record: &'a Record) {
-        let number = |key| record.count(key).unwrap_or_default();
+impl<'a> IntentCheck<'a> {
+    fn apply(&mut self, record: &'a AuditRecord) {
+        let number = |key| record.event_u64(key).unwrap_or_default();
         let iteration = number("iteration");
         match record.kind() {
             "run_opened" => self.reopened = true,
-            "action_started" => self.start((iteration, number("index")), record),
-            "action_finished" => self.finish((iteration, number("index")), record),
-            "model_asked" => self.ask((iteration, number("attempt")), record),
+            "action_started" => self.start_action((iteration, number("index")), record),
+            "action_finished" => self.finish_action((iteration, number("index")), record),
+            "model_asked" => self.start_call((iteration, number("attempt")), record),
             "model_replied" | "model_failed" => {
-                self.answer((iteration, number("attempt")), record);
+                self.finish_call((iteration, number("attempt")), record);
             }
             "model_abandoned" => self.abandoned = Some((iteration, number("attempt"))),
             "agent_started" => self.start_agent((iteration, number("attempt")), record),
@@ -66,9 +66,9 @@ impl<'a> Walk<'a> {
                     self.close_action(record);
                 }
             }
-            "doctor_asked" => self.ask_doctor((number("number"), number("attempt")), record),
+            "doctor_asked" => self.start_doctor_call((number("number"), number("attempt")), record),
             "doctor_replied" | "doctor_failed" | "doctor_abandoned" => {
-                self.answer_of_doctor((number("number"), number("attempt")), record);
+                self.finish_doctor_call((number("number"), number("attempt")), record);
             }
             "command_received" if record.event()["refused"].is_null() => {
                 self.commands.insert(record.text("id"), false);
@@ -78,7 +78,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn start_agent(&mut self, place: Place, record: &'a Record) {
+    fn start_agent(&mut self, place: IntentKey, record: &'a AuditRecord) {
         if !self.reopened {
             self.close_agent(record);
         }
@@ -86,57 +86,58 @@ impl<'a> Walk<'a> {
         self.reopened = false;
     }
 
-    fn finish_agent(&mut self, place: Place, record: &Record) {
+    fn finish_agent(&mut self, place: IntentKey, record: &AuditRecord) {
         if self.agent.take_if(|(begun, _)| *begun == place).is_none() {
             self.findings
-                .fail(format!("{}: the agent was not started", record.name()));
+                .fail(format!("{}: the agent was not started", record.describe()));
         }
     }
 
-    fn close_agent(&mut self, by: &Record) {
+    fn close_agent(&mut self, by: &AuditRecord) {
         if let Some((_, started)) = self.agent.take() {
             self.findings.fail(format!(
                 "{}: the agent was started and has no outcome before {}",
-                started.name(),
-                by.name()
+                started.describe(),
+                by.describe()
             ));
         }
     }
 
-    fn ask_doctor(&mut self, place: Place, record: &'a Record) {
+    fn start_doctor_call(&mut self, place: IntentKey, record: &'a AuditRecord) {
         if let Some((_, asked)) = self.doctor.replace((place, record)) {
             self.findings.fail(format!(
                 "{}: the doctor was asked, and again in {} without an outcome",
-                asked.name(),
-                record.name()
+                asked.describe(),
+                record.describe()
             ));
         }
     }
 
-    fn answer_of_doctor(&mut self, place: Place, record: &Record) {
+    fn finish_doctor_call(&mut self, place: IntentKey, record: &AuditRecord) {
         let asked = self.doctor.take_if(|(pending, _)| *pending == place);
         // A reply that cannot be read is told as a failure after it has arrived.
         if asked.is_none() && record.kind() != "doctor_failed" {
             self.findings
-                .fail(format!("{}: the doctor was not asked", record.name()));
+                .fail(format!("{}: the doctor was not asked", record.describe()));
         }
     }
 
-    fn finish_command(&mut self, record: &'a Record) {
+    fn finish_command(&mut self, record: &'a AuditRecord) {
         let id = record.text("id");
         match self.commands.insert(id, true) {
             Some(false) => {}
-            Some(true) => self
-                .findings
-                .fail(format!("{}: command `{id}` was done before", record.name())),
+            Some(true) => self.findings.fail(format!(
+                "{}: command `{id}` was done before",
+                record.describe()
+            )),
             None => self.findings.fail(format!(
                 "{}: command `{id}` was not accepted",
-                record.name()
+                record.describe()
             )),
         }
     }
 
-    fn start(&mut self, place: Place, record: &'a Record) {
+    fn start_action(&mut self, place: IntentKey, record: &'a AuditRecord) {
         self.close_call(record);
         let again = self.action.is_some_and(|(pending, _)| pending == place) && self.reopened;
         // A command is never run again in silence; a file or a commit can be looked at.
@@ -147,7 +148,7 @@ impl<'a> Walk<'a> {
         self.reopened = false;
     }
 
-    fn finish(&mut self, place: Place, record: &'a Record) {
+    fn finish_action(&mut self, place: IntentKey, record: &'a AuditRecord) {
         let (iteration, index) = place;
         let begun = self.action.is_some_and(|(pending, _)| pending == place);
         if begun {
@@ -157,22 +158,22 @@ impl<'a> Walk<'a> {
         if !begun && matches!(result, "done" | "ran" | "interrupted") {
             self.findings.fail(format!(
                 "{}: action {index} of iteration {iteration} ended without a beginning",
-                record.name()
+                record.describe()
             ));
         }
         if result == "interrupted" {
             return;
         }
-        if let Some(first) = self.ended.insert(place, record) {
+        if let Some(first) = self.finished_actions.insert(place, record) {
             self.findings.fail(format!(
                 "{}: action {index} of iteration {iteration} ended a second time, first in {}",
-                record.name(),
-                first.name()
+                record.describe(),
+                first.describe()
             ));
         }
     }
 
-    fn ask(&mut self, place: Place, record: &'a Record) {
+    fn start_call(&mut self, place: IntentKey, record: &'a AuditRecord) {
         // A call without an answer is given up by asking again in the same iteration.
         if self
             .call
@@ -183,37 +184,37 @@ impl<'a> Walk<'a> {
         self.call = Some((place, record));
     }
 
-    fn answer(&mut self, place: Place, record: &Record) {
+    fn finish_call(&mut self, place: IntentKey, record: &AuditRecord) {
         let asked = self.call.is_some_and(|(pending, _)| pending == place);
         if !asked {
             let (iteration, attempt) = place;
             self.findings.fail(format!(
                 "{}: attempt {attempt} of iteration {iteration} was not asked",
-                record.name()
+                record.describe()
             ));
         }
         self.call = None;
     }
 
-    fn close_call(&mut self, by: &Record) {
+    fn close_call(&mut self, by: &AuditRecord) {
         if let Some((place, asked)) = self.call.take()
             && self.abandoned != Some(place)
         {
             let (iteration, attempt) = place;
             self.findings.fail(format!(
                 "{}: attempt {attempt} of iteration {iteration} has no outcome before {}",
-                asked.name(),
-                by.name()
+                asked.describe(),
+                by.describe()
             ));
         }
     }
 
-    fn close_action(&mut self, by: &Record) {
+    fn close_action(&mut self, by: &AuditRecord) {
         if let Some(((iteration, index), begun)) = self.action.take() {
             self.findings.fail(format!(
                 "{}: action {index} of iteration {iteration} has no outcome before {}",
-                begun.name(),
-                by.name()
+                begun.describe(),
+                by.describe()
             ));
         }
     }

@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::digest;
 use super::evidence::Evidence;
-use super::journal::Record;
-use super::report::{Findings, Outcome};
+use super::journal::AuditRecord;
+use super::report::{AuditOutcome, Findings};
 
-const FILES: [&str; 7] = [
+const ITERATION_FILES: [&str; 7] = [
     "prompt.md",
     "response.json",
     "actions.jsonl",
@@ -22,39 +22,39 @@ const FILES: [&str; 7] = [
 ];
 
 /// What there is besides if an answer broke off: all that was heard of it. Nobody relies on it.
-const PARTIAL: &str = "response.partial";
+const PARTIAL_RESPONSE: &str = "response.partial";
 
-pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
+pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     let mut findings = Findings::default();
-    let numbers = Numbers::read(evidence, &mut findings);
+    let numbers = IterationNumbers::read(evidence, &mut findings);
     let root = evidence.run_dir.join("iterations");
     for (number, record) in &numbers.finished {
-        finished(&root, *number, record, &mut findings);
+        check_finished(&root, *number, record, &mut findings);
     }
-    numbers.find_strays(&root, &mut findings);
-    Outcome::Checked(findings)
+    numbers.report_stray_dirs(&root, &mut findings);
+    AuditOutcome::Checked(findings)
 }
 
 /// What the journal says about the numbers of iterations.
 #[derive(Default)]
-struct Numbers<'a> {
+struct IterationNumbers<'a> {
     last: u64,
     open: Option<u64>,
     /// The run was taken by another process since the open iteration was started.
     reopened: bool,
-    finished: BTreeMap<u64, &'a Record>,
+    finished: BTreeMap<u64, &'a AuditRecord>,
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> IterationNumbers<'a> {
     fn read(evidence: &'a Evidence<'_>, findings: &mut Findings) -> Self {
         let mut numbers = Self::default();
         for record in &evidence.journal.records {
-            match (record.kind(), record.count("iteration")) {
+            match (record.kind(), record.event_u64("iteration")) {
                 ("run_opened", _) => numbers.reopened = true,
                 ("iteration_started", Some(number)) => numbers.start(number, record, findings),
                 ("iteration_finished", Some(number)) => numbers.finish(number, record, findings),
                 ("iteration_started" | "iteration_finished", None) => {
-                    findings.fail(format!("{} has no `iteration`", record.name()));
+                    findings.fail(format!("{} has no `iteration`", record.describe()));
                 }
                 _ => {}
             }
@@ -62,17 +62,17 @@ impl<'a> Numbers<'a> {
         numbers
     }
 
-    fn start(&mut self, number: u64, record: &Record, findings: &mut Findings) {
+    fn start(&mut self, number: u64, record: &AuditRecord, findings: &mut Findings) {
         let goes_on = self.open == Some(number) && self.reopened;
         if let (Some(open), false) = (self.open, goes_on) {
             findings.fail(format!(
                 "{}: iteration {number} starts while iteration {open} has not finished",
-                record.name()
+                record.describe()
             ));
         } else if !goes_on && number != self.last + 1 {
             findings.fail(format!(
                 "{}: iteration {number} starts, but {} is next",
-                record.name(),
+                record.describe(),
                 self.last + 1
             ));
         }
@@ -81,16 +81,16 @@ impl<'a> Numbers<'a> {
         self.reopened = false;
     }
 
-    fn finish(&mut self, number: u64, record: &'a Record, findings: &mut Findings) {
+    fn finish(&mut self, number: u64, record: &'a AuditRecord, findings: &mut Findings) {
         if self.finished.contains_key(&number) {
             findings.fail(format!(
                 "{}: iteration {number} finishes a second time",
-                record.name()
+                record.describe()
             ));
         } else if self.open != Some(number) {
             findings.fail(format!(
                 "{}: iteration {number} finishes, but it was not started",
-                record.name()
+                record.describe()
             ));
         }
         self.open = None;
@@ -98,8 +98,8 @@ impl<'a> Numbers<'a> {
     }
 
     /// Finds directories that no record speaks of.
-    fn find_strays(&self, root: &Path, findings: &mut Findings) {
-        let names = match names_in(root) {
+    fn report_stray_dirs(&self, root: &Path, findings: &mut Findings) {
+        let names = match entry_names(root) {
             Ok(names) => names,
             Err(_) if self.finished.is_empty() => return,
             Err(error) => return findings.fail(format!("iterations/ cannot be read: {error}")),
@@ -122,16 +122,16 @@ impl<'a> Numbers<'a> {
     }
 }
 
-fn names_in(dir: &Path) -> std::io::Result<BTreeSet<String>> {
+fn entry_names(dir: &Path) -> std::io::Result<BTreeSet<String>> {
     fs::read_dir(dir)?
         .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
         .collect()
 }
 
 /// Checks the directory of a finished iteration against its record.
-fn finished(root: &Path, number: u64, record: &Record, findings: &mut Findings) {
+fn check_finished(root: &Path, number: u64, record: &AuditRecord, findings: &mut Findings) {
     let dir = root.join(number.to_string());
-    let names = match names_in(&dir) {
+    let names = match entry_names(&dir) {
         Ok(names) => names,
         Err(error) => {
             return findings.fail(format!("iterations/{number} cannot be read: {error}"));
@@ -139,38 +139,40 @@ fn finished(root: &Path, number: u64, record: &Record, findings: &mut Findings) 
     };
     // A crash in the middle of a write leaves a file with a temporary name.
     let is_temporary = |name: &str| name.starts_with('.') && name.strip_suffix(".tmp").is_some();
-    let belongs = |name: &str| FILES.contains(&name) || name == PARTIAL || is_temporary(name);
+    let belongs = |name: &str| {
+        ITERATION_FILES.contains(&name) || name == PARTIAL_RESPONSE || is_temporary(name)
+    };
     for name in names.iter().filter(|name| !belongs(name)) {
         findings.fail(format!("iterations/{number}/{name} does not belong there"));
     }
-    for name in FILES {
+    for name in ITERATION_FILES {
         let place = format!("iterations/{number}/{name}");
         let recorded = record.event()["files"][name].as_str();
-        if let Err(why) = intact(&dir.join(name), recorded) {
+        if let Err(why) = check_digest(&dir.join(name), recorded) {
             findings.fail(format!("{place} {why}"));
         }
         if !names.contains(name) {
             continue;
         }
-        if let Err(why) = readable(&dir.join(name), name, number) {
+        if let Err(why) = check_json(&dir.join(name), name, number) {
             findings.fail(format!("{place} {why}"));
         }
     }
     let recorded = record.event()["files"].as_object();
     for name in recorded.into_iter().flat_map(serde_json::Map::keys) {
-        if !FILES.contains(&name.as_str()) {
-            findings.fail(format!("{} names the file `{name}`", record.name()));
+        if !ITERATION_FILES.contains(&name.as_str()) {
+            findings.fail(format!("{} names the file `{name}`", record.describe()));
         }
     }
 }
 
 /// Checks that a file is a regular one with the recorded digest.
-pub(super) fn intact(path: &Path, recorded: Option<&str>) -> Result<(), String> {
+pub(super) fn check_digest(path: &Path, recorded: Option<&str>) -> Result<(), String> {
     let about = fs::symlink_metadata(path).map_err(|_| "is missing".to_owned())?;
     if !about.is_file() {
         return Err("is not a regular file".into());
     }
-    let digest = digest::of_file(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let digest = digest::file_sha256(path).map_err(|error| format!("cannot be read: {error}"))?;
     match recorded {
         None => Err("has no digest in the journal".into()),
         Some(recorded) if recorded != digest => Err(format!(
@@ -181,7 +183,7 @@ pub(super) fn intact(path: &Path, recorded: Option<&str>) -> Result<(), String> 
 }
 
 /// Checks that a file that should be JSON is, and is about its iteration.
-fn readable(path: &Path, name: &str, number: u64) -> Result<(), String> {
+fn check_json(path: &Path, name: &str, number: u64) -> Result<(), String> {
     if !matches!(name, "response.json" | "metrics.json" | "pr_state.json") {
         return Ok(());
     }

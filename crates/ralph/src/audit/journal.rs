@@ -12,9 +12,9 @@ const VERSION: u64 = 1;
 
 /// A journal as it lies on the disk.
 #[derive(Debug, Default)]
-pub(super) struct Journal {
+pub(super) struct AuditJournal {
     /// One per line that can be read.
-    pub(super) records: Vec<Record>,
+    pub(super) records: Vec<AuditRecord>,
     /// What is wrong with the file itself.
     pub(super) damage: Vec<String>,
     /// Says that the file ends in the middle of a record, as after a crash.
@@ -27,14 +27,14 @@ pub(super) struct Journal {
 
 /// One line.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct AuditRecord {
     /// The line's number, which is also what the record should be numbered.
     pub(super) number: u64,
     /// The whole line.
     line: Value,
 }
 
-impl Record {
+impl AuditRecord {
     /// Returns the event's type.
     pub(super) fn kind(&self) -> &str {
         self.text("type")
@@ -51,22 +51,22 @@ impl Record {
     }
 
     /// Returns a whole number of the event.
-    pub(super) fn count(&self, key: &str) -> Option<u64> {
+    pub(super) fn event_u64(&self, key: &str) -> Option<u64> {
         self.event()[key].as_u64()
     }
 
     /// Returns a whole number beside the event, such as `epoch`.
-    pub(super) fn stamp(&self, key: &str) -> Option<u64> {
+    pub(super) fn frame_u64(&self, key: &str) -> Option<u64> {
         self.line[key].as_u64()
     }
 
     /// Returns the words that name the record in findings.
-    pub(super) fn name(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         format!("record {} (`{}`)", self.number, self.kind())
     }
 }
 
-impl Journal {
+impl AuditJournal {
     /// Reads a journal. Damage is noted, not an error: the rest may still tell something.
     pub(super) fn read(path: &Path) -> Self {
         let bytes = match fs::read(path) {
@@ -91,11 +91,11 @@ impl Journal {
                 ));
                 break;
             };
-            journal.take(number, text, &previous);
+            journal.push_line(number, text, &previous);
             previous = sha256(text);
             journal.digests.push(previous.clone());
         }
-        let first = journal.records.first().map_or("", Record::kind);
+        let first = journal.records.first().map_or("", AuditRecord::kind);
         if first != "run_created" {
             journal
                 .damage
@@ -113,11 +113,11 @@ impl Journal {
         opened.any(|record| !record.text("ralph").is_empty())
     }
 
-    fn take(&mut self, number: u64, text: &[u8], previous: &str) {
+    fn push_line(&mut self, number: u64, text: &[u8], previous: &str) {
         match serde_json::from_slice::<Value>(text) {
             Ok(line) if line.is_object() => {
-                self.damage.extend(wrong(&line, number, previous));
-                self.records.push(Record { number, line });
+                self.damage.extend(frame_problems(&line, number, previous));
+                self.records.push(AuditRecord { number, line });
             }
             Ok(_) => self.damage.push(format!("record {number} is no object")),
             Err(error) => self
@@ -128,7 +128,7 @@ impl Journal {
 }
 
 /// Returns what is wrong with the frame of a record.
-fn wrong(line: &Value, number: u64, previous: &str) -> Vec<String> {
+fn frame_problems(line: &Value, number: u64, previous: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if line["v"].as_u64() != Some(VERSION) {
         wrong.push(format!(

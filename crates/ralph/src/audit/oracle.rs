@@ -6,19 +6,19 @@ use std::thread;
 use std::time::Duration;
 
 use super::evidence::Evidence;
-use super::report::{Audit, Check, Outcome};
+use super::report::{AuditCheck, AuditOutcome, AuditReport};
 use super::{
-    append_only, budgets, circling, commits, contract, delivered, files, green, intents,
-    iterations, orphans, pulls, secrets, states, writers,
+    append_only, budgets, circling, commits, contract, delivered_objects, green, intents,
+    iterations, orphans, pulls, recorded_files, secrets, states, writers,
 };
 
 /// How often a run that moves on meanwhile is looked at again.
-const TRIES: usize = 5;
-const PAUSE: Duration = Duration::from_millis(100);
+const MAX_PASSES: usize = 5;
+const RETRY_DELAY: Duration = Duration::from_millis(100);
 
-type Look = fn(&Evidence<'_>) -> Outcome;
+type CheckFn = fn(&Evidence<'_>) -> AuditOutcome;
 
-const CHECKS: [(&str, &str, Look); 15] = [
+const CHECKS: [(&str, &str, CheckFn); 15] = [
     ("I1", "no lost iteration", iterations::check),
     ("I2", "append-only", append_only::check),
     ("I3", "no doubled commit", commits::check),
@@ -32,8 +32,12 @@ const CHECKS: [(&str, &str, Look); 15] = [
     ("CON", "the contract is the pinned one", contract::check),
     ("INT", "every intent has an outcome", intents::check),
     ("GUT", "circling is measured and answered", circling::check),
-    ("FIL", "the files are as recorded", files::check),
-    ("DEL", "delivered commits are complete", delivered::check),
+    ("FIL", "the files are as recorded", recorded_files::check),
+    (
+        "DEL",
+        "delivered commits are complete",
+        delivered_objects::check,
+    ),
 ];
 
 /// Checks every promise about a run. It changes nothing.
@@ -45,39 +49,39 @@ pub fn audit(
     state_dir: &Path,
     path_variable: &str,
     secrets: &[(String, String)],
-) -> Audit {
-    let load = || look(&Evidence::load(run_dir, state_dir, path_variable, secrets));
+) -> AuditReport {
+    let load = || run_checks(&Evidence::load(run_dir, state_dir, path_variable, secrets));
     let mut answer = load();
-    for _ in 1..TRIES {
+    for _ in 1..MAX_PASSES {
         // Findings about a run that went on while it was looked at may be about two moments.
-        if answer.audit.is_green() || length(run_dir) == answer.journal_length {
+        if answer.audit.is_green() || journal_length(run_dir) == answer.journal_length {
             break;
         }
-        thread::sleep(PAUSE);
+        thread::sleep(RETRY_DELAY);
         answer = load();
     }
     answer.audit
 }
 
-struct Answer {
-    audit: Audit,
+struct CheckPass {
+    audit: AuditReport,
     journal_length: u64,
 }
 
-fn look(evidence: &Evidence<'_>) -> Answer {
+fn run_checks(evidence: &Evidence<'_>) -> CheckPass {
     let checks = CHECKS
         .into_iter()
-        .map(|(id, title, check)| Check::new(id, title, check(evidence)))
+        .map(|(id, title, check)| AuditCheck::new(id, title, check(evidence)))
         .collect();
-    Answer {
-        audit: Audit {
-            run: evidence.run(),
+    CheckPass {
+        audit: AuditReport {
+            run: evidence.run_id(),
             checks,
         },
         journal_length: evidence.journal.length,
     }
 }
 
-fn length(run_dir: &Path) -> u64 {
+fn journal_length(run_dir: &Path) -> u64 {
     fs::metadata(run_dir.join("journal.jsonl")).map_or(0, |file| file.len())
 }

@@ -8,19 +8,19 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::evidence::Evidence;
-use super::report::{Findings, Outcome};
+use super::report::{AuditOutcome, Findings};
 
 /// How much of a process's environment is looked at.
 const ENVIRONMENT_BYTES: u64 = 1 << 20;
 /// The lower bits of a process's mark number the command, the others the sandbox.
 const COMMAND_BITS: u32 = 14;
 
-pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
+pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     if !evidence.has_ended() {
-        return Outcome::NotApplicable("the run has not ended");
+        return AuditOutcome::NotApplicable("the run has not ended");
     }
     let mut findings = Findings::default();
-    let sandboxes = Sandboxes::read(evidence);
+    let sandboxes = RecordedSandboxes::read(evidence);
     for id in &sandboxes.clean_rooms {
         findings.fail(format!("clean room `{id}` was made and not removed"));
     }
@@ -30,7 +30,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
             findings.fail(format!("sandboxes/{id} is still there after its removal"));
         }
     }
-    let labelled = labelled(&root, &evidence.run());
+    let labelled = labelled_sandboxes(&root, &evidence.run_id());
     for (id, purpose) in &labelled {
         if !sandboxes.known.contains(id) {
             findings.fail(format!(
@@ -43,24 +43,27 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
         }
     }
     let ids = sandboxes.known.iter().chain(labelled.keys());
-    find_processes(&ids.map(|id| (name_of(id), id)).collect(), &mut findings);
-    if !matches!(evidence.planned("sandbox"), "" | "local") {
+    report_running_processes(
+        &ids.map(|id| (process_label(id), id)).collect(),
+        &mut findings,
+    );
+    if !matches!(evidence.plan_text("sandbox"), "" | "local") {
         findings.note(
             "containers and volumes are not looked at; `ralph prune-sandboxes --dry-run` lists those that are left",
         );
     }
-    Outcome::Checked(findings)
+    AuditOutcome::Checked(findings)
 }
 
 /// What the journal says about sandboxes.
 #[derive(Default)]
-struct Sandboxes {
+struct RecordedSandboxes {
     known: BTreeSet<String>,
     removed: BTreeSet<String>,
     clean_rooms: BTreeSet<String>,
 }
 
-impl Sandboxes {
+impl RecordedSandboxes {
     fn read(evidence: &Evidence<'_>) -> Self {
         let mut sandboxes = Self::default();
         for record in &evidence.journal.records {
@@ -85,7 +88,7 @@ impl Sandboxes {
 }
 
 /// Returns the local sandboxes that are marked with the run, with their purpose.
-fn labelled(root: &Path, run: &str) -> BTreeMap<String, String> {
+fn labelled_sandboxes(root: &Path, run: &str) -> BTreeMap<String, String> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| {
@@ -100,12 +103,12 @@ fn labelled(root: &Path, run: &str) -> BTreeMap<String, String> {
 }
 
 /// Returns the name that processes of a sandbox carry: the digits of its id, without the provider.
-fn name_of(id: &str) -> &str {
+fn process_label(id: &str) -> &str {
     id.rsplit_once('-').map_or(id, |(_, name)| name)
 }
 
 /// Finds processes that were started in one of the sandboxes, where the system shows them.
-fn find_processes(sandboxes: &BTreeMap<&str, &String>, findings: &mut Findings) {
+fn report_running_processes(sandboxes: &BTreeMap<&str, &String>, findings: &mut Findings) {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     for entry in entries {
         let pid = entry.file_name().to_string_lossy().into_owned();
@@ -113,10 +116,13 @@ fn find_processes(sandboxes: &BTreeMap<&str, &String>, findings: &mut Findings) 
             continue;
         }
         let process = entry.path();
-        if has_ended(&process) {
+        if is_zombie(&process) {
             continue;
         }
-        let names = [named_by_environment(&process), named_by_limit(&process)];
+        let names = [
+            sandbox_from_environment(&process),
+            sandbox_from_lock_limit(&process),
+        ];
         let mut names = names.iter().flatten();
         if let Some(id) = names.find_map(|name| sandboxes.get(name.as_str())) {
             findings.fail(format!("process {pid} of sandbox `{id}` still runs"));
@@ -125,14 +131,14 @@ fn find_processes(sandboxes: &BTreeMap<&str, &String>, findings: &mut Findings) 
 }
 
 /// Returns whether a process has ended and only waits until its parent notices.
-fn has_ended(process: &Path) -> bool {
+fn is_zombie(process: &Path) -> bool {
     let status = fs::read_to_string(process.join("status")).unwrap_or_default();
     let state = status.lines().find_map(|line| line.strip_prefix("State:"));
     state.is_none_or(|state| state.trim_start().starts_with(['Z', 'X']))
 }
 
 /// Returns the sandbox that a process names in the environment it was started with.
-fn named_by_environment(process: &Path) -> Option<String> {
+fn sandbox_from_environment(process: &Path) -> Option<String> {
     let mut environment = Vec::new();
     let file = File::open(process.join("environ")).ok()?;
     file.take(ENVIRONMENT_BYTES)
@@ -146,7 +152,7 @@ fn named_by_environment(process: &Path) -> Option<String> {
 
 /// Returns the sandbox that a process carries in its limit of file locks, which an emptied environment
 /// does not remove: the number of the sandbox is above the number of the command.
-fn named_by_limit(process: &Path) -> Option<String> {
+fn sandbox_from_lock_limit(process: &Path) -> Option<String> {
     let limits = fs::read_to_string(process.join("limits")).ok()?;
     let line = limits
         .lines()

@@ -7,35 +7,35 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::evidence::Evidence;
-use super::journal::Record;
-use super::report::{Findings, Outcome};
+use super::journal::AuditRecord;
+use super::report::{AuditOutcome, Findings};
 
-pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
-    if !is_kept_here(evidence) {
-        return Outcome::NotApplicable("its pull requests are not kept on this machine");
+pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
+    if !are_stored_locally(evidence) {
+        return AuditOutcome::NotApplicable("its pull requests are not kept on this machine");
     }
-    let records = records(evidence);
-    let updates: Vec<&Record> = evidence.records("pull_request_updated").collect();
+    let records = load_pull_requests(evidence);
+    let updates: Vec<&AuditRecord> = evidence.records("pull_request_updated").collect();
     if updates.is_empty() && records.is_empty() {
-        return Outcome::NotApplicable("it has no pull request");
+        return AuditOutcome::NotApplicable("it has no pull request");
     }
     let mut findings = Findings::default();
-    find_doubles(&records, &mut findings);
-    find_numbers(&updates, &mut findings);
+    report_duplicates(&records, &mut findings);
+    report_several_numbers(&updates, &mut findings);
     if let Some(last) = updates.last() {
-        compare(evidence, last, &records, &mut findings);
+        check_last_update(evidence, last, &records, &mut findings);
     }
-    Outcome::Checked(findings)
+    AuditOutcome::Checked(findings)
 }
 
 /// Tells whether the run's pull requests are records in the state directory.
-pub(super) fn is_kept_here(evidence: &Evidence<'_>) -> bool {
-    evidence.planned("scm") == "local"
+pub(super) fn are_stored_locally(evidence: &Evidence<'_>) -> bool {
+    evidence.plan_text("scm") == "local"
 }
 
 /// A pull request of the run.
 #[derive(Debug)]
-pub(super) struct Pull {
+pub(super) struct AuditPullRequest {
     /// Where its record is.
     pub(super) path: PathBuf,
     pub(super) number: Option<u64>,
@@ -44,27 +44,27 @@ pub(super) struct Pull {
 }
 
 /// Returns the pull requests of the run.
-pub(super) fn records(evidence: &Evidence<'_>) -> Vec<Pull> {
-    let run = evidence.run();
-    let mut pulls: Vec<Pull> = entries(&evidence.state_dir.join("pulls"))
+pub(super) fn load_pull_requests(evidence: &Evidence<'_>) -> Vec<AuditPullRequest> {
+    let run = evidence.run_id();
+    let mut pulls: Vec<AuditPullRequest> = directory_entries(&evidence.state_dir.join("pulls"))
         .iter()
-        .flat_map(|shelf| entries(shelf))
+        .flat_map(|shelf| directory_entries(shelf))
         .filter(|path| path.extension() == Some("json".as_ref()))
-        .filter_map(|path| pull(path, &run))
+        .filter_map(|path| parse_pull_request(path, &run))
         .collect();
     pulls.sort_by(|a, b| a.path.cmp(&b.path));
     pulls
 }
 
-fn entries(dir: &Path) -> Vec<PathBuf> {
+fn directory_entries(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten();
     entries.flatten().map(|entry| entry.path()).collect()
 }
 
-fn pull(path: PathBuf, run: &str) -> Option<Pull> {
+fn parse_pull_request(path: PathBuf, run: &str) -> Option<AuditPullRequest> {
     let value: Value = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
     let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
-    (text("run") == run).then(|| Pull {
+    (text("run") == run).then(|| AuditPullRequest {
         number: value["number"].as_u64(),
         head: text("head"),
         commit: text("commit"),
@@ -72,8 +72,8 @@ fn pull(path: PathBuf, run: &str) -> Option<Pull> {
     })
 }
 
-fn find_doubles(records: &[Pull], findings: &mut Findings) {
-    let mut by_head: BTreeMap<&str, &Pull> = BTreeMap::new();
+fn report_duplicates(records: &[AuditPullRequest], findings: &mut Findings) {
+    let mut by_head: BTreeMap<&str, &AuditPullRequest> = BTreeMap::new();
     for pull in records {
         if let Some(first) = by_head.insert(&pull.head, pull) {
             findings.fail(format!(
@@ -87,20 +87,25 @@ fn find_doubles(records: &[Pull], findings: &mut Findings) {
 }
 
 /// A run has one branch, so its journal speaks of one pull request.
-fn find_numbers(updates: &[&Record], findings: &mut Findings) {
-    let number = |record: &Record| record.event()["pull"]["number"].as_u64();
+fn report_several_numbers(updates: &[&AuditRecord], findings: &mut Findings) {
+    let number = |record: &AuditRecord| record.event()["pull"]["number"].as_u64();
     for pair in updates.windows(2) {
         if number(pair[0]) != number(pair[1]) {
             findings.fail(format!(
                 "{} is about another pull request than {}",
-                pair[1].name(),
-                pair[0].name()
+                pair[1].describe(),
+                pair[0].describe()
             ));
         }
     }
 }
 
-fn compare(evidence: &Evidence<'_>, update: &Record, records: &[Pull], findings: &mut Findings) {
+fn check_last_update(
+    evidence: &Evidence<'_>,
+    update: &AuditRecord,
+    records: &[AuditPullRequest],
+    findings: &mut Findings,
+) {
     let number = update.event()["pull"]["number"].as_u64();
     let told = update.event()["pull"]["head"].as_str().unwrap_or_default();
     let pushed_before = |limit: u64| {
@@ -112,14 +117,14 @@ fn compare(evidence: &Evidence<'_>, update: &Record, records: &[Pull], findings:
     if told != then {
         findings.fail(format!(
             "{} says commit {told}, but the last one pushed before it is {then}",
-            update.name()
+            update.describe()
         ));
     }
     let Some(pull) = records.iter().find(|pull| pull.number == number) else {
         let number = number.map_or_else(|| "?".to_owned(), |number| number.to_string());
         return findings.fail(format!(
             "pull request {number} of {} has no readable record in pulls/",
-            update.name()
+            update.describe()
         ));
     };
     // Between a push and the update that follows it the pull request is behind.

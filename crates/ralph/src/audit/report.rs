@@ -11,22 +11,22 @@ const MAX_CHARS: usize = 400;
 
 /// What the oracle says about one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Audit {
+pub struct AuditReport {
     /// The run.
     pub run: String,
     /// The checks, in a fixed order.
-    pub checks: Vec<Check>,
+    pub checks: Vec<AuditCheck>,
 }
 
 /// One promise and whether it was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Check {
+pub struct AuditCheck {
     /// Its short name, such as `I1`.
     pub id: &'static str,
     /// The promise in a few words.
     pub title: &'static str,
     /// Whether it was kept.
-    pub status: Status,
+    pub status: AuditStatus,
     /// What speaks against it; where nothing does, what a reader should know.
     pub findings: Vec<String>,
 }
@@ -34,7 +34,7 @@ pub struct Check {
 /// Whether a promise was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum AuditStatus {
     /// It was kept.
     Pass,
     /// It was broken.
@@ -43,8 +43,8 @@ pub enum Status {
     NotApplicable,
 }
 
-impl Status {
-    fn word(self) -> &'static str {
+impl AuditStatus {
+    fn label(self) -> &'static str {
         match self {
             Self::Pass => "PASS",
             Self::Fail => "FAIL",
@@ -53,14 +53,14 @@ impl Status {
     }
 }
 
-impl Audit {
+impl AuditReport {
     /// Tells whether no promise was broken.
     pub fn is_green(&self) -> bool {
-        self.count(Status::Fail) == 0
+        self.count(AuditStatus::Fail) == 0
     }
 
-    fn count(&self, status: Status) -> usize {
-        let of_status = |check: &&Check| check.status == status;
+    fn count(&self, status: AuditStatus) -> usize {
+        let of_status = |check: &&AuditCheck| check.status == status;
         self.checks.iter().filter(of_status).count()
     }
 
@@ -68,15 +68,15 @@ impl Audit {
     pub fn render(&self) -> String {
         let mut text = String::new();
         for check in &self.checks {
-            let (word, id, title) = (check.status.word(), check.id, check.title);
+            let (word, id, title) = (check.status.label(), check.id, check.title);
             // Writing to a String cannot fail.
             writeln!(text, "{word} {id:<3} {title}").unwrap_or_default();
             for finding in &check.findings {
                 writeln!(text, "         {finding}").unwrap_or_default();
             }
         }
-        let (passed, failed) = (self.count(Status::Pass), self.count(Status::Fail));
-        let rest = self.count(Status::NotApplicable);
+        let (passed, failed) = (self.count(AuditStatus::Pass), self.count(AuditStatus::Fail));
+        let rest = self.count(AuditStatus::NotApplicable);
         let run = &self.run;
         writeln!(
             text,
@@ -91,7 +91,7 @@ impl Audit {
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     failures: Vec<String>,
-    more: usize,
+    omitted: usize,
     notes: Vec<String>,
 }
 
@@ -99,9 +99,9 @@ impl Findings {
     /// Takes something that breaks the promise.
     pub(super) fn fail(&mut self, finding: impl AsRef<str>) {
         if self.failures.len() < MAX_FINDINGS {
-            self.failures.push(printable(finding.as_ref()));
+            self.failures.push(sanitized(finding.as_ref()));
         } else {
-            self.more += 1;
+            self.omitted += 1;
         }
     }
 
@@ -109,13 +109,13 @@ impl Findings {
     pub(super) fn note(&mut self, note: impl AsRef<str>) {
         if self.notes.len() < MAX_FINDINGS {
             self.notes
-                .push(format!("note: {}", printable(note.as_ref())));
+                .push(format!("note: {}", sanitized(note.as_ref())));
         }
     }
 }
 
 /// Names in a journal may come from a model: they must not steer a terminal.
-fn printable(text: &str) -> String {
+fn sanitized(text: &str) -> String {
     let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     let mut kept: String = text.chars().take(MAX_CHARS).map(clean).collect();
     if text.chars().nth(MAX_CHARS).is_some() {
@@ -126,19 +126,21 @@ fn printable(text: &str) -> String {
 
 /// How a check went.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum AuditOutcome {
     /// It looked; without failures the promise was kept.
     Checked(Findings),
     /// There was nothing to look at, for this reason.
     NotApplicable(&'static str),
 }
 
-impl Check {
-    pub(super) fn new(id: &'static str, title: &'static str, outcome: Outcome) -> Self {
+impl AuditCheck {
+    pub(super) fn new(id: &'static str, title: &'static str, outcome: AuditOutcome) -> Self {
         let (status, findings) = match outcome {
-            Outcome::NotApplicable(why) => (Status::NotApplicable, vec![why.to_owned()]),
-            Outcome::Checked(found) if found.failures.is_empty() => (Status::Pass, found.notes),
-            Outcome::Checked(found) => (Status::Fail, with_rest(found)),
+            AuditOutcome::NotApplicable(why) => (AuditStatus::NotApplicable, vec![why.to_owned()]),
+            AuditOutcome::Checked(found) if found.failures.is_empty() => {
+                (AuditStatus::Pass, found.notes)
+            }
+            AuditOutcome::Checked(found) => (AuditStatus::Fail, merged_findings(found)),
         };
         Self {
             id,
@@ -149,10 +151,10 @@ impl Check {
     }
 }
 
-fn with_rest(found: Findings) -> Vec<String> {
+fn merged_findings(found: Findings) -> Vec<String> {
     let mut findings = found.failures;
-    if found.more > 0 {
-        findings.push(format!("and {} more", found.more));
+    if found.omitted > 0 {
+        findings.push(format!("and {} more", found.omitted));
     }
     findings.extend(found.notes);
     findings
@@ -162,20 +164,20 @@ fn with_rest(found: Findings) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn check(id: &'static str, fill: impl FnOnce(&mut Findings)) -> Check {
+    fn check(id: &'static str, fill: impl FnOnce(&mut Findings)) -> AuditCheck {
         let mut findings = Findings::default();
         fill(&mut findings);
-        Check::new(id, "a promise", Outcome::Checked(findings))
+        AuditCheck::new(id, "a promise", AuditOutcome::Checked(findings))
     }
 
     #[test]
     fn the_answer_is_a_line_per_check() {
-        let audit = Audit {
+        let audit = AuditReport {
             run: "r1".into(),
             checks: vec![
                 check("I1", |findings| findings.note("a branch is gone")),
                 check("I12", |findings| findings.fail("two\nlines\u{1b}[31m")),
-                Check::new("I7", "another", Outcome::NotApplicable("it runs")),
+                AuditCheck::new("I7", "another", AuditOutcome::NotApplicable("it runs")),
             ],
         };
         assert!(!audit.is_green());

@@ -9,14 +9,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::journal::Journal;
+use super::journal::AuditJournal;
 use super::report::Findings;
 
-const NAME: &str = "journal.seal";
+const SEAL_FILE: &str = "journal.seal";
 
 /// What the seal of a journal says.
 #[derive(Debug)]
-pub(super) enum Seal {
+pub(super) enum AuditSeal {
     /// There is none, as in runs of versions before there were seals.
     Missing,
     /// It cannot be read, for this reason.
@@ -25,9 +25,9 @@ pub(super) enum Seal {
     Record(u64, String),
 }
 
-impl Seal {
+impl AuditSeal {
     pub(super) fn read(run_dir: &Path) -> Self {
-        let bytes = match fs::read(run_dir.join(NAME)) {
+        let bytes = match fs::read(run_dir.join(SEAL_FILE)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Self::Missing,
             Err(error) => return Self::Unreadable(error.to_string()),
@@ -40,13 +40,15 @@ impl Seal {
     }
 
     /// Compares the journal with its seal.
-    pub(super) fn check(&self, journal: &Journal, findings: &mut Findings) {
+    pub(super) fn check(&self, journal: &AuditJournal, findings: &mut Findings) {
         let (number, digest) = match self {
             Self::Missing if journal.is_sealed() => {
-                return findings.fail(format!("{NAME} is missing"));
+                return findings.fail(format!("{SEAL_FILE} is missing"));
             }
             Self::Missing => return,
-            Self::Unreadable(why) => return findings.fail(format!("{NAME} cannot be read: {why}")),
+            Self::Unreadable(why) => {
+                return findings.fail(format!("{SEAL_FILE} cannot be read: {why}"));
+            }
             Self::Record(number, digest) => (*number, digest),
         };
         let lines = journal.digests.len() as u64;
@@ -56,16 +58,16 @@ impl Seal {
         match journal.digests.get(index) {
             Some(found) if found == digest => {}
             Some(_) => findings.fail(format!(
-                "record {number} of journal.jsonl is not the one that {NAME} names"
+                "record {number} of journal.jsonl is not the one that {SEAL_FILE} names"
             )),
             None => findings.fail(format!(
-                "journal.jsonl ends at record {lines}, and {NAME} names record {number}: records were cut off"
+                "journal.jsonl ends at record {lines}, and {SEAL_FILE} names record {number}: records were cut off"
             )),
         }
     }
 
     /// Returns whether the end of a journal can be what a crash left: no whole record is missing.
-    pub(super) fn allows_torn_end(&self, journal: &Journal) -> bool {
+    pub(super) fn allows_torn_end(&self, journal: &AuditJournal) -> bool {
         match self {
             Self::Missing | Self::Unreadable(_) => false,
             Self::Record(number, _) => *number <= journal.digests.len() as u64,

@@ -6,24 +6,24 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::evidence::Evidence;
-use super::known::{KnownValues, without_codes};
-use super::report::{Findings, Outcome};
+use super::known_secrets::{KnownSecrets, strip_escape_sequences};
+use super::report::{AuditOutcome, Findings};
 
-const CHUNK: usize = 1 << 16;
+const CHUNK_BYTES: usize = 1 << 16;
 /// How much of a file is searched for known credentials at a time.
-const PIECE: u64 = 16 << 20;
+const BLOCK_BYTES: u64 = 16 << 20;
 /// How much of a piece is searched again with the next one.
 const OVERLAP: usize = 64 << 10;
 /// The longest piece that has to be seen to know a credential.
 const WINDOW: usize = 256;
 
-pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
+pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     let mut findings = Findings::default();
-    walk(evidence, evidence.run_dir, &mut findings);
-    Outcome::Checked(findings)
+    scan_dir(evidence, evidence.run_dir, &mut findings);
+    AuditOutcome::Checked(findings)
 }
 
-fn walk(evidence: &Evidence<'_>, dir: &Path, findings: &mut Findings) {
+fn scan_dir(evidence: &Evidence<'_>, dir: &Path, findings: &mut Findings) {
     let root = evidence.run_dir;
     let shown = |path: &Path| {
         let inner = path.strip_prefix(root).unwrap_or(path);
@@ -42,8 +42,8 @@ fn walk(evidence: &Evidence<'_>, dir: &Path, findings: &mut Findings) {
         }
         // Links are not followed, pipes and devices not opened.
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() => walk(evidence, &path, findings),
-            Ok(kind) if kind.is_file() => match look(&path, &evidence.known) {
+            Ok(kind) if kind.is_dir() => scan_dir(evidence, &path, findings),
+            Ok(kind) if kind.is_file() => match scan_file(&path, &evidence.known_secrets) {
                 Ok(found) => {
                     for what in found {
                         findings.fail(format!("{} holds {what}", shown(&path)));
@@ -59,7 +59,7 @@ fn walk(evidence: &Evidence<'_>, dir: &Path, findings: &mut Findings) {
 }
 
 /// Returns the credentials in a file, each with its kind and place; never their text.
-fn look(path: &Path, known: &KnownValues) -> io::Result<Vec<String>> {
+fn scan_file(path: &Path, known: &KnownSecrets) -> io::Result<Vec<String>> {
     let hits = scan(File::open(path)?)?;
     let mut found: Vec<String> = hits
         .iter()
@@ -69,7 +69,7 @@ fn look(path: &Path, known: &KnownValues) -> io::Result<Vec<String>> {
     let mut bytes = Vec::new();
     loop {
         let kept = bytes.len();
-        (&mut file).take(PIECE).read_to_end(&mut bytes)?;
+        (&mut file).take(BLOCK_BYTES).read_to_end(&mut bytes)?;
         if bytes.len() == kept {
             return Ok(found);
         }
@@ -77,7 +77,7 @@ fn look(path: &Path, known: &KnownValues) -> io::Result<Vec<String>> {
             found.push(format!("the value of `{name}`"));
             return Ok(found);
         }
-        let plain = without_codes(&bytes);
+        let plain = strip_escape_sequences(&bytes);
         if hits.is_empty() && plain.len() != bytes.len() {
             let hidden = scan(plain.as_slice())?;
             let hidden = hidden
@@ -98,7 +98,9 @@ fn scan(mut source: impl Read) -> io::Result<Vec<(usize, &'static str)>> {
     let (mut dropped, mut seen) = (0, 0);
     loop {
         let before = bytes.len();
-        (&mut source).take(CHUNK as u64).read_to_end(&mut bytes)?;
+        (&mut source)
+            .take(CHUNK_BYTES as u64)
+            .read_to_end(&mut bytes)?;
         let at_end = bytes.len() == before;
         let end = if at_end {
             bytes.len()
@@ -106,7 +108,7 @@ fn scan(mut source: impl Read) -> io::Result<Vec<(usize, &'static str)>> {
             bytes.len().saturating_sub(WINDOW)
         };
         for place in seen..end.max(seen) {
-            if let Some(kind) = credential(&bytes, place) {
+            if let Some(kind) = match_credential(&bytes, place) {
                 hits.push((dropped + place, kind));
             }
         }
@@ -123,9 +125,9 @@ fn scan(mut source: impl Read) -> io::Result<Vec<(usize, &'static str)>> {
 }
 
 /// A prefix, the characters that follow it, how many at least, and the name for people.
-type Shape = (&'static [u8], fn(u8) -> bool, usize, &'static str);
+type TokenPattern = (&'static [u8], fn(u8) -> bool, usize, &'static str);
 
-const SHAPES: [Shape; 8] = [
+const TOKEN_PATTERNS: [TokenPattern; 8] = [
     (b"ghp_", is_alphanumeric, 36, "a GitHub token"),
     (b"gho_", is_alphanumeric, 36, "a GitHub token"),
     (b"ghu_", is_dotted, 36, "a GitHub token"),
@@ -156,20 +158,20 @@ fn is_upper(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit()
 }
 
-fn credential(bytes: &[u8], place: usize) -> Option<&'static str> {
+fn match_credential(bytes: &[u8], place: usize) -> Option<&'static str> {
     let rest = &bytes[place..];
     match rest.first()? {
-        b'g' | b's' => token(bytes, place),
-        b'a' | b'A' => token(bytes, place).or_else(|| assigned(rest)),
-        b'b' | b'B' => bearer(rest),
+        b'g' | b's' => match_token(bytes, place),
+        b'a' | b'A' => match_token(bytes, place).or_else(|| match_assigned_key(rest)),
+        b'b' | b'B' => match_bearer(rest),
         b'-' if is_private_key(rest) => Some("a private key"),
         _ => None,
     }
 }
 
-fn token(bytes: &[u8], place: usize) -> Option<&'static str> {
+fn match_token(bytes: &[u8], place: usize) -> Option<&'static str> {
     let rest = &bytes[place..];
-    SHAPES
+    TOKEN_PATTERNS
         .into_iter()
         .find_map(|(prefix, follows, least, kind)| {
             let body = rest.strip_prefix(prefix)?;
@@ -187,7 +189,7 @@ fn token(bytes: &[u8], place: usize) -> Option<&'static str> {
 }
 
 /// Finds a random value after `Bearer` and blanks of any kind.
-fn bearer(rest: &[u8]) -> Option<&'static str> {
+fn match_bearer(rest: &[u8]) -> Option<&'static str> {
     let name = rest.get(..6)?;
     let value = name.eq_ignore_ascii_case(b"bearer").then(|| &rest[6..])?;
     let gap = value
@@ -199,7 +201,7 @@ fn bearer(rest: &[u8]) -> Option<&'static str> {
 }
 
 /// Finds a random value that is assigned to the name of an API key.
-fn assigned(rest: &[u8]) -> Option<&'static str> {
+fn match_assigned_key(rest: &[u8]) -> Option<&'static str> {
     let names = [&b"api_key"[..], b"apiKey", b"API_KEY"];
     let value = names.into_iter().find_map(|name| rest.strip_prefix(name))?;
     let is_between = |byte: &&u8| matches!(byte, b' ' | b'"' | b'\'' | b'\\' | b':' | b'=');
@@ -277,11 +279,11 @@ mod tests {
             for place in [
                 0,
                 1,
-                CHUNK - 300,
-                CHUNK - 20,
-                CHUNK - 1,
-                CHUNK,
-                2 * CHUNK - 256,
+                CHUNK_BYTES - 300,
+                CHUNK_BYTES - 20,
+                CHUNK_BYTES - 1,
+                CHUNK_BYTES,
+                2 * CHUNK_BYTES - 256,
             ] {
                 let text = format!("{}{sample} and more", " ".repeat(place));
                 assert_eq!(found(&text), [(place, kind)], "at {place}");
@@ -290,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_similar_is_not_found() {
+    fn similar_text_is_not_reported() {
         for text in [
             "ghp_short",
             "github_pat_[REDACTED]",

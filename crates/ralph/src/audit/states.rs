@@ -1,10 +1,10 @@
 //! I14: the statuses follow each other as the state machine says.
 
 use super::evidence::Evidence;
-use super::report::{Findings, Outcome};
+use super::report::{AuditOutcome, Findings};
 
 /// Each status and what may follow it.
-const TABLE: [(&str, &[&str]); 11] = [
+const TRANSITIONS: [(&str, &[&str]); 11] = [
     ("created", &["preparing", "paused", "stopped", "failed"]),
     (
         "preparing",
@@ -73,7 +73,7 @@ const TABLE: [(&str, &[&str]); 11] = [
 const ACTIVE: [&str; 4] = ["created", "preparing", "running", "verifying"];
 
 /// What only a run does that has not come to its end.
-const OF_LIFE: [&str; 18] = [
+const EVENTS_OF_UNFINISHED_RUNS: [&str; 18] = [
     "iteration_started",
     "model_asked",
     "model_replied",
@@ -94,12 +94,12 @@ const OF_LIFE: [&str; 18] = [
     "command_done",
 ];
 
-pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
+pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     let mut findings = Findings::default();
     let mut status = "created";
     let mut reopened = false;
     for record in &evidence.journal.records {
-        let name = record.name();
+        let name = record.describe();
         match record.kind() {
             "run_created" if record.number > 1 => {
                 findings.fail(format!("{name}: the run was created before"));
@@ -114,24 +114,24 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Outcome {
                 status = next;
                 reopened = false;
             }
-            kind if OF_LIFE.contains(&kind) && is_final(status) => {
+            kind if EVENTS_OF_UNFINISHED_RUNS.contains(&kind) && is_final(status) => {
                 findings.fail(format!("{name} comes after the run has {status}"));
             }
             _ => {}
         }
     }
-    Outcome::Checked(findings)
+    AuditOutcome::Checked(findings)
 }
 
-fn follows(status: &str) -> Option<&'static [&'static str]> {
-    let row = TABLE.iter().find(|(name, _)| *name == status);
+fn successors(status: &str) -> Option<&'static [&'static str]> {
+    let row = TRANSITIONS.iter().find(|(name, _)| *name == status);
     row.map(|(_, follows)| *follows)
 }
 
 fn may_follow(status: &str, next: &str) -> bool {
-    follows(next).is_some() && follows(status).is_none_or(|follows| follows.contains(&next))
+    successors(next).is_some() && successors(status).is_none_or(|follows| follows.contains(&next))
 }
 
 fn is_final(status: &str) -> bool {
-    follows(status).is_some_and(<[&str]>::is_empty)
+    successors(status).is_some_and(<[&str]>::is_empty)
 }

@@ -21,16 +21,16 @@ impl TaskBox {
 }
 
 /// Returns a task file as text with plain line ends and without a byte order mark.
-pub(super) fn clean(bytes: &[u8]) -> String {
+pub(super) fn normalize(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     text.replace("\r\n", "\n")
 }
 
 /// Returns the digest of the text with all boxes open.
-pub(super) fn contract(text: &str) -> String {
+pub(super) fn contract_digest(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
-    for found in boxes(text) {
+    for found in checkboxes(text) {
         bytes[found.mark] = match bytes[found.mark] {
             b'x' | b'X' => b' ',
             open => open,
@@ -40,7 +40,7 @@ pub(super) fn contract(text: &str) -> String {
 }
 
 /// Returns the value of a setting of the front matter, without quotes and comment.
-pub(super) fn setting<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+pub(super) fn front_matter_value<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     let front = &text[..body_start(text)];
     front.lines().find_map(|line| {
         let value = line.strip_prefix(key)?.trim_start().strip_prefix(':')?;
@@ -66,9 +66,9 @@ fn body_start(text: &str) -> usize {
 }
 
 /// Returns the boxes of a task, in their order.
-pub(super) fn boxes(text: &str) -> Vec<TaskBox> {
+pub(super) fn checkboxes(text: &str) -> Vec<TaskBox> {
     let start = body_start(text);
-    let marks = boxes::marks(&text[start..]).into_iter();
+    let marks = boxes::checkbox_marks(&text[start..]).into_iter();
     marks.map(|mark| TaskBox { mark: start + mark }).collect()
 }
 
@@ -80,27 +80,36 @@ mod tests {
         - [ ] M1.1 one\n- [ ] M2.10: two\n- [ ] Mx.1 three\n- [ ] four\n";
 
     #[test]
-    fn a_contract_is_the_text_with_open_boxes() {
+    fn a_contract_digest_ignores_ticks() {
         let ticked = TASK
             .replace("- [ ] M1.1", "- [x] M1.1")
             .replace("- [ ] four", "- [X] four");
-        assert_eq!(contract(&ticked), sha256(TASK.as_bytes()));
-        assert_ne!(contract(&TASK.replace("four", "five")), contract(TASK));
+        assert_eq!(contract_digest(&ticked), sha256(TASK.as_bytes()));
+        assert_ne!(
+            contract_digest(&TASK.replace("four", "five")),
+            contract_digest(TASK)
+        );
         let windows = format!("\u{feff}{}", TASK.replace('\n', "\r\n"));
-        assert_eq!(clean(windows.as_bytes()), TASK);
+        assert_eq!(normalize(windows.as_bytes()), TASK);
     }
 
     #[test]
-    fn boxes_have_names_if_the_text_gives_them() {
-        let names: Vec<_> = boxes(TASK).iter().map(|found| found.name(TASK)).collect();
+    fn checkboxes_are_named_by_the_text() {
+        let names: Vec<_> = checkboxes(TASK)
+            .iter()
+            .map(|found| found.name(TASK))
+            .collect();
         assert_eq!(names, [Some("M1.1"), Some("M2.10"), None, None]);
     }
 
     #[test]
-    fn settings_stand_in_the_front_matter() {
-        assert_eq!(setting(TASK, "task_id"), Some("a"));
-        assert_eq!(setting(TASK, "max_iterations"), Some("7"));
-        assert_eq!(setting(TASK, "max_iteration"), None);
-        assert_eq!(setting("max_iterations: 3\n", "max_iterations"), None);
+    fn settings_are_read_from_the_front_matter() {
+        assert_eq!(front_matter_value(TASK, "task_id"), Some("a"));
+        assert_eq!(front_matter_value(TASK, "max_iterations"), Some("7"));
+        assert_eq!(front_matter_value(TASK, "max_iteration"), None);
+        assert_eq!(
+            front_matter_value("max_iterations: 3\n", "max_iterations"),
+            None
+        );
     }
 }

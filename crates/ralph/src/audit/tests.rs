@@ -1,6 +1,6 @@
 //! Builds a true run by hand, then breaks each promise once: exactly the check that guards it must see.
 
 mod broken;
+mod fixture;
 mod healthy;
-mod story;
-mod world;
+mod journal_script;

@@ -3,48 +3,49 @@
 use std::collections::BTreeSet;
 
 use ralph_core::net::{Endpoint, ProviderTool};
-use ralph_core::plan::{AgentPlan, Engine};
+use ralph_core::plan::{AgentPlan, EngineKind};
 use ralph_core::task::Contract;
 use ralph_gate::{Route, RouteError};
-use ralph_providers::agent::{Credential, CredentialKind, Preset};
+use ralph_providers::agent::{AgentCredential, CredentialKind, Preset};
 
 use super::args::RunArgs;
 use super::context::Context;
 use super::error::CliError;
 use crate::tokens::{
-    Agent, AgentName, Among, AuthMode, BaseUrl, Found, TokenError, Tokens, store_command,
+    AgentAuth, AgentName, AuthMode, BaseUrl, FoundToken, StoreSelection, TokenError, TokenStorage,
+    store_command,
 };
 
 /// An agent that can be started.
-pub(crate) struct Access {
+pub(crate) struct AgentAccess {
     /// How.
     pub(crate) preset: Preset,
     /// The model that it is told to use.
     pub(crate) model: Option<String>,
     /// What it logs in with, if it has to.
-    pub(crate) login: Option<Login>,
+    pub(crate) login: Option<ProviderLogin>,
 }
 
 /// What an agent logs in with.
-pub(crate) struct Login {
+pub(crate) struct ProviderLogin {
     /// What it is told.
-    pub(crate) credential: Credential,
+    pub(crate) credential: AgentCredential,
     /// How the gate shows the credential to the provider.
     pub(crate) route: Route,
     /// The address of the provider, if a person named one: it is reached even if it is private.
-    pub(crate) named: Option<Endpoint>,
+    pub(crate) custom_endpoint: Option<Endpoint>,
     /// That address as a person wrote it.
-    address: Option<BaseUrl>,
+    custom_base_url: Option<BaseUrl>,
     /// How the credential is shown to the provider.
     pub(super) mode: AuthMode,
     /// The command that stores another one.
-    renew: String,
+    renew_command: String,
 }
 
 /// Returns who does the work: the flags win over the task.
-pub(super) fn engine(args: &RunArgs, contract: Option<&Contract>) -> Result<Engine, CliError> {
-    let chosen = args.engine.map(Engine::from);
-    if chosen == Some(Engine::Actions) && args.agent.is_some() {
+pub(super) fn engine(args: &RunArgs, contract: Option<&Contract>) -> Result<EngineKind, CliError> {
+    let chosen = args.engine.map(EngineKind::from);
+    if chosen == Some(EngineKind::Actions) && args.agent.is_some() {
         return Err(CliError::usage(
             "`--agent` and `--engine actions` do not go together",
             "with the engine `actions` ralph asks a model itself",
@@ -52,35 +53,35 @@ pub(super) fn engine(args: &RunArgs, contract: Option<&Contract>) -> Result<Engi
         ));
     }
     let usual = if args.agent.is_some() {
-        Engine::Agent
+        EngineKind::Agent
     } else {
-        contract.map_or(Engine::Actions, |contract| contract.engine)
+        contract.map_or(EngineKind::Actions, |contract| contract.engine)
     };
     Ok(chosen.unwrap_or(usual))
 }
 
 /// Returns the agent of a new run, ready to be started.
-pub(super) async fn choose(
+pub(super) async fn agent_for_run(
     args: &RunArgs,
     contract: &Contract,
     context: &Context,
-) -> Result<Option<Access>, CliError> {
-    if engine(args, Some(contract))? == Engine::Actions {
+) -> Result<Option<AgentAccess>, CliError> {
+    if engine(args, Some(contract))? == EngineKind::Actions {
         return Ok(None);
     }
     refuse_profile(args)?;
     let plan = AgentPlan {
-        name: name(args, Some(contract)).to_owned(),
+        name: agent_name(args, Some(contract)).to_owned(),
         model: args.model.clone(),
         auth: None,
         renew: None,
         provider_tools: BTreeSet::new(),
     };
-    access(&plan, context).await.map(Some)
+    access_for_plan(&plan, context).await.map(Some)
 }
 
 /// Returns the name of the agent that does the work, where one does.
-pub(super) fn name<'a>(args: &'a RunArgs, contract: Option<&'a Contract>) -> &'a str {
+pub(super) fn agent_name<'a>(args: &'a RunArgs, contract: Option<&'a Contract>) -> &'a str {
     let of_task = contract.and_then(|contract| contract.agent.as_deref());
     let named = args.agent.as_deref().or(of_task);
     named.unwrap_or(AgentName::DEFAULT)
@@ -99,20 +100,21 @@ pub(super) fn refuse_profile(args: &RunArgs) -> Result<(), CliError> {
 }
 
 /// Returns the agent of a name.
-pub(super) fn preset(name: &str, context: &Context) -> Result<Preset, CliError> {
+pub(super) fn find_preset(name: &str, context: &Context) -> Result<Preset, CliError> {
     let agents = context.agents()?;
     let preset = agents.get(name).map_err(|error| {
         CliError::usage(
             error.to_string(),
             format!("there are `{}`", error.known.join("`, `")),
-            DESCRIBE,
+            UNKNOWN_AGENT_HINT,
         )
     })?;
     Ok(preset.clone())
 }
 
 /// What to do about an agent that there is not.
-pub(super) const DESCRIBE: &str = "name one of them, or describe it in your own agents.toml";
+pub(super) const UNKNOWN_AGENT_HINT: &str =
+    "name one of them, or describe it in your own agents.toml";
 
 /// Refuses to start an agent without a model that cannot choose one.
 pub(super) fn require_model(preset: &Preset, model: Option<&str>) -> Result<(), CliError> {
@@ -128,45 +130,48 @@ pub(super) fn require_model(preset: &Preset, model: Option<&str>) -> Result<(), 
 }
 
 /// Returns the agent of a plan, ready to be started with the same kind of credential.
-pub(super) async fn access(plan: &AgentPlan, context: &Context) -> Result<Access, CliError> {
-    let preset = preset(&plan.name, context)?;
+pub(super) async fn access_for_plan(
+    plan: &AgentPlan,
+    context: &Context,
+) -> Result<AgentAccess, CliError> {
+    let preset = find_preset(&plan.name, context)?;
     require_model(&preset, plan.model.as_deref())?;
-    let wanted = plan.auth.as_deref().and_then(mode_named);
-    let found = find(&preset, wanted, &context.tokens(Among::All)?).await?;
+    let wanted = plan.auth.as_deref().and_then(parse_auth_mode);
+    let found = find_credential(&preset, wanted, &context.tokens(StoreSelection::All)?).await?;
     let mut model = plan.model.clone();
     let login = match found {
         None => None,
         Some(chosen) => {
             let found = &chosen.found;
-            context.learn(format!("{} credential", plan.name), &found.token.secret);
+            context.add_secret(format!("{} credential", plan.name), &found.token.secret);
             if let (Some(prefix), Some(name)) = (&found.token.model_prefix, &model)
                 && !name.starts_with(prefix.as_str())
             {
                 model = Some(format!("{prefix}{name}"));
             }
-            Some(login(chosen)?)
+            Some(login_from_credential(chosen)?)
         }
     };
-    Ok(Access {
+    Ok(AgentAccess {
         preset,
         model,
         login,
     })
 }
 
-impl Access {
+impl AgentAccess {
     /// Says where the credential goes, if that is not its provider's usual address.
     pub(super) fn destination(&self) -> Option<String> {
         let login = self.login.as_ref()?;
         let (name, mode) = (&self.preset.name, login.mode);
-        let address = login.address.as_ref()?;
+        let address = login.custom_base_url.as_ref()?;
         Some(format!(
             "the credential of `{name}` ({mode}) goes to {address}"
         ))
     }
 
     /// Returns what a plan says of it.
-    pub(super) fn plan(
+    pub(super) fn to_plan(
         &self,
         asked: Option<&String>,
         provider_tools: &[ProviderTool],
@@ -175,41 +180,41 @@ impl Access {
             name: self.preset.name.clone(),
             model: asked.cloned(),
             auth: self.login.as_ref().map(|login| login.mode.to_string()),
-            renew: self.login.as_ref().map(|login| login.renew.clone()),
+            renew: self.login.as_ref().map(|login| login.renew_command.clone()),
             provider_tools: provider_tools.iter().copied().collect(),
         }
     }
 }
 
-fn mode_named(name: &str) -> Option<AuthMode> {
+fn parse_auth_mode(name: &str) -> Option<AuthMode> {
     AuthMode::ALL.into_iter().find(|mode| mode.as_str() == name)
 }
 
 /// A credential that an agent can use, and whose it is.
-pub(super) struct Chosen {
+pub(super) struct ChosenCredential {
     /// What the agent is told.
-    pub(super) credential: Credential,
+    pub(super) credential: AgentCredential,
     /// The credential.
-    pub(super) found: Found,
+    pub(super) found: FoundToken,
     /// The agent that it is stored for.
     pub(super) owner: AgentName,
 }
 
 /// Finds a credential that the agent can use, the best first; none if it needs none.
-pub(super) async fn find(
+pub(super) async fn find_credential(
     preset: &Preset,
     wanted: Option<AuthMode>,
-    tokens: &Tokens,
-) -> Result<Option<Chosen>, CliError> {
+    tokens: &TokenStorage,
+) -> Result<Option<ChosenCredential>, CliError> {
     let mut missing = None;
     for credential in &preset.credentials {
         let kind = credential.kind;
-        let modes = modes(kind).iter().copied();
+        let modes = auth_modes(kind).iter().copied();
         for mode in modes.filter(|mode| wanted.is_none_or(|wanted| wanted == *mode)) {
-            for owner in owners(&preset.name, kind, mode) {
-                match tokens.ensure(&owner, Some(mode)).await {
+            for owner in credential_owners(&preset.name, kind, mode) {
+                match tokens.find_valid(&owner, Some(mode)).await {
                     Ok(found) => {
-                        return Ok(Some(Chosen {
+                        return Ok(Some(ChosenCredential {
                             credential: credential.clone(),
                             found,
                             owner,
@@ -238,7 +243,7 @@ pub(super) async fn find(
 
 /// Returns the agents whose credentials of a kind it can use: its own, if it can have one, and those of the
 /// agent that they are usually for.
-fn owners(name: &str, kind: CredentialKind, mode: AuthMode) -> Vec<AgentName> {
+fn credential_owners(name: &str, kind: CredentialKind, mode: AuthMode) -> Vec<AgentName> {
     let usual = match kind {
         CredentialKind::AnthropicApiKey
         | CredentialKind::AnthropicOauth
@@ -248,14 +253,14 @@ fn owners(name: &str, kind: CredentialKind, mode: AuthMode) -> Vec<AgentName> {
     let mut names: Vec<AgentName> = [name, usual]
         .into_iter()
         .filter_map(|name| AgentName::parse(name).ok())
-        .filter(|name| Agent::of(name).modes.contains(&mode))
+        .filter(|name| AgentAuth::for_agent(name).modes.contains(&mode))
         .collect();
     names.dedup();
     names
 }
 
 /// Returns how a credential of a kind may be shown to its provider, the usual way first.
-pub(super) fn modes(kind: CredentialKind) -> &'static [AuthMode] {
+pub(super) fn auth_modes(kind: CredentialKind) -> &'static [AuthMode] {
     match kind {
         CredentialKind::AnthropicOauth => &[AuthMode::Oauth],
         CredentialKind::AnthropicApiKey => &[AuthMode::ApiKey],
@@ -265,13 +270,13 @@ pub(super) fn modes(kind: CredentialKind) -> &'static [AuthMode] {
 }
 
 /// Returns what an agent logs in with, from a credential that was found.
-pub(super) fn login(chosen: Chosen) -> Result<Login, CliError> {
-    let Chosen {
+pub(super) fn login_from_credential(chosen: ChosenCredential) -> Result<ProviderLogin, CliError> {
+    let ChosenCredential {
         credential,
         found,
         owner,
     } = chosen;
-    let Found { token, mode, .. } = found;
+    let FoundToken { token, mode, .. } = found;
     let address = token.base_url;
     let unusable = |error: RouteError| {
         CliError::runtime(
@@ -290,17 +295,17 @@ pub(super) fn login(chosen: Chosen) -> Result<Login, CliError> {
         CredentialKind::Openai => Route::openai(token.secret),
     };
     let made = made.and_then(|route| match &address {
-        Some(address) => route.at(address.as_str()),
+        Some(address) => route.with_base_url(address.as_str()),
         None => Ok(route),
     });
     let route = made.map_err(unusable)?;
     let named = address.as_ref().map(|_| route.endpoint().clone());
-    Ok(Login {
+    Ok(ProviderLogin {
         credential,
         route,
-        named,
-        address,
+        custom_endpoint: named,
+        custom_base_url: address,
         mode,
-        renew: store_command(&owner, Some(mode)),
+        renew_command: store_command(&owner, Some(mode)),
     })
 }

@@ -4,19 +4,21 @@ use ralph_engine::git::HostGit;
 use ralph_providers::agent::Preset;
 
 use super::error::CliError;
-use super::planning::Source;
+use super::planning::SourceRepository;
 
 /// Refuses to start an agent whose script the sandbox would not have.
-pub(super) async fn require(
+pub(super) async fn require_committed_script(
     preset: &Preset,
-    source: &Source,
+    source: &SourceRepository,
     git: &HostGit,
 ) -> Result<(), CliError> {
-    let Some(script) = script(&preset.command) else {
+    let Some(script) = repository_script(&preset.command) else {
         return Ok(());
     };
     let object = format!("{}:{script}", source.base);
-    let kind = git.run_in(&source.path, &["cat-file", "-t", &object]).await;
+    let kind = git
+        .run_as_user(&source.path, &["cat-file", "-t", &object])
+        .await;
     if kind.is_ok_and(|kind| kind.trim() == "blob") {
         return Ok(());
     }
@@ -29,7 +31,7 @@ pub(super) async fn require(
 }
 
 /// Returns the script that a command starts a shell with, where it is one of the repository.
-fn script(command: &[String]) -> Option<&str> {
+fn repository_script(command: &[String]) -> Option<&str> {
     let [program, script, ..] = command else {
         return None;
     };
@@ -43,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_script_of_the_repository_is_looked_for() {
+    fn only_scripts_in_the_repository_are_checked() {
         for (command, expected) in [
             ("sh .agent-loop/agent", Some(".agent-loop/agent")),
             ("bash ./tools/agent.sh --once", Some("tools/agent.sh")),
@@ -53,7 +55,7 @@ mod tests {
             ("claude -p", None),
         ] {
             let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
-            assert_eq!(script(&words), expected, "{command}");
+            assert_eq!(repository_script(&words), expected, "{command}");
         }
     }
 }

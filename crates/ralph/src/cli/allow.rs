@@ -1,99 +1,109 @@
 //! `ralph allow`: lets the commands of a run reach a host, also while they run.
 
-use ralph_core::net::Entry;
+use ralph_core::net::AllowlistEntry;
 use ralph_core::run::Command;
 use ralph_core::state::RunState;
 
 use super::context::Context;
-use super::errand::{self, Answer};
 use super::error::CliError;
 use super::exit::ExitCode;
-use super::steer::refused;
+use super::send_command::{self, SentCommandOutcome};
+use super::steer::refused_error;
 use super::steer_args::AllowArgs;
 use super::trust;
-use crate::config::{ListError, Listed, Policy, list_host};
-use crate::terminal::line::Line;
+use crate::config::{AllowHostError, AllowedHost, NetworkPolicySetting, allow_host_in_project};
+use crate::terminal::styled_line::StyledLine;
 
 /// Allows the host for the run, and lists it for later ones if that is wanted. A run that has ended reaches
 /// nothing any more: then the list is all there is to do.
 pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let host = Entry::parse(&args.host).map_err(|error| {
+    let host = AllowlistEntry::parse(&args.host).map_err(|error| {
         CliError::usage(
             error.to_string(),
             "",
             "write a host as `example.com`, `*.example.com` or `example.com:8443`",
         )
     })?;
-    let dir = context.find(&args.run)?;
+    let dir = context.find_run(&args.run)?;
     if args.project {
         let state = dir.state()?;
         if state.status.is_final() {
-            return list_after(&state, &host, context);
+            return list_for_later_runs(&state, &host, context);
         }
     }
     let command = Command::AllowHost {
         host: host.to_string(),
     };
-    let answer = Box::pin(errand::give(&dir, command.clone(), context)).await?;
+    let answer = Box::pin(send_command::send_command(&dir, command.clone(), context)).await?;
     let state = dir.state()?;
     let said = match answer {
-        Answer::Done(done) if done.done => done.detail,
-        Answer::Done(done) => return Err(refused(&state, &command, &done.detail)),
-        Answer::Later => format!("commands can reach `{host}` when it goes on"),
+        SentCommandOutcome::Done(done) if done.succeeded => done.detail,
+        SentCommandOutcome::Done(done) => {
+            return Err(refused_error(&state, &command, &done.detail));
+        }
+        SentCommandOutcome::Deferred => format!("commands can reach `{host}` when it goes on"),
     };
-    context.output().lines(&[errand::line(&state, &said)])?;
+    context
+        .output()
+        .print_lines(&[send_command::run_line(&state, &said)])?;
     if args.project {
-        let listed = list_host(context.environment().directory(), &host)?;
+        let listed = allow_host_in_project(context.environment().working_dir(), &host)?;
         trust::approve_host(&host, context)?;
-        context.output().lines(&told(&listed, &host))?;
+        context
+            .output()
+            .print_lines(&listing_lines(&listed, &host))?;
     }
     Ok(ExitCode::Success)
 }
 
 /// Lists the host for later runs, where the run itself has ended.
-fn list_after(state: &RunState, host: &Entry, context: &Context) -> Result<ExitCode, CliError> {
-    let listed = list_host(context.environment().directory(), host)?;
+fn list_for_later_runs(
+    state: &RunState,
+    host: &AllowlistEntry,
+    context: &Context,
+) -> Result<ExitCode, CliError> {
+    let listed = allow_host_in_project(context.environment().working_dir(), host)?;
     trust::approve_host(host, context)?;
-    let mut lines = told(&listed, host);
+    let mut lines = listing_lines(&listed, host);
     lines.insert(
         0,
-        errand::line(
+        send_command::run_line(
             state,
             match listed.policy {
-                Policy::Deny => "it has ended",
-                Policy::Allowlist | Policy::AllowAll => {
+                NetworkPolicySetting::Deny => "it has ended",
+                NetworkPolicySetting::Allowlist | NetworkPolicySetting::AllowAll => {
                     "it has ended; later runs can reach the host"
                 }
             },
         ),
     );
-    context.output().lines(&lines)?;
+    context.output().print_lines(&lines)?;
     Ok(ExitCode::Success)
 }
 
 /// Says what became of the host in the project's file.
-fn told(listed: &Listed, host: &Entry) -> Vec<Line> {
+fn listing_lines(listed: &AllowedHost, host: &AllowlistEntry) -> Vec<StyledLine> {
     let path = listed.path.display();
-    let first = if listed.is_new {
+    let first = if listed.is_changed {
         format!("`{path}` lists `{host}` now")
     } else {
         format!("`{path}` lists `{host}` already")
     };
-    let mut lines = vec![Line::of(&first)];
+    let mut lines = vec![StyledLine::from_text(&first)];
     match listed.policy {
-        Policy::Deny => lines.push(Line::of(
+        NetworkPolicySetting::Deny => lines.push(StyledLine::from_text(
             "its policy is `deny`: set it to `allowlist` to have the list hold",
         )),
-        Policy::Allowlist | Policy::AllowAll => {}
+        NetworkPolicySetting::Allowlist | NetworkPolicySetting::AllowAll => {}
     }
     lines
 }
 
-impl From<ListError> for CliError {
-    fn from(error: ListError) -> Self {
+impl From<AllowHostError> for CliError {
+    fn from(error: AllowHostError) -> Self {
         match error {
-            ListError::Config(error) => error.into(),
-            ListError::Store(error) => error.into(),
+            AllowHostError::Config(error) => error.into(),
+            AllowHostError::Store(error) => error.into(),
         }
     }
 }

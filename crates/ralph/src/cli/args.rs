@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use ralph_core::plan::Engine;
+use ralph_core::plan::EngineKind;
 
-use super::care_args::{PreflightArgs, PruneArgs, SelftestArgs};
 use super::image::ImageArgs;
+use super::maintenance_args::{PreflightArgs, PruneArgs, SelftestArgs};
 use super::steer_args::{
     AllowArgs, ExportArgs, GuardrailArgs, MessageArgs, NoteArgs, ProfileArgs, TaskArgs,
 };
@@ -30,12 +30,12 @@ pub const TASK_FILE: &str = "ralph_task.md";
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: CliCommand,
 }
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Write a task file to start from
     Init(InitArgs),
     /// Check a task file before it is run
@@ -151,7 +151,7 @@ pub enum Command {
     Completions(CompletionsArgs),
 }
 
-impl Command {
+impl CliCommand {
     /// Tells whether its output is meant for a script.
     pub fn is_json(&self) -> bool {
         match self {
@@ -257,13 +257,13 @@ pub struct RunArgs {
     pub json: bool,
     /// What to do when the task has an unfinished run.
     #[command(flatten)]
-    pub again: Again,
+    pub again: UnfinishedRunArgs,
 }
 
 /// What to do when the task has an unfinished run.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
-pub struct Again {
+pub struct UnfinishedRunArgs {
     /// Start a new run even if the task has an unfinished one
     #[arg(long)]
     pub new: bool,
@@ -281,7 +281,7 @@ pub enum EngineName {
     Agent,
 }
 
-impl From<EngineName> for Engine {
+impl From<EngineName> for EngineKind {
     fn from(name: EngineName) -> Self {
         match name {
             EngineName::Actions => Self::Actions,
@@ -435,7 +435,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_definition_is_sound() {
+    fn command_definition_is_valid() {
         Cli::command().debug_assert();
     }
 

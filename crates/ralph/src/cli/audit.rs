@@ -9,8 +9,8 @@ use crate::terminal::sanitize;
 
 /// Prints what the oracle found. A red check makes the exit code 1.
 pub(super) fn run(args: &AuditArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let wiring = context.wiring()?;
-    let dir = context.find(&args.run)?;
+    let wiring = context.providers()?;
+    let dir = context.find_run(&args.run)?;
     let secrets = context.environment().secrets();
     let found = audit(
         dir.root(),
@@ -19,9 +19,11 @@ pub(super) fn run(args: &AuditArgs, context: &Context) -> Result<ExitCode, CliEr
         &secrets,
     );
     if args.json {
-        context.output().json(&found)?;
+        context.output().print_json(&found)?;
     } else {
-        context.output().text(&sanitize::text(&found.render()))?;
+        context
+            .output()
+            .print_text(&sanitize::text(&found.render()))?;
     }
     Ok(if found.is_green() {
         ExitCode::Success

@@ -1,29 +1,32 @@
 //! What `preflight` and `selftest` print: a line per check, and one to sum up.
 
-use ralph_core::ports::Problem;
+use ralph_core::ports::ProviderProblem;
 use ralph_core::secret::Redactor;
 use serde_json::{Value, json};
 
 use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
-use super::output::Output;
-use crate::terminal::line::{Line, Tone};
+use super::output::CliOutput;
+use crate::terminal::styled_line::{StyledLine, Tone};
 
 /// How a check went.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum CheckOutcome {
     /// Everything is as it should be, with what was seen.
     Passed(String),
     /// These things are wrong.
-    Failed(Vec<Problem>),
+    Failed(Vec<ProviderProblem>),
     /// It could not be made, for this reason.
     NotRun(String),
 }
 
-impl Outcome {
+impl CheckOutcome {
     /// Makes the outcome of a check that finds problems, or none and then this.
-    pub(super) fn of(problems: Vec<Problem>, seen: impl FnOnce() -> String) -> Self {
+    pub(super) fn from_problems(
+        problems: Vec<ProviderProblem>,
+        seen: impl FnOnce() -> String,
+    ) -> Self {
         if problems.is_empty() {
             Self::Passed(seen())
         } else {
@@ -33,7 +36,7 @@ impl Outcome {
 
     /// Makes the outcome of a check that found one problem.
     pub(super) fn failed(what: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self::Failed(vec![Problem {
+        Self::Failed(vec![ProviderProblem {
             what: what.into(),
             fix: fix.into(),
         }])
@@ -47,7 +50,7 @@ impl Outcome {
             Self::Failed(problems) => Self::Failed(
                 problems
                     .into_iter()
-                    .map(|problem| Problem {
+                    .map(|problem| ProviderProblem {
                         what: clean(problem.what),
                         fix: clean(problem.fix),
                     })
@@ -63,13 +66,13 @@ impl Outcome {
     }
 }
 
-impl From<Problem> for Outcome {
-    fn from(problem: Problem) -> Self {
+impl From<ProviderProblem> for CheckOutcome {
+    fn from(problem: ProviderProblem) -> Self {
         Self::Failed(vec![problem])
     }
 }
 
-impl From<CliError> for Outcome {
+impl From<CliError> for CheckOutcome {
     fn from(error: CliError) -> Self {
         let what = if error.why.is_empty() {
             error.what
@@ -82,21 +85,21 @@ impl From<CliError> for Outcome {
 
 /// The checks of a command, told one by one.
 #[derive(Debug)]
-pub(super) struct Checks {
+pub(super) struct CheckReport {
     command: &'static str,
-    made: Vec<(&'static str, Outcome)>,
+    results: Vec<(&'static str, CheckOutcome)>,
     notes: Vec<String>,
-    output: Output,
+    output: CliOutput,
     redactor: Redactor,
     is_json: bool,
 }
 
-impl Checks {
+impl CheckReport {
     /// Begins; for people each check is printed as soon as it was made.
-    pub(super) fn begin(command: &'static str, context: &Context, is_json: bool) -> Self {
+    pub(super) fn new(command: &'static str, context: &Context, is_json: bool) -> Self {
         Self {
             command,
-            made: Vec::new(),
+            results: Vec::new(),
             notes: Vec::new(),
             output: context.output(),
             redactor: context.redactor(),
@@ -105,42 +108,49 @@ impl Checks {
     }
 
     /// Takes a check that was made.
-    pub(super) fn add(&mut self, name: &'static str, outcome: Outcome) -> Result<(), CliError> {
+    pub(super) fn add(
+        &mut self,
+        name: &'static str,
+        outcome: CheckOutcome,
+    ) -> Result<(), CliError> {
         let outcome = outcome.redacted(&self.redactor);
-        let lines = lines(name, &outcome);
-        self.made.push((name, outcome));
+        let lines = check_lines(name, &outcome);
+        self.results.push((name, outcome));
         self.print(&lines)
     }
 
     /// Takes something that a reader should know.
     pub(super) fn note(&mut self, text: String) -> Result<(), CliError> {
-        let line = Line::of("  note: ").folded(Tone::Plain, &text);
+        let line = StyledLine::from_text("  note: ").wrapped(Tone::Plain, &text);
         self.notes.push(text);
         self.print(&[line])
     }
 
-    fn print(&self, lines: &[Line]) -> Result<(), CliError> {
+    fn print(&self, lines: &[StyledLine]) -> Result<(), CliError> {
         if !self.is_json {
-            self.output.lines(lines)?;
+            self.output.print_lines(lines)?;
         }
         Ok(())
     }
 
     /// Sums up. A check that failed makes the exit code 1.
     pub(super) fn finish(self) -> Result<ExitCode, CliError> {
-        let failed = self.made.iter().filter(|(_, outcome)| outcome.is_failure());
-        let (failed, all) = (failed.count(), self.made.len());
-        let not_run = |(_, outcome): &(_, Outcome)| matches!(outcome, Outcome::NotRun(_));
-        let is_green = failed == 0 && !self.made.iter().any(not_run);
+        let failed = self
+            .results
+            .iter()
+            .filter(|(_, outcome)| outcome.is_failure());
+        let (failed, all) = (failed.count(), self.results.len());
+        let not_run = |(_, outcome): &(_, CheckOutcome)| matches!(outcome, CheckOutcome::NotRun(_));
+        let is_green = failed == 0 && !self.results.iter().any(not_run);
         if self.is_json {
-            self.output.json(&json!({
+            self.output.print_json(&json!({
                 "ok": is_green,
-                "checks": self.made.iter().map(|(name, outcome)| value(name, outcome)).collect::<Vec<_>>(),
+                "checks": self.results.iter().map(|(name, outcome)| check_json(name, outcome)).collect::<Vec<_>>(),
                 "notes": self.notes,
             }))?;
         } else {
             let command = self.command;
-            self.print(&[Line::of(&if is_green {
+            self.print(&[StyledLine::from_text(&if is_green {
                 format!("ralph: {command} complete — all {all} checks passed")
             } else {
                 format!("ralph: {command} complete — {failed}/{all} checks failed")
@@ -154,32 +164,32 @@ impl Checks {
     }
 }
 
-fn lines(name: &str, outcome: &Outcome) -> Vec<Line> {
+fn check_lines(name: &str, outcome: &CheckOutcome) -> Vec<StyledLine> {
     let line = |tone, word: &str, text: &str| {
-        Line::of("  ")
-            .with(tone, word)
+        StyledLine::from_text("  ")
+            .span(tone, word)
             .plain(": ")
-            .folded(Tone::Plain, &format!("{name} — {text}"))
+            .wrapped(Tone::Plain, &format!("{name} — {text}"))
     };
     match outcome {
-        Outcome::Passed(seen) => vec![line(Tone::Good, "PASS", seen)],
-        Outcome::Failed(problems) => problems
+        CheckOutcome::Passed(seen) => vec![line(Tone::Good, "PASS", seen)],
+        CheckOutcome::Failed(problems) => problems
             .iter()
             .map(|problem| {
                 let text = format!("{} — {}", problem.what, problem.fix);
                 line(Tone::Bad, "FAIL", &text)
             })
             .collect(),
-        Outcome::NotRun(why) => vec![line(Tone::Warn, "NOT RUN", why)],
+        CheckOutcome::NotRun(why) => vec![line(Tone::Warn, "NOT RUN", why)],
     }
 }
 
-fn value(name: &str, outcome: &Outcome) -> Value {
-    let problem = |problem: &Problem| json!({"what": problem.what, "fix": problem.fix});
+fn check_json(name: &str, outcome: &CheckOutcome) -> Value {
+    let problem = |problem: &ProviderProblem| json!({"what": problem.what, "fix": problem.fix});
     let (status, detail, problems) = match outcome {
-        Outcome::Passed(seen) => ("pass", Some(seen), Vec::new()),
-        Outcome::Failed(problems) => ("fail", None, problems.iter().map(problem).collect()),
-        Outcome::NotRun(why) => ("not_run", Some(why), Vec::new()),
+        CheckOutcome::Passed(seen) => ("pass", Some(seen), Vec::new()),
+        CheckOutcome::Failed(problems) => ("fail", None, problems.iter().map(problem).collect()),
+        CheckOutcome::NotRun(why) => ("not_run", Some(why), Vec::new()),
     };
     json!({"name": name, "status": status, "detail": detail, "problems": problems})
 }
@@ -187,22 +197,22 @@ fn value(name: &str, outcome: &Outcome) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::line::Colour;
+    use crate::terminal::styled_line::Colour;
 
     #[test]
     fn a_line_per_problem() {
-        let problem = |what: &str| Problem {
+        let problem = |what: &str| ProviderProblem {
             what: what.into(),
             fix: "mend it".into(),
         };
         let outcomes = [
-            Outcome::Passed("2.39".into()),
-            Outcome::Failed(vec![problem("one"), problem("two\n\u{1b}[31m")]),
-            Outcome::NotRun("no engine answers".into()),
+            CheckOutcome::Passed("2.39".into()),
+            CheckOutcome::Failed(vec![problem("one"), problem("two\n\u{1b}[31m")]),
+            CheckOutcome::NotRun("no engine answers".into()),
         ];
         let text: Vec<String> = outcomes
             .iter()
-            .flat_map(|outcome| lines("git", outcome))
+            .flat_map(|outcome| check_lines("git", outcome))
             .map(|line| line.render(Colour::Unused, None))
             .collect();
         snapbox::assert_data_eq!(
@@ -216,7 +226,7 @@ mod tests {
         );
         let values: Vec<Value> = outcomes
             .iter()
-            .map(|outcome| value("git", outcome))
+            .map(|outcome| check_json("git", outcome))
             .collect();
         assert_eq!(
             values[1]["problems"],

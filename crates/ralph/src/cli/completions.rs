@@ -11,6 +11,8 @@ use super::exit::ExitCode;
 pub(super) fn run(args: &CompletionsArgs, context: &Context) -> Result<ExitCode, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "ralph", &mut script);
-    context.output().text(&String::from_utf8_lossy(&script))?;
+    context
+        .output()
+        .print_text(&String::from_utf8_lossy(&script))?;
     Ok(ExitCode::Success)
 }

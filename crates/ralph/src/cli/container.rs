@@ -3,19 +3,19 @@
 use ralph_core::plan::{ContainerPlan, LocalPlan};
 use ralph_core::ports::SandboxProvider;
 use ralph_core::task::{Contract, SandboxResources, nearest};
-use ralph_providers::docker::Engine;
+use ralph_providers::docker::DockerEngine;
 
 use super::context::Context;
 use super::error::CliError;
 use crate::config::{ResourceSettings, Settings};
-use crate::wire::{LocalLimits, SANDBOXES};
+use crate::providers::{LocalLimits, SANDBOX_PROVIDERS};
 
 /// Refuses a sandbox provider that there is none of, with the name that was probably meant.
 pub(super) fn require_known(sandbox: &str) -> Result<(), CliError> {
-    if SANDBOXES.contains(&sandbox) {
+    if SANDBOX_PROVIDERS.contains(&sandbox) {
         return Ok(());
     }
-    let fix = match nearest(sandbox, SANDBOXES) {
+    let fix = match nearest(sandbox, SANDBOX_PROVIDERS) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => {
             "use `docker`, which keeps commands in containers, or `local`, which keeps them from nothing"
@@ -24,24 +24,24 @@ pub(super) fn require_known(sandbox: &str) -> Result<(), CliError> {
     };
     Err(CliError::usage(
         format!("sandbox `{sandbox}` is not available"),
-        format!("this version has {}", SANDBOXES.join(", ")),
+        format!("this version has {}", SANDBOX_PROVIDERS.join(", ")),
         fix,
     ))
 }
 
 /// Returns what the containers are like, where the provider has containers, and what the commands of a local
 /// sandbox may use.
-pub(super) async fn sizes(
+pub(super) async fn resource_plans(
     sandbox: &str,
     contract: &Contract,
     context: &Context,
 ) -> Result<(Option<ContainerPlan>, LocalLimits), CliError> {
-    let container = plan(sandbox, contract, context).await?;
+    let container = container_plan(sandbox, contract, context).await?;
     Ok((container, local_limits(Some(contract), context)?))
 }
 
 /// Returns what the containers are like, with the image as it was asked for; none for a provider without containers.
-async fn plan(
+async fn container_plan(
     sandbox: &str,
     contract: &Contract,
     context: &Context,
@@ -49,7 +49,7 @@ async fn plan(
     if sandbox != "docker" {
         return Ok(None);
     }
-    let mut plan = plan_for(contract.sandbox_resources, context).await?;
+    let mut plan = container_plan_for(contract.sandbox_resources, context).await?;
     if let Some(image) = &contract.sandbox_image {
         plan.image.clone_from(image);
     }
@@ -57,18 +57,18 @@ async fn plan(
 }
 
 /// Returns what the containers of a task with these sizes are like.
-pub(super) async fn plan_for(
+pub(super) async fn container_plan_for(
     resources: Option<SandboxResources>,
     context: &Context,
 ) -> Result<ContainerPlan, CliError> {
     let settings = context.settings()?;
     let resources = resources.unwrap_or_default();
-    let engine = engine(&settings, context).await?;
-    Ok(sized(&settings, resources, engine))
+    let engine = find_docker_engine(&settings, context).await?;
+    Ok(with_task_resources(&settings, resources, engine))
 }
 
 /// Returns the plan with the task's own sizes before those of the settings.
-fn sized(
+fn with_task_resources(
     settings: &Settings,
     resources: SandboxResources,
     engine: Option<String>,
@@ -122,7 +122,7 @@ fn gibibytes(number: u32) -> u64 {
 }
 
 /// Returns the engine: what the user's other tools use, or else the first of the settings that answers.
-pub(super) async fn engine(
+pub(super) async fn find_docker_engine(
     settings: &Settings,
     context: &Context,
 ) -> Result<Option<String>, CliError> {
@@ -131,7 +131,7 @@ pub(super) async fn engine(
     }
     let mut last = None;
     for host in &settings.sandbox.docker.hosts {
-        match Engine::connect(Some(host)).await {
+        match DockerEngine::connect(Some(host)).await {
             Ok(_) => return Ok(Some(host.clone())),
             Err(error) => last = Some(error.problem()),
         }
@@ -163,11 +163,11 @@ mod tests {
             processes: 512,
             read_only: true,
         };
-        assert_eq!(sized(&settings, none, None), usual);
-        settings.sandbox.resources.memory = crate::config::Memory::gibibytes(2);
+        assert_eq!(with_task_resources(&settings, none, None), usual);
+        settings.sandbox.resources.memory = crate::config::Memory::from_gibibytes(2);
         settings.sandbox.resources.processes = 100;
         assert_eq!(
-            sized(&settings, none, None),
+            with_task_resources(&settings, none, None),
             ContainerPlan {
                 memory: Some(2 << 30),
                 processes: 100,
@@ -180,7 +180,7 @@ mod tests {
             disk_gib: Some(5),
         };
         assert_eq!(
-            sized(&settings, own, Some("tcp://build:2375".into())),
+            with_task_resources(&settings, own, Some("tcp://build:2375".into())),
             ContainerPlan {
                 engine: Some("tcp://build:2375".into()),
                 millicpus: Some(1000),

@@ -12,15 +12,15 @@ use ralph_providers::agent::Agents;
 
 use super::args::RunArg;
 use super::error::CliError;
-use super::output::Output;
+use super::output::CliOutput;
 use crate::clock::SystemClock;
 use crate::config::{
-    Environment, Layers, Profiles, Settings, load_agents, load_profiles, load_settings,
+    ConfigLayers, Environment, ModelProfiles, Settings, load_agents, load_profiles, load_settings,
 };
-use crate::terminal::{Look, Mode, Progress};
-use crate::tokens::{Among, Sources, Tokens};
-use crate::wire::models::Models;
-use crate::wire::{self, Wiring};
+use crate::providers::models::ModelFactory;
+use crate::providers::{self, Providers};
+use crate::terminal::{OutputMode, SpinnerVisibility, StdoutStyle};
+use crate::tokens::{StoreSelection, TokenSources, TokenStorage};
 
 /// Where programs are looked for when the environment does not say.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -29,20 +29,20 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 #[derive(Debug)]
 pub struct Context {
     environment: Environment,
-    output: Output,
+    output: CliOutput,
     clock: SystemClock,
-    learned: Mutex<Vec<(String, Secret)>>,
+    added_secrets: Mutex<Vec<(String, Secret)>>,
 }
 
 impl Context {
     /// Takes the environment.
     pub fn new(environment: Environment) -> Self {
-        let output = Output::new(Look::of_stdout(&environment));
+        let output = CliOutput::new(StdoutStyle::detect(&environment));
         Self {
             environment,
             output,
-            clock: SystemClock::start(),
-            learned: Mutex::default(),
+            clock: SystemClock::new(),
+            added_secrets: Mutex::default(),
         }
     }
 
@@ -52,7 +52,7 @@ impl Context {
     }
 
     /// Returns where to print.
-    pub fn output(&self) -> Output {
+    pub fn output(&self) -> CliOutput {
         self.output
     }
 
@@ -62,14 +62,14 @@ impl Context {
     }
 
     /// Opens the state directory.
-    pub fn state(&self) -> Result<StateDir, CliError> {
+    pub fn state_dir(&self) -> Result<StateDir, CliError> {
         Ok(StateDir::open(self.environment.state_dir()?)?)
     }
 
     /// Finds the run that was named. A run of a newer ralph is refused here, before anything is read or
     /// written for it.
-    pub fn find(&self, run: &RunArg) -> Result<RunDir, CliError> {
-        let state = self.state()?;
+    pub fn find_run(&self, run: &RunArg) -> Result<RunDir, CliError> {
+        let state = self.state_dir()?;
         let id = state.find(&run.run)?;
         let dir = state.run(&id);
         journal::refuse_newer(&dir.journal())?;
@@ -77,8 +77,8 @@ impl Context {
     }
 
     /// Returns the layers of the configuration in the working directory.
-    pub fn layers(&self) -> Layers {
-        Layers::of(&self.environment)
+    pub fn layers(&self) -> ConfigLayers {
+        ConfigLayers::for_working_dir(&self.environment)
     }
 
     /// Returns the settings in force in the working directory.
@@ -87,7 +87,7 @@ impl Context {
     }
 
     /// Returns the model profiles in force in the working directory.
-    pub fn profiles(&self) -> Result<Profiles, CliError> {
+    pub fn profiles(&self) -> Result<ModelProfiles, CliError> {
         Ok(load_profiles(&self.layers())?.value)
     }
 
@@ -97,25 +97,25 @@ impl Context {
     }
 
     /// Returns what concrete providers are made from.
-    pub(crate) fn wiring(&self) -> Result<Wiring, CliError> {
-        Ok(self.wiring_with(self.state()?))
+    pub(crate) fn providers(&self) -> Result<Providers, CliError> {
+        Ok(self.providers_with(self.state_dir()?))
     }
 
     /// Returns what concrete providers are made from, for looking only: the state directory is neither
     /// made nor changed.
-    pub(crate) fn wiring_to_look(&self) -> Result<Wiring, CliError> {
+    pub(crate) fn providers_read_only(&self) -> Result<Providers, CliError> {
         let root = self.environment.state_dir()?;
-        Ok(self.wiring_with(StateDir::unopened(root)))
+        Ok(self.providers_with(StateDir::read_only(root)))
     }
 
     /// Returns the host's git for looking at the user's own repositories only: nothing is written.
-    pub(crate) fn git_to_look(&self) -> HostGit {
+    pub(crate) fn git_read_only(&self) -> HostGit {
         let home = self.environment.home().map(Path::to_path_buf);
-        HostGit::looking(self.search_path(), home)
+        HostGit::read_only(self.search_path(), home)
     }
 
-    fn wiring_with(&self, state: StateDir) -> Wiring {
-        Wiring {
+    fn providers_with(&self, state: StateDir) -> Providers {
+        Providers {
             models: self.models_with(state.clone()),
             state,
             search_path: self.search_path().to_owned(),
@@ -128,12 +128,12 @@ impl Context {
     }
 
     /// Returns what models are made from.
-    pub(crate) fn models(&self) -> Result<Models, CliError> {
-        Ok(self.models_with(self.state()?))
+    pub(crate) fn models(&self) -> Result<ModelFactory, CliError> {
+        Ok(self.models_with(self.state_dir()?))
     }
 
-    fn models_with(&self, state: StateDir) -> Models {
-        Models {
+    fn models_with(&self, state: StateDir) -> ModelFactory {
+        ModelFactory {
             environment: self.environment.clone(),
             state,
             clock: self.clock(),
@@ -146,22 +146,22 @@ impl Context {
     }
 
     /// Returns the credentials of agents, from these places.
-    pub fn tokens(&self, among: Among) -> Result<Tokens, CliError> {
-        Ok(self.tokens_in(&self.state()?, among))
+    pub fn tokens(&self, among: StoreSelection) -> Result<TokenStorage, CliError> {
+        Ok(self.tokens_in(&self.state_dir()?, among))
     }
 
     /// Returns the credentials of agents for looking only: the state directory is neither made nor
     /// changed.
-    pub(crate) fn tokens_to_look(&self) -> Result<Tokens, CliError> {
+    pub(crate) fn tokens_read_only(&self) -> Result<TokenStorage, CliError> {
         let root = self.environment.state_dir()?;
-        Ok(self.tokens_in(&StateDir::unopened(root), Among::All))
+        Ok(self.tokens_in(&StateDir::read_only(root), StoreSelection::All))
     }
 
-    fn tokens_in(&self, state: &StateDir, among: Among) -> Tokens {
-        Tokens::new(Sources {
-            among,
+    fn tokens_in(&self, state: &StateDir, among: StoreSelection) -> TokenStorage {
+        TokenStorage::new(TokenSources {
+            selection: among,
             files: state.tokens(),
-            keyring: wire::keyring(self.search_path()),
+            keyring: providers::keyring(self.search_path()),
             variables: self.environment.agent_credentials(),
             gateway: self.environment.gateway(),
             clock: self.clock(),
@@ -169,16 +169,22 @@ impl Context {
     }
 
     /// Remembers a secret that did not come from the environment, so that nothing prints it.
-    pub fn learn(&self, name: impl Into<String>, secret: &Secret) {
+    pub fn add_secret(&self, name: impl Into<String>, secret: &Secret) {
         let copy = Secret::new(secret.expose().to_owned());
-        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut learned = self
+            .added_secrets
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         learned.push((name.into(), copy));
     }
 
     /// Returns what keeps the environment's secrets, and those learned since, out of everything that
     /// is written.
     pub fn redactor(&self) -> Redactor {
-        let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let learned = self
+            .added_secrets
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let learned = learned
             .iter()
             .map(|(name, secret)| (name.clone(), secret.expose().to_owned()));
@@ -191,15 +197,15 @@ impl Context {
     }
 
     /// Returns how a run is shown: as JSON, or as it fits standard output and the settings.
-    pub fn view_mode(&self, is_json: bool, settings: &Settings) -> Mode {
+    pub fn view_mode(&self, is_json: bool, settings: &Settings) -> OutputMode {
         if is_json {
-            return Mode::Json;
+            return OutputMode::Json;
         }
         let progress = if settings.monitoring.show_progress {
-            Progress::Shown
+            SpinnerVisibility::Shown
         } else {
-            Progress::Hidden
+            SpinnerVisibility::Hidden
         };
-        self.output.look().mode(progress)
+        self.output.look().output_mode(progress)
     }
 }

@@ -8,18 +8,18 @@ use ralph_engine::store::RunDir;
 
 use super::args::DebugArgs;
 use super::context::Context;
-use super::errand::{Answer, failed, give, line};
 use super::error::CliError;
 use super::exit::ExitCode;
-use crate::terminal::line::Line;
+use super::send_command::{SentCommandOutcome, command_failed, run_line, send_command};
+use crate::terminal::styled_line::StyledLine;
 
 /// Lists the ids, or starts one and prints what it printed.
 pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let dir = context.find(&args.run)?;
-    let ids = ids(&dir)?;
+    let dir = context.find_run(&args.run)?;
+    let ids = contract_ids(&dir)?;
     let Some(id) = args.id else {
-        let lines: Vec<Line> = ids.iter().map(|id| Line::of(id)).collect();
-        context.output().lines(&lines)?;
+        let lines: Vec<StyledLine> = ids.iter().map(|id| StyledLine::from_text(id)).collect();
+        context.output().print_lines(&lines)?;
         return Ok(ExitCode::Success);
     };
     if !ids.contains(&id) {
@@ -29,29 +29,31 @@ pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, 
             format!("use one of {}", ids.join(", ")),
         ));
     }
-    let answer = Box::pin(give(&dir, Command::Debug { id }, context)).await?;
+    let answer = Box::pin(send_command(&dir, Command::Debug { id }, context)).await?;
     let state = dir.state()?;
     let done = match answer {
-        Answer::Done(done) => done,
-        Answer::Later => {
+        SentCommandOutcome::Done(done) => done,
+        SentCommandOutcome::Deferred => {
             let said = "debug accepted; the journal tells what came of it";
-            context.output().lines(&[line(&state, said)])?;
+            context.output().print_lines(&[run_line(&state, said)])?;
             return Ok(ExitCode::Success);
         }
     };
-    let printed: Vec<Line> = done.output.lines().map(Line::of).collect();
-    context.output().lines(&printed)?;
-    if done.done {
-        context.output().lines(&[line(&state, &done.detail)])?;
+    let printed: Vec<StyledLine> = done.output.lines().map(StyledLine::from_text).collect();
+    context.output().print_lines(&printed)?;
+    if done.succeeded {
+        context
+            .output()
+            .print_lines(&[run_line(&state, &done.detail)])?;
         return Ok(ExitCode::Success);
     }
-    Err(failed(&state, "debug", &done.detail))
+    Err(command_failed(&state, "debug", &done.detail))
 }
 
 /// Returns the ids of the contract in force.
-fn ids(dir: &RunDir) -> Result<Vec<String>, CliError> {
+fn contract_ids(dir: &RunDir) -> Result<Vec<String>, CliError> {
     let state = dir.state()?;
-    let path = dir.kept_contract(&state.contract);
+    let path = dir.stored_contract(&state.contract);
     let bytes = std::fs::read(&path).map_err(|error| {
         CliError::runtime(
             format!("cannot read the contract of run `{}`", state.plan.run),

@@ -4,18 +4,18 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use ralph_core::image::Effort;
+use ralph_core::image::ImageEffort;
 
-use super::args::{Again, DemoArgs, RunArgs};
+use super::args::{DemoArgs, RunArgs, UnfinishedRunArgs};
 use super::context::Context;
-use super::creating::Beside;
+use super::create_run::UnfinishedRunPolicy;
 use super::error::CliError;
 use super::exit::ExitCode;
-use super::{creating, planning, run};
-use crate::wire::Wiring;
+use super::{create_run, planning, run};
+use crate::providers::Providers;
 
 /// The project as it is before the run.
-const PROJECT: [(&str, &str); 3] = [
+const PROJECT_FILES: [(&str, &str); 3] = [
     ("slug.sh", include_str!("../../demo/slug.sh")),
     ("tests/run.sh", include_str!("../../demo/tests/run.sh")),
     ("README.md", include_str!("../../demo/README.md")),
@@ -25,30 +25,30 @@ const REPLIES: &str = include_str!("../../demo/replies.jsonl");
 
 /// Makes the project, runs its task and tells where everything is.
 pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let wiring = context.wiring()?;
+    let wiring = context.providers()?;
     let dir = match args.dir {
-        Some(dir) => context.environment().directory().join(dir),
-        None => own_directory(&wiring)?,
+        Some(dir) => context.environment().working_dir().join(dir),
+        None => create_demo_dir(&wiring)?,
     };
-    make_project(&dir, &wiring).await?;
-    let say = |text: String| context.output().text(&text).map(drop);
+    create_project(&dir, &wiring).await?;
+    let say = |text: String| context.output().print_text(&text).map(drop);
     say(format!(
         "A small project with failing tests is in {}\n\
          Its task has four boxes. A scripted model works on it: one wrong patch, one red test,\n\
          one early claim of success. The sandbox, git, the checks and the clean room are real.\n\n",
         dir.display()
     ))?;
-    let run_args = arguments(&dir);
+    let run_args = demo_run_args(&dir);
     let (file, task) = planning::read_task(&run_args.file, context)?;
     let ways = (context, &wiring);
-    let mut planned = planning::plan(&run_args, file, task, None, ways).await?;
-    creating::reserve(&mut planned.plan, &wiring)?;
+    let mut planned = planning::plan_run(&run_args, file, task, None, ways).await?;
+    create_run::reserve(&mut planned.plan, &wiring)?;
     let (id, branch) = (planned.plan.run.clone(), planned.plan.branch.clone());
-    let work = run::Work {
+    let work = run::RunStart {
         planned,
         access: None,
-        effort: Effort::Reuse,
-        beside: Beside::Others,
+        effort: ImageEffort::Reuse,
+        unfinished_runs: UnfinishedRunPolicy::Allow,
         is_json: run_args.json,
     };
     let code = Box::pin(run::start(work, context, &wiring)).await?;
@@ -73,7 +73,7 @@ pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, C
 }
 
 /// Returns the command line of the run.
-fn arguments(dir: &Path) -> RunArgs {
+fn demo_run_args(dir: &Path) -> RunArgs {
     RunArgs {
         file: dir.join("ralph_task.md"),
         repo: None,
@@ -85,7 +85,7 @@ fn arguments(dir: &Path) -> RunArgs {
         rebuild: false,
         dry_run: false,
         json: false,
-        again: Again {
+        again: UnfinishedRunArgs {
             new: true,
             resume: false,
         },
@@ -93,7 +93,7 @@ fn arguments(dir: &Path) -> RunArgs {
 }
 
 /// Makes a directory that nobody had before.
-fn own_directory(wiring: &Wiring) -> Result<PathBuf, CliError> {
+fn create_demo_dir(wiring: &Providers) -> Result<PathBuf, CliError> {
     let stamp = wiring.clock.now().as_microsecond();
     let dir = std::env::temp_dir().join(format!("ralph-demo-{stamp}"));
     let made = fs::DirBuilder::new().mode(0o700).create(&dir);
@@ -106,7 +106,7 @@ fn own_directory(wiring: &Wiring) -> Result<PathBuf, CliError> {
     })
 }
 
-async fn make_project(dir: &Path, wiring: &Wiring) -> Result<(), CliError> {
+async fn create_project(dir: &Path, wiring: &Providers) -> Result<(), CliError> {
     let occupied = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
     if occupied {
         return Err(CliError::usage(
@@ -117,7 +117,7 @@ async fn make_project(dir: &Path, wiring: &Wiring) -> Result<(), CliError> {
     }
     let git = wiring.git()?;
     planning::require_git(&git).await?;
-    for (name, text) in PROJECT {
+    for (name, text) in PROJECT_FILES {
         write(&dir.join(name), text)?;
     }
     for args in [
@@ -125,7 +125,7 @@ async fn make_project(dir: &Path, wiring: &Wiring) -> Result<(), CliError> {
         &["add", "."],
         &["commit", "--quiet", "--message=Start"],
     ] {
-        git.run_in(dir, args).await.map_err(|error| {
+        git.run_as_user(dir, args).await.map_err(|error| {
             CliError::runtime(
                 "cannot make the demo's repository",
                 error.to_string(),

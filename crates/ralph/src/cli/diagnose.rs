@@ -1,90 +1,99 @@
 //! `ralph diagnose`: asks the doctor why a run is stuck, shows its report, applies it.
 
-use ralph_core::doctor::Report;
+use ralph_core::doctor::DoctorReport;
 use ralph_core::run::Command;
 use ralph_core::state::RunState;
 
 use super::args::DiagnoseArgs;
 use super::context::Context;
-use super::errand::{Answer, failed, give, line};
 use super::error::CliError;
 use super::exit::ExitCode;
-use crate::terminal::line::{Line, Tone};
-use crate::terminal::lines::field;
+use super::send_command::{SentCommandOutcome, command_failed, run_line, send_command};
+use crate::terminal::lines::field_line;
+use crate::terminal::styled_line::{StyledLine, Tone};
 
 /// Asks, shows, and applies if that is wanted.
 pub(super) async fn run(args: DiagnoseArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let dir = context.find(&args.run)?;
+    let dir = context.find_run(&args.run)?;
     let mut state = dir.state()?;
     let output = context.output();
     if !args.apply || state.doctor.report.is_none() {
-        let answer = Box::pin(give(&dir, Command::Diagnose, context)).await?;
+        let answer = Box::pin(send_command(&dir, Command::Diagnose, context)).await?;
         state = dir.state()?;
         match answer {
-            Answer::Done(done) if done.done => {}
-            Answer::Done(done) => return Err(failed(&state, "diagnose", &done.detail)),
-            Answer::Later => {
+            SentCommandOutcome::Done(done) if done.succeeded => {}
+            SentCommandOutcome::Done(done) => {
+                return Err(command_failed(&state, "diagnose", &done.detail));
+            }
+            SentCommandOutcome::Deferred => {
                 let said = "diagnose accepted; the doctor is asked before the next iteration";
-                output.lines(&[line(&state, said)])?;
+                output.print_lines(&[run_line(&state, said)])?;
                 return Ok(ExitCode::Success);
             }
         }
     }
     if let Some((number, report)) = state.doctor.report.clone() {
         if args.json {
-            output.json(&report)?;
+            output.print_json(&report)?;
         } else {
-            output.lines(&block(&state, number, &report))?;
+            output.print_lines(&report_lines(&state, number, &report))?;
         }
     }
     if args.apply {
-        return Box::pin(apply(&args, context)).await;
+        return Box::pin(apply_report(&args, context)).await;
     }
     Ok(ExitCode::Success)
 }
 
-async fn apply(args: &DiagnoseArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let dir = context.find(&args.run)?;
+async fn apply_report(args: &DiagnoseArgs, context: &Context) -> Result<ExitCode, CliError> {
+    let dir = context.find_run(&args.run)?;
     if dir.state()?.doctor.report.is_none() {
         // The task's own policy was faster.
         return Ok(ExitCode::Success);
     }
-    let answer = Box::pin(give(&dir, Command::Apply, context)).await?;
+    let answer = Box::pin(send_command(&dir, Command::Apply, context)).await?;
     let state = dir.state()?;
     let said = match answer {
-        Answer::Done(done) if done.done => format!("applied {}", done.detail),
-        Answer::Done(done) => return Err(failed(&state, "apply the report to", &done.detail)),
-        Answer::Later => "apply accepted; it is done before the next iteration".to_owned(),
+        SentCommandOutcome::Done(done) if done.succeeded => format!("applied {}", done.detail),
+        SentCommandOutcome::Done(done) => {
+            return Err(command_failed(&state, "apply the report to", &done.detail));
+        }
+        SentCommandOutcome::Deferred => {
+            "apply accepted; it is done before the next iteration".to_owned()
+        }
     };
     if !args.json {
-        context.output().lines(&[line(&state, &said)])?;
+        context.output().print_lines(&[run_line(&state, &said)])?;
     }
     Ok(ExitCode::Success)
 }
 
-fn block(state: &RunState, number: u32, report: &Report) -> Vec<Line> {
+fn report_lines(state: &RunState, number: u32, report: &DoctorReport) -> Vec<StyledLine> {
     let mut lines = vec![
-        Line::new()
+        StyledLine::new()
             .strong(&format!("report {number}"))
             .quiet(&format!(" of run {}", state.plan.run)),
-        Line::of("  ").folded(Tone::Plain, &report.summary),
+        StyledLine::from_text("  ").wrapped(Tone::Plain, &report.summary),
     ];
-    let entries = |name: &str, texts: &[String]| -> Vec<Line> {
-        texts.iter().map(|text| field(name, text)).collect()
+    let entries = |name: &str, texts: &[String]| -> Vec<StyledLine> {
+        texts.iter().map(|text| field_line(name, text)).collect()
     };
     lines.extend(entries("pattern", &report.patterns));
     lines.extend(entries("cause", &report.root_causes));
     for sign in &report.guardrails {
         let text = format!("{}: {}: {}", sign.name, sign.trigger, sign.instruction);
-        lines.push(field("sign", &text));
+        lines.push(field_line("sign", &text));
     }
     for edit in &report.spec_edits {
-        lines.push(field("edit", &format!("{} {}", edit.replace, edit.why)));
+        lines.push(field_line(
+            "edit",
+            &format!("{} {}", edit.replace, edit.why),
+        ));
     }
     if let Some(profile) = &report.model_profile {
-        lines.push(field("profile", profile));
+        lines.push(field_line("profile", profile));
     }
     let next = format!("`ralph diagnose {} --apply` applies it", state.plan.run);
-    lines.push(Line::of("  ").folded(Tone::Accent, &next));
+    lines.push(StyledLine::from_text("  ").wrapped(Tone::Accent, &next));
     lines
 }

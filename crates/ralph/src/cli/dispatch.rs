@@ -5,30 +5,30 @@ use std::future::Future;
 
 use clap::Parser as _;
 
-use super::args::{Cli, Command};
+use super::args::{Cli, CliCommand};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::{
-    allow, audit, completions, debug, demo, diagnose, errand, export, image, init, lint, logs,
-    models, order, preflight, profile, proxy, prune, replay, resume, run, runs, selftest, show,
-    steer, task, tokens, trust, usage,
+    allow, argument_order, audit, completions, debug, demo, diagnose, export, image, init, lint,
+    logs, models, preflight, profile, proxy, prune, replay, resume, run, runs, selftest,
+    send_command, show, steer, task, tokens, trust, usage,
 };
 use crate::config::Environment;
 
 /// Runs the program: parses the arguments, does what they say, reports what went wrong.
 pub fn main() -> std::process::ExitCode {
-    keep_private();
-    let arguments: Vec<OsString> = order::command_first(std::env::args_os().collect());
+    disable_process_inspection();
+    let arguments: Vec<OsString> = argument_order::command_first(std::env::args_os().collect());
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => return usage::report(&error, &arguments).into(),
     };
-    let context = Context::new(Environment::read());
+    let context = Context::new(Environment::from_process());
     let is_json = cli.command.is_json();
     let ended = dispatch(cli.command, &context).unwrap_or_else(|error| {
         let error = error.redacted(&context.redactor());
-        context.output().error(&error, is_json);
+        context.output().print_error(&error, is_json);
         error.code
     });
     ended.into()
@@ -37,7 +37,7 @@ pub fn main() -> std::process::ExitCode {
 /// Keeps the user's other processes, such as those of a local sandbox, from reading the credentials
 /// in this one's environment and memory.
 #[cfg(target_os = "linux")]
-fn keep_private() {
+fn disable_process_inspection() {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
     // Where it cannot be done, nothing is worse than without it.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
@@ -46,49 +46,49 @@ fn keep_private() {
 #[cfg(not(target_os = "linux"))]
 fn keep_private() {}
 
-fn dispatch(command: Command, context: &Context) -> Result<ExitCode, CliError> {
+fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, CliError> {
     use ralph_core::run::Command as Steer;
     match command {
-        Command::Init(args) => init::run(&args, context),
-        Command::Lint(args) => lint::run(&args, context),
-        Command::Run(args) => wait_for(run::run(args, context)),
-        Command::Runs(args) => runs::run(&args, context),
-        Command::Show(args) => show::run(&args, context),
-        Command::Logs(args) => logs::run(&args, context),
-        Command::Pause(args) => steer::run(&args, &Steer::Pause, context),
-        Command::Resume(args) => wait_for(resume::run(args, context)),
-        Command::Rotate(args) => steer::run(&args, &Steer::Rotate, context),
-        Command::Stop(args) => steer::run(&args, &Steer::Stop, context),
-        Command::Profile(args) => profile::run(&args, context),
-        Command::Task(args) => task::run(&args, context),
-        Command::Export(args) => wait_for(export::run(args, context)),
-        Command::Models(args) => models::run(args, context),
-        Command::Guardrail(args) => wait_for(errand::guardrail(args, context)),
-        Command::Note(args) => wait_for(errand::note(args, context)),
-        Command::Message(args) => wait_for(errand::message(args, context)),
-        Command::Allow(args) => wait_for(allow::run(args, context)),
-        Command::Diagnose(args) => wait_for(diagnose::run(args, context)),
-        Command::Debug(args) => wait_for(debug::run(args, context)),
-        Command::Audit(args) => audit::run(&args, context),
-        Command::Replay(args) => replay::run(&args, context),
-        Command::StoreToken(args) => tokens::store(&args, context),
-        Command::CheckToken(args) => wait_for(tokens::check(args, context)),
-        Command::GetToken(args) => wait_for(tokens::get(args, context)),
-        Command::Image(args) => wait_for(image::run(args, context)),
-        Command::Proxy(args) => proxy::run(&args, context),
-        Command::Demo(args) => wait_for(demo::run(args, context)),
-        Command::Preflight(args) => wait_for(preflight::run(args, context)),
-        Command::Trust(args) => wait_for(trust::run(args, context)),
-        Command::Selftest(args) => wait_for(selftest::run(args, context)),
-        Command::PruneSandboxes(args) => wait_for(prune::run(args, context)),
-        Command::Completions(args) => completions::run(&args, context),
+        CliCommand::Init(args) => init::run(&args, context),
+        CliCommand::Lint(args) => lint::run(&args, context),
+        CliCommand::Run(args) => block_on(run::run(args, context)),
+        CliCommand::Runs(args) => runs::run(&args, context),
+        CliCommand::Show(args) => show::run(&args, context),
+        CliCommand::Logs(args) => logs::run(&args, context),
+        CliCommand::Pause(args) => steer::run(&args, &Steer::Pause, context),
+        CliCommand::Resume(args) => block_on(resume::run(args, context)),
+        CliCommand::Rotate(args) => steer::run(&args, &Steer::Rotate, context),
+        CliCommand::Stop(args) => steer::run(&args, &Steer::Stop, context),
+        CliCommand::Profile(args) => profile::run(&args, context),
+        CliCommand::Task(args) => task::run(&args, context),
+        CliCommand::Export(args) => block_on(export::run(args, context)),
+        CliCommand::Models(args) => models::run(args, context),
+        CliCommand::Guardrail(args) => block_on(send_command::guardrail(args, context)),
+        CliCommand::Note(args) => block_on(send_command::note(args, context)),
+        CliCommand::Message(args) => block_on(send_command::message(args, context)),
+        CliCommand::Allow(args) => block_on(allow::run(args, context)),
+        CliCommand::Diagnose(args) => block_on(diagnose::run(args, context)),
+        CliCommand::Debug(args) => block_on(debug::run(args, context)),
+        CliCommand::Audit(args) => audit::run(&args, context),
+        CliCommand::Replay(args) => replay::run(&args, context),
+        CliCommand::StoreToken(args) => tokens::store(&args, context),
+        CliCommand::CheckToken(args) => block_on(tokens::check(args, context)),
+        CliCommand::GetToken(args) => block_on(tokens::get(args, context)),
+        CliCommand::Image(args) => block_on(image::run(args, context)),
+        CliCommand::Proxy(args) => proxy::run(&args, context),
+        CliCommand::Demo(args) => block_on(demo::run(args, context)),
+        CliCommand::Preflight(args) => block_on(preflight::run(args, context)),
+        CliCommand::Trust(args) => block_on(trust::run(args, context)),
+        CliCommand::Selftest(args) => block_on(selftest::run(args, context)),
+        CliCommand::PruneSandboxes(args) => block_on(prune::run(args, context)),
+        CliCommand::Completions(args) => completions::run(&args, context),
     }
 }
 
 /// Starts the machinery for commands that do several things at once, and only for those. One thread
 /// is enough: a run waits for its model and its commands, and handing each of their answers from one
 /// thread to another would cost more than what is done with it.
-pub(super) fn wait_for(
+pub(super) fn block_on(
     command: impl Future<Output = Result<ExitCode, CliError>>,
 ) -> Result<ExitCode, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread()

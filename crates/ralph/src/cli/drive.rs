@@ -2,53 +2,54 @@
 
 use ralph_engine::error::RunError;
 use ralph_engine::journal::{Journal, JournalError};
-use ralph_engine::run::{self, Outside};
+use ralph_engine::run::{self, Services};
 use ralph_engine::store::RunDir;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use super::error::CliError;
 use super::exit::ExitCode;
-use crate::terminal::follow::Reader;
-use crate::terminal::{Mode, View};
+use crate::terminal::follow::JournalFollower;
+use crate::terminal::{OutputMode, RunView};
 
 /// Drives a run until nothing is left to do here.
 pub(super) async fn drive(
     dir: RunDir,
     journal: Journal,
-    outside: Outside,
-    mode: Mode,
+    outside: Services,
+    mode: OutputMode,
 ) -> Result<ExitCode, CliError> {
     let (interrupt, interrupted) = watch::channel(false);
     let mut latest = journal.latest();
-    let mut reader = Reader::new(&dir);
+    let mut reader = JournalFollower::new(&dir);
     // What an earlier process has shown is not shown again.
     if journal.state().epoch > 0 {
-        reader.catch_up(&mut |_, _| {})?;
+        reader.read_new(&mut |_, _| {})?;
     }
-    let view = View::new(Box::new(std::io::stdout()), mode);
+    let view = RunView::new(Box::new(std::io::stdout()), mode);
     let showing = tokio::task::spawn(async move {
         let mut view = view;
-        let mut show =
-            |reader: &mut Reader| reader.catch_up(&mut |record, state| view.show(record, state));
+        let mut show = |reader: &mut JournalFollower| {
+            reader.read_new(&mut |record, state| view.show(record, state))
+        };
         show(&mut reader).ok();
         while latest.changed().await.is_ok() {
             show(&mut reader).ok();
         }
         show(&mut reader).ok();
     });
-    let listening = tokio::task::spawn(listen(interrupt));
+    let listening = tokio::task::spawn(forward_signals(interrupt));
     // Boxed: the whole machine is in this future.
     let ended = Box::pin(run::drive(dir.clone(), journal, outside, interrupted)).await;
     listening.abort();
     // The journal is closed now, so the view ends after the last record.
     showing.await.ok();
-    let status = ended.map_err(|error| broken(&dir, error))?;
-    Ok(ExitCode::of(&status))
+    let status = ended.map_err(|error| run_failed(&dir, error))?;
+    Ok(ExitCode::for_status(&status))
 }
 
 /// The first signal ends the run cleanly, the second ends the program.
-async fn listen(interrupt: watch::Sender<bool>) {
+async fn forward_signals(interrupt: watch::Sender<bool>) {
     let kinds = [
         SignalKind::interrupt(),
         SignalKind::terminate(),
@@ -74,7 +75,7 @@ async fn listen(interrupt: watch::Sender<bool>) {
     std::process::exit(i32::from(ExitCode::Interrupted.code()));
 }
 
-fn broken(dir: &RunDir, error: RunError) -> CliError {
+fn run_failed(dir: &RunDir, error: RunError) -> CliError {
     if let RunError::Journal(lost @ JournalError::Lost { .. }) = error {
         return lost.into();
     }

@@ -4,12 +4,12 @@ use std::fmt;
 
 use ralph_core::secret::Redactor;
 use ralph_engine::durable::StoreError;
-use ralph_engine::journal::{JournalError, RALPH, lost_to};
+use ralph_engine::journal::{JournalError, RALPH_VERSION, lost_to};
 use ralph_engine::store::FindError;
 use serde_json::json;
 
 use super::exit::ExitCode;
-use crate::config::{ConfigError, NoStateDir, ProfileError};
+use crate::config::{ConfigFileError, NoStateDirError, ProfileError};
 use crate::terminal::sanitize;
 
 /// Why a command could not do what was asked.
@@ -101,11 +101,11 @@ impl From<JournalError> for CliError {
                 why,
                 "put back a copy of the file, or start the task again with `ralph run --new`",
             ),
-            JournalError::Newer { .. } => Self::runtime(error.to_string(), "", UPGRADE),
+            JournalError::Newer { .. } => Self::runtime(error.to_string(), "", UPGRADE_HINT),
             JournalError::Unknown { path, line, what } => Self::runtime(
                 format!("journal `{}` has an {what} at line {line}", path.display()),
-                format!("a newer ralph wrote it, this is ralph {RALPH}"),
-                UPGRADE,
+                format!("a newer ralph wrote it, this is ralph {RALPH_VERSION}"),
+                UPGRADE_HINT,
             ),
             JournalError::Held { run, pid } => Self::runtime(
                 format!("run `{run}` is taken"),
@@ -128,10 +128,10 @@ impl From<JournalError> for CliError {
 }
 
 /// The way out for a run of a newer ralph.
-const UPGRADE: &str = "upgrade ralph";
+const UPGRADE_HINT: &str = "upgrade ralph";
 
 /// How many runs an error lists before it only counts them.
-const LISTED: usize = 5;
+const MAX_LISTED_RUNS: usize = 5;
 
 impl From<FindError> for CliError {
     fn from(error: FindError) -> Self {
@@ -148,8 +148,8 @@ impl From<FindError> for CliError {
                 "list them with `ralph runs`",
             ),
             FindError::Ambiguous { query, matches } => {
-                let listed = matches[..matches.len().min(LISTED)].join(", ");
-                let more = match matches.len().saturating_sub(LISTED) {
+                let listed = matches[..matches.len().min(MAX_LISTED_RUNS)].join(", ");
+                let more = match matches.len().saturating_sub(MAX_LISTED_RUNS) {
                     0 => String::new(),
                     more => format!(" and {more} more"),
                 };
@@ -163,16 +163,16 @@ impl From<FindError> for CliError {
     }
 }
 
-impl From<ConfigError> for CliError {
-    fn from(error: ConfigError) -> Self {
+impl From<ConfigFileError> for CliError {
+    fn from(error: ConfigFileError) -> Self {
         let (path, why, fix) = match &error {
-            ConfigError::Read { path, problem } => (path, problem.to_string(), problem.hint()),
-            ConfigError::TooLarge { path, size, limit } => (
+            ConfigFileError::Read { path, problem } => (path, problem.to_string(), problem.hint()),
+            ConfigFileError::TooLarge { path, size, limit } => (
                 path,
                 format!("it has {size} bytes, at most {limit} are read"),
                 "make it shorter",
             ),
-            ConfigError::Wrong {
+            ConfigFileError::Invalid {
                 path,
                 line,
                 column,
@@ -182,7 +182,7 @@ impl From<ConfigError> for CliError {
                 format!("line {line}, column {column}: {why}"),
                 "correct that line",
             ),
-            ConfigError::StoredPrices { path, why } => (
+            ConfigFileError::StoredPrices { path, why } => (
                 path,
                 why.clone(),
                 "store prices again with `ralph models update-prices`, or remove the file",
@@ -220,8 +220,8 @@ impl From<ProfileError> for CliError {
     }
 }
 
-impl From<NoStateDir> for CliError {
-    fn from(_: NoStateDir) -> Self {
+impl From<NoStateDirError> for CliError {
+    fn from(_: NoStateDirError) -> Self {
         Self::runtime(
             "there is no place for the state directory",
             "neither RALPH_HOME nor HOME is set",
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_one_line_whatever_is_in_it() {
+    fn an_error_is_always_printed_on_one_line() {
         let error = CliError::usage("a\nb", "\u{1b}[31mred", "c\u{202e}d");
         assert_eq!(error.to_string(), "ralph: a b — red — c�d");
     }
@@ -299,7 +299,7 @@ mod tests {
         ];
         let journal = journal_errors().map(CliError::from);
         let errors = errors.into_iter().chain(journal);
-        let errors: Vec<CliError> = errors.chain([NoStateDir.into()]).collect();
+        let errors: Vec<CliError> = errors.chain([NoStateDirError.into()]).collect();
         let text: Vec<String> = errors.iter().map(ToString::to_string).collect();
         snapbox::assert_data_eq!(
             text.join("\n"),

@@ -24,7 +24,7 @@ pub enum ExitCode {
 
 impl ExitCode {
     /// Returns the code that tells how a run stands once nobody works on it any more.
-    pub fn of(status: &RunStatus) -> Self {
+    pub fn for_status(status: &RunStatus) -> Self {
         match status {
             RunStatus::Succeeded => Self::Success,
             RunStatus::Failed(_) | RunStatus::Stopped => Self::Failed,
@@ -79,7 +79,7 @@ mod tests {
             (RunStatus::SandboxLost, 11),
             (paused(PauseReason::Interrupted), 130),
         ] {
-            assert_eq!(ExitCode::of(&status).code(), code, "{status:?}");
+            assert_eq!(ExitCode::for_status(&status).code(), code, "{status:?}");
         }
     }
 }

@@ -11,22 +11,22 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::steer_args::ExportArgs;
-use crate::terminal::line::{Line, Tone};
+use crate::terminal::styled_line::{StyledLine, Tone};
 
 /// Writes the branch, or the changes, into an empty directory.
 pub(super) async fn run(args: ExportArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let dir = context.find(&args.run)?;
+    let dir = context.find_run(&args.run)?;
     let state = dir.state()?;
-    let target = context.environment().directory().join(&args.directory);
+    let target = context.environment().working_dir().join(&args.directory);
     let target = std::path::absolute(&target).unwrap_or(target);
-    prepare(&target)?;
-    let repo = context.wiring()?.git()?.repo(dir.repo());
+    prepare_target(&target)?;
+    let repo = context.providers()?.git()?.repo(dir.repo());
     let (branch, head) = (&state.plan.branch, &state.head);
     let written = if args.patch {
         let patch = repo.patch(&state.plan.base, head).await;
-        let patch = patch.map_err(|error| failed(&dir, &error))?;
+        let patch = patch.map_err(|error| export_failed(&dir, &error))?;
         let file = target.join(format!("{}.patch", state.plan.task_id));
-        fs::write(&file, patch).map_err(|error| unusable(&file, error.to_string()))?;
+        fs::write(&file, patch).map_err(|error| unusable_target(&file, error.to_string()))?;
         format!(
             "the changes up to {} are in `{}`",
             head.short(),
@@ -34,7 +34,7 @@ pub(super) async fn run(args: ExportArgs, context: &Context) -> Result<ExitCode,
         )
     } else {
         let exported = repo.export(branch, &target).await;
-        exported.map_err(|error| failed(&dir, &error))?;
+        exported.map_err(|error| export_failed(&dir, &error))?;
         format!(
             "`{branch}` at {} is in `{}`",
             head.short(),
@@ -42,29 +42,29 @@ pub(super) async fn run(args: ExportArgs, context: &Context) -> Result<ExitCode,
         )
     };
     let note = "its files are the work of a model: building or testing them runs that work on this machine";
-    context.output().lines(&[
-        Line::of("run ")
+    context.output().print_lines(&[
+        StyledLine::from_text("run ")
             .strong(state.plan.run.as_str())
             .plain(": ")
-            .folded(Tone::Plain, &written),
-        Line::of("note: ").plain(note),
+            .wrapped(Tone::Plain, &written),
+        StyledLine::from_text("note: ").plain(note),
     ])?;
     Ok(ExitCode::Success)
 }
 
 /// Makes the directory, or checks that it is empty.
-fn prepare(target: &Path) -> Result<(), CliError> {
+fn prepare_target(target: &Path) -> Result<(), CliError> {
     match fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(unusable(target, "it is not empty".into())),
+        Ok(false) => Err(unusable_target(target, "it is not empty".into())),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            fs::create_dir_all(target).map_err(|error| unusable(target, error.to_string()))
+            fs::create_dir_all(target).map_err(|error| unusable_target(target, error.to_string()))
         }
-        Err(error) => Err(unusable(target, error.to_string())),
+        Err(error) => Err(unusable_target(target, error.to_string())),
     }
 }
 
-fn unusable(target: &Path, why: String) -> CliError {
+fn unusable_target(target: &Path, why: String) -> CliError {
     CliError::usage(
         format!("cannot export to `{}`", target.display()),
         why,
@@ -72,7 +72,7 @@ fn unusable(target: &Path, why: String) -> CliError {
     )
 }
 
-fn failed(dir: &RunDir, error: &GitError) -> CliError {
+fn export_failed(dir: &RunDir, error: &GitError) -> CliError {
     CliError::runtime(
         format!("cannot export from `{}`", dir.repo().display()),
         error.to_string(),

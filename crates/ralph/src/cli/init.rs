@@ -10,21 +10,21 @@ use super::args::{InitArgs, TASK_FILE};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
-use crate::config::Profiles;
-use crate::terminal::line::Line;
+use crate::config::ModelProfiles;
+use crate::terminal::styled_line::StyledLine;
 
 /// Writes what is missing; with `--force` also what is there.
 pub(super) fn run(args: &InitArgs, context: &Context) -> Result<ExitCode, CliError> {
     let mut wanted = vec![(TASK_FILE, templates::TASK)];
     if args.models {
-        wanted.push((Profiles::FILE, templates::MODELS));
+        wanted.push((ModelProfiles::FILE, templates::MODELS));
     }
-    let directory = context.environment().directory();
+    let directory = context.environment().working_dir();
     let mut lines = Vec::new();
     let mut kept = Vec::new();
     for (name, text) in &wanted {
         match write(&directory.join(name), text, args.force) {
-            Ok(()) => lines.push(Line::of("wrote ").strong(name)),
+            Ok(()) => lines.push(StyledLine::from_text("wrote ").strong(name)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => kept.push(*name),
             Err(error) => {
                 return Err(CliError::runtime(
@@ -42,9 +42,12 @@ pub(super) fn run(args: &InitArgs, context: &Context) -> Result<ExitCode, CliErr
             "add --force to write it anew, or remove it",
         ));
     }
-    lines.extend(kept.iter().map(|name| Line::of("kept ").strong(name)));
+    lines.extend(
+        kept.iter()
+            .map(|name| StyledLine::from_text("kept ").strong(name)),
+    );
     lines.extend(next_steps());
-    context.output().lines(&lines)?;
+    context.output().print_lines(&lines)?;
     Ok(ExitCode::Success)
 }
 
@@ -62,17 +65,19 @@ fn write(path: &Path, text: &str, force: bool) -> io::Result<()> {
     options.open(path)?.write_all(text.as_bytes())
 }
 
-fn next_steps() -> Vec<Line> {
+fn next_steps() -> Vec<StyledLine> {
     vec![
-        Line::new(),
-        Line::of("next:"),
-        Line::of("  1. say what should be done and how to see that it is: edit ").strong(TASK_FILE),
-        Line::of("  2. see what it lacks: ").strong("ralph lint"),
-        Line::of("  3. let it be done: ").strong("ralph run"),
-        Line::new(),
-        Line::new().quiet("also read where they exist:"),
-        Line::new().quiet("  config/models.yaml  model profiles; `ralph init --models` writes it"),
-        Line::new().quiet("  ralph.toml          settings of the project"),
-        Line::new().quiet("  .env                credentials; the environment wins"),
+        StyledLine::new(),
+        StyledLine::from_text("next:"),
+        StyledLine::from_text("  1. say what should be done and how to see that it is: edit ")
+            .strong(TASK_FILE),
+        StyledLine::from_text("  2. see what it lacks: ").strong("ralph lint"),
+        StyledLine::from_text("  3. let it be done: ").strong("ralph run"),
+        StyledLine::new(),
+        StyledLine::new().quiet("also read where they exist:"),
+        StyledLine::new()
+            .quiet("  config/models.yaml  model profiles; `ralph init --models` writes it"),
+        StyledLine::new().quiet("  ralph.toml          settings of the project"),
+        StyledLine::new().quiet("  .env                credentials; the environment wins"),
     ]
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ralph_core::lint::{self, Finding, Severity};
+use ralph_core::lint::{self, LintFinding, LintSeverity};
 use ralph_core::task::TaskFile;
 use serde_json::json;
 
@@ -11,17 +11,17 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::planning;
-use crate::config::{FileProblem, read_named};
+use crate::config::{RegularFileError, read_user_named};
 use crate::terminal::format;
-use crate::terminal::line::{Line, Tone};
+use crate::terminal::styled_line::{StyledLine, Tone};
 
 /// More of a file is never read; the linter refuses it long before that.
-const MAX_BYTES: u64 = 16 << 20;
+const MAX_TASK_BYTES: u64 = 16 << 20;
 
 /// Prints the findings. Errors make the exit code 1.
 pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, CliError> {
     let shown = args.file.display().to_string();
-    let findings = match read(&args.file, context) {
+    let findings = match read_task_bytes(&args.file, context) {
         Ok(bytes) => {
             let report = lint::check(&bytes);
             let mut findings = report.findings;
@@ -37,27 +37,29 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, CliErr
                     "name another file, or write one with `ralph init`",
                 ));
             }
-            vec![Finding::missing_task_file(&shown)]
+            vec![LintFinding::missing_task_file(&shown)]
         }
         Err(error) => {
             return Err(CliError::runtime(
                 format!("cannot read `{shown}`"),
                 error.to_string(),
                 match &error {
-                    FileProblem::Io(_) | FileProblem::NotRegular { .. } => {
+                    RegularFileError::Io(_) | RegularFileError::NotRegular { .. } => {
                         "name a task file that you can read"
                     }
-                    FileProblem::LeadsOut { .. } => error.hint(),
+                    RegularFileError::OutsideRoot { .. } => error.hint(),
                 },
             ));
         }
     };
-    let errors = count(&findings, Severity::Error);
+    let errors = count_severity(&findings, LintSeverity::Error);
     if args.json {
         let report = json!({"ok": errors == 0, "findings": findings});
-        context.output().json(&report)?;
+        context.output().print_json(&report)?;
     } else {
-        context.output().lines(&report(&shown, &findings))?;
+        context
+            .output()
+            .print_lines(&finding_lines(&shown, &findings))?;
     }
     Ok(if errors == 0 {
         ExitCode::Success
@@ -67,18 +69,18 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, CliErr
 }
 
 /// Looks whether the task's model has a price. A profile that is not here says nothing about the task.
-fn unknown_price(task: &TaskFile, context: &Context) -> Option<Finding> {
+fn unknown_price(task: &TaskFile, context: &Context) -> Option<LintFinding> {
     let choice = planning::model_choice(None, None, Some(task), context).ok()?;
-    lint::unknown_price(task, &choice.model, choice.price.as_ref())
+    lint::unenforceable_cost_limit(task, &choice.model, choice.price.as_ref())
 }
 
 /// Returns the start of a task file, which must be a regular file of the repository that it is named in.
-pub(super) fn read(file: &Path, context: &Context) -> Result<Vec<u8>, FileProblem> {
-    let directory = context.environment().directory();
-    Ok(read_named(file, directory, MAX_BYTES)?.bytes)
+pub(super) fn read_task_bytes(file: &Path, context: &Context) -> Result<Vec<u8>, RegularFileError> {
+    let directory = context.environment().working_dir();
+    Ok(read_user_named(file, directory, MAX_TASK_BYTES)?.bytes)
 }
 
-fn count(findings: &[Finding], severity: Severity) -> usize {
+fn count_severity(findings: &[LintFinding], severity: LintSeverity) -> usize {
     findings
         .iter()
         .filter(|finding| finding.severity == severity)
@@ -86,7 +88,7 @@ fn count(findings: &[Finding], severity: Severity) -> usize {
 }
 
 /// Returns the findings for people, with where they are and what to do.
-pub(super) fn report(file: &str, findings: &[Finding]) -> Vec<Line> {
+pub(super) fn finding_lines(file: &str, findings: &[LintFinding]) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for finding in findings {
         let place = [finding.line, finding.column]
@@ -94,38 +96,38 @@ pub(super) fn report(file: &str, findings: &[Finding]) -> Vec<Line> {
             .flatten()
             .fold(file.to_owned(), |place, number| format!("{place}:{number}"));
         let (word, tone) = match finding.severity {
-            Severity::Error => ("error", Tone::Bad),
-            Severity::Warning => ("warning", Tone::Warn),
+            LintSeverity::Error => ("error", Tone::Bad),
+            LintSeverity::Warning => ("warning", Tone::Warn),
         };
         lines.push(
-            Line::new()
+            StyledLine::new()
                 .strong(&format!("{place}: "))
-                .with(tone, word)
+                .span(tone, word)
                 .quiet(&format!("[{}]", finding.code))
                 .plain(" ")
-                .folded(Tone::Plain, &finding.message),
+                .wrapped(Tone::Plain, &finding.message),
         );
         lines.push(
-            Line::of("    ")
+            StyledLine::from_text("    ")
                 .quiet("fix: ")
-                .folded(Tone::Plain, &finding.fix),
+                .wrapped(Tone::Plain, &finding.fix),
         );
     }
-    lines.push(total(file, findings));
+    lines.push(summary_line(file, findings));
     lines
 }
 
-fn total(file: &str, findings: &[Finding]) -> Line {
-    let errors = count(findings, Severity::Error);
-    let warnings = count(findings, Severity::Warning);
+fn summary_line(file: &str, findings: &[LintFinding]) -> StyledLine {
+    let errors = count_severity(findings, LintSeverity::Error);
+    let warnings = count_severity(findings, LintSeverity::Warning);
     let warned = format::plural(warnings as u64, "warning", "warnings");
     if errors > 0 {
         let errors = format::plural(errors as u64, "error", "errors");
-        Line::of(&format!("{file}: "))
-            .with(Tone::Bad, &errors)
+        StyledLine::from_text(&format!("{file}: "))
+            .span(Tone::Bad, &errors)
             .plain(&format!(", {warned}"))
     } else {
-        let line = Line::of(&format!("{file}: ")).with(Tone::Good, "ok");
+        let line = StyledLine::from_text(&format!("{file}: ")).span(Tone::Good, "ok");
         if warnings > 0 {
             line.plain(&format!(", {warned}"))
         } else {

@@ -11,22 +11,22 @@ use super::args::LogsArgs;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
-use super::output::{Output, Reader};
-use crate::terminal::follow::POLL;
+use super::output::{CliOutput, StdoutReader};
+use crate::terminal::follow::POLL_INTERVAL;
 use crate::terminal::sanitize;
 
 /// How much is read at once; a longer line is printed in pieces.
-const CHUNK: u64 = 64 * 1024;
+const CHUNK_BYTES: u64 = 64 * 1024;
 
 /// Prints the log.
 pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let dir = context.find(&args.run)?;
+    let dir = context.find_run(&args.run)?;
     let name = if args.errors {
         "errors.log"
     } else {
         "activity.log"
     };
-    let mut log = Log {
+    let mut log = LogTail {
         path: dir.file(name),
         offset: 0,
         output: context.output(),
@@ -34,63 +34,69 @@ pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, CliErr
     if args.follow {
         follow(&dir, &mut log)?;
     } else {
-        log.print_new(Rest::Printed)?;
+        log.print_new(PartialLine::Print)?;
     }
     Ok(ExitCode::Success)
 }
 
-fn follow(dir: &RunDir, log: &mut Log) -> Result<(), CliError> {
+fn follow(dir: &RunDir, log: &mut LogTail) -> Result<(), CliError> {
     loop {
         // Asked before reading, so that the last lines of a process are not missed.
         let held = dir.is_held();
-        let rest = if held { Rest::Kept } else { Rest::Printed };
-        if log.print_new(rest)? == Reader::Gone || !held {
+        let rest = if held {
+            PartialLine::Hold
+        } else {
+            PartialLine::Print
+        };
+        if log.print_new(rest)? == StdoutReader::Disconnected || !held {
             return Ok(());
         }
-        std::thread::sleep(POLL);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
 /// What happens with a last line that has no end yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Rest {
+enum PartialLine {
     /// It waits for its end.
-    Kept,
+    Hold,
     /// It is printed as it is.
-    Printed,
+    Print,
 }
 
 /// A log file and how much of it has been printed.
-struct Log {
+struct LogTail {
     path: PathBuf,
     offset: u64,
-    output: Output,
+    output: CliOutput,
 }
 
-impl Log {
+impl LogTail {
     /// Prints what has come since the last time.
-    fn print_new(&mut self, rest: Rest) -> Result<Reader, CliError> {
+    fn print_new(&mut self, rest: PartialLine) -> Result<StdoutReader, CliError> {
         loop {
             let bytes = match self.read_chunk() {
                 Ok(bytes) => bytes,
                 // A run that has done nothing yet has no log.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Reader::There),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Ok(StdoutReader::Connected);
+                }
                 Err(source) => return Err(StoreError::when("read", &self.path)(source).into()),
             };
-            let is_full = bytes.len() as u64 == CHUNK;
+            let is_full = bytes.len() as u64 == CHUNK_BYTES;
             let whole_lines = bytes.iter().rposition(|byte| *byte == b'\n');
             let length = match whole_lines {
-                Some(end) if is_full || rest == Rest::Kept => end + 1,
-                None if !is_full && rest == Rest::Kept => 0,
+                Some(end) if is_full || rest == PartialLine::Hold => end + 1,
+                None if !is_full && rest == PartialLine::Hold => 0,
                 Some(_) | None => bytes.len(),
             };
             if length == 0 {
-                return Ok(Reader::There);
+                return Ok(StdoutReader::Connected);
             }
             self.offset += length as u64;
             let text = String::from_utf8_lossy(&bytes[..length]);
-            if self.output.text(&sanitize::text(&text))? == Reader::Gone {
-                return Ok(Reader::Gone);
+            if self.output.print_text(&sanitize::text(&text))? == StdoutReader::Disconnected {
+                return Ok(StdoutReader::Disconnected);
             }
         }
     }
@@ -99,7 +105,7 @@ impl Log {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(self.offset))?;
         let mut bytes = Vec::new();
-        file.take(CHUNK).read_to_end(&mut bytes)?;
+        file.take(CHUNK_BYTES).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ralph_core::action;
 use ralph_core::money::Usd;
-use ralph_core::ports::{Finish, ModelError, ModelRequest, Reply};
+use ralph_core::ports::{FinishReason, ModelError, ModelReply, ModelRequest};
 use ralph_core::price::{self, Price, PriceBook};
 use ralph_core::profile::ModelChoice;
 use ralph_engine::error::RunError;
@@ -14,21 +14,21 @@ use serde_json::json;
 
 use super::args::{ModelsArgs, ModelsCommand};
 use super::context::Context;
-use super::dispatch::wait_for;
+use super::dispatch::block_on;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::update_prices;
 use crate::config::PriceSource;
-use crate::terminal::line::{Line, Tone};
-use crate::terminal::lines::field;
-use crate::terminal::{format, sanitize, width};
-use crate::wire::models::{
-    KeyStatus, Models, absolute_script, listed_price, price_of, sourced_price,
+use crate::providers::models::{
+    KeyStatus, ModelFactory, absolute_script, listed_price, price_or_highest, sourced_price,
 };
+use crate::terminal::lines::field_line;
+use crate::terminal::styled_line::{StyledLine, Tone};
+use crate::terminal::{format, sanitize, width};
 
 /// The question of a test. Its answer is a reply that does nothing.
-const SYSTEM: &str = "You answer with one JSON object and nothing else.";
-const QUESTION: &str = r#"This is a test of the connection. Answer with exactly this JSON object:
+const TEST_SYSTEM_PROMPT: &str = "You answer with one JSON object and nothing else.";
+const TEST_PROMPT: &str = r#"This is a test of the connection. Answer with exactly this JSON object:
 {"summary": "ready", "actions": [], "claims": {"checkboxes_checked": [], "milestones_completed": []}}"#;
 
 /// How much of an answer is shown, in columns.
@@ -39,19 +39,19 @@ const HEADER: [&str; 5] = ["PROFILE", "MODEL", "$/M IN·OUT", "KEY", "TAGS"];
 /// Lists the profiles, or asks one of their models.
 pub(super) fn run(args: ModelsArgs, context: &Context) -> Result<ExitCode, CliError> {
     match args.command {
-        None => list(args.json, context),
+        None => list_profiles(args.json, context),
         Some(ModelsCommand::Test { profile, json }) => {
-            wait_for(Box::pin(test(profile, json, context)))
+            block_on(Box::pin(test_model(profile, json, context)))
         }
         Some(ModelsCommand::UpdatePrices { source, json }) => {
-            wait_for(Box::pin(update_prices::run(&source, json, context)))
+            block_on(Box::pin(update_prices::run(&source, json, context)))
         }
     }
 }
 
 /// One profile, for people and scripts.
 #[derive(Debug, Serialize)]
-struct Entry {
+struct ProfileEntry {
     profile: String,
     model: String,
     tags: Vec<String>,
@@ -63,7 +63,7 @@ struct Entry {
     price: Option<Price>,
     /// Where the price is from.
     price_source: Option<PriceSource>,
-    key: Option<Key>,
+    key: Option<ProfileKeyInfo>,
     usable: bool,
     /// Why it cannot be used.
     problem: Option<String>,
@@ -71,13 +71,13 @@ struct Entry {
 
 /// Whether a key is there; its value is never shown.
 #[derive(Debug, Serialize)]
-struct Key {
+struct ProfileKeyInfo {
     variables: Vec<String>,
     set: Option<String>,
     needed: bool,
 }
 
-impl From<KeyStatus> for Key {
+impl From<KeyStatus> for ProfileKeyInfo {
     fn from(status: KeyStatus) -> Self {
         Self {
             variables: status.variables,
@@ -87,49 +87,49 @@ impl From<KeyStatus> for Key {
     }
 }
 
-fn list(is_json: bool, context: &Context) -> Result<ExitCode, CliError> {
+fn list_profiles(is_json: bool, context: &Context) -> Result<ExitCode, CliError> {
     let profiles = context.profiles()?;
     let models = context.models()?;
     let sources = profiles.price_sources()?;
-    let entries: Vec<Entry> = profiles
+    let entries: Vec<ProfileEntry> = profiles
         .iter()
-        .map(|(name, profile)| Entry {
+        .map(|(name, profile)| ProfileEntry {
             tags: profile.tags.clone(),
             is_default: profiles.default_name() == Some(name),
-            ..entry(name, profile.choice(name), &sources, &models)
+            ..profile_entry(name, profile.to_model_choice(name), &sources, &models)
         })
         .collect();
     if is_json {
-        context.output().json(&entries)?;
+        context.output().print_json(&entries)?;
     } else {
         let mut lines = table(&entries);
-        lines.push(Line::new());
+        lines.push(StyledLine::new());
         lines.push(prices_in_force(&sources));
-        context.output().lines(&lines)?;
+        context.output().print_lines(&lines)?;
     }
     Ok(ExitCode::Success)
 }
 
-fn entry(
+fn profile_entry(
     name: &str,
     mut choice: ModelChoice,
     sources: &[(PriceSource, PriceBook)],
-    models: &Models,
-) -> Entry {
-    choice.model = absolute_script(&choice.model, models.environment.directory());
+    models: &ModelFactory,
+) -> ProfileEntry {
+    choice.model = absolute_script(&choice.model, models.environment.working_dir());
     let priced = match choice.price {
         Some(price) => Some((price, PriceSource::Profile)),
         None => sourced_price(sources, &choice, &models.environment),
     };
     let (price, price_source) = priced.unzip();
-    let problem = models.make(&choice, &[]).err().map(|error| error.why);
-    Entry {
+    let problem = models.create(&choice, &[]).err().map(|error| error.why);
+    ProfileEntry {
         profile: name.to_owned(),
         tags: Vec::new(),
         is_default: false,
         max_output_tokens: choice.max_output_tokens,
         temperature: choice.temperature,
-        key: models.key_status(&choice).map(Key::from),
+        key: models.key_status(&choice).map(ProfileKeyInfo::from),
         price,
         price_source,
         usable: problem.is_none(),
@@ -140,13 +140,13 @@ fn entry(
 }
 
 /// Returns which price maps are in force, the first one first.
-fn prices_in_force(sources: &[(PriceSource, PriceBook)]) -> Line {
+fn prices_in_force(sources: &[(PriceSource, PriceBook)]) -> StyledLine {
     let built_in = PriceSource::BuiltIn {
         litellm: PriceBook::EMBEDDED_VERSION,
     };
     let sources = sources.iter().map(|(source, _)| source);
     let names: Vec<String> = sources.chain([&built_in]).map(source_name).collect();
-    field("prices", "").folded(Tone::Plain, &names.join(", then "))
+    field_line("prices", "").wrapped(Tone::Plain, &names.join(", then "))
 }
 
 fn source_name(source: &PriceSource) -> String {
@@ -168,7 +168,7 @@ fn source_name(source: &PriceSource) -> String {
     }
 }
 
-fn table(entries: &[Entry]) -> Vec<Line> {
+fn table(entries: &[ProfileEntry]) -> Vec<StyledLine> {
     let rows: Vec<[String; 5]> = entries.iter().map(row).collect();
     let mut widths = HEADER.map(width::columns);
     for row in &rows {
@@ -188,7 +188,7 @@ fn table(entries: &[Entry]) -> Vec<Line> {
         HEADER
             .iter()
             .enumerate()
-            .fold(Line::new(), |line, (index, name)| {
+            .fold(StyledLine::new(), |line, (index, name)| {
                 line.quiet(&pad(index, name))
             }),
     ];
@@ -196,29 +196,29 @@ fn table(entries: &[Entry]) -> Vec<Line> {
         let line = row
             .iter()
             .enumerate()
-            .fold(Line::new(), |line, (index, cell)| {
+            .fold(StyledLine::new(), |line, (index, cell)| {
                 let tone = match index {
                     0 => Tone::Strong,
                     3 if entry.usable => Tone::Good,
                     3 => Tone::Warn,
                     _ => Tone::Plain,
                 };
-                line.with(tone, &pad(index, cell))
+                line.span(tone, &pad(index, cell))
             });
         lines.push(line);
         if let Some(problem) = &entry.problem {
-            lines.push(Line::of("    ").folded(Tone::Warn, problem));
+            lines.push(StyledLine::from_text("    ").wrapped(Tone::Warn, problem));
         }
     }
     lines
 }
 
-fn row(entry: &Entry) -> [String; 5] {
+fn row(entry: &ProfileEntry) -> [String; 5] {
     let key = match &entry.key {
-        Some(Key {
+        Some(ProfileKeyInfo {
             set: Some(name), ..
         }) => format!("{name} is set"),
-        None | Some(Key { needed: false, .. }) => "not needed".to_owned(),
+        None | Some(ProfileKeyInfo { needed: false, .. }) => "not needed".to_owned(),
         Some(_) => "missing".to_owned(),
     };
     let name = if entry.is_default {
@@ -229,37 +229,40 @@ fn row(entry: &Entry) -> [String; 5] {
     [
         sanitize::line(&name),
         sanitize::line(&entry.model),
-        entry.price.as_ref().map_or_else(|| "unknown".into(), shown),
+        entry
+            .price
+            .as_ref()
+            .map_or_else(|| "unknown".into(), format_price),
         key,
         sanitize::line(&entry.tags.join(", ")),
     ]
 }
 
 /// Returns a price for people: `0.6 · 2.2`.
-fn shown(price: &Price) -> String {
+fn format_price(price: &Price) -> String {
     format!("{} · {}", price.input.dollars(), price.output.dollars())
 }
 
 /// Asks a model once.
-async fn test(name: String, is_json: bool, context: &Context) -> Result<ExitCode, CliError> {
-    let chosen = choose(&name, context)?;
+async fn test_model(name: String, is_json: bool, context: &Context) -> Result<ExitCode, CliError> {
+    let chosen = choose_model(&name, context)?;
     let request = ModelRequest {
-        system: SYSTEM.into(),
-        user: QUESTION.into(),
+        system: TEST_SYSTEM_PROMPT.into(),
+        user: TEST_PROMPT.into(),
         schema: Some(action::json_schema()),
         max_output_tokens: None,
     };
     let clock = context.clock();
     let started = clock.monotonic();
-    let asked = chosen.model.ask(&request).await;
+    let asked = chosen.model.ask_once(&request).await;
     let waited = clock.monotonic().saturating_sub(started);
-    let reply = asked.map_err(|error| failed(&chosen.choice, error))?;
+    let reply = asked.map_err(|error| test_failed(&chosen.choice, error))?;
     let cost = reply
         .billed
-        .unwrap_or_else(|| price::cost(&price_of(&chosen.choice), &reply.usage));
-    let trouble = trouble(&reply);
+        .unwrap_or_else(|| price::cost(&price_or_highest(&chosen.choice), &reply.usage));
+    let trouble = reply_problem(&reply);
     if is_json {
-        context.output().json(&json!({
+        context.output().print_json(&json!({
             "profile": chosen.choice.profile,
             "model": chosen.choice.model,
             "answered_by": reply.answered_by,
@@ -271,8 +274,8 @@ async fn test(name: String, is_json: bool, context: &Context) -> Result<ExitCode
             "duration_ms": u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),
         }))?;
     } else {
-        let lines = told(&chosen, &reply, trouble.as_deref(), cost, waited);
-        context.output().lines(&lines)?;
+        let lines = reply_lines(&chosen, &reply, trouble.as_deref(), cost, waited);
+        context.output().print_lines(&lines)?;
     }
     Ok(if trouble.is_none() {
         ExitCode::Success
@@ -282,24 +285,24 @@ async fn test(name: String, is_json: bool, context: &Context) -> Result<ExitCode
 }
 
 /// Takes a profile, or a model by its name.
-fn choose(name: &str, context: &Context) -> Result<ChosenModel, CliError> {
+fn choose_model(name: &str, context: &Context) -> Result<ChosenModel, CliError> {
     let models = context.models()?;
     let profiles = context.profiles()?;
     let is_model = name.contains(['/', ':']);
     if profiles.resolve(name).is_ok() || !is_model {
-        return models.of_profile(name);
+        return models.for_profile(name);
     }
-    let model = absolute_script(name, context.environment().directory());
-    let mut choice = ModelChoice::named(model);
+    let model = absolute_script(name, context.environment().working_dir());
+    let mut choice = ModelChoice::for_model(model);
     choice.price = listed_price(&profiles, &choice, context.environment())?;
     Ok(ChosenModel {
-        model: models.make(&choice, &[])?,
-        price: price_of(&choice),
+        model: models.create(&choice, &[])?,
+        price: price_or_highest(&choice),
         choice,
     })
 }
 
-fn failed(choice: &ModelChoice, error: ModelError) -> CliError {
+fn test_failed(choice: &ModelChoice, error: ModelError) -> CliError {
     let why = error.to_string();
     let what = format!("model `{}` did not answer", choice.model);
     let hint = match &error {
@@ -316,23 +319,25 @@ fn failed(choice: &ModelChoice, error: ModelError) -> CliError {
 }
 
 /// Says why an answer could not be performed.
-fn trouble(reply: &Reply) -> Option<String> {
+fn reply_problem(reply: &ModelReply) -> Option<String> {
     match reply.finish {
-        Finish::Length => Some("the answer was cut off at the output limit".into()),
-        Finish::Refused => Some("the model or its provider's filter refused to answer".into()),
-        Finish::Complete => action::parse(&reply.text)
+        FinishReason::Length => Some("the answer was cut off at the output limit".into()),
+        FinishReason::Refused => {
+            Some("the model or its provider's filter refused to answer".into())
+        }
+        FinishReason::Complete => action::parse(&reply.text)
             .err()
             .map(|error| error.to_string()),
     }
 }
 
-fn told(
+fn reply_lines(
     chosen: &ChosenModel,
-    reply: &Reply,
+    reply: &ModelReply,
     trouble: Option<&str>,
     cost: Usd,
     waited: Duration,
-) -> Vec<Line> {
+) -> Vec<StyledLine> {
     let answered = reply.answered_by.as_deref().unwrap_or("it does not say");
     let usage = &reply.usage;
     let tokens = format!(
@@ -345,20 +350,20 @@ fn told(
         None if reply.billed.is_none() => "unknown".to_owned(),
         Some(_) | None => cost.to_string(),
     };
-    let text = width::cut(&sanitize::line(&reply.text), SHOWN_COLUMNS);
+    let text = width::truncate(&sanitize::line(&reply.text), SHOWN_COLUMNS);
     let mut lines = vec![
-        field("model", &chosen.choice.model),
-        field("answered", &sanitize::line(answered)),
-        field("reply", &text),
-        field("tokens", &tokens),
-        field("cost", &cost),
-        field("time", &format::duration(waited)),
+        field_line("model", &chosen.choice.model),
+        field_line("answered", &sanitize::line(answered)),
+        field_line("reply", &text),
+        field_line("tokens", &tokens),
+        field_line("cost", &cost),
+        field_line("time", &format::duration(waited)),
     ];
     lines.push(match trouble {
-        None => field("usable", "").with(Tone::Good, "yes"),
-        Some(why) => field("usable", "")
-            .with(Tone::Bad, "no")
-            .folded(Tone::Plain, &format!(", {why}")),
+        None => field_line("usable", "").span(Tone::Good, "yes"),
+        Some(why) => field_line("usable", "")
+            .span(Tone::Bad, "no")
+            .wrapped(Tone::Plain, &format!(", {why}")),
     });
     lines
 }

@@ -3,46 +3,50 @@
 use std::path::Path;
 
 use ralph_core::id::CommitId;
-use ralph_core::net::suggest::{self, Suggestion};
-use ralph_core::net::{Allowlist, Endpoint, EntryError, Policy, Rules};
+use ralph_core::net::suggest::{self, HostSuggestion};
+use ralph_core::net::{Allowlist, AllowlistEntryError, EgressPolicy, EgressRules, Endpoint};
 use ralph_core::plan::{AgentPlan, NetworkPlan, SuggestedHost};
 use ralph_engine::git::HostGit;
 
-use super::agent::Access;
+use super::agent::AgentAccess;
 use super::args::RunArgs;
 use super::context::Context;
 use super::error::CliError;
-use super::planning::Source;
+use super::planning::SourceRepository;
 use crate::config::{self, NetworkSettings};
 
 /// How many files are read for hosts, and how many hosts are told.
-const MOST_FILES: usize = 64;
-const MOST_HOSTS: usize = 64;
+const MAX_FILES: usize = 64;
+const MAX_HOSTS: usize = 64;
 
 /// Returns what the settings allow, and what the agent itself has to reach.
-pub(super) fn plan(settings: &NetworkSettings, agent: &[String]) -> Result<NetworkPlan, CliError> {
+pub(super) fn network_plan(
+    settings: &NetworkSettings,
+    agent: &[String],
+) -> Result<NetworkPlan, CliError> {
     let list = |lines: &[String]| Allowlist::parse(lines.iter().map(String::as_str));
-    let unusable = |key: &str, error: &EntryError| {
+    let unusable = |key: &str, error: &AllowlistEntryError| {
         CliError::usage(
             "the network of the sandbox cannot be set up",
             error.to_string(),
             format!("correct `{key}`"),
         )
     };
-    let refused = |error: EntryError| unusable("allowed` below `[sandbox.network]", &error);
+    let refused =
+        |error: AllowlistEntryError| unusable("allowed` below `[sandbox.network]", &error);
     let own = list(agent).map_err(|error| unusable("hosts` of the agent", &error))?;
     // Looked at whatever the rule is: it may change.
     let listed = list(&settings.allowed).map_err(refused)?;
     let policy = match settings.policy {
-        config::Policy::AllowAll => Policy::AllowAll,
-        config::Policy::Deny if own.entries().is_empty() => Policy::Deny,
-        config::Policy::Deny => Policy::Allowlist(own),
-        config::Policy::Allowlist => {
+        config::NetworkPolicySetting::AllowAll => EgressPolicy::AllowAll,
+        config::NetworkPolicySetting::Deny if own.entries().is_empty() => EgressPolicy::Deny,
+        config::NetworkPolicySetting::Deny => EgressPolicy::Allowlist(own),
+        config::NetworkPolicySetting::Allowlist => {
             let mut allowed = listed;
             for entry in own.entries() {
                 allowed.add(entry.clone());
             }
-            Policy::Allowlist(allowed)
+            EgressPolicy::Allowlist(allowed)
         }
     };
     let inspect = list(&settings.inspect)
@@ -58,17 +62,18 @@ pub(super) fn plan(settings: &NetworkSettings, agent: &[String]) -> Result<Netwo
 
 /// Returns the agent of a run, with the provider-side tools that the settings allow it.
 pub(super) fn agent_plan(
-    access: Option<&Access>,
+    access: Option<&AgentAccess>,
     args: &RunArgs,
     context: &Context,
 ) -> Result<Option<AgentPlan>, CliError> {
     let allowed = context.settings()?.sandbox.network.provider_tools;
-    Ok(access.map(|access| access.plan(args.model.as_ref(), &allowed)))
+    Ok(access.map(|access| access.to_plan(args.model.as_ref(), &allowed)))
 }
 
 /// Says that hosts are listed in vain, where they are.
-pub(super) fn idle_list(settings: &NetworkSettings) -> Option<String> {
-    let is_idle = settings.policy == config::Policy::Deny && !settings.allowed.is_empty();
+pub(super) fn unused_list_notice(settings: &NetworkSettings) -> Option<String> {
+    let is_idle =
+        settings.policy == config::NetworkPolicySetting::Deny && !settings.allowed.is_empty();
     is_idle.then(|| {
         "`allowed` has no effect with the policy `deny`: set `policy = \"allowlist\"`".to_owned()
     })
@@ -76,10 +81,10 @@ pub(super) fn idle_list(settings: &NetworkSettings) -> Option<String> {
 
 /// Returns what the commands of a run may reach, where the sandbox has a gate, and what a person should
 /// know about it.
-pub(super) async fn of_run(
+pub(super) async fn plan_for_run(
     sandbox: &str,
-    access: Option<&Access>,
-    source: &Source,
+    access: Option<&AgentAccess>,
+    source: &SourceRepository,
     git: &HostGit,
     context: &Context,
 ) -> Result<Option<(NetworkPlan, Option<String>)>, CliError> {
@@ -88,28 +93,28 @@ pub(super) async fn of_run(
     }
     let hosts = access.map(|access| access.preset.hosts.as_slice());
     let settings = context.settings()?.sandbox.network;
-    let mut plan = plan(&settings, hosts.unwrap_or_default())?;
-    plan.suggested = suggested(&plan.policy, &source.path, &source.base, git).await;
-    Ok(Some((plan, idle_list(&settings))))
+    let mut plan = network_plan(&settings, hosts.unwrap_or_default())?;
+    plan.suggested = suggest_hosts(&plan.policy, &source.path, &source.base, git).await;
+    Ok(Some((plan, unused_list_notice(&settings))))
 }
 
 /// Returns the hosts that files of the project name at a commit, and that may not be reached. A project
 /// that cannot be read suggests nothing.
-async fn suggested(
-    policy: &Policy,
+async fn suggest_hosts(
+    policy: &EgressPolicy,
     repository: &Path,
     commit: &CommitId,
     git: &HostGit,
 ) -> Vec<SuggestedHost> {
-    let rules = Rules::new(policy.clone());
+    let rules = EgressRules::new(policy.clone());
     let mut found: Vec<SuggestedHost> = Vec::new();
-    for path in files(repository, commit, git).await {
+    for path in files_with_hosts(repository, commit, git).await {
         let object = format!("{commit}:{path}");
         let arguments = ["cat-file", "blob", object.as_str()];
-        let text = git.run_in(repository, &arguments).await;
+        let text = git.run_as_user(repository, &arguments).await;
         let text = text.unwrap_or_default();
         for suggestion in suggest::suggest(&path, text.as_bytes()) {
-            let Suggestion {
+            let HostSuggestion {
                 host, port, path, ..
             } = &suggestion;
             let endpoint = Endpoint {
@@ -118,7 +123,7 @@ async fn suggested(
             };
             let entry = port.map_or_else(|| host.to_string(), |port| format!("{host}:{port}"));
             let is_known = found.iter().any(|other| other.host == entry);
-            if !is_known && !rules.decide(&endpoint).is_allowed() && found.len() < MOST_HOSTS {
+            if !is_known && !rules.decide(&endpoint).is_allowed() && found.len() < MAX_HOSTS {
                 found.push(SuggestedHost {
                     host: entry,
                     file: path.clone(),
@@ -130,19 +135,19 @@ async fn suggested(
     found
 }
 
-async fn files(repository: &Path, commit: &CommitId, git: &HostGit) -> Vec<String> {
+async fn files_with_hosts(repository: &Path, commit: &CommitId, git: &HostGit) -> Vec<String> {
     let tree = commit.to_string();
     let arguments = ["ls-tree", "-r", "-l", "-z", "--full-tree", tree.as_str()];
-    let listed = git.run_in(repository, &arguments).await;
+    let listed = git.run_as_user(repository, &arguments).await;
     let listed = listed.unwrap_or_default();
     let read = |entry: &str| {
         let (meta, path) = entry.split_once('\t')?;
         let size: usize = meta.split_whitespace().last()?.parse().ok()?;
-        (suggest::is_read(path) && size <= suggest::MAX_BYTES).then(|| path.to_owned())
+        (suggest::is_host_file(path) && size <= suggest::MAX_BYTES).then(|| path.to_owned())
     };
     listed
         .split('\0')
         .filter_map(read)
-        .take(MOST_FILES)
+        .take(MAX_FILES)
         .collect()
 }

@@ -4,21 +4,21 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ralph_core::id::CommitId;
-use ralph_core::lint::{self, Finding, Severity};
-use ralph_core::plan::{Delivery, Engine, RunPlan};
+use ralph_core::lint::{self, LintFinding, LintSeverity};
+use ralph_core::plan::{Delivery, EngineKind, RunPlan};
 use ralph_core::ports::SandboxProvider;
 use ralph_core::profile::ModelChoice;
 use ralph_core::task::{Contract, TaskFile};
 use ralph_engine::contract;
 use ralph_engine::git::{GitVersion, HostGit};
-use ralph_engine::journal::Outline;
+use ralph_engine::journal::RunOutline;
 
-use super::agent::Access;
+use super::agent::AgentAccess;
 use super::agent_script;
 use super::args::RunArgs;
 use super::container;
 use super::context::Context;
-use super::creating::new_id;
+use super::create_run::new_id;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::lint as lint_command;
@@ -26,12 +26,12 @@ use super::network;
 use super::repository;
 use super::sandbox_choice;
 use super::secrets;
-use crate::config::FileProblem;
-use crate::wire::Wiring;
-use crate::wire::models::{absolute_script, listed_price, of_agent};
+use crate::config::RegularFileError;
+use crate::providers::Providers;
+use crate::providers::models::{absolute_script, agent_model_name, listed_price};
 
 /// A plan with the task it was made from.
-pub(super) struct Planned {
+pub(super) struct PlannedRun {
     pub(super) plan: RunPlan,
     pub(super) task: TaskFile,
     /// Which model answers, and how it is asked.
@@ -42,13 +42,13 @@ pub(super) struct Planned {
 
 /// Reads a task file. Returns its path with all links followed, and its content.
 pub(super) fn read_bytes(file: &Path, context: &Context) -> Result<(PathBuf, Vec<u8>), CliError> {
-    let path = context.environment().directory().join(file);
-    let bytes = lint_command::read(file, context).map_err(|error| {
+    let path = context.environment().working_dir().join(file);
+    let bytes = lint_command::read_task_bytes(file, context).map_err(|error| {
         let fix = match &error {
-            FileProblem::Io(_) | FileProblem::NotRegular { .. } => {
+            RegularFileError::Io(_) | RegularFileError::NotRegular { .. } => {
                 "name another file, or write one with `ralph init`"
             }
-            FileProblem::LeadsOut { .. } => error.hint(),
+            RegularFileError::OutsideRoot { .. } => error.hint(),
         };
         let what = format!("cannot read the task file `{}`", file.display());
         CliError::usage(what, error.to_string(), fix)
@@ -68,12 +68,12 @@ pub(super) fn read_task(file: &Path, context: &Context) -> Result<(PathBuf, Task
             let errors: Vec<_> = report
                 .findings
                 .into_iter()
-                .filter(|f| f.severity == Severity::Error)
+                .filter(|f| f.severity == LintSeverity::Error)
                 .collect();
             context
                 .output()
-                .complain(&lint_command::report(&shown.to_string(), &errors));
-            let (why, fix) = errors.first().map(told).unwrap_or_default();
+                .print_stderr_lines(&lint_command::finding_lines(&shown.to_string(), &errors));
+            let (why, fix) = errors.first().map(describe_finding).unwrap_or_default();
             Err(CliError {
                 what: format!("the task file `{shown}` is refused"),
                 why,
@@ -85,7 +85,7 @@ pub(super) fn read_task(file: &Path, context: &Context) -> Result<(PathBuf, Task
 }
 
 /// Returns where a finding is with what it says, and what to do about it.
-pub(super) fn told(finding: &Finding) -> (String, String) {
+pub(super) fn describe_finding(finding: &LintFinding) -> (String, String) {
     let place = match (finding.line, finding.column) {
         (Some(line), Some(column)) => format!("line {line}, column {column}: "),
         (Some(line), None) => format!("line {line}: "),
@@ -96,40 +96,42 @@ pub(super) fn told(finding: &Finding) -> (String, String) {
 }
 
 /// Completes the plan of a new run.
-pub(super) async fn plan(
+pub(super) async fn plan_run(
     args: &RunArgs,
     file: PathBuf,
     task: TaskFile,
-    access: Option<&Access>,
-    (context, wiring): (&Context, &Wiring),
-) -> Result<Planned, CliError> {
+    access: Option<&AgentAccess>,
+    (context, wiring): (&Context, &Providers),
+) -> Result<PlannedRun, CliError> {
     let git = wiring.git()?;
     require_git(&git).await?;
     secrets::refuse_in_task(&task.with_ticks(&BTreeSet::new()), &wiring.redactor)?;
     let contract = &task.contract;
     let agent = network::agent_plan(access, args, context)?;
-    let sandbox = sandbox_choice::known(args, &task, context)?;
-    let (container, limits) = container::sizes(&sandbox, contract, context).await?;
-    let provider = wiring.sandboxes(&sandbox, container.as_ref(), limits)?;
-    require(&*provider).await?;
+    let sandbox = sandbox_choice::require_known_provider(args, &task, context)?;
+    let (container, limits) = container::resource_plans(&sandbox, contract, context).await?;
+    let provider = wiring.sandbox_provider(&sandbox, container.as_ref(), limits)?;
+    require_provider(&*provider).await?;
     let choice = match &agent {
-        Some(agent) => ModelChoice::named(of_agent(agent)),
-        None => asked_model(args, &task, context, wiring)?,
+        Some(agent) => ModelChoice::for_model(agent_model_name(agent)),
+        None => resolve_model(args, &task, context, wiring)?,
     };
-    let source = Source::find(args, &task, &file, &git, context).await?;
+    let source = SourceRepository::find(args, &task, &file, &git, context).await?;
     if let Some(access) = access {
-        agent_script::require(&access.preset, &source, &git).await?;
+        agent_script::require_committed_script(&access.preset, &source, &git).await?;
     }
     let title = (task.title.clone()).unwrap_or_else(|| contract.task_id.to_string());
     let wanted = contract.branch(task.title.as_deref());
     let branch = free_branch(&wanted, &source.path, &git, wiring).await?;
     let mut notices = source.notices(&git, &file).await;
-    let network = network::of_run(&sandbox, access, &source, &git, context).await?;
+    let network = network::plan_for_run(&sandbox, access, &source, &git, context).await?;
     let (network, idle_list) = network.unzip();
     notices.extend(idle_list.flatten());
-    notices.extend(access.and_then(Access::destination));
-    notices.extend(secrets::warning(&wiring.redactor));
-    notices.extend(sandbox_choice::note(args, contract, &sandbox));
+    notices.extend(access.and_then(AgentAccess::destination));
+    notices.extend(secrets::unredacted_warning(&wiring.redactor));
+    notices.extend(sandbox_choice::weaker_sandbox_notice(
+        args, contract, &sandbox,
+    ));
     let plan = RunPlan {
         run: new_id(wiring.clock.now()),
         task_id: contract.task_id.clone(),
@@ -140,7 +142,9 @@ pub(super) async fn plan(
         base_branch: source.base_branch,
         base: source.base,
         branch,
-        engine: agent.as_ref().map_or(Engine::Actions, |_| Engine::Agent),
+        engine: agent
+            .as_ref()
+            .map_or(EngineKind::Actions, |_| EngineKind::Agent),
         sandbox,
         isolation: provider.isolation(),
         local: container::local_plan(&*provider, limits),
@@ -149,13 +153,13 @@ pub(super) async fn plan(
         agent,
         model: choice.model.clone(),
         scm: "local".into(),
-        delivery: delivery(contract),
+        delivery: delivery_for(contract),
         limits: contract.limits(),
         test_command: contract.test_command.clone().unwrap_or_default(),
         checkboxes: task.checkboxes.len(),
         mode: contract.mode,
     };
-    Ok(Planned {
+    Ok(PlannedRun {
         plan,
         task,
         choice,
@@ -164,20 +168,20 @@ pub(super) async fn plan(
 }
 
 /// Returns the model that answers, after a look whether it can and what it costs.
-fn asked_model(
+fn resolve_model(
     args: &RunArgs,
     task: &TaskFile,
     context: &Context,
-    wiring: &Wiring,
+    wiring: &Providers,
 ) -> Result<ModelChoice, CliError> {
     let (model, profile) = (args.model.as_deref(), args.profile.as_deref());
     let choice = model_choice(model, profile, Some(task), context)?;
     require_price(&choice, task, &args.file, context)?;
-    wiring.models.make(&choice, &[])?;
+    wiring.models.create(&choice, &[])?;
     Ok(choice)
 }
 
-async fn require(provider: &dyn SandboxProvider) -> Result<(), CliError> {
+async fn require_provider(provider: &dyn SandboxProvider) -> Result<(), CliError> {
     match provider.preflight().await.into_iter().next() {
         None => Ok(()),
         Some(problem) => Err(CliError::runtime(
@@ -188,7 +192,7 @@ async fn require(provider: &dyn SandboxProvider) -> Result<(), CliError> {
     }
 }
 
-fn delivery(contract: &Contract) -> Delivery {
+fn delivery_for(contract: &Contract) -> Delivery {
     if contract.pr.enabled {
         Delivery::PullRequest
     } else {
@@ -198,7 +202,7 @@ fn delivery(contract: &Contract) -> Delivery {
 
 /// Returns what git says about its version, which must not be too old.
 pub(super) async fn require_git(git: &HostGit) -> Result<String, CliError> {
-    let said = git.run_in(Path::new("/"), &["--version"]).await;
+    let said = git.run_as_user(Path::new("/"), &["--version"]).await;
     let said = said.map_err(|error| {
         CliError::runtime(
             "git cannot be used",
@@ -226,7 +230,7 @@ pub(super) fn model_choice(
     let environment = context.environment();
     let profiles = context.profiles()?;
     let mut choice = if let Some(model) = model {
-        ModelChoice::named(model)
+        ModelChoice::for_model(model)
     } else {
         let named = profile
             .or(task.and_then(|task| task.contract.model_profile_default.as_deref()))
@@ -239,9 +243,9 @@ pub(super) fn model_choice(
                 "use `--model` or `--profile`",
             ));
         };
-        profiles.resolve(name)?.choice(name)
+        profiles.resolve(name)?.to_model_choice(name)
     };
-    choice.model = absolute_script(&choice.model, environment.directory());
+    choice.model = absolute_script(&choice.model, environment.working_dir());
     if choice.price.is_none() {
         choice.price = listed_price(&profiles, &choice, environment)?;
     }
@@ -255,14 +259,15 @@ fn require_price(
     file: &Path,
     context: &Context,
 ) -> Result<(), CliError> {
-    let Some(finding) = lint::unknown_price(task, &choice.model, choice.price.as_ref()) else {
+    let Some(finding) = lint::unenforceable_cost_limit(task, &choice.model, choice.price.as_ref())
+    else {
         return Ok(());
     };
     let shown = file.display().to_string();
-    let (why, fix) = told(&finding);
+    let (why, fix) = describe_finding(&finding);
     context
         .output()
-        .complain(&lint_command::report(&shown, &[finding]));
+        .print_stderr_lines(&lint_command::finding_lines(&shown, &[finding]));
     Err(CliError {
         what: format!("the task file `{shown}` is refused"),
         why,
@@ -272,13 +277,13 @@ fn require_price(
 }
 
 /// The repository that the work starts from.
-pub(super) struct Source {
+pub(super) struct SourceRepository {
     pub(super) path: PathBuf,
     pub(super) base_branch: String,
     pub(super) base: CommitId,
 }
 
-impl Source {
+impl SourceRepository {
     pub(super) async fn find(
         args: &RunArgs,
         task: &TaskFile,
@@ -293,7 +298,7 @@ impl Source {
                 .map(|url| url.as_str().to_owned())
         });
         let path = match named {
-            Some(named) => local_path(&named, context.environment().directory())?,
+            Some(named) => local_path(&named, context.environment().working_dir())?,
             None => file.parent().unwrap_or(Path::new("/")).to_owned(),
         };
         let path = top_level(&path, git).await?;
@@ -302,7 +307,7 @@ impl Source {
             None => current_branch(&path, git).await?,
         };
         let base = base_commit(&path, &base_branch, git).await?;
-        repository::require_whole(&path, &base_branch, git).await?;
+        repository::require_complete_history(&path, &base_branch, git).await?;
         Ok(Self {
             path,
             base_branch,
@@ -313,14 +318,14 @@ impl Source {
     /// Returns the differences between the user's working directory and a sandbox.
     async fn notices(&self, git: &HostGit, task_file: &Path) -> Vec<String> {
         let mut notices = self.uncommitted(git, task_file).await;
-        notices.extend(repository::notices(&self.path, &self.base, git).await);
+        notices.extend(repository::work_tree_notices(&self.path, &self.base, git).await);
         notices
     }
 
     /// Says what of the user's working directory is not taken along.
     async fn uncommitted(&self, git: &HostGit, task_file: &Path) -> Vec<String> {
         let status = git
-            .run_in(
+            .run_as_user(
                 &self.path,
                 &["status", "--porcelain", "--untracked-files=no"],
             )
@@ -367,12 +372,15 @@ pub(super) async fn top_level(path: &Path, git: &HostGit) -> Result<PathBuf, Cli
     if !path.is_dir() {
         return Err(repository::no_repository(path, "no such directory"));
     }
-    repository::require_text(path)?;
-    let top = match git.run_in(path, &["rev-parse", "--show-toplevel"]).await {
+    repository::require_utf8_path(path)?;
+    let top = match git
+        .run_as_user(path, &["rev-parse", "--show-toplevel"])
+        .await
+    {
         Ok(top) => top,
         // A bare repository has no work tree; its own directory is what counts.
         Err(_) => git
-            .run_in(path, &["rev-parse", "--absolute-git-dir"])
+            .run_as_user(path, &["rev-parse", "--absolute-git-dir"])
             .await
             .map_err(|error| repository::unreadable(path, &error))?,
     };
@@ -383,7 +391,7 @@ pub(super) async fn top_level(path: &Path, git: &HostGit) -> Result<PathBuf, Cli
 
 async fn current_branch(path: &Path, git: &HostGit) -> Result<String, CliError> {
     let branch = git
-        .run_in(path, &["symbolic-ref", "--quiet", "--short", "HEAD"])
+        .run_as_user(path, &["symbolic-ref", "--quiet", "--short", "HEAD"])
         .await
         .map_err(|_| {
             CliError::runtime(
@@ -406,7 +414,7 @@ async fn current_branch(path: &Path, git: &HostGit) -> Result<String, CliError> 
 pub(super) async fn commit_at(path: &Path, revision: &str, git: &HostGit) -> Option<CommitId> {
     let revision = format!("{revision}^{{commit}}");
     let found = git
-        .run_in(path, &["rev-parse", "--verify", "--quiet", &revision])
+        .run_as_user(path, &["rev-parse", "--verify", "--quiet", &revision])
         .await;
     CommitId::parse(found.ok()?.trim())
 }
@@ -417,7 +425,7 @@ async fn base_commit(path: &Path, branch: &str, git: &HostGit) -> Result<CommitI
         return Ok(commit);
     }
     let empty = git
-        .run_in(path, &["rev-list", "--all", "--max-count=1"])
+        .run_as_user(path, &["rev-list", "--all", "--max-count=1"])
         .await
         .is_ok_and(|text| text.is_empty());
     Err(if empty {
@@ -440,10 +448,10 @@ pub(super) async fn free_branch(
     wanted: &str,
     repo: &Path,
     git: &HostGit,
-    wiring: &Wiring,
+    wiring: &Providers,
 ) -> Result<String, CliError> {
     let mut taken: Vec<String> = git
-        .run_in(
+        .run_as_user(
             repo,
             &[
                 "for-each-ref",
@@ -455,7 +463,7 @@ pub(super) async fn free_branch(
         .map(|text| text.lines().map(str::to_owned).collect())
         .unwrap_or_default();
     for id in wiring.state.runs()? {
-        let outline = Outline::read(&wiring.state.run(&id).journal());
+        let outline = RunOutline::read(&wiring.state.run(&id).journal());
         if outline.repo.as_ref().map(Path::new) == Some(repo) {
             taken.extend(outline.branch);
         }

@@ -10,7 +10,7 @@ use super::steer_args::ProfileArgs;
 
 /// Looks whether the profile can be used, and sends the command.
 pub(super) fn run(args: &ProfileArgs, context: &Context) -> Result<ExitCode, CliError> {
-    context.models()?.of_profile(&args.profile)?;
+    context.models()?.for_profile(&args.profile)?;
     let command = Command::Profile {
         name: args.profile.clone(),
     };

@@ -5,35 +5,35 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ralph_core::budget::{Limits as Budgets, Spent};
+use ralph_core::budget::{BudgetLimits as Budgets, Spent};
 use ralph_core::id::RunId;
-use ralph_core::net::{Allowlist, Policy};
+use ralph_core::net::{Allowlist, EgressPolicy};
 use ralph_gate::{
-    Gate, Identity, Limits, Meter, Outside, Rates, Reachable, Resolver as _, Route, Settings,
-    SystemResolver,
+    CostMeter, Gate, GateDeps, GateLimits, GateSettings, MeterRates, Reachable, Resolver as _,
+    Route, SandboxIdentity, SystemResolver,
 };
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::Context;
-use super::dispatch::wait_for;
+use super::dispatch::block_on;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::token_args::ProxyArgs;
 use crate::proxy::{
-    Credential, CredentialError, Ended, Health, LeaseError, Notice, RequestLog, Start, Upstream,
-    read_credential, serve, take,
+    CredentialError, Health, LeaseError, LeaseOutcome, ProxyCredential, ProxyExit, ProxyNotice,
+    ProxyUpstream, RequestLog, acquire_lease, read_credential, serve,
 };
-use crate::terminal::line::Line;
-use crate::tokens::{Agent, AgentName, AuthMode, BaseUrl};
+use crate::terminal::styled_line::StyledLine;
+use crate::tokens::{AgentAuth, AgentName, AuthMode, BaseUrl};
 
 /// How long a connection may carry nothing: a provider that does not answer is given up then.
-const SILENCE: Duration = Duration::from_mins(5);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Reads the credential and serves until nobody needs it any more.
 pub(super) fn run(args: &ProxyArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let agent = Agent::of(&args.agent);
-    let upstream = Upstream::of(&agent, args.target.as_ref()).ok_or_else(|| {
+    let agent = AgentAuth::for_agent(&args.agent);
+    let upstream = ProxyUpstream::for_agent(&agent, args.target.as_ref()).ok_or_else(|| {
         CliError::usage(
             format!("cannot be the proxy of agent {}", args.agent),
             "ralph does not know the API of this agent",
@@ -52,25 +52,25 @@ pub(super) fn run(args: &ProxyArgs, context: &Context) -> Result<ExitCode, CliEr
         CredentialError::Empty => CliError::runtime(error.to_string(), "", pipe),
         CredentialError::Lines { .. }
         | CredentialError::Mode
-        | CredentialError::Foreign(_)
+        | CredentialError::UnsupportedMode(_)
         | CredentialError::Read(_) => CliError::runtime(
             "cannot take the credential from stdin",
             error.to_string(),
             pipe,
         ),
     })?;
-    context.learn("CREDENTIAL", &credential.secret);
-    wait_for(start(args, upstream, credential, context))
+    context.add_secret("CREDENTIAL", &credential.secret);
+    block_on(serve_proxy(args, upstream, credential, context))
 }
 
 /// Refuses to send a credential to the provider that may be for somebody else.
-async fn require_own(
+async fn require_own_credential(
     agent: &AgentName,
-    upstream: &Upstream,
-    credential: &Credential,
+    upstream: &ProxyUpstream,
+    credential: &ProxyCredential,
     context: &Context,
 ) -> Result<(), CliError> {
-    let (own, mark) = (&upstream.address, upstream.wire.own_mark());
+    let (own, mark) = (&upstream.address, upstream.wire.key_prefix());
     let secret = credential.secret.expose();
     if let Some(address) = stored_address(agent, secret, context).await? {
         return Err(CliError::usage(
@@ -86,7 +86,7 @@ async fn require_own(
             "name that with `--target URL`",
         ));
     }
-    if !upstream.wire.is_own(secret) {
+    if !upstream.wire.matches_key(secret) {
         return Err(CliError::usage(
             format!("the credential does not look like one for {own}"),
             format!("those begin with `{mark}`"),
@@ -102,7 +102,7 @@ async fn stored_address(
     secret: &str,
     context: &Context,
 ) -> Result<Option<BaseUrl>, CliError> {
-    let tokens = context.tokens_to_look()?;
+    let tokens = context.tokens_read_only()?;
     for mode in AuthMode::ALL {
         // What cannot be read there was not piped in from there.
         if let Ok(found) = tokens.find(agent, Some(mode)).await
@@ -115,22 +115,22 @@ async fn stored_address(
     Ok(None)
 }
 
-async fn start(
+async fn serve_proxy(
     args: &ProxyArgs,
-    upstream: Upstream,
-    credential: Credential,
+    upstream: ProxyUpstream,
+    credential: ProxyCredential,
     context: &Context,
 ) -> Result<ExitCode, CliError> {
     if args.target.is_none() {
-        require_own(&args.agent, &upstream, &credential, context).await?;
+        require_own_credential(&args.agent, &upstream, &credential, context).await?;
     }
-    let Credential { mode, secret } = credential;
-    let mut notice = Notice::new(args.listen, mode, upstream.address.as_str(), &secret);
-    let directory = context.state()?.proxies();
-    let lease = match take(&directory, &args.agent, &notice, mode).await? {
-        Start::Ours(lease) => lease,
-        Start::Runs(notice) => {
-            tell(args, "already listens", &notice, context)?;
+    let ProxyCredential { mode, secret } = credential;
+    let mut notice = ProxyNotice::new(args.listen, mode, upstream.address.as_str(), &secret);
+    let directory = context.state_dir()?.proxies();
+    let lease = match acquire_lease(&directory, &args.agent, &notice, mode).await? {
+        LeaseOutcome::Acquired(lease) => lease,
+        LeaseOutcome::AlreadyRunning(notice) => {
+            announce(args, "already listens", &notice, context)?;
             return Ok(ExitCode::Success);
         }
     };
@@ -153,27 +153,27 @@ async fn start(
     notice.address = address;
     notice.variables = upstream.variables(mode, &route, address);
     let health = Health { mode, address };
-    let gate = gate(route, health, args.target.is_some(), context).await?;
+    let gate = open_gate(route, health, args.target.is_some(), context).await?;
     // Before anybody is told: the one who replaces it ends it this way.
-    let told = told_to_end()?;
+    let told = shutdown_signal()?;
     lease.publish(&notice)?;
-    tell(args, "listens", &notice, context)?;
+    announce(args, "listens", &notice, context)?;
     let ended = serve(sockets, gate, args.idle_timeout, told).await;
     Ok(match ended.map_err(|error| cannot_start(&error))? {
-        Ended::Idle => {
+        ProxyExit::Idle => {
             let seconds = args.idle_timeout.as_secs();
-            complain(
+            print_notice(
                 context,
                 &format!("ralph: proxy ended — no request for {seconds} seconds"),
             );
             ExitCode::Success
         }
-        Ended::Told => ExitCode::Interrupted,
+        ProxyExit::Requested => ExitCode::Interrupted,
     })
 }
 
 /// Makes the gate: it has one credential and no other way out.
-async fn gate(
+async fn open_gate(
     route: Route,
     health: Health,
     is_named: bool,
@@ -184,39 +184,39 @@ async fn gate(
         // Whoever names an API on the command line means its address, a private one, too.
         let named = SystemResolver.lookup(route.endpoint()).await;
         for address in named.unwrap_or_default() {
-            reachable = reachable.and(address);
+            reachable = reachable.with_address(address);
         }
     }
     let allowed = context.settings()?.sandbox.network.provider_tools;
     let provider_tools = allowed.into_iter().collect();
     let run = RunId::parse("proxy").ok_or_else(|| cannot_start(&"it has no name"))?;
-    let settings = Settings {
-        identity: Identity {
+    let settings = GateSettings {
+        identity: SandboxIdentity {
             run,
             sandbox: "none".to_owned(),
         },
-        policy: Policy::Deny,
+        policy: EgressPolicy::Deny,
         inspect: Allowlist::default(),
         routes: vec![route],
         provider_tools,
-        limits: Limits {
-            idle: SILENCE,
-            ..Limits::default()
+        limits: GateLimits {
+            idle_timeout: IDLE_TIMEOUT,
+            ..GateLimits::default()
         },
     };
     let clock = context.clock();
-    let budgets = (Budgets::default(), Spent::default(), Rates::default());
-    let outside = Outside {
+    let budgets = (Budgets::default(), Spent::default(), MeterRates::default());
+    let outside = GateDeps {
         resolver: Arc::new(SystemResolver),
         reachable: Reachable::public(),
         credential_reachable: reachable,
         roots: ralph_gate::system_roots(),
-        meter: Meter::new(&budgets.0, budgets.1, budgets.2, clock.clone()),
+        meter: CostMeter::new(&budgets.0, budgets.1, budgets.2, clock.clone()),
         clock,
         sink: Arc::new(RequestLog::start(io::stderr())),
         cassette: None,
     };
-    Gate::alone(settings, outside, health.text()).map_err(|error| cannot_start(&error))
+    Gate::standalone(settings, outside, health.text()).map_err(|error| cannot_start(&error))
 }
 
 fn cannot_start(why: &impl ToString) -> CliError {
@@ -228,20 +228,25 @@ fn cannot_start(why: &impl ToString) -> CliError {
 }
 
 /// Says where the proxy is, and prints what programs need to use it.
-fn tell(args: &ProxyArgs, does: &str, notice: &Notice, context: &Context) -> Result<(), CliError> {
-    let Notice {
+fn announce(
+    args: &ProxyArgs,
+    does: &str,
+    notice: &ProxyNotice,
+    context: &Context,
+) -> Result<(), CliError> {
+    let ProxyNotice {
         address,
         mode,
         target,
         ..
     } = notice;
     let agent = &args.agent;
-    complain(
+    print_notice(
         context,
         &format!("ralph: proxy for agent {agent} {does} on {address} ({mode}, to {target})"),
     );
-    if !is_this_machine(*address) {
-        complain(
+    if !is_loopback(*address) {
+        print_notice(
             context,
             "ralph: other machines reach it, and what they send is not encrypted on the way — use it in a network of your own only",
         );
@@ -251,20 +256,22 @@ fn tell(args: &ProxyArgs, does: &str, notice: &Notice, context: &Context) -> Res
         .iter()
         .map(|(name, value)| format!("{name}={value}\n"))
         .collect();
-    context.output().text(&lines.concat())?;
+    context.output().print_text(&lines.concat())?;
     Ok(())
 }
 
-fn is_this_machine(address: SocketAddr) -> bool {
+fn is_loopback(address: SocketAddr) -> bool {
     address.ip().is_loopback()
 }
 
-fn complain(context: &Context, text: &str) {
-    context.output().complain([&Line::of(text)]);
+fn print_notice(context: &Context, text: &str) {
+    context
+        .output()
+        .print_stderr_lines([&StyledLine::from_text(text)]);
 }
 
 /// Returns what waits for a signal that ends the proxy.
-fn told_to_end() -> Result<impl Future<Output = ()>, CliError> {
+fn shutdown_signal() -> Result<impl Future<Output = ()>, CliError> {
     let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
     let [Ok(mut interrupt), Ok(mut terminate)] = kinds.map(signal) else {
         return Err(CliError::runtime(

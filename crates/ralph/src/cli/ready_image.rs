@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use ralph_core::ports::Problem;
-use ralph_providers::docker::{Engine, EngineError, Facts, go_architecture};
+use ralph_core::ports::ProviderProblem;
+use ralph_providers::docker::{DockerEngine, DockerError, DockerInfo, go_architecture};
 
 /// An image that sandboxes can be made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,19 +26,19 @@ impl fmt::Display for ReadyImage {
 }
 
 /// Finds the image on an engine. One that is missing is named, with the way to get it.
-pub(super) async fn find(
-    engine: &Engine,
-    facts: &Facts,
+pub(super) async fn find_image(
+    engine: &DockerEngine,
+    facts: &DockerInfo,
     name: &str,
-) -> Result<ReadyImage, Problem> {
+) -> Result<ReadyImage, ProviderProblem> {
     let looked = engine.api().inspect_image(name);
     let image = match engine.call("look at an image", looked).await {
         Ok(image) => image,
-        Err(error) => return Err(missing(error, name).problem()),
+        Err(error) => return Err(with_requested_name(error, name).problem()),
     };
     let has = image.architecture.unwrap_or_default();
     if !has.is_empty() && go_architecture(&has) != facts.architecture {
-        return Err(EngineError::Architecture {
+        return Err(DockerError::WrongArchitecture {
             image: name.to_owned(),
             has,
             needs: facts.architecture.clone(),
@@ -56,9 +56,9 @@ pub(super) async fn find(
 }
 
 /// An engine names a missing image by its digest or with a tag added; people know it by their name.
-fn missing(error: EngineError, name: &str) -> EngineError {
-    if error.is_missing() || matches!(error, EngineError::ImageMissing { .. }) {
-        EngineError::ImageMissing {
+fn with_requested_name(error: DockerError, name: &str) -> DockerError {
+    if error.is_missing() || matches!(error, DockerError::ImageMissing { .. }) {
+        DockerError::ImageMissing {
             image: name.to_owned(),
         }
     } else {

@@ -65,7 +65,7 @@ fn unusable(path: &Path, why: &str, fix: &str) -> CliError {
 }
 
 /// Refuses a path that cannot be part of a URL or of the journal.
-pub(super) fn require_text(path: &Path) -> Result<(), CliError> {
+pub(super) fn require_utf8_path(path: &Path) -> Result<(), CliError> {
     match path.to_str() {
         Some(_) => Ok(()),
         None => Err(unusable(
@@ -77,7 +77,7 @@ pub(super) fn require_text(path: &Path) -> Result<(), CliError> {
 }
 
 /// Refuses a repository whose history cannot be copied whole.
-pub(super) async fn require_whole(
+pub(super) async fn require_complete_history(
     path: &Path,
     branch: &str,
     git: &HostGit,
@@ -89,7 +89,7 @@ pub(super) async fn require_whole(
 
 async fn refuse_shallow(path: &Path, git: &HostGit) -> Result<(), CliError> {
     let shallow = git
-        .run_in(path, &["rev-parse", "--is-shallow-repository"])
+        .run_as_user(path, &["rev-parse", "--is-shallow-repository"])
         .await
         .unwrap_or_default();
     if shallow.trim() != "true" {
@@ -105,7 +105,7 @@ async fn refuse_shallow(path: &Path, git: &HostGit) -> Result<(), CliError> {
 /// Grafts replace the parents of commits for the git that reads them, so a copy has another history.
 async fn refuse_grafts(path: &Path, git: &HostGit) -> Result<(), CliError> {
     let file = git
-        .run_in(path, &["rev-parse", "--git-path", "info/grafts"])
+        .run_as_user(path, &["rev-parse", "--git-path", "info/grafts"])
         .await
         .unwrap_or_default();
     let text = fs::read_to_string(path.join(file.trim_end_matches('\n'))).unwrap_or_default();
@@ -123,7 +123,9 @@ async fn refuse_grafts(path: &Path, git: &HostGit) -> Result<(), CliError> {
 /// A partial clone fetches missing objects from its remote on demand; ralph contacts no remote.
 async fn refuse_missing_objects(path: &Path, branch: &str, git: &HostGit) -> Result<(), CliError> {
     let keys = r"^(remote\..*\.promisor|extensions\.partialclone)$";
-    let is_partial = git.run_in(path, &["config", "--get-regexp", keys]).await;
+    let is_partial = git
+        .run_as_user(path, &["config", "--get-regexp", keys])
+        .await;
     if is_partial.is_err() {
         return Ok(());
     }
@@ -136,7 +138,7 @@ async fn refuse_missing_objects(path: &Path, branch: &str, git: &HostGit) -> Res
         &reference,
         "--",
     ];
-    let missing = match git.run_in(path, &listing).await {
+    let missing = match git.run_as_user(path, &listing).await {
         Ok(text) => text.lines().filter(|line| line.starts_with('?')).count(),
         Err(error) => return Err(unreadable(path, &error)),
     };
@@ -152,12 +154,12 @@ async fn refuse_missing_objects(path: &Path, branch: &str, git: &HostGit) -> Res
 }
 
 /// Returns the differences between a checkout in a sandbox and the user's work tree.
-pub(super) async fn notices(path: &Path, base: &CommitId, git: &HostGit) -> Vec<String> {
+pub(super) async fn work_tree_notices(path: &Path, base: &CommitId, git: &HostGit) -> Vec<String> {
     let submodules = submodules(path, base, git).await;
     let submodules = (!submodules.is_empty()).then(|| {
         format!(
             "submodules are not checked out in the sandbox, their directories are empty there: {}",
-            named(&submodules)
+            join_names(&submodules)
         )
     });
     let filters = filters(path, base, git).await;
@@ -170,13 +172,13 @@ pub(super) async fn notices(path: &Path, base: &CommitId, git: &HostGit) -> Vec<
     let others = (!others.is_empty()).then(|| {
         format!(
             "git filters of `.gitattributes` are not applied in the sandbox, files are there as they are committed: {}",
-            named(&others)
+            join_names(&others)
         )
     });
     [submodules, lfs, others].into_iter().flatten().collect()
 }
 
-fn named(names: &[String]) -> String {
+fn join_names(names: &[String]) -> String {
     let shown = names.iter().take(MAX_NAMED).map(|name| format!("`{name}`"));
     let shown: Vec<String> = shown.collect();
     match names.len().saturating_sub(MAX_NAMED) {
@@ -187,7 +189,7 @@ fn named(names: &[String]) -> String {
 
 async fn submodules(path: &Path, base: &CommitId, git: &HostGit) -> Vec<String> {
     let args = ["ls-tree", "-r", "-z", "--full-tree", base.as_str()];
-    let listed = git.run_in(path, &args).await.unwrap_or_default();
+    let listed = git.run_as_user(path, &args).await.unwrap_or_default();
     let entries = listed.split('\0').filter_map(|line| line.split_once('\t'));
     entries
         .filter(|(facts, _)| facts.starts_with("160000 "))
@@ -209,7 +211,7 @@ async fn filters(path: &Path, base: &CommitId, git: &HostGit) -> BTreeSet<String
         ":(top,glob)**/.gitattributes",
     ];
     // It fails where nothing is found.
-    let lines = git.run_in(path, &args).await.unwrap_or_default();
+    let lines = git.run_as_user(path, &args).await.unwrap_or_default();
     filters_in(&lines)
 }
 
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_says_decides_about_the_advice() {
+    fn the_hint_depends_on_the_message_of_git() {
         let path = Path::new("/r");
         let fix_of = |message: &str| {
             let command = "rev-parse".to_owned();

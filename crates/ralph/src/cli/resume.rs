@@ -5,7 +5,7 @@ use ralph_core::plan::RunPlan;
 use ralph_core::ports::SandboxProvider;
 use ralph_core::run::{self, Command};
 use ralph_engine::journal::Journal;
-use ralph_engine::run::Outside;
+use ralph_engine::run::Services;
 
 use super::agent;
 use super::args::{ResumeArgs, RunArg};
@@ -13,11 +13,11 @@ use super::context::Context;
 use super::drive::drive;
 use super::error::CliError;
 use super::exit::ExitCode;
-use super::owner;
 use super::prune;
+use super::run_owner;
 use super::secrets;
 use super::steer;
-use crate::wire::joined::pin_prices;
+use crate::providers::gate_setup::pin_prices;
 
 /// Tells a waiting process to go on, or takes the run over.
 pub(super) async fn run(args: ResumeArgs, context: &Context) -> Result<ExitCode, CliError> {
@@ -30,20 +30,20 @@ pub(super) async fn resume(
     is_json: bool,
     context: &Context,
 ) -> Result<ExitCode, CliError> {
-    let dir = context.find(run)?;
+    let dir = context.find_run(run)?;
     let state = dir.state()?;
     if dir.is_held() {
         if state.status.is_active() {
-            let why = format!("it is not paused; {}", owner::describe(&state));
-            return Err(steer::refused(&state, &Command::Resume, &why));
+            let why = format!("it is not paused; {}", run_owner::describe_owner(&state));
+            return Err(steer::refused_error(&state, &Command::Resume, &why));
         }
         return steer::run(run, &Command::Resume, context);
     }
     let access = match state.plan.agent {
-        Some(plan) => Some(agent::access(&plan, context).await?),
+        Some(plan) => Some(agent::access_for_plan(&plan, context).await?),
         None => None,
     };
-    let wiring = context.wiring()?;
+    let wiring = context.providers()?;
     let mut journal = Journal::open(&dir, wiring.clock.clone(), wiring.redactor.clone())?;
     let state = journal.state();
     // A run whose process died says it is active; nobody works on it, so it can be continued.
@@ -59,14 +59,19 @@ pub(super) async fn resume(
     secrets::refuse_redacted_plan(&state.plan)?;
     let settings = context.settings()?;
     let mode = context.view_mode(is_json, &settings);
-    let joined = wiring.join(&state.plan, access, dir.root()).await?;
+    let joined = wiring.set_up_gate(&state.plan, access, dir.root()).await?;
     pin_prices(joined.unpinned_prices.as_ref(), dir.root())?;
-    let outside = Outside {
-        outage: settings.model.outage(),
-        ..wiring.outside(&state.plan, &state.model_choice(), &state.script, joined)?
+    let outside = Services {
+        outage: settings.model.outage_policy(),
+        ..wiring.services(
+            &state.plan,
+            &state.model_choice(),
+            &state.used_script_lines,
+            joined,
+        )?
     };
     let weaker = changed_confinement(&state.plan, &*outside.sandboxes);
-    let notices = prune::tidy_up(&state.plan, &wiring).await;
+    let notices = prune::prune_orphans(&state.plan, &wiring).await;
     for message in notices.into_iter().chain(weaker) {
         journal.append(Event::Notice { message })?;
     }
@@ -79,7 +84,7 @@ fn changed_confinement(plan: &RunPlan, sandboxes: &dyn SandboxProvider) -> Optio
     let planned = plan.local?.confinement;
     let now = sandboxes.confinement()?;
     (now != planned).then(|| {
-        let (walls, limits) = (now.walls(), now.limits());
+        let (walls, limits) = (now.describe_isolation(), now.describe_limits());
         format!("the confinement of local commands has changed: {walls} · {limits}")
     })
 }

@@ -2,43 +2,43 @@
 
 use std::path::PathBuf;
 
-use ralph_core::image::{AgentImage, Effort};
+use ralph_core::image::{AgentImage, ImageEffort};
 use ralph_core::task::TaskFile;
-use ralph_engine::run::Outside;
+use ralph_engine::run::Services;
 use ralph_engine::store::RunDir;
 use serde_json::json;
 
-use super::agent::{self, Access};
+use super::agent::{self, AgentAccess};
 use super::args::{RunArg, RunArgs};
 use super::context::Context;
-use super::creating::{self, Beside};
+use super::create_run::{self, UnfinishedRunPolicy};
 use super::drive::drive;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::image;
-use super::planning::{self, Planned};
+use super::planning::{self, PlannedRun};
 use super::prune;
 use super::resume;
 use super::secrets;
-use super::trust::{self, Review};
-use super::unfinished::{self, Choice};
-use crate::terminal::line::Line;
-use crate::terminal::lines::life;
-use crate::wire::Wiring;
-use crate::wire::joined::pin_prices;
+use super::trust::{self, TrustReview};
+use super::unfinished_run::{self, UnfinishedRunChoice};
+use crate::providers::Providers;
+use crate::providers::gate_setup::pin_prices;
+use crate::terminal::lines::lifecycle;
+use crate::terminal::styled_line::StyledLine;
 
 /// Plans and starts a run, or continues the task's unfinished one.
 pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let wiring = context.wiring()?;
+    let wiring = context.providers()?;
     let (file, task) = planning::read_task(&args.file, context)?;
-    let unfinished = match unfinished::find(&file.to_string_lossy(), &wiring) {
+    let unfinished = match unfinished_run::find_unfinished(&file.to_string_lossy(), &wiring) {
         // A run that cannot be read is not in the way of one that starts over.
         Err(_) if args.again.new || args.dry_run => None,
         found => found?,
     };
     if let Some(unfinished) = unfinished
         && !args.dry_run
-        && unfinished.choose(&args)? == Choice::Resume
+        && unfinished.choose(&args)? == UnfinishedRunChoice::Resume
     {
         unfinished.refuse_other_plan(&args, context)?;
         let run = RunArg {
@@ -46,56 +46,56 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Cl
         };
         return Box::pin(resume::resume(&run, args.json, context)).await;
     }
-    let review = trust::gate(&args, (&file, &task), (context, &wiring)).await?;
+    let review = trust::require_approval(&args, (&file, &task), (context, &wiring)).await?;
     if !review.is_clear() {
         return Box::pin(show_refused(&args, (file, task), &review, context)).await;
     }
-    let access = agent::choose(&args, &task.contract, context).await?;
+    let access = agent::agent_for_run(&args, &task.contract, context).await?;
     // A credential that was found is kept out of everything from here on.
-    let wiring = context.wiring()?;
+    let wiring = context.providers()?;
     let ways = (context, &wiring);
-    let mut planned = planning::plan(&args, file, task, access.as_ref(), ways).await?;
+    let mut planned = planning::plan_run(&args, file, task, access.as_ref(), ways).await?;
     secrets::refuse_in_plan(&planned.plan, &wiring.redactor)?;
     if args.dry_run {
         show_plan(&planned, &review, args.json, context)?;
         return Ok(ExitCode::Success);
     }
     let effort = if args.rebuild {
-        Effort::Rebuild
+        ImageEffort::Rebuild
     } else {
-        Effort::Reuse
+        ImageEffort::Reuse
     };
     let beside = if args.again.new {
-        Beside::Others
+        UnfinishedRunPolicy::Allow
     } else {
-        Beside::Nothing
+        UnfinishedRunPolicy::Refuse
     };
-    creating::reserve(&mut planned.plan, &wiring)?;
-    let work = Work {
+    create_run::reserve(&mut planned.plan, &wiring)?;
+    let work = RunStart {
         planned,
         access,
         effort,
-        beside,
+        unfinished_runs: beside,
         is_json: args.json,
     };
     Box::pin(start(work, context, &wiring)).await
 }
 
 /// What is to be started.
-pub(super) struct Work {
+pub(super) struct RunStart {
     /// Its id is reserved.
-    pub(super) planned: Planned,
-    pub(super) access: Option<Access>,
-    pub(super) effort: Effort,
-    pub(super) beside: Beside,
+    pub(super) planned: PlannedRun,
+    pub(super) access: Option<AgentAccess>,
+    pub(super) effort: ImageEffort,
+    pub(super) unfinished_runs: UnfinishedRunPolicy,
     pub(super) is_json: bool,
 }
 
 /// Starts a planned run and works on it, once its image is there.
 pub(super) async fn start(
-    work: Work,
+    work: RunStart,
     context: &Context,
-    wiring: &Wiring,
+    wiring: &Providers,
 ) -> Result<ExitCode, CliError> {
     let dir = wiring.state.run(&work.planned.plan.run);
     let started = Box::pin(start_in(&dir, work, context, wiring)).await;
@@ -107,32 +107,34 @@ pub(super) async fn start(
 
 async fn start_in(
     dir: &RunDir,
-    work: Work,
+    work: RunStart,
     context: &Context,
-    wiring: &Wiring,
+    wiring: &Providers,
 ) -> Result<ExitCode, CliError> {
-    let Work {
+    let RunStart {
         mut planned,
         access,
         effort,
-        beside,
+        unfinished_runs: beside,
         is_json,
     } = work;
     let settings = context.settings()?;
     let mode = context.view_mode(is_json, &settings);
     let image = access.as_ref().map(|access| access.preset.image.as_str());
-    let image = image.map_or(AgentImage::Plain, AgentImage::of_agent);
-    image::ensure((&mut planned.plan, image), effort, mode, context, wiring).await?;
-    let mut joined = wiring.join(&planned.plan, access, dir.root()).await?;
+    let image = image.map_or(AgentImage::Plain, AgentImage::for_agent);
+    image::ensure_image((&mut planned.plan, image), effort, mode, context, wiring).await?;
+    let mut joined = wiring
+        .set_up_gate(&planned.plan, access, dir.root())
+        .await?;
     let prices = joined.unpinned_prices.take();
-    let outside = Outside {
-        outage: settings.model.outage(),
-        ..wiring.outside(&planned.plan, &planned.choice, &[], joined)?
+    let outside = Services {
+        outage: settings.model.outage_policy(),
+        ..wiring.services(&planned.plan, &planned.choice, &[], joined)?
     };
     planned
         .notices
-        .extend(prune::tidy_up(&planned.plan, wiring).await);
-    let journal = creating::create(dir, planned, beside, wiring).await?;
+        .extend(prune::prune_orphans(&planned.plan, wiring).await);
+    let journal = create_run::create(dir, planned, beside, wiring).await?;
     pin_prices(prices.as_ref(), dir.root())?;
     Box::pin(drive(dir.clone(), journal, outside, mode)).await
 }
@@ -142,56 +144,58 @@ async fn start_in(
 async fn show_refused(
     args: &RunArgs,
     (file, task): (PathBuf, TaskFile),
-    review: &Review,
+    review: &TrustReview,
     context: &Context,
 ) -> Result<ExitCode, CliError> {
-    let refusal = trust::refusal(review, &args.file, &context.layers());
+    let refusal = trust::refusal_error(review, &args.file, &context.layers());
     let planned = async {
-        let access = agent::choose(args, &task.contract, context).await?;
-        let wiring = context.wiring()?;
+        let access = agent::agent_for_run(args, &task.contract, context).await?;
+        let wiring = context.providers()?;
         let ways = (context, &wiring);
-        let planned = planning::plan(args, file, task, access.as_ref(), ways).await?;
+        let planned = planning::plan_run(args, file, task, access.as_ref(), ways).await?;
         secrets::refuse_in_plan(&planned.plan, &wiring.redactor)?;
-        Ok::<Planned, CliError>(planned)
+        Ok::<PlannedRun, CliError>(planned)
     };
     match planned.await {
         Ok(planned) => show_plan(&planned, review, args.json, context)?,
         Err(_) if args.json => {
-            let proposals = json!({"proposals": trust::json(review)});
-            context.output().json(&proposals)?;
+            let proposals = json!({"proposals": trust::review_json(review)});
+            context.output().print_json(&proposals)?;
         }
-        Err(_) => drop(context.output().lines(&trust::shown(review))?),
+        Err(_) => drop(context.output().print_lines(&trust::review_lines(review))?),
     }
-    context.output().error(&refusal, false);
+    context.output().print_error(&refusal, false);
     Ok(refusal.code)
 }
 
 fn show_plan(
-    planned: &Planned,
-    review: &Review,
+    planned: &PlannedRun,
+    review: &TrustReview,
     is_json: bool,
     context: &Context,
 ) -> Result<(), CliError> {
     if is_json {
         // Our own types always serialize.
         let mut plan = serde_json::to_value(&planned.plan).unwrap_or_default();
-        plan["proposals"] = trust::json(review);
-        context.output().json(&plan)?;
+        plan["proposals"] = trust::review_json(review);
+        context.output().print_json(&plan)?;
         return Ok(());
     }
-    context.output().lines(&life::plan(&planned.plan))?;
-    let notices: Vec<Line> = planned
+    context
+        .output()
+        .print_lines(&lifecycle::plan_lines(&planned.plan))?;
+    let notices: Vec<StyledLine> = planned
         .notices
         .iter()
-        .map(|notice| Line::of("note: ").plain(notice))
+        .map(|notice| StyledLine::from_text("note: ").plain(notice))
         .collect();
-    context.output().lines(&notices)?;
-    let proposals = trust::shown(review);
+    context.output().print_lines(&notices)?;
+    let proposals = trust::review_lines(review);
     if !proposals.is_empty() {
         context
             .output()
-            .lines(&[Line::of("the repository proposes:")])?;
-        context.output().lines(&proposals)?;
+            .print_lines(&[StyledLine::from_text("the repository proposes:")])?;
+        context.output().print_lines(&proposals)?;
     }
     Ok(())
 }

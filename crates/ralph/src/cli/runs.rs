@@ -6,77 +6,77 @@ use super::args::RunsArgs;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
-use super::summary::{DAMAGED, INTERRUPTED, NEEDS_UPGRADE, Summary};
-use crate::terminal::line::{Line, Tone};
+use super::summary::{DAMAGED, INTERRUPTED, NEEDS_UPGRADE, RunSummary};
+use crate::terminal::styled_line::{StyledLine, Tone};
 use crate::terminal::{format, sanitize, width};
 
 const HEADER: [&str; 8] = [
     "RUN", "TASK", "STATUS", "ITER", "LOOP", "COST", "ACTIVE", "PR",
 ];
-const STATUS: usize = 2;
+const STATUS_COLUMN: usize = 2;
 /// The widest a column gets, but for the last.
-const MAX_COLUMNS: usize = 40;
+const MAX_COLUMN_WIDTH: usize = 40;
 
 /// Prints the runs, the newest first.
 pub(super) fn run(args: &RunsArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let state = context.state()?;
-    let summaries: Vec<Summary> = state
+    let state = context.state_dir()?;
+    let summaries: Vec<RunSummary> = state
         .runs()?
         .iter()
         .rev()
-        .map(|id| Summary::read(id, &state.run(id)))
+        .map(|id| RunSummary::read(id, &state.run(id)))
         .collect();
     let output = context.output();
     if args.json {
-        output.json(&summaries)?;
+        output.print_json(&summaries)?;
     } else if summaries.is_empty() {
-        output.lines(&[Line::of("no runs yet; `ralph run` starts one")])?;
+        output.print_lines(&[StyledLine::from_text("no runs yet; `ralph run` starts one")])?;
     } else {
-        output.lines(&table(&summaries, context.clock().now()))?;
+        output.print_lines(&table(&summaries, context.clock().now()))?;
         let unread = summaries.iter().filter(|run| run.status == NEEDS_UPGRADE);
-        let notes: Vec<Line> = unread.filter_map(note).collect();
-        output.lines(&notes)?;
+        let notes: Vec<StyledLine> = unread.filter_map(unreadable_note).collect();
+        output.print_lines(&notes)?;
     }
     Ok(ExitCode::Success)
 }
 
-fn table(summaries: &[Summary], now: jiff::Timestamp) -> Vec<Line> {
+fn table(summaries: &[RunSummary], now: jiff::Timestamp) -> Vec<StyledLine> {
     let rows: Vec<[String; 8]> = summaries.iter().map(|summary| row(summary, now)).collect();
     let mut widths = HEADER.map(str::len);
     for row in &rows {
         for (column, cell) in widths.iter_mut().zip(row) {
-            *column = (*column).max(width::columns(cell)).min(MAX_COLUMNS);
+            *column = (*column).max(width::columns(cell)).min(MAX_COLUMN_WIDTH);
         }
     }
     let header = HEADER
         .iter()
         .zip(widths)
-        .fold(Line::new(), |line, (name, width)| {
+        .fold(StyledLine::new(), |line, (name, width)| {
             line.quiet(&width::pad(name, width + 2))
         });
     let body = rows.iter().map(|row| {
-        row.iter()
-            .zip(widths)
-            .enumerate()
-            .fold(Line::new(), |line, (column, (cell, width))| {
+        row.iter().zip(widths).enumerate().fold(
+            StyledLine::new(),
+            |line, (column, (cell, width))| {
                 let last = column == HEADER.len() - 1;
                 let cell = if last {
                     cell.clone()
                 } else {
-                    width::pad(&width::cut(cell, width), width + 2)
+                    width::pad(&width::truncate(cell, width), width + 2)
                 };
-                let tone = if column == STATUS {
-                    tone(row[STATUS].as_str())
+                let tone = if column == STATUS_COLUMN {
+                    status_tone(row[STATUS_COLUMN].as_str())
                 } else {
                     Tone::Plain
                 };
-                line.with(tone, &cell)
-            })
+                line.span(tone, &cell)
+            },
+        )
     });
     std::iter::once(header).chain(body).collect()
 }
 
-fn row(summary: &Summary, now: jiff::Timestamp) -> [String; 8] {
+fn row(summary: &RunSummary, now: jiff::Timestamp) -> [String; 8] {
     let dash = || "-".to_owned();
     [
         summary.id.to_string(),
@@ -99,13 +99,13 @@ fn row(summary: &Summary, now: jiff::Timestamp) -> [String; 8] {
 }
 
 /// Says why a run cannot be read, below the table: the column has room for one word.
-fn note(summary: &Summary) -> Option<Line> {
+fn unreadable_note(summary: &RunSummary) -> Option<StyledLine> {
     let reason = summary.reason.as_ref()?;
-    Some(Line::of("note: ").folded(Tone::Plain, reason))
+    Some(StyledLine::from_text("note: ").wrapped(Tone::Plain, reason))
 }
 
 /// Returns the tone of a status in one word.
-pub(super) fn tone(status: &str) -> Tone {
+pub(super) fn status_tone(status: &str) -> Tone {
     match status {
         "succeeded" => Tone::Good,
         "failed" | DAMAGED => Tone::Bad,

@@ -10,19 +10,19 @@ use super::error::CliError;
 use crate::config::user_provider;
 
 /// Returns the provider of a run, which must be one that there is.
-pub(super) fn known(
+pub(super) fn require_known_provider(
     args: &RunArgs,
     task: &TaskFile,
     context: &Context,
 ) -> Result<String, CliError> {
-    let name = name(args, Some(task), context)?;
+    let name = provider_name(args, Some(task), context)?;
     container::require_known(&name)?;
     Ok(name)
 }
 
 /// Flag, task, environment, file: the first that names a sandbox provider wins. A task or a `.env`
 /// cannot choose one that isolates less than the provider that the user chose.
-pub(super) fn name(
+pub(super) fn provider_name(
     args: &RunArgs,
     task: Option<&TaskFile>,
     context: &Context,
@@ -39,14 +39,14 @@ pub(super) fn name(
         Some(asked) => asked,
         None => context.settings()?.sandbox_provider().to_owned(),
     };
-    Ok(match users_sandbox(context)? {
+    Ok(match user_choice(context)? {
         Some(chosen) if trust::is_weaker_sandbox(&asked, &chosen) => chosen,
         Some(_) | None => asked,
     })
 }
 
 /// Returns the sandbox provider that the user chose in the environment or in the own `ralph.toml`.
-fn users_sandbox(context: &Context) -> Result<Option<String>, CliError> {
+fn user_choice(context: &Context) -> Result<Option<String>, CliError> {
     match context.environment().user_provider() {
         Some(name) => Ok(Some(name.to_owned())),
         None => Ok(user_provider(&context.layers())?),
@@ -54,7 +54,11 @@ fn users_sandbox(context: &Context) -> Result<Option<String>, CliError> {
 }
 
 /// Says that a task asks for a sandbox that isolates less than the one that is used.
-pub(super) fn note(args: &RunArgs, contract: &Contract, sandbox: &str) -> Option<String> {
+pub(super) fn weaker_sandbox_notice(
+    args: &RunArgs,
+    contract: &Contract,
+    sandbox: &str,
+) -> Option<String> {
     let asked = contract.sandbox_provider?.name();
     let is_kept = args.sandbox.is_none() && trust::is_weaker_sandbox(asked, sandbox);
     is_kept.then(|| {

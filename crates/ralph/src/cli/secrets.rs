@@ -11,11 +11,11 @@ use super::error::CliError;
 use super::exit::ExitCode;
 
 /// The fields of a plan that are only shown.
-const SHOWN_ONLY: [&str; 3] = ["title", "test_command", "suggested"];
+const DISPLAY_ONLY_FIELDS: [&str; 3] = ["title", "test_command", "suggested"];
 
 /// Refuses a task file that contains a known secret.
 pub(super) fn refuse_in_task(text: &str, redactor: &Redactor) -> Result<(), CliError> {
-    let Some(name) = redactor.known_in(text.as_bytes()) else {
+    let Some(name) = redactor.find_known(text.as_bytes()) else {
         return Ok(());
     };
     Err(CliError {
@@ -29,10 +29,10 @@ pub(super) fn refuse_in_task(text: &str, redactor: &Redactor) -> Result<(), CliE
 /// Refuses a plan that would come back from the journal with a placeholder in it.
 pub(super) fn refuse_in_plan(plan: &RunPlan, redactor: &Redactor) -> Result<(), CliError> {
     let differs = |text: &str| *redactor.redact(text) != *text;
-    let Some((field, text)) = find(plan, &differs) else {
+    let Some((field, text)) = find_field(plan, &differs) else {
         return Ok(());
     };
-    let why = match redactor.known_in(text.as_bytes()) {
+    let why = match redactor.find_known(text.as_bytes()) {
         Some(name) => format!("`{field}` of its plan contains the value of `{name}`"),
         None => format!("`{field}` of its plan contains something that looks like a secret"),
     };
@@ -43,7 +43,7 @@ pub(super) fn refuse_in_plan(plan: &RunPlan, redactor: &Redactor) -> Result<(), 
 /// Refuses to go on with a plan that was redacted when it was stored.
 pub(super) fn refuse_redacted_plan(plan: &RunPlan) -> Result<(), CliError> {
     let is_redacted = |text: &str| text.contains("[REDACTED");
-    let Some((field, _)) = find(plan, &is_redacted) else {
+    let Some((field, _)) = find_field(plan, &is_redacted) else {
         return Ok(());
     };
     Err(CliError::runtime(
@@ -54,30 +54,32 @@ pub(super) fn refuse_redacted_plan(plan: &RunPlan) -> Result<(), CliError> {
 }
 
 /// Returns the first performed field of a plan whose text meets a condition, and the text.
-fn find(plan: &RunPlan, is_wrong: &dyn Fn(&str) -> bool) -> Option<(String, String)> {
+fn find_field(plan: &RunPlan, is_wrong: &dyn Fn(&str) -> bool) -> Option<(String, String)> {
     // A plan consists of plain data, so it always has a JSON form.
     let value = serde_json::to_value(plan).unwrap_or_default();
-    find_in("plan", &value, is_wrong)
+    find_in_value("plan", &value, is_wrong)
 }
 
-fn find_in(
+fn find_in_value(
     field: &str,
     value: &Value,
     is_wrong: &dyn Fn(&str) -> bool,
 ) -> Option<(String, String)> {
     match value {
         Value::String(text) if is_wrong(text) => Some((field.to_owned(), text.clone())),
-        Value::Array(items) => items.iter().find_map(|item| find_in(field, item, is_wrong)),
+        Value::Array(items) => items
+            .iter()
+            .find_map(|item| find_in_value(field, item, is_wrong)),
         Value::Object(fields) => fields
             .iter()
-            .filter(|(name, _)| !SHOWN_ONLY.contains(&name.as_str()))
-            .find_map(|(name, item)| find_in(name, item, is_wrong)),
+            .filter(|(name, _)| !DISPLAY_ONLY_FIELDS.contains(&name.as_str()))
+            .find_map(|(name, item)| find_in_value(name, item, is_wrong)),
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }
 
 /// Returns a warning that names the variables whose values are not redacted.
-pub(super) fn warning(redactor: &Redactor) -> Option<String> {
+pub(super) fn unredacted_warning(redactor: &Redactor) -> Option<String> {
     let unsearchable = redactor.unsearchable();
     let names: Vec<String> = unsearchable
         .iter()
@@ -135,7 +137,7 @@ mod tests {
                 ),
             ),
         ] {
-            assert_eq!(warning(&redactor(secrets)).as_deref(), expected);
+            assert_eq!(unredacted_warning(&redactor(secrets)).as_deref(), expected);
         }
     }
 
@@ -149,13 +151,13 @@ mod tests {
     }
 
     #[test]
-    fn only_the_performed_fields_of_a_plan_count() {
+    fn only_executed_plan_fields_are_checked() {
         let value = serde_json::json!({
             "title": "s3nt1nel-9", "branch": "ralph/x", "container": {"image": "x:s3nt1nel-9"},
         });
         let redactor = redactor(&[("API_KEY", "s3nt1nel-9")]);
-        let is_wrong = |text: &str| redactor.known_in(text.as_bytes()).is_some();
-        let found = find_in("plan", &value, &is_wrong);
+        let is_wrong = |text: &str| redactor.find_known(text.as_bytes()).is_some();
+        let found = find_in_value("plan", &value, &is_wrong);
         assert_eq!(found, Some(("image".into(), "x:s3nt1nel-9".into())));
     }
 }

@@ -9,23 +9,23 @@ use super::args::ShowArgs;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
-use super::runs::tone;
-use super::show_steering::Steering;
-use super::summary::Summary;
+use super::runs::status_tone;
+use super::show_steering::SteeringDetails;
+use super::summary::RunSummary;
 use crate::terminal::format;
-use crate::terminal::line::Line;
-use crate::terminal::lines::{self, Style, budgets, field, life};
+use crate::terminal::lines::{self, Style, budgets, field_line, lifecycle};
+use crate::terminal::styled_line::StyledLine;
 
 /// Prints a block for people, or the fields for scripts.
 pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let dir = context.find(&args.run)?;
+    let dir = context.find_run(&args.run)?;
     let state = dir.state()?;
-    let summary = Summary::of(&dir, &state);
+    let summary = RunSummary::from_state(&dir, &state);
     let output = context.output();
     if args.json {
-        output.json(&Shown {
+        output.print_json(&RunDetails {
             summary,
-            steering: Steering::of(&state),
+            steering: SteeringDetails::from_state(&state),
             tests: state.verified_tests,
             findings: state.findings,
         })?;
@@ -34,18 +34,24 @@ pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, CliErr
             Some(columns) => Style::Rich { columns },
             None => Style::Plain,
         };
-        output.lines(&block(&dir, &state, &summary, context.clock().now(), style))?;
+        output.print_lines(&run_lines(
+            &dir,
+            &state,
+            &summary,
+            context.clock().now(),
+            style,
+        ))?;
     }
     Ok(ExitCode::Success)
 }
 
 /// A run for scripts: what `runs` says of it, and what people can do about it.
 #[derive(Serialize)]
-struct Shown {
+struct RunDetails {
     #[serde(flatten)]
-    summary: Summary,
+    summary: RunSummary,
     #[serde(flatten)]
-    steering: Steering,
+    steering: SteeringDetails,
     /// The tests of the last verification, if they could be counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     tests: Option<TestCount>,
@@ -54,49 +60,49 @@ struct Shown {
     findings: Vec<VerifyFinding>,
 }
 
-fn block(
+fn run_lines(
     dir: &RunDir,
     state: &RunState,
-    summary: &Summary,
+    summary: &RunSummary,
     now: jiff::Timestamp,
     style: Style,
-) -> Vec<Line> {
-    let mut lines = life::plan(&state.plan);
-    lines.push(Line::new());
-    lines.push(field("status", "").with(tone(summary.status), summary.status));
+) -> Vec<StyledLine> {
+    let mut lines = lifecycle::plan_lines(&state.plan);
+    lines.push(StyledLine::new());
+    lines.push(field_line("status", "").span(status_tone(summary.status), summary.status));
     if let Some(reason) = &summary.reason {
-        lines.push(field("reason", reason));
+        lines.push(field_line("reason", reason));
     }
-    lines.push(field("used", &life::figures(state)));
-    lines.push(field("active", &format::age(now, state.updated_at)));
-    lines.push(field("boxes", &boxes(state)));
-    lines.push(field("head", state.head.as_str()));
-    lines.push(field("mode", state.mode.word()));
-    lines.extend(circling(state));
-    lines.extend(Steering::of(state).lines());
+    lines.push(field_line("used", &lifecycle::usage_summary(state)));
+    lines.push(field_line("active", &format::age(now, state.updated_at)));
+    lines.push(field_line("boxes", &checkbox_counts(state)));
+    lines.push(field_line("head", state.head.as_str()));
+    lines.push(field_line("mode", state.mode.as_str()));
+    lines.extend(circling_lines(state));
+    lines.extend(SteeringDetails::from_state(state).lines());
     if let Some((commit, green)) = &state.verified {
         let green = if *green { "green" } else { "not green" };
         let verdict = format!("{} is {green} in a clean room", commit.short());
-        lines.push(field("verified", &verdict));
+        lines.push(field_line("verified", &verdict));
         let tests = state.verified_tests;
-        lines.extend(tests.map(|tests| field("tests", &tests.to_string())));
-        let findings = lines::findings(&state.findings);
-        lines.extend(findings.iter().map(|finding| field("", finding)));
+        lines.extend(tests.map(|tests| field_line("tests", &tests.to_string())));
+        let findings = lines::finding_lines(&state.findings);
+        lines.extend(findings.iter().map(|finding| field_line("", finding)));
     }
     if let Some(pull) = &state.pull {
-        lines.push(field("pr", &life::pull(pull)));
+        lines.push(field_line("pr", &lifecycle::pull_request_text(pull)));
     }
-    lines.push(field("files", &dir.root().display().to_string()));
+    lines.push(field_line("files", &dir.root().display().to_string()));
     let bars = budgets::lines(&state.limits, &state.spent(), style);
     if !bars.is_empty() {
-        lines.push(Line::new());
+        lines.push(StyledLine::new());
         lines.extend(bars);
     }
     lines
 }
 
 /// Tells whether the run goes in circles, why that looks so, and what was done about it.
-fn circling(state: &RunState) -> Vec<Line> {
+fn circling_lines(state: &RunState) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     let report = state.last_metrics.as_ref();
     let report = report.and_then(|metrics| metrics.gutter.as_ref());
@@ -107,21 +113,24 @@ fn circling(state: &RunState) -> Vec<Line> {
         };
         let step = report.step.as_ref();
         let step = step.map_or_else(String::new, |step| format!(" · {step}"));
-        lines.push(field("loop", &format!("score {score:.1}{times}{step}")));
+        lines.push(field_line(
+            "loop",
+            &format!("score {score:.1}{times}{step}"),
+        ));
         let signals = report.signals.iter();
-        lines.extend(signals.map(|signal| field("", &signal.to_string())));
+        lines.extend(signals.map(|signal| field_line("", &signal.to_string())));
     }
     if let Some(profile) = &state.profile {
-        lines.push(field("profile", profile));
+        lines.push(field_line("profile", profile));
     }
     if let Some((number, report)) = &state.doctor.report {
         let told = format!("report {number}, not applied: {}", report.summary);
-        lines.push(field("doctor", &told));
+        lines.push(field_line("doctor", &told));
     }
     lines
 }
 
-fn boxes(state: &RunState) -> String {
+fn checkbox_counts(state: &RunState) -> String {
     let ticked: Vec<&str> = state.ticked.iter().map(String::as_str).collect();
     let named = if ticked.is_empty() {
         String::new()

@@ -6,23 +6,23 @@ use ralph_core::net::ProviderToolAction;
 use ralph_core::state::{Message, RunState, ScreenedTool};
 use serde::Serialize;
 
-use crate::terminal::line::Line;
-use crate::terminal::lines::field;
+use crate::terminal::lines::field_line;
+use crate::terminal::styled_line::StyledLine;
 
 /// How many hosts are listed for people; a script gets all.
-const LISTED_HOSTS: usize = 20;
+const MAX_LISTED_HOSTS: usize = 20;
 /// How much of a message is shown for people.
-const SHOWN_CHARACTERS: usize = 100;
+const MAX_MESSAGE_CHARACTERS: usize = 100;
 
 /// What people can do about a run, and what they did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Steering {
+pub(super) struct SteeringDetails {
     /// Whether the run has ended.
     #[serde(skip)]
     is_over: bool,
     /// Hosts that commands could not reach.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    blocked_hosts: Vec<Blocked>,
+    blocked_hosts: Vec<BlockedHostEntry>,
     /// How many further hosts were blocked without being recorded one by one.
     #[serde(skip_serializing_if = "is_zero")]
     further_blocked: u64,
@@ -34,12 +34,12 @@ pub(super) struct Steering {
     allowed_hosts: Vec<String>,
     /// What people said, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    messages: Vec<Said>,
+    messages: Vec<MessageEntry>,
 }
 
 /// A host that commands could not reach.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Blocked {
+struct BlockedHostEntry {
     host: String,
     /// The command that allows it.
     allow: String,
@@ -73,13 +73,13 @@ fn is_zero(count: &u64) -> bool {
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Said {
+struct MessageEntry {
     id: String,
     text: String,
     state: MessageState,
 }
 
-impl From<&Message> for Said {
+impl From<&Message> for MessageEntry {
     fn from(message: &Message) -> Self {
         Self {
             id: message.id.clone(),
@@ -89,13 +89,13 @@ impl From<&Message> for Said {
     }
 }
 
-impl Steering {
-    pub(super) fn of(state: &RunState) -> Self {
+impl SteeringDetails {
+    pub(super) fn from_state(state: &RunState) -> Self {
         let run = &state.plan.run;
         let is_over = state.status.is_final();
         // A run that has ended reaches nothing any more.
         let option = if is_over { " --project" } else { "" };
-        let blocked = state.blocked_hosts.iter().map(|host| Blocked {
+        let blocked = state.blocked_hosts.iter().map(|host| BlockedHostEntry {
             host: host.clone(),
             allow: format!("ralph allow {run} {host}{option}"),
         });
@@ -105,21 +105,21 @@ impl Steering {
             further_blocked: state.further_blocked,
             provider_tools: state.provider_tools.iter().map(Into::into).collect(),
             allowed_hosts: state.allowed_hosts.iter().cloned().collect(),
-            messages: state.messages.iter().map(Said::from).collect(),
+            messages: state.messages.iter().map(MessageEntry::from).collect(),
         }
     }
 
     /// Returns lines for people; none if there is nothing to say.
-    pub(super) fn lines(&self) -> Vec<Line> {
-        let blocked = self.blocked_hosts.iter().take(LISTED_HOSTS);
+    pub(super) fn lines(&self) -> Vec<StyledLine> {
+        let blocked = self.blocked_hosts.iter().take(MAX_LISTED_HOSTS);
         let whom = if self.is_over { " for later runs" } else { "" };
         let mut told: Vec<(&str, String)> = blocked
             .map(|blocked| {
-                let Blocked { host, allow } = blocked;
+                let BlockedHostEntry { host, allow } = blocked;
                 ("blocked", format!("{host} · `{allow}` allows it{whom}"))
             })
             .collect();
-        let more = self.blocked_hosts.len().saturating_sub(LISTED_HOSTS);
+        let more = self.blocked_hosts.len().saturating_sub(MAX_LISTED_HOSTS);
         if more > 0 {
             told.push(("blocked", format!("and {more} more, in `--json`")));
         }
@@ -130,7 +130,7 @@ impl Steering {
                 format!("and {count} further hosts, in `egress.jsonl`"),
             ));
         }
-        let tools = self.provider_tools.iter().take(LISTED_HOSTS);
+        let tools = self.provider_tools.iter().take(MAX_LISTED_HOSTS);
         told.extend(tools.map(|tool| {
             let ShownProviderTool {
                 provider,
@@ -143,26 +143,26 @@ impl Steering {
             told.push(("allowed", self.allowed_hosts.join(", ")));
         }
         let messages = self.messages.iter();
-        told.extend(messages.map(|said| ("message", line(said))));
+        told.extend(messages.map(|said| ("message", message_line(said))));
         let mut last = "";
         let lines = told.iter().map(|(name, text)| {
             // A name is written once.
             let shown = if *name == last { "" } else { name };
             last = name;
-            field(shown, text)
+            field_line(shown, text)
         });
         lines.collect()
     }
 }
 
-fn line(said: &Said) -> String {
+fn message_line(said: &MessageEntry) -> String {
     let state = match said.state {
         MessageState::Queued => "queued",
         MessageState::Delivered => "delivered",
         MessageState::Acknowledged => "acknowledged",
     };
     let words = said.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut shown: String = words.chars().take(SHOWN_CHARACTERS).collect();
+    let mut shown: String = words.chars().take(MAX_MESSAGE_CHARACTERS).collect();
     if shown.len() < words.len() {
         shown.push('…');
     }

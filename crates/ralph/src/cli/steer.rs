@@ -8,23 +8,23 @@ use std::time::{Duration, Instant};
 use ralph_core::event::Event;
 use ralph_core::run::{self, Command, RunStatus};
 use ralph_core::state::RunState;
-use ralph_engine::errands;
+use ralph_engine::file_digests;
 use ralph_engine::journal::Journal;
 use ralph_engine::mailbox::Mailbox;
-use ralph_engine::recorded;
 use ralph_engine::store::RunDir;
+use ralph_engine::user_commands;
 
 use super::args::RunArg;
 use super::context::Context;
-use super::dispatch::wait_for;
+use super::dispatch::block_on;
 use super::error::CliError;
 use super::exit::ExitCode;
-use super::owner;
-use crate::terminal::follow::{POLL, Reader};
-use crate::terminal::line::Line;
+use super::run_owner;
+use crate::terminal::follow::{JournalFollower, POLL_INTERVAL};
+use crate::terminal::styled_line::StyledLine;
 
 /// How long an answer is waited for.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Sends the command and tells the answer.
 pub(super) fn run(
@@ -32,52 +32,52 @@ pub(super) fn run(
     command: &Command,
     context: &Context,
 ) -> Result<ExitCode, CliError> {
-    let dir = context.find(args)?;
+    let dir = context.find_run(args)?;
     let state = dir.state()?;
-    if let Some(why) = state.refuses(command) {
-        return Err(refused(&state, command, &why));
+    if let Some(why) = state.rejection_reason(command) {
+        return Err(refused_error(&state, command, &why));
     }
     let answered = if dir.is_held() {
-        ask(&dir, &state, command, context)?
+        send_and_wait(&dir, &state, command, context)?
     } else {
-        Answer::Nobody
+        SteerReply::NoProcess
     };
-    if answered == Answer::Nobody {
-        act_alone(&dir, &state, command, context)?;
+    if answered == SteerReply::NoProcess {
+        apply_without_process(&dir, &state, command, context)?;
     }
-    let line = Line::of("run ")
+    let line = StyledLine::from_text("run ")
         .strong(state.plan.run.as_str())
         .plain(": ")
         .plain(effect(command, &state));
-    context.output().lines(&[line])?;
+    context.output().print_lines(&[line])?;
     Ok(ExitCode::Success)
 }
 
 /// What came back from the process that works on the run.
 #[derive(Debug, PartialEq, Eq)]
-enum Answer {
+enum SteerReply {
     Accepted,
     /// There is no such process, or it went away before it answered.
-    Nobody,
+    NoProcess,
 }
 
 /// Leaves the command in the mailbox and waits for the answer in the journal.
-fn ask(
+fn send_and_wait(
     dir: &RunDir,
     state: &RunState,
     command: &Command,
     context: &Context,
-) -> Result<Answer, CliError> {
-    let mut reader = Reader::new(dir);
-    reader.catch_up(&mut |_, _| {})?;
+) -> Result<SteerReply, CliError> {
+    let mut reader = JournalFollower::new(dir);
+    reader.read_new(&mut |_, _| {})?;
     let mailbox = Mailbox::new(dir.commands());
-    let id = new_id(context);
+    let id = new_command_id(context);
     mailbox.send(&id, command.clone())?;
     let start = Instant::now();
     loop {
         let held = dir.is_held();
         let mut answer = None;
-        reader.catch_up(&mut |record, _| {
+        reader.read_new(&mut |record, _| {
             if let Event::CommandReceived {
                 id: of, refused, ..
             } = &record.event
@@ -87,26 +87,26 @@ fn ask(
             }
         })?;
         match answer {
-            Some(None) => return Ok(Answer::Accepted),
-            Some(Some(why)) => return Err(refused(state, command, &why)),
+            Some(None) => return Ok(SteerReply::Accepted),
+            Some(Some(why)) => return Err(refused_error(state, command, &why)),
             None if !held => {
                 mailbox.discard(&id);
-                return Ok(Answer::Nobody);
+                return Ok(SteerReply::NoProcess);
             }
-            None if start.elapsed() > PATIENCE => return Err(silent(state, command)),
-            None => std::thread::sleep(POLL),
+            None if start.elapsed() > REPLY_TIMEOUT => return Err(no_reply_error(state, command)),
+            None => std::thread::sleep(POLL_INTERVAL),
         }
     }
 }
 
 /// Makes the name of a command. Names sort by time, so commands are taken in the order they were given.
-pub(super) fn new_id(context: &Context) -> String {
+pub(super) fn new_command_id(context: &Context) -> String {
     let nanoseconds = context.clock().now().as_nanosecond();
     format!("{nanoseconds:020}-{}", std::process::id())
 }
 
 /// Ends a run that nobody works on; nothing else can be done to it.
-fn act_alone(
+fn apply_without_process(
     dir: &RunDir,
     state: &RunState,
     command: &Command,
@@ -116,7 +116,7 @@ fn act_alone(
     match command {
         Command::Stop => {}
         Command::Profile { .. } | Command::Task { .. } => {
-            return choose_alone(dir, state, command, context);
+            return record_without_process(dir, state, command, context);
         }
         Command::Pause
         | Command::Resume
@@ -136,10 +136,10 @@ fn act_alone(
         }
     }
     let mut journal = Journal::open(dir, context.clock(), context.redactor())?;
-    end_leftovers(journal.state(), context)?;
+    kill_leftover_commands(journal.state(), context)?;
     // It may have ended while we were looking.
     let (status, mode) = (&journal.state().status, journal.state().mode);
-    run::legal(status, mode, command).map_err(|why| refused(state, command, why))?;
+    run::legal(status, mode, command).map_err(|why| refused_error(state, command, why))?;
     clean_up(dir, &mut journal, context)?;
     let stopped = [
         Event::CommandReceived {
@@ -151,13 +151,13 @@ fn act_alone(
             status: RunStatus::Stopped,
         },
     ];
-    let files = recorded::record(dir, journal.state());
+    let files = file_digests::files_event(dir, journal.state());
     journal.append_all(files.into_iter().chain(stopped))?;
     Ok(())
 }
 
 /// Records a profile or a task file for a run that no process works on; `ralph resume` applies it.
-fn choose_alone(
+fn record_without_process(
     dir: &RunDir,
     state: &RunState,
     command: &Command,
@@ -165,7 +165,7 @@ fn choose_alone(
 ) -> Result<(), CliError> {
     let mut journal = Journal::open(dir, context.clock(), context.redactor())?;
     let (status, mode) = (&journal.state().status, journal.state().mode);
-    run::legal(status, mode, command).map_err(|why| refused(state, command, why))?;
+    run::legal(status, mode, command).map_err(|why| refused_error(state, command, why))?;
     journal.append(Event::CommandReceived {
         id: format!("alone-{}", std::process::id()),
         command: command.clone(),
@@ -177,9 +177,9 @@ fn choose_alone(
 /// Cleans up after a process that died: the run will not be resumed.
 fn clean_up(dir: &RunDir, journal: &mut Journal, context: &Context) -> Result<(), CliError> {
     let plan = journal.state().plan.clone();
-    let sandboxes = context.wiring()?.sandboxes_of(&plan)?;
-    wait_for(async {
-        let cleaned = errands::clean_up(dir, journal, &*sandboxes).await;
+    let sandboxes = context.providers()?.sandbox_provider_for(&plan)?;
+    block_on(async {
+        let cleaned = user_commands::clean_up_after_crash(dir, journal, &*sandboxes).await;
         let cleaned = cleaned.map_err(|error| {
             CliError::runtime(
                 format!("cannot clean up after run `{}`", plan.run),
@@ -193,12 +193,12 @@ fn clean_up(dir: &RunDir, journal: &mut Journal, context: &Context) -> Result<()
 }
 
 /// Ends commands that a killed process left running in the run's sandbox.
-fn end_leftovers(state: &RunState, context: &Context) -> Result<(), CliError> {
+fn kill_leftover_commands(state: &RunState, context: &Context) -> Result<(), CliError> {
     let Some(sandbox) = &state.sandbox else {
         return Ok(());
     };
-    let sandboxes = context.wiring()?.sandboxes_of(&state.plan)?;
-    wait_for(async {
+    let sandboxes = context.providers()?.sandbox_provider_for(&state.plan)?;
+    block_on(async {
         let attached = sandboxes.attach(sandbox).await.map_err(|error| {
             CliError::runtime(
                 format!("cannot end what runs in sandbox `{sandbox}`"),
@@ -234,7 +234,7 @@ fn effect(command: &Command, state: &RunState) -> &'static str {
     }
 }
 
-pub(super) fn refused(state: &RunState, command: &Command, why: &str) -> CliError {
+pub(super) fn refused_error(state: &RunState, command: &Command, why: &str) -> CliError {
     let id = &state.plan.run;
     let what = match command {
         Command::AllowHost { host } => format!("cannot let run `{id}` reach `{host}`"),
@@ -258,14 +258,14 @@ pub(super) fn refused(state: &RunState, command: &Command, why: &str) -> CliErro
     )
 }
 
-pub(super) fn silent(state: &RunState, command: &Command) -> CliError {
+pub(super) fn no_reply_error(state: &RunState, command: &Command) -> CliError {
     let id = &state.plan.run;
     CliError::runtime(
         format!("no answer from run `{id}` to {}", command.verb()),
         format!(
             "it has not answered within {} s; {}",
-            PATIENCE.as_secs(),
-            owner::describe(state)
+            REPLY_TIMEOUT.as_secs(),
+            run_owner::describe_owner(state)
         ),
         format!("the command waits for it; see `ralph show {id}` later"),
     )

@@ -1,10 +1,10 @@
 //! A run in a few fields: the JSON of `show` and of each entry of `runs`. Its keys never change.
 
 use ralph_core::id::RunId;
-use ralph_core::plan::Engine;
+use ralph_core::plan::EngineKind;
 use ralph_core::ports::PullState;
 use ralph_core::state::RunState;
-use ralph_engine::journal::{JournalError, Outline};
+use ralph_engine::journal::{JournalError, RunOutline};
 use ralph_engine::store::RunDir;
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub(super) const NEEDS_UPGRADE: &str = "needs_upgrade";
 
 /// A run in a few fields.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Summary {
+pub struct RunSummary {
     /// Its id.
     pub id: RunId,
     /// Its task; none only if the journal's first record cannot be read.
@@ -27,7 +27,7 @@ pub struct Summary {
     /// Why it stands there, if there is more to say.
     pub reason: Option<String>,
     /// Who does the work.
-    pub engine: Option<Engine>,
+    pub engine: Option<EngineKind>,
     /// The sandbox provider.
     pub sandbox: Option<String>,
     /// The last iteration that was started.
@@ -37,13 +37,13 @@ pub struct Summary {
     /// What the model calls have cost.
     pub cost_usd: f64,
     /// What they have used.
-    pub tokens: Tokens,
+    pub tokens: TokenTotals,
     /// The branch that is delivered.
     pub branch: Option<String>,
     /// The last commit the host has.
     pub head: Option<String>,
     /// The pull request.
-    pub pr: Option<Pull>,
+    pub pr: Option<PullRequestSummary>,
     /// When it was created.
     pub started_at: Option<jiff::Timestamp>,
     /// When something was last recorded.
@@ -52,7 +52,7 @@ pub struct Summary {
 
 /// Tokens of all model calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Tokens {
+pub struct TokenTotals {
     /// Those of the prompts.
     pub input: u64,
     /// Those of the answers.
@@ -61,7 +61,7 @@ pub struct Tokens {
 
 /// A pull request in three fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Pull {
+pub struct PullRequestSummary {
     /// Its number.
     pub number: u64,
     /// Where to look at it.
@@ -70,14 +70,14 @@ pub struct Pull {
     pub state: PullState,
 }
 
-impl Summary {
+impl RunSummary {
     /// Sums up a run from its state, seeing whether its process is still there.
-    pub fn of(dir: &RunDir, state: &RunState) -> Self {
+    pub fn from_state(dir: &RunDir, state: &RunState) -> Self {
         let plan = &state.plan;
         let (status, reason) = if dir.is_interrupted(&state.status) {
-            (INTERRUPTED, Some(interrupted(&plan.run)))
+            (INTERRUPTED, Some(interrupted_hint(&plan.run)))
         } else {
-            (state.status.word(), state.reason())
+            (state.status.as_str(), state.reason())
         };
         Self {
             id: plan.run.clone(),
@@ -89,13 +89,13 @@ impl Summary {
             iteration: state.iteration,
             loop_score: state.loop_scores.last().copied(),
             cost_usd: state.cost.dollars(),
-            tokens: Tokens {
+            tokens: TokenTotals {
                 input: state.usage.input_tokens,
                 output: state.usage.output_tokens,
             },
             branch: Some(plan.branch.clone()),
             head: Some(state.head.to_string()),
-            pr: state.pull.as_ref().map(|pull| Pull {
+            pr: state.pull.as_ref().map(|pull| PullRequestSummary {
                 number: pull.number,
                 url: pull.url.clone(),
                 state: pull.state,
@@ -109,7 +109,7 @@ impl Summary {
     /// the others.
     pub fn read(id: &RunId, dir: &RunDir) -> Self {
         let error = match dir.state() {
-            Ok(state) => return Self::of(dir, &state),
+            Ok(state) => return Self::from_state(dir, &state),
             Err(error) => error,
         };
         let (status, reason) = match &error {
@@ -122,7 +122,7 @@ impl Summary {
             | JournalError::Held { .. }
             | JournalError::Lost { .. } => (DAMAGED, error.to_string()),
         };
-        let outline = Outline::read(&dir.journal());
+        let outline = RunOutline::read(&dir.journal());
         Self {
             id: id.clone(),
             task_id: outline.task_id,
@@ -133,7 +133,7 @@ impl Summary {
             iteration: 0,
             loop_score: None,
             cost_usd: 0.0,
-            tokens: Tokens::default(),
+            tokens: TokenTotals::default(),
             branch: outline.branch,
             head: None,
             pr: None,
@@ -144,6 +144,6 @@ impl Summary {
 }
 
 /// Says what an interrupted run needs.
-pub(super) fn interrupted(run: &RunId) -> String {
+pub(super) fn interrupted_hint(run: &RunId) -> String {
     format!("the process that worked on it is gone — `ralph resume {run}` continues it")
 }

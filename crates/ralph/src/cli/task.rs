@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ralph_core::run::Command;
-use ralph_engine::contract::{self, Proposal};
+use ralph_engine::contract::{self, ContractProposal};
 
 use super::context::Context;
 use super::error::CliError;
@@ -11,18 +11,18 @@ use super::exit::ExitCode;
 use super::planning;
 use super::steer;
 use super::steer_args::TaskArgs;
-use crate::terminal::line::{Line, Tone};
+use crate::terminal::styled_line::{StyledLine, Tone};
 
 /// Checks the file, shows what it changes, and sends the command.
 pub(super) fn run(args: &TaskArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let dir = context.find(&args.run)?;
+    let dir = context.find_run(&args.run)?;
     let state = dir.state()?;
     let run = &state.plan.run;
     let probed = Command::Task {
         contract: state.contract.clone(),
     };
-    if let Some(why) = state.refuses(&probed) {
-        return Err(steer::refused(&state, &probed, &why));
+    if let Some(why) = state.rejection_reason(&probed) {
+        return Err(steer::refused_error(&state, &probed, &why));
     }
     let given = args.file.clone();
     let file = given.unwrap_or_else(|| PathBuf::from(&state.plan.task_file));
@@ -36,22 +36,22 @@ pub(super) fn run(args: &TaskArgs, context: &Context) -> Result<ExitCode, CliErr
             )
         })?;
     let (contract, changes) = match proposal {
-        Proposal::New { contract, changes } => (contract, changes),
-        Proposal::InForce => {
-            let line = Line::of("run ")
+        ContractProposal::New { contract, changes } => (contract, changes),
+        ContractProposal::InForce => {
+            let line = StyledLine::from_text("run ")
                 .strong(run.as_str())
                 .plain(": this task file is in force already");
-            context.output().lines(&[line])?;
+            context.output().print_lines(&[line])?;
             return Ok(ExitCode::Success);
         }
-        Proposal::Secret(name) => {
+        ContractProposal::ContainsSecret(name) => {
             return Err(CliError::usage(
                 format!("cannot change the task of run `{run}`"),
                 format!("the text contains the value of `{name}`"),
                 "remove it from the file",
             ));
         }
-        Proposal::Fixed(key) => {
+        ContractProposal::ChangesFixedKey(key) => {
             return Err(CliError::usage(
                 format!("cannot change the task of run `{run}`"),
                 format!("`{key}` cannot change while a run is under way"),
@@ -59,10 +59,10 @@ pub(super) fn run(args: &TaskArgs, context: &Context) -> Result<ExitCode, CliErr
             ));
         }
     };
-    let lines: Vec<Line> = changes
+    let lines: Vec<StyledLine> = changes
         .iter()
-        .map(|change| Line::of("  ").folded(Tone::Plain, change))
+        .map(|change| StyledLine::from_text("  ").wrapped(Tone::Plain, change))
         .collect();
-    context.output().lines(&lines)?;
+    context.output().print_lines(&lines)?;
     steer::run(&args.run, &Command::Task { contract }, context)
 }

@@ -6,25 +6,25 @@ use ralph_core::task::nearest;
 
 use super::agent;
 use super::context::Context;
-use super::dispatch::wait_for;
+use super::dispatch::block_on;
 use super::error::CliError;
 use super::exit::ExitCode;
 use super::token_args::{StoreName, StoreTokenArgs, TokenArgs};
-use crate::terminal::line::Line;
-use crate::tokens::place::{Place, find_program};
+use crate::providers;
+use crate::terminal::styled_line::StyledLine;
+use crate::tokens::stores::{TokenStoreKind, find_program};
 use crate::tokens::{
-    Agent, AgentName, Among, AuthMode, Found, GivenError, Kept, ProbeError, SetupError, Slot,
-    Token, TokenError, Tokens, TypedError, ask, date, default_expiry, read_piped, setup_token,
-    validate,
+    AgentAuth, AgentName, AuthMode, AuthToken, FoundToken, PipedTokenError, ProbeError,
+    PromptError, SavedToken, SetupError, StoreSelection, TokenError, TokenSlot, TokenStorage,
+    default_expiry, format_date, prompt_for_token, read_piped, setup_token, validate,
 };
-use crate::wire;
 
 /// Gets a credential, asks its API about it, and keeps it.
 pub(super) fn store(args: &StoreTokenArgs, context: &Context) -> Result<ExitCode, CliError> {
     require_known(&args.token.agent, context)?;
     // Asked for before anything is typed: a wrong place should cost nobody a token.
-    let tokens = tokens(args.token.store, context)?;
-    let agent = Agent::of(&args.token.agent);
+    let tokens = tokens_in_store(args.token.store, context)?;
+    let agent = AgentAuth::for_agent(&args.token.agent);
     let asked = args.token.auth.map(AuthMode::from);
     if let Some(mode) = asked.filter(|mode| !agent.modes.contains(mode)) {
         let known: Vec<&str> = agent.modes.iter().map(|mode| mode.as_str()).collect();
@@ -38,19 +38,19 @@ pub(super) fn store(args: &StoreTokenArgs, context: &Context) -> Result<ExitCode
         ));
     }
     let mut token = if io::stdin().is_terminal() {
-        typed(args, asked.unwrap_or(agent.modes[0]), context)?
+        obtain_token(args, asked.unwrap_or(agent.modes[0]), context)?
     } else {
-        piped(context)?
+        read_piped_token(context)?
     };
-    context.learn("TOKEN", &token.secret);
+    context.add_secret("TOKEN", &token.secret);
     if let Some(address) = &args.base_url {
         token.base_url = Some(address.clone());
     }
     let mode = asked.unwrap_or_else(|| match token.base_url {
         Some(_) => AuthMode::Gateway,
-        None => agent.mode_of(token.secret.expose()),
+        None => agent.infer_mode(token.secret.expose()),
     });
-    let slot = Slot {
+    let slot = TokenSlot {
         agent: args.token.agent.clone(),
         mode,
     };
@@ -58,18 +58,18 @@ pub(super) fn store(args: &StoreTokenArgs, context: &Context) -> Result<ExitCode
         .expires
         .get_or_insert_with(|| default_expiry(mode, tokens.now()));
     if token.is_expired(tokens.now()) {
-        return Err(told_alone(TokenError::Expired {
+        return Err(check_error(TokenError::Expired {
             agent: slot.agent,
             mode,
             expired: expires,
         }));
     }
-    wait_for(keep(args, slot, token, &tokens, context))
+    block_on(validate_and_store(args, slot, token, &tokens, context))
 }
 
 /// Refuses an agent that there is not: nothing would ever use its token.
 fn require_known(agent: &AgentName, context: &Context) -> Result<(), CliError> {
-    if Agent::KNOWN.contains(&agent.as_str()) {
+    if AgentAuth::KNOWN.contains(&agent.as_str()) {
         return Ok(());
     }
     let agents = context.agents()?;
@@ -77,24 +77,24 @@ fn require_known(agent: &AgentName, context: &Context) -> Result<(), CliError> {
         return Ok(());
     };
     let known = error.known.iter().map(String::as_str);
-    let known = known.filter(|name| !Agent::KNOWN.contains(name));
-    let known: Vec<&str> = Agent::KNOWN.into_iter().chain(known).collect();
+    let known = known.filter(|name| !AgentAuth::KNOWN.contains(name));
+    let known: Vec<&str> = AgentAuth::KNOWN.into_iter().chain(known).collect();
     let what = format!("there is no agent `{agent}`");
     Err(match nearest(agent.as_str(), known.iter().copied()) {
         Some(meant) => CliError::usage(what, "", format!("did you mean `{meant}`?")),
         None => CliError::usage(
             what,
             format!("there are `{}`", known.join("`, `")),
-            agent::DESCRIBE,
+            agent::UNKNOWN_AGENT_HINT,
         ),
     })
 }
 
-async fn keep(
+async fn validate_and_store(
     args: &StoreTokenArgs,
-    slot: Slot,
-    token: Token,
-    tokens: &Tokens,
+    slot: TokenSlot,
+    token: AuthToken,
+    tokens: &TokenStorage,
     context: &Context,
 ) -> Result<ExitCode, CliError> {
     let agent = &slot.agent;
@@ -106,75 +106,85 @@ async fn keep(
         ));
     }
     if args.no_validate {
-        notice(context, "the token was not validated");
+        print_notice(context, "the token was not validated");
     } else {
         validate(&slot, &token)
             .await
-            .map_err(|error| not_validated(&slot, &error))?;
+            .map_err(|error| validation_error(&slot, &error))?;
     }
-    let kept = tokens.store(&slot, &token).await?;
-    tell_place(&kept, context);
-    let expires = token.expires.map(date).unwrap_or_default();
+    let kept = tokens.save(&slot, &token).await?;
+    print_storage_notice(&kept, context);
+    let expires = token.expires.map(format_date).unwrap_or_default();
     let stored = format!("ralph: token stored for agent {agent} (expires {expires})\n");
-    context.output().text(&stored)?;
+    context.output().print_text(&stored)?;
     Ok(ExitCode::Success)
 }
 
 /// Tells whether an agent has a credential that holds.
 pub(super) async fn check(args: TokenArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let tokens = tokens(args.store, context)?;
-    let found = find(&tokens, &args, context).await.map_err(told_alone)?;
+    let tokens = tokens_in_store(args.store, context)?;
+    let found = find_token(&tokens, &args, context)
+        .await
+        .map_err(check_error)?;
     let token = &found.token;
     let until = match (token.expires, token.days_left(tokens.now())) {
         (Some(expires), Some(days)) => {
-            format!("expires {}, {days} days remaining", date(expires))
+            format!("expires {}, {days} days remaining", format_date(expires))
         }
-        (_, _) => format!("from {}, no expiry known", found.place),
+        (_, _) => format!("from {}, no expiry known", found.store),
     };
     let valid = format!("ralph: token valid for agent {} ({until})\n", args.agent);
-    context.output().text(&valid)?;
+    context.output().print_text(&valid)?;
     Ok(ExitCode::Success)
 }
 
 /// Prints the credential of an agent, and nothing else.
 pub(super) async fn get(args: TokenArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let tokens = tokens(args.store, context)?;
-    let found = find(&tokens, &args, context).await?;
-    context.output().text(found.token.secret.expose())?;
+    let tokens = tokens_in_store(args.store, context)?;
+    let found = find_token(&tokens, &args, context).await?;
+    context.output().print_text(found.token.secret.expose())?;
     Ok(ExitCode::Success)
 }
 
-async fn find(tokens: &Tokens, args: &TokenArgs, context: &Context) -> Result<Found, TokenError> {
+async fn find_token(
+    tokens: &TokenStorage,
+    args: &TokenArgs,
+    context: &Context,
+) -> Result<FoundToken, TokenError> {
     let mode = args.auth.map(AuthMode::from);
-    let found = tokens.ensure(&args.agent, mode).await?;
-    context.learn("TOKEN", &found.token.secret);
+    let found = tokens.find_valid(&args.agent, mode).await?;
+    context.add_secret("TOKEN", &found.token.secret);
     Ok(found)
 }
 
 /// Returns the credentials in the place that was asked for.
-fn tokens(store: Option<StoreName>, context: &Context) -> Result<Tokens, CliError> {
+fn tokens_in_store(store: Option<StoreName>, context: &Context) -> Result<TokenStorage, CliError> {
     let path = context.search_path();
     let (keyring, program) = match store {
-        None => return context.tokens(Among::All),
-        Some(StoreName::File) => return context.tokens(Among::Files),
-        Some(StoreName::Keychain) => (wire::keychain(path), "security"),
-        Some(StoreName::SecretTool) => (wire::secret_tool(path), "secret-tool"),
+        None => return context.tokens(StoreSelection::All),
+        Some(StoreName::File) => return context.tokens(StoreSelection::Files),
+        Some(StoreName::Keychain) => (providers::keychain(path), "security"),
+        Some(StoreName::SecretTool) => (providers::secret_tool(path), "secret-tool"),
     };
     let keyring = keyring.ok_or(TokenError::NoKeyring { program })?;
-    Ok(context.tokens(Among::Keyring)?.with_keyring(keyring))
+    Ok(context
+        .tokens(StoreSelection::Keyring)?
+        .with_keyring(keyring))
 }
 
-fn piped(context: &Context) -> Result<Token, CliError> {
+fn read_piped_token(context: &Context) -> Result<AuthToken, CliError> {
     let given = read_piped(io::stdin().lock()).map_err(|error| match &error {
-        GivenError::Empty => CliError::runtime(error.to_string(), "", ""),
-        GivenError::TooLong | GivenError::Read(_) | GivenError::Bad(_) => CliError::runtime(
-            "cannot take the token from stdin",
-            error.to_string(),
-            "pipe in the bare token, or JSON with `accessToken`",
-        ),
+        PipedTokenError::Empty => CliError::runtime(error.to_string(), "", ""),
+        PipedTokenError::TooLong | PipedTokenError::Read(_) | PipedTokenError::Bad(_) => {
+            CliError::runtime(
+                "cannot take the token from stdin",
+                error.to_string(),
+                "pipe in the bare token, or JSON with `accessToken`",
+            )
+        }
     })?;
-    if given.is_odd_json {
-        notice(
+    if given.is_unrecognized_json {
+        print_notice(
             context,
             "the input is JSON without `accessToken`, taken as a bare token",
         );
@@ -183,19 +193,23 @@ fn piped(context: &Context) -> Result<Token, CliError> {
 }
 
 /// Lets the agent's own program make a token where it can, and asks for one otherwise.
-fn typed(args: &StoreTokenArgs, mode: AuthMode, context: &Context) -> Result<Token, CliError> {
+fn obtain_token(
+    args: &StoreTokenArgs,
+    mode: AuthMode,
+    context: &Context,
+) -> Result<AuthToken, CliError> {
     let agent = &args.token.agent;
     let program = find_program(context.search_path(), "claude")
         .filter(|_| agent.as_str() == "claude" && mode == AuthMode::Oauth);
     if let Some(program) = program {
-        notice(
+        print_notice(
             context,
             "`claude setup-token` makes a token; follow what it says",
         );
         let path = context.search_path();
         return setup_token(&program, path, io::stdin(), io::stdout()).map_err(
             |error| match &error {
-                SetupError::Interrupted => interrupted(),
+                SetupError::Interrupted => interrupted_error(),
                 SetupError::NoToken { .. } | SetupError::Terminal(_) | SetupError::Bad(_) => {
                     CliError::runtime(
                         "`claude setup-token` made no token",
@@ -207,9 +221,9 @@ fn typed(args: &StoreTokenArgs, mode: AuthMode, context: &Context) -> Result<Tok
         );
     }
     let question = format!("ralph: {mode} token for agent {agent} (it is not shown): ");
-    ask(io::stdin(), io::stderr(), &question).map_err(|error| match &error {
-        TypedError::Interrupted => interrupted(),
-        TypedError::Empty | TypedError::Terminal(_) | TypedError::Bad(_) => CliError::runtime(
+    prompt_for_token(io::stdin(), io::stderr(), &question).map_err(|error| match &error {
+        PromptError::Interrupted => interrupted_error(),
+        PromptError::Empty | PromptError::Terminal(_) | PromptError::Bad(_) => CliError::runtime(
             "cannot take the token from the terminal",
             error.to_string(),
             "type or paste it, or pipe it into `ralph store-token`",
@@ -217,14 +231,14 @@ fn typed(args: &StoreTokenArgs, mode: AuthMode, context: &Context) -> Result<Tok
     })
 }
 
-fn interrupted() -> CliError {
+fn interrupted_error() -> CliError {
     CliError {
         code: ExitCode::Interrupted,
         ..CliError::runtime("interrupted", "nothing was stored", "")
     }
 }
 
-fn not_validated(slot: &Slot, error: &ProbeError) -> CliError {
+fn validation_error(slot: &TokenSlot, error: &ProbeError) -> CliError {
     let agent = &slot.agent;
     let (what, fix) = match error {
         ProbeError::Rejected { .. } => (
@@ -247,28 +261,31 @@ fn not_validated(slot: &Slot, error: &ProbeError) -> CliError {
 }
 
 /// Says where a token went, if that is a place that somebody should know about.
-fn tell_place(kept: &Kept, context: &Context) {
-    let Place::File(path) = &kept.place else {
+fn print_storage_notice(kept: &SavedToken, context: &Context) {
+    let TokenStoreKind::File(path) = &kept.store else {
         return;
     };
-    let why = kept.refused.as_ref().map_or_else(String::new, |error| {
-        format!(" — the keyring cannot be used: {error}")
-    });
+    let why = kept
+        .keyring_error
+        .as_ref()
+        .map_or_else(String::new, |error| {
+            format!(" — the keyring cannot be used: {error}")
+        });
     let told = format!(
         "the token is in `{}`, readable for you alone and not encrypted{why}",
         path.display()
     );
-    notice(context, &told);
+    print_notice(context, &told);
 }
 
-fn notice(context: &Context, text: &str) {
+fn print_notice(context: &Context, text: &str) {
     let text = context.redactor().redact(text).into_owned();
-    let line = Line::of(&format!("ralph: {text}"));
-    context.output().complain([&line]);
+    let line = StyledLine::from_text(&format!("ralph: {text}"));
+    context.output().print_stderr_lines([&line]);
 }
 
 /// Returns the error of a check, whose words scripts know: that a token's time is over is all it says.
-fn told_alone(error: TokenError) -> CliError {
+fn check_error(error: TokenError) -> CliError {
     let is_expired = matches!(error, TokenError::Expired { .. });
     let mut told = CliError::from(error);
     if is_expired {
@@ -286,7 +303,7 @@ impl From<TokenError> for CliError {
                 .map_or_else(String::new, ToString::to_string),
             TokenError::Expired { .. } => String::new(),
             TokenError::Damaged { why, .. } => why.to_string(),
-            TokenError::Place { source, .. } => source.to_string(),
+            TokenError::Store { source, .. } => source.to_string(),
             TokenError::NoKeyring { .. } => "`--store` asks for it".to_owned(),
         };
         Self::runtime(error.to_string(), why, fix)

@@ -10,12 +10,12 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
 use crate::config::{MAX_PRICE_BYTES, StoredPrices, read_regular};
-use crate::terminal::line::{Line, Tone};
-use crate::terminal::lines::field;
+use crate::terminal::lines::field_line;
+use crate::terminal::styled_line::{StyledLine, Tone};
 use crate::terminal::{format, sanitize};
 
 /// How many changed prices are shown.
-const SHOWN: usize = 5;
+const MAX_SHOWN_CHANGES: usize = 5;
 
 /// Validates a price map of a file or an address and stores it. A map that is rejected changes nothing.
 pub(super) async fn run(
@@ -27,34 +27,34 @@ pub(super) async fn run(
     let (bytes, origin) = if is_address {
         // What follows is not needed to name the source, and may be a secret.
         let origin = source.split(['?', '#']).next().unwrap_or_default();
-        (fetched(source, context).await?, origin.to_owned())
+        (fetch_prices(source, context).await?, origin.to_owned())
     } else {
-        let path = context.environment().directory().join(source);
-        (read(&path, source)?, path.display().to_string())
+        let path = context.environment().working_dir().join(source);
+        (read_prices(&path, source)?, path.display().to_string())
     };
-    let map = parsed(&bytes, source)?;
-    let state = context.state()?;
+    let map = parse_prices(&bytes, source)?;
+    let state = context.state_dir()?;
     let path = StoredPrices::path(state.root());
     let before = match StoredPrices::load(&path) {
-        Ok(Some(stored)) => stored.book(),
+        Ok(Some(stored)) => stored.price_book(),
         // A stored map that cannot be read is replaced.
         Ok(None) | Err(_) => PriceBook::embedded().clone(),
     };
     let after = map.book();
     let changes = PriceChanges::between(&before, &after);
     let stored = StoredPrices::new(&map, origin, context.clock().now());
-    stored.store(&path)?;
+    stored.save(&path)?;
     if is_json {
-        let value = as_json(&stored, &path, after.len(), &changes);
-        context.output().json(&value)?;
+        let value = change_json(&stored, &path, after.len(), &changes);
+        context.output().print_json(&value)?;
     } else {
-        let lines = shown(&stored, after.len(), &changes);
-        context.output().lines(&lines)?;
+        let lines = change_lines(&stored, after.len(), &changes);
+        context.output().print_lines(&lines)?;
     }
     Ok(ExitCode::Success)
 }
 
-async fn fetched(address: &str, context: &Context) -> Result<Vec<u8>, CliError> {
+async fn fetch_prices(address: &str, context: &Context) -> Result<Vec<u8>, CliError> {
     let limit = usize::try_from(MAX_PRICE_BYTES).unwrap_or(usize::MAX);
     let network = context.models()?.network();
     download(address, limit, &network).await.map_err(|error| {
@@ -68,12 +68,12 @@ async fn fetched(address: &str, context: &Context) -> Result<Vec<u8>, CliError> 
                 "check the address and the proxy variables, then try again"
             }
         };
-        CliError::runtime(refused(address), error.to_string(), fix)
+        CliError::runtime(rejection_message(address), error.to_string(), fix)
     })
 }
 
-fn read(path: &Path, source: &str) -> Result<Vec<u8>, CliError> {
-    let failed = |why: String, fix: &str| CliError::runtime(refused(source), why, fix);
+fn read_prices(path: &Path, source: &str) -> Result<Vec<u8>, CliError> {
+    let failed = |why: String, fix: &str| CliError::runtime(rejection_message(source), why, fix);
     let file = read_regular(path, Path::new("/"), MAX_PRICE_BYTES)
         .map_err(|problem| failed(problem.to_string(), "name a file that you can read"))?;
     if file.size > MAX_PRICE_BYTES {
@@ -86,23 +86,23 @@ fn read(path: &Path, source: &str) -> Result<Vec<u8>, CliError> {
     Ok(file.bytes)
 }
 
-fn parsed(bytes: &[u8], source: &str) -> Result<PriceMap, CliError> {
+fn parse_prices(bytes: &[u8], source: &str) -> Result<PriceMap, CliError> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned());
     let map = text.and_then(|text| PriceMap::parse(text).map_err(|error| error.to_string()));
     map.map_err(|why| {
         CliError::runtime(
-            refused(source),
+            rejection_message(source),
             why,
             "name a price map in LiteLLM's format; the prices in force stay as they are",
         )
     })
 }
 
-fn refused(source: &str) -> String {
+fn rejection_message(source: &str) -> String {
     format!("cannot take prices from `{source}`")
 }
 
-fn as_json(stored: &StoredPrices, path: &Path, models: usize, changes: &PriceChanges) -> Value {
+fn change_json(stored: &StoredPrices, path: &Path, models: usize, changes: &PriceChanges) -> Value {
     let new_prices: Vec<Value> = changes
         .changed
         .iter()
@@ -121,7 +121,7 @@ fn as_json(stored: &StoredPrices, path: &Path, models: usize, changes: &PriceCha
     })
 }
 
-fn shown(stored: &StoredPrices, models: usize, changes: &PriceChanges) -> Vec<Line> {
+fn change_lines(stored: &StoredPrices, models: usize, changes: &PriceChanges) -> Vec<StyledLine> {
     let counts = format!(
         "{}: {} added, {} changed, {} removed",
         format::plural(models as u64, "model", "models"),
@@ -130,20 +130,24 @@ fn shown(stored: &StoredPrices, models: usize, changes: &PriceChanges) -> Vec<Li
         changes.removed.len()
     );
     let mut lines = vec![
-        field("source", &sanitize::line(&stored.source)),
-        field("now", &counts),
+        field_line("source", &sanitize::line(&stored.source)),
+        field_line("now", &counts),
     ];
-    let biggest = changes.changed.iter().take(SHOWN);
+    let biggest = changes.changed.iter().take(MAX_SHOWN_CHANGES);
     lines
-        .extend(biggest.map(|change| field("changed", "").folded(Tone::Plain, &change_of(change))));
-    let more = changes.changed.len().saturating_sub(SHOWN);
+        .extend(biggest.map(|change| {
+            field_line("changed", "").wrapped(Tone::Plain, &describe_change(change))
+        }));
+    let more = changes.changed.len().saturating_sub(MAX_SHOWN_CHANGES);
     if more > 0 {
-        lines.push(field("", "").quiet(&format!("and {more} smaller changes, all with `--json`")));
+        lines.push(
+            field_line("", "").quiet(&format!("and {more} smaller changes, all with `--json`")),
+        );
     }
     lines
 }
 
-fn change_of(change: &PriceChange) -> String {
+fn describe_change(change: &PriceChange) -> String {
     let of = |price: &Price| format!("{} · {}", price.input.dollars(), price.output.dollars());
     let (before, after) = (of(&change.before), of(&change.after));
     let model = sanitize::line(&change.model);

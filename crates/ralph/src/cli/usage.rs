@@ -10,8 +10,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use super::args::Cli;
 use super::error::CliError;
 use super::exit::ExitCode;
-use super::output::Output;
-use crate::terminal::Look;
+use super::output::CliOutput;
+use crate::terminal::StdoutStyle;
 
 /// Prints what clap has to say and returns how the program ends.
 pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
@@ -30,12 +30,12 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
             ExitCode::Success
         };
     }
-    let Some(one_line) = one_line(error, &command(arguments)) else {
+    let Some(one_line) = to_cli_error(error, &command_name(arguments)) else {
         writeln!(std::io::stderr(), "{}", error.render()).ok();
         return ExitCode::Usage;
     };
     let is_json = arguments.iter().any(|argument| argument == "--json");
-    Output::new(Look::Plain).error(&one_line, is_json);
+    CliOutput::new(StdoutStyle::Plain).print_error(&one_line, is_json);
     ExitCode::Usage
 }
 
@@ -44,10 +44,10 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     clippy::wildcard_enum_match_arm,
     reason = "clap's list of kinds is open; its own words serve for the rest"
 )]
-fn one_line(error: &clap::Error, command: &str) -> Option<CliError> {
+fn to_cli_error(error: &clap::Error, command: &str) -> Option<CliError> {
     let help = format!("see `{command} --help`");
-    let argument = text(error, ContextKind::InvalidArg);
-    let value = text(error, ContextKind::InvalidValue);
+    let argument = context_text(error, ContextKind::InvalidArg);
+    let value = context_text(error, ContextKind::InvalidValue);
     let (what, why) = match error.kind() {
         ErrorKind::UnknownArgument => {
             let argument = argument?;
@@ -64,7 +64,7 @@ fn one_line(error: &clap::Error, command: &str) -> Option<CliError> {
         ErrorKind::InvalidSubcommand => (
             format!(
                 "unknown command `{}`",
-                text(error, ContextKind::InvalidSubcommand)?
+                context_text(error, ContextKind::InvalidSubcommand)?
             ),
             format!("{command} has no such command"),
         ),
@@ -78,7 +78,7 @@ fn one_line(error: &clap::Error, command: &str) -> Option<CliError> {
         ),
         ErrorKind::InvalidValue => (
             format!("`{}` is no value for {}", value?, argument?),
-            format!("it takes {}", text(error, ContextKind::ValidValue)?),
+            format!("it takes {}", context_text(error, ContextKind::ValidValue)?),
         ),
         ErrorKind::ValueValidation => (
             format!("`{}` is no value for {}", value?, argument?),
@@ -86,7 +86,7 @@ fn one_line(error: &clap::Error, command: &str) -> Option<CliError> {
         ),
         ErrorKind::ArgumentConflict => {
             let argument = argument?;
-            match text(error, ContextKind::PriorArg) {
+            match context_text(error, ContextKind::PriorArg) {
                 Some(prior) if prior == argument => (
                     format!("{argument} is given twice"),
                     "once is enough".to_owned(),
@@ -113,11 +113,11 @@ fn suggestion(error: &clap::Error) -> Option<String> {
         ContextKind::SuggestedValue,
     ]
     .into_iter()
-    .find_map(|kind| text(error, kind))
+    .find_map(|kind| context_text(error, kind))
     .map(|suggested| format!("did you mean `{}`?", suggested.replace(", ", "` or `")))
 }
 
-fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
+fn context_text(error: &clap::Error, kind: ContextKind) -> Option<String> {
     let value = error.get(kind)?;
     if let ContextValue::String(text) = value {
         Some(text.clone())
@@ -129,7 +129,7 @@ fn text(error: &clap::Error, kind: ContextKind) -> Option<String> {
 }
 
 /// Returns the command that was meant: `ralph image build` of `ralph image build --foo`.
-fn command(arguments: &[OsString]) -> String {
+fn command_name(arguments: &[OsString]) -> String {
     let known = Cli::command();
     let mut meant = &known;
     let mut name = "ralph".to_owned();

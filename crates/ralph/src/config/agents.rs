@@ -1,44 +1,46 @@
 //! `agents.toml` in layers: the built-in coding agents, those of the user's own file, and what a
 //! repository's file tunes of them.
 
-use ralph_core::trust::{Authority, Overreach, Proposal, TrustFile, TrustRule, judge};
+use ralph_core::trust::{
+    TrustAuthority, TrustFile, TrustProposal, TrustRule, UserOnlyValue, judge,
+};
 use ralph_providers::agent::Agents;
 use serde_json::Value;
 
-use super::find::ProjectFile;
-use super::layered_settings::plain;
-use super::layers::{Layered, Layers, TrustFindings};
-use super::problem::{self, ConfigError};
+use super::error::{self, ConfigFileError};
+use super::layered_settings::display_value;
+use super::layers::{ConfigLayers, Layered, TrustFindings};
+use super::project_file::ProjectFile;
 
 /// Returns the agents in force in a directory.
-pub fn load_agents(layers: &Layers) -> Result<Layered<Agents>, ConfigError> {
+pub fn load_agents(layers: &ConfigLayers) -> Result<Layered<Agents>, ConfigFileError> {
     let mut agents = Agents::built_in();
     if let Some(path) = layers.user_file(TrustFile::Agents) {
-        let text = problem::read_own(&path)?;
+        let text = error::read_user_file(&path)?;
         agents
             .extend(&text)
-            .map_err(|error| ConfigError::at(&path, &text, error.offset, error.why))?;
+            .map_err(|error| ConfigFileError::invalid_at(&path, &text, error.offset, error.why))?;
     }
     let mut findings = TrustFindings::default();
     if let Some(file) = layers.repository_file(TrustFile::Agents) {
         let text = file.read()?;
         // Mistakes are reported at their place in the whole file, before a part of it is applied.
         let wrong = |error: ralph_providers::agent::AgentsError| {
-            ConfigError::at(&file.path, &text, error.offset, error.why)
+            ConfigFileError::invalid_at(&file.path, &text, error.offset, error.why)
         };
         agents.clone().extend(&text).map_err(wrong)?;
         let entries: toml::Table = text.parse().unwrap_or_default();
         let hosts = entries.values().filter_map(|entry| entry.get("hosts"));
         let hosts = hosts.filter_map(toml::Value::as_array).flatten();
         let hosts = hosts.filter_map(toml::Value::as_str);
-        ConfigError::require_hosts((&file.path, &text), hosts)?;
-        let mut merge = Merge {
+        ConfigFileError::require_hosts((&file.path, &text), hosts)?;
+        let mut merge = AgentsMerge {
             layers,
             agents: &agents,
             file: &file,
             findings,
         };
-        let accepted = merge.accepted(entries.clone());
+        let accepted = merge.accepted_agents(entries.clone());
         findings = merge.findings;
         agents.extend(&accepted.to_string()).map_err(wrong)?;
     }
@@ -49,16 +51,16 @@ pub fn load_agents(layers: &Layers) -> Result<Layered<Agents>, ConfigError> {
 }
 
 /// Judges the agents of a repository's file against those in force without it.
-struct Merge<'a> {
-    layers: &'a Layers,
+struct AgentsMerge<'a> {
+    layers: &'a ConfigLayers,
     agents: &'a Agents,
     file: &'a ProjectFile,
     findings: TrustFindings,
 }
 
-impl Merge<'_> {
+impl AgentsMerge<'_> {
     /// Returns what can be used of the agents. One with a key that only the user may set is left out.
-    fn accepted(&mut self, agents: toml::Table) -> toml::Table {
+    fn accepted_agents(&mut self, agents: toml::Table) -> toml::Table {
         let mut accepted = toml::Table::new();
         for (name, entry) in agents {
             let Some(entry) = entry.as_table() else {
@@ -67,7 +69,7 @@ impl Merge<'_> {
             let refused = self.findings.overreach.len();
             let mut usable = toml::Table::new();
             for (field, value) in entry {
-                if let Some(value) = self.field(&name, entry, field, value) {
+                if let Some(value) = self.accepted_field(&name, entry, field, value) {
                     usable.insert(field.clone(), value);
                 }
             }
@@ -79,7 +81,7 @@ impl Merge<'_> {
     }
 
     /// Returns as much of a value as can be used.
-    fn field(
+    fn accepted_field(
         &mut self,
         agent: &str,
         entry: &toml::Table,
@@ -89,11 +91,11 @@ impl Merge<'_> {
         let key = format!("{agent}.{field}");
         // Our own types always serialize.
         let asked = serde_json::to_value(value).unwrap_or_default();
-        let known = self.known(agent, entry, field);
+        let known = self.current_value(agent, entry, field);
         let (authority, rule) = judge(TrustFile::Agents, &key, &asked, known.as_ref());
         match (authority, rule) {
-            (Authority::Harmless, _) => Some(value.clone()),
-            (Authority::Proposal, Some(rule)) => {
+            (TrustAuthority::Harmless, _) => Some(value.clone()),
+            (TrustAuthority::Proposal, Some(rule)) => {
                 let known = known.unwrap_or_default();
                 let items = value.as_array()?.iter().filter(|item| {
                     let text = item.as_str().unwrap_or_default();
@@ -104,11 +106,16 @@ impl Merge<'_> {
                 });
                 Some(toml::Value::Array(items.cloned().collect()))
             }
-            (Authority::UserOnly | Authority::Proposal, rule) => {
+            (TrustAuthority::UserOnly | TrustAuthority::Proposal, rule) => {
                 if let Some(rule) = rule {
-                    let value = plain(&asked);
-                    let told =
-                        Overreach::new(self.file.name(), TrustFile::Agents, &key, &value, rule);
+                    let value = display_value(&asked);
+                    let told = UserOnlyValue::new(
+                        self.file.display_name(),
+                        TrustFile::Agents,
+                        &key,
+                        &value,
+                        rule,
+                    );
                     self.findings.overreach.push(told);
                 }
                 None
@@ -117,7 +124,7 @@ impl Merge<'_> {
     }
 
     /// Returns the value of the agent in force that an entry changes.
-    fn known(&self, agent: &str, entry: &toml::Table, field: &str) -> Option<Value> {
+    fn current_value(&self, agent: &str, entry: &toml::Table, field: &str) -> Option<Value> {
         let like = entry.get("like").and_then(toml::Value::as_str);
         let known = self.agents.get(like.unwrap_or(agent)).ok()?;
         match field {
@@ -129,7 +136,7 @@ impl Merge<'_> {
     }
 
     fn is_approved(&mut self, key: &str, value: &str, rule: &TrustRule) -> bool {
-        let proposal = Proposal::new(self.file.name(), key, value, rule);
+        let proposal = TrustProposal::new(self.file.display_name(), key, value, rule);
         let is_approved = self.layers.approvals().covers(&proposal);
         self.findings.proposals.push(proposal);
         is_approved
@@ -161,10 +168,10 @@ mod tests {
         }
     }
 
-    fn load(user: &Path, project: &Path) -> Result<Layered<Agents>, ConfigError> {
+    fn load(user: &Path, project: &Path) -> Result<Layered<Agents>, ConfigFileError> {
         let user = user.display().to_string();
         let environment = Environment::for_test(&[("RALPH_CONFIG_DIR", &user)]);
-        load_agents(&Layers::at(&environment, project))
+        load_agents(&ConfigLayers::for_directory(&environment, project))
     }
 
     #[test]

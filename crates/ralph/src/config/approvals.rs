@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use ralph_core::id::Digest;
-use ralph_core::trust::{ApprovedProposal, Proposal};
+use ralph_core::trust::{ApprovedProposal, TrustProposal};
 use ralph_engine::durable::{self, StoreError};
 use serde::{Deserialize, Serialize};
 
-use super::regular::read_regular;
+use super::regular_file::read_regular;
 
 /// The directory below the state directory.
-const DIRECTORY: &str = "trust";
+const TRUST_DIR: &str = "trust";
 
 /// The version of the files' format.
 const VERSION: u32 = 1;
@@ -42,14 +42,14 @@ impl Approvals {
     /// read, nothing is approved. A repository with another origin at the same path is another one.
     pub fn load(state: Option<&Path>, root: &Path) -> Self {
         let repository = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        let origin = origin(&repository);
+        let origin = origin_url(&repository);
         let repository = repository.to_string_lossy().into_owned();
         let path = state.map(|state| {
-            let digest = Digest::of(repository.as_bytes()).to_string();
+            let digest = Digest::compute(repository.as_bytes()).to_string();
             let name = digest.rsplit(':').next().unwrap_or_default().to_owned();
-            state.join(DIRECTORY).join(format!("{name}.json"))
+            state.join(TRUST_DIR).join(format!("{name}.json"))
         });
-        let stored = path.as_deref().and_then(read);
+        let stored = path.as_deref().and_then(read_record);
         let approved = stored
             .filter(|stored| stored.repository == repository && stored.origin == origin)
             .map(|stored| stored.approved);
@@ -65,13 +65,13 @@ impl Approvals {
     }
 
     /// Reads the approvals of all repositories, in the order of their paths.
-    pub fn all(state: &Path) -> Vec<ApprovalRecord> {
-        let entries = std::fs::read_dir(state.join(DIRECTORY));
+    pub fn load_all(state: &Path) -> Vec<ApprovalRecord> {
+        let entries = std::fs::read_dir(state.join(TRUST_DIR));
         let mut records: Vec<ApprovalRecord> = entries
             .into_iter()
             .flatten()
             .flatten()
-            .filter_map(|entry| read(&entry.path()))
+            .filter_map(|entry| read_record(&entry.path()))
             .collect();
         records.sort_by(|a, b| a.repository.cmp(&b.repository));
         records
@@ -88,12 +88,12 @@ impl Approvals {
     }
 
     /// Reports whether the user approved exactly this value.
-    pub fn covers(&self, proposal: &Proposal) -> bool {
+    pub fn covers(&self, proposal: &TrustProposal) -> bool {
         self.record.approved.contains(&proposal.approved())
     }
 
     /// Returns the values of the same key that were approved before.
-    pub fn earlier(&self, proposal: &Proposal) -> Vec<&str> {
+    pub fn earlier_values(&self, proposal: &TrustProposal) -> Vec<&str> {
         let same_key = |old: &&ApprovedProposal| {
             old.file == proposal.file && old.key == proposal.key && old.value != proposal.value
         };
@@ -103,7 +103,7 @@ impl Approvals {
 
     /// Approves these proposals. Approvals of other values of the same keys end: a file that goes
     /// back to an older content is shown again.
-    pub fn approve(&mut self, proposals: &[Proposal]) -> Result<(), StoreError> {
+    pub fn approve(&mut self, proposals: &[TrustProposal]) -> Result<(), StoreError> {
         let is_superseded = |old: &ApprovedProposal| {
             let mut same = proposals
                 .iter()
@@ -115,7 +115,7 @@ impl Approvals {
     }
 
     /// Approves these proposals and keeps all that were approved before.
-    pub fn add(&mut self, proposals: &[Proposal]) -> Result<(), StoreError> {
+    pub fn add(&mut self, proposals: &[TrustProposal]) -> Result<(), StoreError> {
         for proposal in proposals {
             if !self.covers(proposal) {
                 self.record.approved.push(proposal.approved());
@@ -138,21 +138,21 @@ impl Approvals {
         let Some(path) = &self.path else {
             return Ok(());
         };
-        path.parent().map_or(Ok(()), durable::make_dir)?;
+        path.parent().map_or(Ok(()), durable::create_dir)?;
         // Our own types always serialize.
         let text = serde_json::to_string_pretty(&self.record).unwrap_or_default();
         durable::write_shared(path, format!("{text}\n").as_bytes())
     }
 }
 
-fn read(path: &Path) -> Option<ApprovalRecord> {
+fn read_record(path: &Path) -> Option<ApprovalRecord> {
     let file = read_regular(path, path.parent()?, MAX_BYTES).ok()?;
     let record: ApprovalRecord = serde_json::from_slice(&file.bytes).ok()?;
     (record.version == VERSION).then_some(record)
 }
 
 /// Returns the address that a repository was cloned from, as its own configuration has it.
-fn origin(repository: &Path) -> Option<String> {
+fn origin_url(repository: &Path) -> Option<String> {
     let config = repository.join(".git/config");
     let file = read_regular(&config, repository, MAX_BYTES).ok()?;
     let text = String::from_utf8_lossy(&file.bytes).into_owned();
@@ -176,10 +176,10 @@ mod tests {
 
     use super::*;
 
-    fn proposal(value: &str) -> Proposal {
+    fn proposal(value: &str) -> TrustProposal {
         let key = "sandbox.network.allowed";
         let rule = rule(TrustFile::Settings, key, None).unwrap();
-        Proposal::new("ralph.toml", key, value, rule)
+        TrustProposal::new("ralph.toml", key, value, rule)
     }
 
     #[test]
@@ -196,10 +196,10 @@ mod tests {
         approvals.approve(&[proposal("c")]).unwrap();
         assert!(load(&one).covers(&proposal("c")));
         assert!(!load(&one).covers(&proposal("a")), "it was superseded");
-        assert_eq!(load(&one).earlier(&proposal("d")), ["c"]);
+        assert_eq!(load(&one).earlier_values(&proposal("d")), ["c"]);
         approvals.add(&[proposal("d")]).unwrap();
         assert!(load(&one).covers(&proposal("c")) && load(&one).covers(&proposal("d")));
-        assert_eq!(Approvals::all(&state).len(), 1);
+        assert_eq!(Approvals::load_all(&state).len(), 1);
         let clone = "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = /elsewhere\n";
         fs::write(one.join(".git/config"), clone).unwrap();
         assert!(!load(&one).covers(&proposal("c")), "another origin");

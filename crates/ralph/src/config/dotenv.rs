@@ -3,10 +3,10 @@
 /// Returns the pairs of a `.env`, in order. Lines that are no pair are left out: the file may
 /// belong to another program with a richer idea of what such a file is.
 pub(super) fn parse(text: &str) -> Vec<(String, String)> {
-    text.lines().filter_map(pair).collect()
+    text.lines().filter_map(parse_line).collect()
 }
 
-fn pair(line: &str) -> Option<(String, String)> {
+fn parse_line(line: &str) -> Option<(String, String)> {
     let line = line.trim();
     let line = line
         .strip_prefix("export")
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usual_spellings() {
+    fn common_notations_are_parsed() {
         let text = concat!(
             "# comment\n",
             "\n",

@@ -13,21 +13,21 @@ use ralph_core::path::absolute_search_path;
 use ralph_core::secret::Secret;
 
 use super::dotenv;
-use super::regular::{FileProblem, project_root, read_regular};
+use super::regular_file::{RegularFileError, project_root, read_regular};
 use crate::tokens::BaseUrl;
 
 /// The variables that a `.env` may set besides credentials.
-const FROM_DOTENV: [&str; 3] = [
+const DOTENV_VARIABLES: [&str; 3] = [
     "RALPH_DEFAULT_MODEL_PROFILE",
     "RALPH_FALLBACK_MODEL_PROFILE",
-    PROVIDER,
+    PROVIDER_VARIABLE,
 ];
 
 /// The variable with the sandbox provider of tasks that name none.
-const PROVIDER: &str = "RALPH_DEFAULT_PROVIDER";
+const PROVIDER_VARIABLE: &str = "RALPH_DEFAULT_PROVIDER";
 
 /// Variables that say where a toolchain lives, with where it usually does below the home directory.
-const TOOLCHAINS: [(&str, Option<&str>); 9] = [
+const TOOLCHAIN_VARIABLES: [(&str, Option<&str>); 9] = [
     ("ASDF_DATA_DIR", Some(".asdf")),
     ("GOROOT", None),
     ("JAVA_HOME", None),
@@ -66,11 +66,11 @@ pub struct Environment {
 /// There is no place for the state directory.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no place for the state directory: neither RALPH_HOME nor HOME is set")]
-pub struct NoStateDir;
+pub struct NoStateDirError;
 
 impl Environment {
     /// Reads the process's environment, its working directory and the `.env` there.
-    pub fn read() -> Self {
+    pub fn from_process() -> Self {
         let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
         let (dotenv, problem) = match read_dotenv(&directory) {
             Ok(text) => (text, None),
@@ -79,18 +79,18 @@ impl Environment {
         };
         Self {
             dotenv_problem: problem,
-            ..Self::of(std::env::vars_os(), directory, &dotenv)
+            ..Self::from_variables(std::env::vars_os(), directory, &dotenv)
         }
     }
 
-    fn of(
+    fn from_variables(
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         directory: PathBuf,
         dotenv: &str,
     ) -> Self {
         let mut all: BTreeMap<String, String> = dotenv::parse(dotenv)
             .into_iter()
-            .filter(|(name, _)| FROM_DOTENV.contains(&name.as_str()) || is_secret_name(name))
+            .filter(|(name, _)| DOTENV_VARIABLES.contains(&name.as_str()) || is_secret_name(name))
             .collect();
         let mut from_dotenv: BTreeSet<String> = all.keys().cloned().collect();
         for (name, value) in variables {
@@ -116,7 +116,7 @@ impl Environment {
         let variables = variables
             .iter()
             .map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        Self::of(variables, PathBuf::from("/"), "")
+        Self::from_variables(variables, PathBuf::from("/"), "")
     }
 
     fn get(&self, name: &str) -> Option<&str> {
@@ -127,12 +127,12 @@ impl Environment {
     }
 
     /// Returns the working directory.
-    pub fn directory(&self) -> &Path {
+    pub fn working_dir(&self) -> &Path {
         &self.directory
     }
 
     /// Returns the state directory: `RALPH_HOME`, or `ralph` in the user's state directory.
-    pub fn state_dir(&self) -> Result<PathBuf, NoStateDir> {
+    pub fn state_dir(&self) -> Result<PathBuf, NoStateDirError> {
         if let Some(home) = self.get("RALPH_HOME") {
             return Ok(self.directory.join(home));
         }
@@ -145,7 +145,9 @@ impl Environment {
                 let home = self.get("HOME")?;
                 Some(Path::new(home).join(".local/state"))
             });
-        state.map(|state| state.join("ralph")).ok_or(NoStateDir)
+        state
+            .map(|state| state.join("ralph"))
+            .ok_or(NoStateDirError)
     }
 
     /// Returns the directory of the user's own configuration: `RALPH_CONFIG_DIR`, or `ralph` in the
@@ -206,13 +208,13 @@ impl Environment {
     /// Returns the sandbox provider that the user chose in the real environment. No file of a
     /// repository may choose a weaker one.
     pub fn user_provider(&self) -> Option<&str> {
-        self.get(PROVIDER)
-            .filter(|_| !self.from_dotenv.contains(PROVIDER))
+        self.get(PROVIDER_VARIABLE)
+            .filter(|_| !self.from_dotenv.contains(PROVIDER_VARIABLE))
     }
 
     /// Returns the sandbox provider of tasks that name none: the user's, or that of a `.env`.
     pub fn default_provider(&self) -> Option<&str> {
-        self.get(PROVIDER)
+        self.get(PROVIDER_VARIABLE)
     }
 
     /// Returns the value of a variable whose name says that it is a credential.
@@ -269,7 +271,7 @@ impl Environment {
             let path = self.home()?.join(directory);
             path.is_dir().then(|| path.to_string_lossy().into_owned())
         };
-        TOOLCHAINS
+        TOOLCHAIN_VARIABLES
             .into_iter()
             .filter_map(|(name, directory)| {
                 let value = self
@@ -304,7 +306,7 @@ impl fmt::Debug for Environment {
 }
 
 /// Returns the start of a directory's `.env`, which must be a regular file of the same repository.
-fn read_dotenv(directory: &Path) -> Result<String, FileProblem> {
+fn read_dotenv(directory: &Path) -> Result<String, RegularFileError> {
     let path = directory.join(".env");
     let file = read_regular(&path, project_root(directory), MAX_DOTENV_BYTES)?;
     Ok(String::from_utf8_lossy(&file.bytes).into_owned())
@@ -345,7 +347,7 @@ mod tests {
                 Ok("/h/.local/state/ralph"),
             ),
             (vec![("HOME", "/h")], Ok("/h/.local/state/ralph")),
-            (vec![], Err(NoStateDir)),
+            (vec![], Err(NoStateDirError)),
         ] {
             let found = Environment::for_test(&variables).state_dir();
             assert_eq!(found, expected.map(PathBuf::from), "{variables:?}");
@@ -362,7 +364,7 @@ mod tests {
             ("RALPH_DEFAULT_PROVIDER", "local"),
         ]
         .map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        let environment = Environment::of(real, PathBuf::from("/p"), dotenv);
+        let environment = Environment::from_variables(real, PathBuf::from("/p"), dotenv);
         let variables: Vec<(&str, &str)> = environment
             .variables
             .iter()
@@ -377,7 +379,7 @@ mod tests {
                 ("ZAI_API_KEY", "from-dotenv"),
             ]
         );
-        assert_eq!(environment.state_dir(), Err(NoStateDir));
+        assert_eq!(environment.state_dir(), Err(NoStateDirError));
         assert_eq!(environment.config_dir(), None);
         assert_eq!(environment.user_provider(), Some("local"));
         assert!(!format!("{environment:?}").contains("from-dotenv"));
@@ -387,7 +389,7 @@ mod tests {
     fn a_provider_of_a_dotenv_is_not_the_users() {
         let dotenv =
             "RALPH_DEFAULT_PROVIDER=local\nRALPH_CONFIG_DIR=/evil\nXDG_CONFIG_HOME=/evil\n";
-        let environment = Environment::of([], PathBuf::from("/p"), dotenv);
+        let environment = Environment::from_variables([], PathBuf::from("/p"), dotenv);
         assert_eq!(environment.default_provider(), Some("local"));
         assert_eq!(environment.user_provider(), None);
         assert_eq!(environment.config_dir(), None);

@@ -3,48 +3,50 @@
 
 use ralph_core::id::Digest;
 use ralph_core::profile::ModelChoice;
-use ralph_core::trust::{Authority, Overreach, Proposal, TrustFile, TrustRule, judge, rule};
-use ralph_providers::model::http::Endpoint;
+use ralph_core::trust::{
+    TrustAuthority, TrustFile, TrustProposal, TrustRule, UserOnlyValue, judge, rule,
+};
+use ralph_providers::model::http::ModelEndpoint;
 use serde_json::Value;
 
-use super::find::ProjectFile;
-use super::layered_settings::plain;
-use super::layers::{Layered, Layers, TrustFindings};
-use super::models::{KeyDestinations, ModelsFile, Profile, Profiles, origin};
+use super::error::{self, ConfigFileError};
+use super::layered_settings::display_value;
+use super::layers::{ConfigLayers, Layered, TrustFindings};
+use super::models::{KeyDestinations, ModelProfile, ModelProfiles, ModelsFile, origin};
 use super::prices::{MAX_PRICE_BYTES, PriceFile};
-use super::problem::{self, ConfigError};
-use super::regular::read_regular;
+use super::project_file::ProjectFile;
+use super::regular_file::read_regular;
 
 /// Returns the profiles in force in a directory. A profile of the repository's file that needs an
 /// approval which it does not have is left out.
-pub fn load_profiles(layers: &Layers) -> Result<Layered<Profiles>, ConfigError> {
-    let own = own(layers)?;
+pub fn load_profiles(layers: &ConfigLayers) -> Result<Layered<ModelProfiles>, ConfigFileError> {
+    let own = user_profiles(layers)?;
     let Some(file) = layers.repository_file(TrustFile::Models) else {
         let mut value = match own {
             Some(profiles) => profiles,
-            None => profiles(Profiles::built_in()?),
+            None => into_profiles(ModelProfiles::built_in()?),
         };
         value.stored_prices = layers.stored_prices();
         let findings = TrustFindings::default();
         return Ok(Layered { value, findings });
     };
-    let asked = Profiles::parse(&file.path, &file.read()?)?;
-    let mut merge = Merge {
+    let asked = ModelProfiles::parse(&file.path, &file.read()?)?;
+    let mut merge = ProfileMerge {
         layers,
         in_force: match &own {
             Some(own) => own.clone(),
-            None => profiles(Profiles::built_in()?),
+            None => into_profiles(ModelProfiles::built_in()?),
         },
         file: &file,
         findings: TrustFindings::default(),
     };
-    let mut all = own.unwrap_or_else(|| Profiles {
+    let mut all = own.unwrap_or_else(|| ModelProfiles {
         by_name: std::collections::BTreeMap::new(),
         ..merge.in_force.clone()
     });
     for (name, profile) in asked.profiles {
         if all.by_name.contains_key(&name) {
-            merge.keep_users(&name, &profile);
+            merge.keep_user_profile(&name, &profile);
             continue;
         }
         match merge.refusal(&name, &profile) {
@@ -69,11 +71,11 @@ pub fn load_profiles(layers: &Layers) -> Result<Layered<Profiles>, ConfigError> 
 }
 
 /// Returns the profiles of the user's own file, if there is one.
-fn own(layers: &Layers) -> Result<Option<Profiles>, ConfigError> {
+fn user_profiles(layers: &ConfigLayers) -> Result<Option<ModelProfiles>, ConfigFileError> {
     let Some(path) = layers.user_file(TrustFile::Models) else {
         return Ok(None);
     };
-    let mut file = Profiles::parse(&path, &problem::read_own(&path)?)?;
+    let mut file = ModelProfiles::parse(&path, &error::read_user_file(&path)?)?;
     let folder = path.parent().unwrap_or(&path);
     let price_file = file.price_file.take().map(|price| PriceFile {
         path: folder.join(price),
@@ -81,25 +83,25 @@ fn own(layers: &Layers) -> Result<Option<Profiles>, ConfigError> {
     });
     let mut user_keys = KeyDestinations::default();
     for (name, profile) in &file.profiles {
-        if let Ok(endpoint) = Endpoint::of(&profile.choice(name))
+        if let Ok(endpoint) = ModelEndpoint::for_choice(&profile.to_model_choice(name))
             && let Some(base) = endpoint
                 .chosen_base
                 .as_ref()
-                .or(endpoint.usual_base.as_ref())
+                .or(endpoint.default_base.as_ref())
         {
             user_keys.add(base, &endpoint.key_variables);
         }
     }
-    Ok(Some(Profiles {
+    Ok(Some(ModelProfiles {
         price_file,
         source: Some(path),
         user_keys,
-        ..profiles(file)
+        ..into_profiles(file)
     }))
 }
 
-fn profiles(file: ModelsFile) -> Profiles {
-    Profiles {
+fn into_profiles(file: ModelsFile) -> ModelProfiles {
+    ModelProfiles {
         by_name: file.profiles,
         price_file: None,
         stored_prices: None,
@@ -110,26 +112,26 @@ fn profiles(file: ModelsFile) -> Profiles {
 }
 
 /// Judges the profiles of a repository's file against those in force without it.
-struct Merge<'a> {
-    layers: &'a Layers,
-    in_force: Profiles,
+struct ProfileMerge<'a> {
+    layers: &'a ConfigLayers,
+    in_force: ModelProfiles,
     file: &'a ProjectFile,
     findings: TrustFindings,
 }
 
-impl Merge<'_> {
+impl ProfileMerge<'_> {
     /// Records that a profile is not used because the user's own file has one of that name.
-    fn keep_users(&mut self, name: &str, profile: &Profile) {
+    fn keep_user_profile(&mut self, name: &str, profile: &ModelProfile) {
         if self.in_force.by_name.get(name) != Some(profile) {
             self.findings.notes.push(format!(
                 "`profiles.{name}` of `{}` is not used: your own models.yaml has a profile of that name",
-                self.file.name()
+                self.file.display_name()
             ));
         }
     }
 
     /// Returns why a profile cannot be used as it is, and records it; none if it can be used.
-    fn refusal(&mut self, name: &str, profile: &Profile) -> Option<String> {
+    fn refusal(&mut self, name: &str, profile: &ModelProfile) -> Option<String> {
         let known = self.in_force.by_name.get(name);
         if known == Some(profile) {
             return None;
@@ -137,29 +139,29 @@ impl Merge<'_> {
         // A value is in force for one model at one address: the price of a free model says nothing
         // about another one.
         let known = known.filter(|known| {
-            let address = |profile: &Profile| profile.api_base.as_deref().map(origin);
+            let address = |profile: &ModelProfile| profile.api_base.as_deref().map(origin);
             known.litellm_model == profile.litellm_model && address(known) == address(profile)
         });
         let known = known.and_then(|known| serde_json::to_value(known).ok());
         // Our own types always serialize.
         let fields = serde_json::to_value(profile).unwrap_or_default();
-        let file = self.file.name();
+        let file = self.file.display_name();
         let mut refusal = None;
         for (field, value) in fields.as_object().into_iter().flatten() {
-            if value.is_null() || self.is_providers_own(field, name, profile) {
+            if value.is_null() || self.is_provider_default(field, name, profile) {
                 continue;
             }
             let key = format!("profiles.{name}.{field}");
             let known = known.as_ref().and_then(|known| known.get(field));
             let (authority, rule) = judge(TrustFile::Models, &key, value, known);
             let why = match (authority, rule) {
-                (Authority::Harmless, _) => None,
-                (Authority::Proposal, Some(rule)) => {
-                    let is_approved = self.is_approved(&key, &plain(value), rule);
+                (TrustAuthority::Harmless, _) => None,
+                (TrustAuthority::Proposal, Some(rule)) => {
+                    let is_approved = self.is_approved(&key, &display_value(value), rule);
                     (!is_approved).then(|| format!("`{key}` of `{file}` needs your approval"))
                 }
-                (Authority::UserOnly | Authority::Proposal, rule) => {
-                    self.overreach(&key, value, rule);
+                (TrustAuthority::UserOnly | TrustAuthority::Proposal, rule) => {
+                    self.report_overreach(&key, value, rule);
                     Some(format!("`{file}` may not set `{key}`"))
                 }
             };
@@ -169,20 +171,22 @@ impl Merge<'_> {
     }
 
     /// Reports whether a value only repeats what the table of providers or the user's own file says.
-    fn is_providers_own(&self, field: &str, name: &str, profile: &Profile) -> bool {
+    fn is_provider_default(&self, field: &str, name: &str, profile: &ModelProfile) -> bool {
         let usual = ModelChoice {
             api_base: None,
             api_key_env: None,
-            ..profile.choice(name)
+            ..profile.to_model_choice(name)
         };
-        let usual = Endpoint::of(&usual).ok();
-        let usual_base = usual.as_ref().and_then(|usual| usual.usual_base.as_deref());
+        let usual = ModelEndpoint::for_choice(&usual).ok();
+        let usual_base = usual
+            .as_ref()
+            .and_then(|usual| usual.default_base.as_deref());
         let base = profile.api_base.as_deref().or(usual_base);
         let is_usual_base =
             base.is_some_and(|base| usual_base.is_some_and(|usual| origin(base) == origin(usual)));
         let users = &self.in_force.user_keys;
         match field {
-            "api_base" => is_usual_base || base.is_some_and(|base| users.names(base)),
+            "api_base" => is_usual_base || base.is_some_and(|base| users.has_address(base)),
             "api_key_env" => {
                 let variable = profile.api_key_env.as_deref().unwrap_or_default();
                 let is_usual_key = usual
@@ -202,7 +206,7 @@ impl Merge<'_> {
         };
         let content = read_regular(path, &self.file.root, MAX_PRICE_BYTES).map_or_else(
             |error| error.to_string(),
-            |file| Digest::of(&file.bytes).to_string(),
+            |file| Digest::compute(&file.bytes).to_string(),
         );
         let shown = path.strip_prefix(&self.file.root).unwrap_or(path);
         let value = format!("{} ({content})", shown.display());
@@ -210,16 +214,22 @@ impl Merge<'_> {
     }
 
     fn is_approved(&mut self, key: &str, value: &str, rule: &TrustRule) -> bool {
-        let proposal = Proposal::new(self.file.name(), key, value, rule);
+        let proposal = TrustProposal::new(self.file.display_name(), key, value, rule);
         let is_approved = self.layers.approvals().covers(&proposal);
         self.findings.proposals.push(proposal);
         is_approved
     }
 
-    fn overreach(&mut self, key: &str, value: &Value, rule: Option<&'static TrustRule>) {
+    fn report_overreach(&mut self, key: &str, value: &Value, rule: Option<&'static TrustRule>) {
         if let Some(rule) = rule {
-            let value = plain(value);
-            let told = Overreach::new(self.file.name(), TrustFile::Models, key, &value, rule);
+            let value = display_value(value);
+            let told = UserOnlyValue::new(
+                self.file.display_name(),
+                TrustFile::Models,
+                key,
+                &value,
+                rule,
+            );
             self.findings.overreach.push(told);
         }
     }
@@ -237,7 +247,7 @@ mod tests {
     fn every_key_is_in_the_table() {
         let wrong =
             "profiles:\n  a:\n    litellm_model: x\n    max_output_tokens: 1\n    nothing: 1\n";
-        let error = Profiles::parse(Path::new("m.yaml"), wrong)
+        let error = ModelProfiles::parse(Path::new("m.yaml"), wrong)
             .unwrap_err()
             .to_string();
         let (_, fields) = error.split_once("expected one of ").unwrap();
@@ -252,7 +262,7 @@ mod tests {
         }
     }
 
-    fn layered(own: &str, repository: &str) -> Layered<Profiles> {
+    fn layered(own: &str, repository: &str) -> Layered<ModelProfiles> {
         let root = tempfile::tempdir().unwrap();
         let project = root.path().join("project");
         fs::create_dir_all(project.join("config")).unwrap();
@@ -262,7 +272,7 @@ mod tests {
         fs::write(project.join("config/models.yaml"), repository).unwrap();
         let user = root.path().display().to_string();
         let environment = Environment::for_test(&[("RALPH_CONFIG_DIR", &user)]);
-        load_profiles(&Layers::at(&environment, &project)).unwrap()
+        load_profiles(&ConfigLayers::for_directory(&environment, &project)).unwrap()
     }
 
     fn profile(more: &str) -> String {
@@ -271,7 +281,7 @@ mod tests {
         )
     }
 
-    fn names(profiles: &Profiles) -> Vec<&str> {
+    fn names(profiles: &ModelProfiles) -> Vec<&str> {
         profiles.iter().map(|(name, _)| name).collect()
     }
 
@@ -370,7 +380,7 @@ mod tests {
     #[test]
     fn a_price_in_force_is_that_of_one_model_at_one_address() {
         let prices = "    input_cost_per_token: 0\n    output_cost_per_token: 0\n";
-        let known = Profiles::parse(Path::new("m.yaml"), &profile(prices)).unwrap();
+        let known = ModelProfiles::parse(Path::new("m.yaml"), &profile(prices)).unwrap();
         let environment = Environment::for_test(&[]);
         let root = tempfile::tempdir().unwrap();
         let file = ProjectFile {
@@ -385,14 +395,16 @@ mod tests {
                 true,
             ),
         ] {
-            let mut merge = Merge {
-                layers: &Layers::at(&environment, root.path()),
-                in_force: profiles(Profiles::parse(Path::new("m.yaml"), &profile(prices)).unwrap()),
+            let mut merge = ProfileMerge {
+                layers: &ConfigLayers::for_directory(&environment, root.path()),
+                in_force: into_profiles(
+                    ModelProfiles::parse(Path::new("m.yaml"), &profile(prices)).unwrap(),
+                ),
                 file: &file,
                 findings: TrustFindings::default(),
             };
             let text = profile(prices).replace(change.0, change.1);
-            let asked = Profiles::parse(Path::new("m.yaml"), &text).unwrap();
+            let asked = ModelProfiles::parse(Path::new("m.yaml"), &text).unwrap();
             assert_ne!(asked.profiles, known.profiles, "{change:?}");
             let refusal = merge.refusal("theirs", &asked.profiles["theirs"]);
             assert_eq!(refusal.is_some(), needs_approval, "{change:?}");

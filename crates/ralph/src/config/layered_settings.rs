@@ -2,25 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use ralph_core::trust::{Authority, Overreach, Proposal, TrustFile, TrustRule, judge};
+use ralph_core::trust::{
+    TrustAuthority, TrustFile, TrustProposal, TrustRule, UserOnlyValue, judge,
+};
 use serde_json::Value;
 
-use super::layers::{Layered, Layers, TrustFindings};
-use super::problem::{self, ConfigError};
+use super::error::{self, ConfigFileError};
+use super::layers::{ConfigLayers, Layered, TrustFindings};
 use super::settings::Settings;
 
 /// Lists to which a repository adds, so that it cannot shorten the user's.
-const ADDED_TO: [&str; 2] = ["sandbox.network.inspect", "git.protected_branches"];
+const EXTENDED_LISTS: [&str; 2] = ["sandbox.network.inspect", "git.protected_branches"];
 
 /// Keys of which the stronger value wins without a word from the user.
-const STRONGER_WINS: [&str; 2] = ["sandbox.enabled", "sandbox.provider"];
+const STRONGER_WINS_KEYS: [&str; 2] = ["sandbox.enabled", "sandbox.provider"];
 
-const POLICY: &str = "sandbox.network.policy";
-const ALLOWED: &str = "sandbox.network.allowed";
+const POLICY_KEY: &str = "sandbox.network.policy";
+const ALLOWED_KEY: &str = "sandbox.network.allowed";
 
 /// Returns the settings in force in a directory.
-pub fn load_settings(layers: &Layers) -> Result<Layered<Settings>, ConfigError> {
-    let (base, _) = own(layers)?;
+pub fn load_settings(layers: &ConfigLayers) -> Result<Layered<Settings>, ConfigFileError> {
+    let (base, _) = user_settings(layers)?;
     let Some(file) = layers.repository_file(TrustFile::Settings) else {
         let findings = TrustFindings::default();
         return Ok(Layered {
@@ -29,39 +31,39 @@ pub fn load_settings(layers: &Layers) -> Result<Layered<Settings>, ConfigError> 
         });
     };
     let text = file.read()?;
-    let asked = flat(&Settings::parse(&file.path, &text)?);
-    let mut merge = Merge {
+    let asked = flatten(&Settings::parse(&file.path, &text)?);
+    let mut merge = SettingsMerge {
         layers,
-        file: file.name(),
-        values: flat(&base),
+        file: file.display_name(),
+        values: flatten(&base),
         findings: TrustFindings::default(),
     };
-    let keys = keys(&text);
-    let policy = if keys.iter().any(|key| key == POLICY) {
-        &asked[POLICY]
+    let keys = set_keys(&text);
+    let policy = if keys.iter().any(|key| key == POLICY_KEY) {
+        &asked[POLICY_KEY]
     } else {
-        &merge.values[POLICY]
+        &merge.values[POLICY_KEY]
     };
     let is_idle = policy == "deny";
     for key in keys {
         let Some(value) = asked.get(&key) else {
             continue;
         };
-        if is_idle && key == ALLOWED {
+        if is_idle && key == ALLOWED_KEY {
             // Listed hosts have no effect with this policy, which the plan reports.
             merge.values.insert(key, value.clone());
             continue;
         }
-        if key == ALLOWED {
+        if key == ALLOWED_KEY {
             let hosts = value.as_array().into_iter().flatten();
             let hosts = hosts.filter_map(Value::as_str);
-            ConfigError::require_hosts((&file.path, &text), hosts)?;
+            ConfigFileError::require_hosts((&file.path, &text), hosts)?;
         }
-        merge.key(&key, value);
+        merge.apply_key(&key, value);
     }
-    let wrong = |why: String| ConfigError::at(&file.path, &text, 0, why);
-    let value =
-        serde_json::from_value(nested(merge.values)).map_err(|error| wrong(error.to_string()))?;
+    let wrong = |why: String| ConfigFileError::invalid_at(&file.path, &text, 0, why);
+    let value = serde_json::from_value(unflatten(merge.values))
+        .map_err(|error| wrong(error.to_string()))?;
     Ok(Layered {
         value,
         findings: merge.findings,
@@ -69,56 +71,58 @@ pub fn load_settings(layers: &Layers) -> Result<Layered<Settings>, ConfigError> 
 }
 
 /// Returns the sandbox provider that the user's own `ralph.toml` chooses, if it chooses one.
-pub fn user_provider(layers: &Layers) -> Result<Option<String>, ConfigError> {
-    let (settings, keys) = own(layers)?;
-    let is_chosen = STRONGER_WINS
+pub fn user_provider(layers: &ConfigLayers) -> Result<Option<String>, ConfigFileError> {
+    let (settings, keys) = user_settings(layers)?;
+    let is_chosen = STRONGER_WINS_KEYS
         .iter()
         .any(|chosen| keys.iter().any(|key| key == chosen));
     Ok(is_chosen.then(|| settings.sandbox_provider().to_owned()))
 }
 
 /// Returns the settings without the repository's file, and the keys that the user's file sets.
-fn own(layers: &Layers) -> Result<(Settings, Vec<String>), ConfigError> {
+fn user_settings(layers: &ConfigLayers) -> Result<(Settings, Vec<String>), ConfigFileError> {
     let Some(path) = layers.user_file(TrustFile::Settings) else {
         return Ok((Settings::default(), Vec::new()));
     };
-    let text = problem::read_own(&path)?;
-    Ok((Settings::parse(&path, &text)?, keys(&text)))
+    let text = error::read_user_file(&path)?;
+    Ok((Settings::parse(&path, &text)?, set_keys(&text)))
 }
 
 /// Applies the values of a repository's file to the settings in force.
-struct Merge<'a> {
-    layers: &'a Layers,
+struct SettingsMerge<'a> {
+    layers: &'a ConfigLayers,
     file: String,
     values: BTreeMap<String, Value>,
     findings: TrustFindings,
 }
 
-impl Merge<'_> {
-    fn key(&mut self, key: &str, value: &Value) {
+impl SettingsMerge<'_> {
+    fn apply_key(&mut self, key: &str, value: &Value) {
         let in_force = self.values.get(key).cloned();
-        if ADDED_TO.contains(&key) {
+        if EXTENDED_LISTS.contains(&key) {
             let all = union(in_force.as_ref(), value);
             self.values.insert(key.to_owned(), all);
             return;
         }
         let (authority, rule) = judge(TrustFile::Settings, key, value, in_force.as_ref());
         match (authority, rule) {
-            (Authority::Harmless, _) => {
+            (TrustAuthority::Harmless, _) => {
                 self.values.insert(key.to_owned(), value.clone());
             }
-            (Authority::Proposal, Some(rule)) => {
+            (TrustAuthority::Proposal, Some(rule)) => {
                 let known = in_force.unwrap_or_default();
-                if let Some(value) = self.proposed(key, value, &known, rule) {
+                if let Some(value) = self.approved_part(key, value, &known, rule) {
                     self.values.insert(key.to_owned(), value);
                 }
             }
-            (Authority::UserOnly | Authority::Proposal, rule) => self.overreach(key, value, rule),
+            (TrustAuthority::UserOnly | TrustAuthority::Proposal, rule) => {
+                self.report_overreach(key, value, rule)
+            }
         }
     }
 
     /// Returns as much of a proposed value as the user approved; of a list, those items.
-    fn proposed(
+    fn approved_part(
         &mut self,
         key: &str,
         value: &Value,
@@ -126,7 +130,7 @@ impl Merge<'_> {
         rule: &TrustRule,
     ) -> Option<Value> {
         let mut is_approved = |value: &Value| {
-            let proposal = Proposal::new(&*self.file, key, &plain(value), rule);
+            let proposal = TrustProposal::new(&*self.file, key, &display_value(value), rule);
             let is_approved = self.layers.approvals().covers(&proposal);
             self.findings.proposals.push(proposal);
             is_approved
@@ -141,12 +145,18 @@ impl Merge<'_> {
         Some(items.cloned().collect())
     }
 
-    fn overreach(&mut self, key: &str, value: &Value, rule: Option<&'static TrustRule>) {
+    fn report_overreach(&mut self, key: &str, value: &Value, rule: Option<&'static TrustRule>) {
         let Some(rule) = rule else {
             return;
         };
-        let told = Overreach::new(&*self.file, TrustFile::Settings, key, &plain(value), rule);
-        if STRONGER_WINS.contains(&key) {
+        let told = UserOnlyValue::new(
+            &*self.file,
+            TrustFile::Settings,
+            key,
+            &display_value(value),
+            rule,
+        );
+        if STRONGER_WINS_KEYS.contains(&key) {
             self.findings.notes.push(format!(
                 "`{key}` of `{}` is not used: the sandbox that you chose isolates more",
                 self.file
@@ -171,14 +181,14 @@ fn union(in_force: Option<&Value>, added: &Value) -> Value {
 }
 
 /// Returns a value as messages write it.
-pub(super) fn plain(value: &Value) -> String {
+pub(super) fn display_value(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Returns the keys that a text sets, with dots between their parts.
-fn keys(text: &str) -> Vec<String> {
+fn set_keys(text: &str) -> Vec<String> {
     fn collect(table: &toml::Table, prefix: &str, names: &mut Vec<String>) {
         for (key, value) in table {
             match value.as_table() {
@@ -194,7 +204,7 @@ fn keys(text: &str) -> Vec<String> {
 }
 
 /// Returns all values by key, with dots between the parts of keys.
-fn flat(settings: &Settings) -> BTreeMap<String, Value> {
+fn flatten(settings: &Settings) -> BTreeMap<String, Value> {
     fn collect(value: Value, prefix: &str, all: &mut BTreeMap<String, Value>) {
         let Value::Object(fields) = value else {
             all.insert(prefix.to_owned(), value);
@@ -217,7 +227,7 @@ fn flat(settings: &Settings) -> BTreeMap<String, Value> {
 }
 
 /// Puts values by key back into tables.
-fn nested(values: BTreeMap<String, Value>) -> Value {
+fn unflatten(values: BTreeMap<String, Value>) -> Value {
     let mut root = Value::Object(serde_json::Map::new());
     for (key, value) in values {
         let mut place = &mut root;
@@ -236,11 +246,11 @@ mod tests {
     use ralph_core::trust::rule;
 
     use super::*;
-    use crate::config::{Environment, Policy};
+    use crate::config::{Environment, NetworkPolicySetting};
 
     #[test]
     fn every_key_is_in_the_table() {
-        for key in flat(&Settings::default()).into_keys() {
+        for key in flatten(&Settings::default()).into_keys() {
             assert!(rule(TrustFile::Settings, &key, None).is_some(), "{key}");
         }
     }
@@ -253,11 +263,11 @@ mod tests {
         fs::write(project.join("ralph.toml"), repository).unwrap();
         let user = root.path().display().to_string();
         let environment = Environment::for_test(&[("RALPH_CONFIG_DIR", &user)]);
-        load_settings(&Layers::at(&environment, &project)).unwrap()
+        load_settings(&ConfigLayers::for_directory(&environment, &project)).unwrap()
     }
 
     #[test]
-    fn a_repository_tunes_proposes_and_does_not_decide() {
+    fn a_repository_can_tune_and_propose_but_not_decide() {
         let Layered { value, findings } = layered(
             "[sandbox]\nprovider = \"docker\"\n[git]\nprotected_branches = [\"mine\"]\n\
              [sandbox.resources]\nmemory = \"2g\"\n",
@@ -268,7 +278,7 @@ mod tests {
         );
         assert_eq!(value.sandbox.provider, "docker");
         assert_eq!(value.sandbox.image, "theirs");
-        assert_eq!(value.sandbox.network.policy, Policy::Deny);
+        assert_eq!(value.sandbox.network.policy, NetworkPolicySetting::Deny);
         assert_eq!(value.sandbox.network.allowed, Vec::<String>::new());
         assert_eq!(value.sandbox.docker.hosts, Vec::<String>::new());
         assert_eq!(value.sandbox.resources.memory.bytes(), 1 << 30);
@@ -296,10 +306,10 @@ mod tests {
     }
 
     #[test]
-    fn the_users_own_file_decides_and_a_copy_of_it_asks_for_nothing() {
+    fn a_copy_of_the_users_file_needs_no_approval() {
         let text = "[sandbox.network]\npolicy = \"allow-all\"\n[sandbox.docker]\nhosts = [\"tcp://build:2375\"]\n";
         let Layered { value, findings } = layered(text, text);
-        assert_eq!(value.sandbox.network.policy, Policy::AllowAll);
+        assert_eq!(value.sandbox.network.policy, NetworkPolicySetting::AllowAll);
         assert_eq!(value.sandbox.docker.hosts, ["tcp://build:2375"]);
         assert_eq!(findings, TrustFindings::default());
     }

@@ -5,17 +5,17 @@
 
 use std::path::{Path, PathBuf};
 
-use ralph_core::trust::{Overreach, Proposal, TrustFile};
+use ralph_core::trust::{TrustFile, TrustProposal, UserOnlyValue};
 
 use super::approvals::Approvals;
-use super::find::ProjectFile;
 use super::prices::StoredPrices;
-use super::regular::project_root;
-use super::{Environment, find};
+use super::project_file::ProjectFile;
+use super::regular_file::project_root;
+use super::{Environment, find_project_file};
 
 /// Where the layers of a project's configuration are, and what the user approved of them.
 #[derive(Debug, Clone)]
-pub struct Layers {
+pub struct ConfigLayers {
     directory: PathBuf,
     user: Option<PathBuf>,
     stored_prices: Option<PathBuf>,
@@ -26,9 +26,9 @@ pub struct Layers {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustFindings {
     /// Values that need the user's approval, whether they have it or not.
-    pub proposals: Vec<Proposal>,
+    pub proposals: Vec<TrustProposal>,
     /// Values that only the user's own configuration may set. They are not used.
-    pub overreach: Vec<Overreach>,
+    pub overreach: Vec<UserOnlyValue>,
     /// Values that are not used because the user chose a stronger one.
     pub notes: Vec<String>,
 }
@@ -51,14 +51,14 @@ pub struct Layered<T> {
     pub findings: TrustFindings,
 }
 
-impl Layers {
+impl ConfigLayers {
     /// Finds the layers for the working directory.
-    pub fn of(environment: &Environment) -> Self {
-        Self::at(environment, environment.directory())
+    pub fn for_working_dir(environment: &Environment) -> Self {
+        Self::for_directory(environment, environment.working_dir())
     }
 
     /// Finds the layers for another directory.
-    pub fn at(environment: &Environment, directory: &Path) -> Self {
+    pub fn for_directory(environment: &Environment, directory: &Path) -> Self {
         let state = environment.state_dir().ok();
         Self {
             directory: directory.to_owned(),
@@ -98,7 +98,7 @@ impl Layers {
 
     /// Returns the repository's file of a kind, if there is one that is not the user's own.
     pub(super) fn repository_file(&self, kind: TrustFile) -> Option<ProjectFile> {
-        let found = find(&self.directory, kind.name())?;
+        let found = find_project_file(&self.directory, kind.name())?;
         let own = self.user_file(kind).and_then(|own| own.canonicalize().ok());
         let is_own = own.is_some() && found.path.canonicalize().ok() == own;
         (!is_own).then_some(found)

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::money::Usd;
 use ralph_core::price::Price;
-use ralph_core::profile::{ModelChoice, ReplyFormat, Wire};
+use ralph_core::profile::{ModelChoice, ReplyFormat, WireApi};
 use serde::{Deserialize, Serialize};
 
 use super::Environment;
+use super::error::ConfigFileError;
 use super::prices::PriceFile;
-use super::problem::ConfigError;
 
 /// One model with its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Profile {
+pub struct ModelProfile {
     /// The model, as `provider/name`.
     pub litellm_model: String,
     /// How long an answer may be.
@@ -30,7 +30,7 @@ pub struct Profile {
     /// The environment variable with the credential, if not the provider's usual one.
     pub api_key_env: Option<String>,
     /// How the provider is talked to, if not in its usual way.
-    pub wire: Option<Wire>,
+    pub wire: Option<WireApi>,
     /// How the provider is told what an answer looks like, if not in its usual way.
     pub response_format: Option<ReplyFormat>,
     /// How long one call may take, in seconds.
@@ -49,9 +49,9 @@ pub struct Profile {
     pub output_cost_per_reasoning_token: Option<f64>,
 }
 
-impl Profile {
+impl ModelProfile {
     /// Returns the choice that it stands for.
-    pub fn choice(&self, name: &str) -> ModelChoice {
+    pub fn to_model_choice(&self, name: &str) -> ModelChoice {
         ModelChoice {
             profile: Some(name.to_owned()),
             model: self.litellm_model.clone(),
@@ -81,7 +81,7 @@ impl Profile {
     }
 
     /// Returns what is wrong with its values.
-    fn problem(&self) -> Option<String> {
+    fn validation_error(&self) -> Option<String> {
         let costs = [
             self.input_cost_per_token,
             self.output_cost_per_token,
@@ -120,8 +120,8 @@ impl Profile {
 
 /// All profiles of a project.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Profiles {
-    pub(super) by_name: BTreeMap<String, Profile>,
+pub struct ModelProfiles {
+    pub(super) by_name: BTreeMap<String, ModelProfile>,
     pub(super) price_file: Option<PriceFile>,
     /// The file with the prices that the user stored, whether it is there or not.
     pub(super) stored_prices: Option<PathBuf>,
@@ -150,40 +150,40 @@ pub struct ProfileError {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ModelsFile {
-    pub(super) profiles: BTreeMap<String, Profile>,
+    pub(super) profiles: BTreeMap<String, ModelProfile>,
     pub(super) price_file: Option<PathBuf>,
 }
 
-impl Profiles {
+impl ModelProfiles {
     /// The name of the file, in the project's directory.
     pub const FILE: &'static str = "config/models.yaml";
 
     /// Returns the profiles that ship with ralph.
-    pub(super) fn built_in() -> Result<ModelsFile, ConfigError> {
+    pub(super) fn built_in() -> Result<ModelsFile, ConfigFileError> {
         let path = Path::new("built-in models.yaml");
         Self::parse(path, ralph_core::templates::MODELS)
     }
 
     /// Parses the text of a `models.yaml`.
-    pub(super) fn parse(path: &Path, text: &str) -> Result<ModelsFile, ConfigError> {
+    pub(super) fn parse(path: &Path, text: &str) -> Result<ModelsFile, ConfigFileError> {
         let file: Result<ModelsFile, _> = serde_saphyr::from_str(text);
         let file = file.map_err(|error| {
             let location = error.location();
             let number = |number: Option<u64>| {
                 number.map_or(1, |number| usize::try_from(number).unwrap_or(usize::MAX))
             };
-            ConfigError::Wrong {
+            ConfigFileError::Invalid {
                 path: path.to_owned(),
                 line: number(location.map(|location| location.line())),
                 column: number(location.map(|location| location.column())),
-                why: one_line(&error),
+                why: error_summary(&error),
             }
         })?;
         for (name, profile) in &file.profiles {
-            if let Some(why) = profile.problem() {
-                return Err(ConfigError::Wrong {
+            if let Some(why) = profile.validation_error() {
+                return Err(ConfigFileError::Invalid {
                     path: path.to_owned(),
-                    line: line_of(text, name),
+                    line: profile_line(text, name),
                     column: 1,
                     why: format!("profile `{name}`: {why}"),
                 });
@@ -193,7 +193,7 @@ impl Profiles {
     }
 
     /// Returns the profiles with their names, in the order of the names.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Profile)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &ModelProfile)> {
         self.by_name
             .iter()
             .map(|(name, profile)| (name.as_str(), profile))
@@ -205,7 +205,7 @@ impl Profiles {
     }
 
     /// Returns a profile by its name.
-    pub fn resolve(&self, name: &str) -> Result<&Profile, ProfileError> {
+    pub fn resolve(&self, name: &str) -> Result<&ModelProfile, ProfileError> {
         self.by_name.get(name).ok_or_else(|| ProfileError {
             name: name.to_owned(),
             known: self.by_name.keys().cloned().collect(),
@@ -217,16 +217,16 @@ impl Profiles {
     /// Returns the name of the profile that is meant when nobody names one: the first with the tag
     /// `default`, else the first of all.
     pub fn default_name(&self) -> Option<&str> {
-        self.tagged("default")
+        self.first_tagged("default")
             .or_else(|| self.by_name.keys().next().map(String::as_str))
     }
 
     /// Returns the name of the profile that is meant for the doctor: the first with the tag `doctor`.
     pub fn doctor_name(&self) -> Option<&str> {
-        self.tagged("doctor")
+        self.first_tagged("doctor")
     }
 
-    fn tagged(&self, wanted: &str) -> Option<&str> {
+    fn first_tagged(&self, wanted: &str) -> Option<&str> {
         let mut profiles = self.iter();
         let tagged = profiles.find(|(_, profile)| profile.tags.iter().any(|tag| tag == wanted));
         tagged.map(|(name, _)| name)
@@ -247,7 +247,7 @@ impl KeyDestinations {
     }
 
     /// Reports whether an address is named with any variable.
-    pub(super) fn names(&self, base: &str) -> bool {
+    pub(super) fn has_address(&self, base: &str) -> bool {
         let wanted = origin(base);
         self.pairs.iter().any(|(origin, _)| *origin == wanted)
     }
@@ -266,7 +266,7 @@ pub fn origin(base: &str) -> String {
 }
 
 /// Returns the line in which a profile begins.
-fn line_of(text: &str, name: &str) -> usize {
+fn profile_line(text: &str, name: &str) -> usize {
     let begins = |line: &str| {
         let line = line.trim_start().trim_start_matches(['"', '\'']);
         line.strip_prefix(name)
@@ -276,7 +276,7 @@ fn line_of(text: &str, name: &str) -> usize {
 }
 
 /// Returns the message without the place and the excerpt, which are shown apart.
-fn one_line(error: &serde_saphyr::Error) -> String {
+fn error_summary(error: &serde_saphyr::Error) -> String {
     let text = error.without_snippet().to_string();
     let first = text.lines().next().unwrap_or_default();
     // What follows is the place once more, or speaks to programmers.
@@ -293,11 +293,11 @@ mod tests {
 
     use super::*;
 
-    use crate::config::{Layers, load_profiles};
+    use crate::config::{ConfigLayers, load_profiles};
 
-    fn load(directory: &Path, variables: &[(&str, &str)]) -> Profiles {
+    fn load(directory: &Path, variables: &[(&str, &str)]) -> ModelProfiles {
         let environment = Environment::for_test(variables);
-        let layers = Layers::at(&environment, directory);
+        let layers = ConfigLayers::for_directory(&environment, directory);
         load_profiles(&layers).unwrap().value
     }
 
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(profiles.doctor_name(), Some("strong-doctor"));
         assert_eq!(
             profiles.resolve("default-cheap"),
-            Ok(&Profile {
+            Ok(&ModelProfile {
                 litellm_model: "zai/glm-4.7".into(),
                 max_output_tokens: 2048,
                 temperature: Some(0.2),
@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(profiles.doctor_name(), None);
         let mine = profiles.resolve("mine").unwrap();
         assert_eq!(mine.api_key_env.as_deref(), Some("MY_KEY"));
-        let choice = mine.choice("mine");
+        let choice = mine.to_model_choice("mine");
         assert_eq!(choice.model, "openai/x");
         let price = choice.price.unwrap();
         assert_eq!((price.input.dollars(), price.output.dollars()), (0.6, 2.2));
@@ -413,7 +413,7 @@ mod tests {
         ]
         .iter()
         .map(|text| {
-            let error = Profiles::parse(Path::new("m.yaml"), text).unwrap_err();
+            let error = ModelProfiles::parse(Path::new("m.yaml"), text).unwrap_err();
             error.to_string()
         })
         .collect();

@@ -10,9 +10,9 @@ use ralph_engine::durable::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::models::Profiles;
-use super::problem::ConfigError;
-use super::regular::read_regular;
+use super::error::ConfigFileError;
+use super::models::ModelProfiles;
+use super::regular_file::read_regular;
 
 /// The largest price map that is read.
 pub const MAX_PRICE_BYTES: u64 = 32 * 1024 * 1024;
@@ -87,12 +87,12 @@ impl StoredPrices {
     }
 
     /// Reads the stored map; none if there is no file.
-    pub fn load(path: &Path) -> Result<Option<Self>, ConfigError> {
+    pub fn load(path: &Path) -> Result<Option<Self>, ConfigFileError> {
         // A state directory that is none is an error of its own, reported where it is opened.
         if !path.parent().is_some_and(Path::is_dir) {
             return Ok(None);
         }
-        let wrong = |why: String| ConfigError::StoredPrices {
+        let wrong = |why: String| ConfigFileError::StoredPrices {
             path: path.to_owned(),
             why,
         };
@@ -113,29 +113,29 @@ impl StoredPrices {
     }
 
     /// Stores the map in place of an earlier one.
-    pub fn store(&self, path: &Path) -> Result<(), StoreError> {
+    pub fn save(&self, path: &Path) -> Result<(), StoreError> {
         // Our own types always serialize.
         durable::write(path, &serde_json::to_vec(self).unwrap_or_default())
     }
 
     /// Returns the prices.
-    pub fn book(&self) -> PriceBook {
+    pub fn price_book(&self) -> PriceBook {
         PriceBook::from_entries(&self.models)
     }
 }
 
-impl Profiles {
+impl ModelProfiles {
     /// Returns the prices that come before the built-in ones, the first ones first: those of the file that
     /// the configuration names, and those that the user stored.
-    pub fn price_sources(&self) -> Result<Vec<(PriceSource, PriceBook)>, ConfigError> {
+    pub fn price_sources(&self) -> Result<Vec<(PriceSource, PriceBook)>, ConfigFileError> {
         let mut sources = Vec::new();
         if let Some(file) = &self.price_file {
             let path = file.path.display().to_string();
-            sources.push((PriceSource::PriceFile { path }, named_prices(file)?));
+            sources.push((PriceSource::PriceFile { path }, load_price_file(file)?));
         }
         let stored = self.stored_prices.as_deref().map(StoredPrices::load);
         if let Some(stored) = stored.transpose()?.flatten() {
-            let book = stored.book();
+            let book = stored.price_book();
             let source = PriceSource::Stored {
                 source: stored.source,
                 stored_at: stored.stored_at,
@@ -147,16 +147,16 @@ impl Profiles {
     }
 
     /// Returns the same prices as one book, which is empty without any.
-    pub fn prices(&self) -> Result<PriceBook, ConfigError> {
+    pub fn prices(&self) -> Result<PriceBook, ConfigFileError> {
         let sources = self.price_sources()?.into_iter().map(|(_, book)| book);
-        Ok(sources.reduce(PriceBook::or).unwrap_or_default())
+        Ok(sources.reduce(PriceBook::with_fallback).unwrap_or_default())
     }
 }
 
 /// Returns the prices of a file that the configuration names.
-fn named_prices(file: &PriceFile) -> Result<PriceBook, ConfigError> {
+fn load_price_file(file: &PriceFile) -> Result<PriceBook, ConfigFileError> {
     let PriceFile { path, root } = file;
-    let wrong = |why: String| ConfigError::Wrong {
+    let wrong = |why: String| ConfigFileError::Invalid {
         path: path.clone(),
         line: 1,
         column: 1,

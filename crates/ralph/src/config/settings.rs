@@ -6,8 +6,8 @@ use ralph_core::net::ProviderTool;
 use ralph_core::outage::OutagePolicy;
 use serde::{Deserialize, Serialize};
 
-use super::problem::ConfigError;
-use super::values::{Cpus, Memory, TimeSpan, some_time};
+use super::error::ConfigFileError;
+use super::values::{Cpus, Memory, TimeSpan, deserialize_nonzero_span};
 
 /// The commented file with all defaults.
 pub const DEFAULT_FILE: &str = include_str!("ralph.toml");
@@ -90,7 +90,7 @@ impl Default for DockerEngineSettings {
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkSettings {
     /// The rule.
-    pub policy: Policy,
+    pub policy: NetworkPolicySetting,
     /// The hosts that the rule `allowlist` allows.
     pub allowed: Vec<String>,
     /// The hosts whose TLS is opened.
@@ -104,7 +104,7 @@ pub struct NetworkSettings {
 /// A rule for the network.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Policy {
+pub enum NetworkPolicySetting {
     /// Nothing can be reached.
     #[default]
     Deny,
@@ -133,9 +133,9 @@ pub struct ResourceSettings {
 impl Default for ResourceSettings {
     fn default() -> Self {
         Self {
-            memory: Memory::gibibytes(8),
-            cpus: Cpus::whole(4),
-            disk: Memory::gibibytes(20),
+            memory: Memory::from_gibibytes(8),
+            cpus: Cpus::from_whole(4),
+            disk: Memory::from_gibibytes(20),
             processes: 512,
             timeout_minutes: 60,
         }
@@ -149,10 +149,10 @@ pub struct ModelSettings {
     /// How long a run waits for a provider that is not available.
     pub max_outage: TimeSpan,
     /// The delay before the first repeated request; each further one is twice as long.
-    #[serde(deserialize_with = "some_time")]
+    #[serde(deserialize_with = "deserialize_nonzero_span")]
     pub retry_delay: TimeSpan,
     /// The longest delay between two requests.
-    #[serde(deserialize_with = "some_time")]
+    #[serde(deserialize_with = "deserialize_nonzero_span")]
     pub longest_retry_delay: TimeSpan,
 }
 
@@ -169,11 +169,11 @@ impl Default for ModelSettings {
 
 impl ModelSettings {
     /// Returns how a run waits for a provider that is not available.
-    pub fn outage(&self) -> OutagePolicy {
+    pub fn outage_policy(&self) -> OutagePolicy {
         OutagePolicy {
-            first_delay: self.retry_delay.time(),
-            longest_delay: self.longest_retry_delay.time(),
-            max_outage: self.max_outage.time(),
+            first_delay: self.retry_delay.duration(),
+            longest_delay: self.longest_retry_delay.duration(),
+            max_outage: self.max_outage.duration(),
         }
     }
 }
@@ -185,14 +185,14 @@ pub struct GitSettings {
     /// Branches that are never pushed to.
     pub protected_branches: Vec<String>,
     /// Who the commits are from.
-    pub worktree: Identity,
+    pub worktree: GitIdentity,
 }
 
 impl Default for GitSettings {
     fn default() -> Self {
         Self {
             protected_branches: ["main", "master", "production"].map(String::from).into(),
-            worktree: Identity::default(),
+            worktree: GitIdentity::default(),
         }
     }
 }
@@ -200,14 +200,14 @@ impl Default for GitSettings {
 /// `[git.worktree]`: who the commits are from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Identity {
+pub struct GitIdentity {
     /// The name.
     pub name: String,
     /// The mail address.
     pub email: String,
 }
 
-impl Default for Identity {
+impl Default for GitIdentity {
     fn default() -> Self {
         Self {
             name: "ralph".into(),
@@ -237,10 +237,10 @@ impl Settings {
     pub const FILE: &'static str = "ralph.toml";
 
     /// Parses the text of a `ralph.toml`; what it does not set has its default.
-    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigFileError> {
         toml::from_str(text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
-            ConfigError::at(path, text, offset, error.message().replace('\n', ", "))
+            ConfigFileError::invalid_at(path, text, offset, error.message().replace('\n', ", "))
         })
     }
 
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_commented_file_says_exactly_the_defaults() {
+    fn the_commented_file_lists_exactly_the_defaults() {
         assert_eq!(parse(DEFAULT_FILE), Ok(Settings::default()));
         let keys = |settings: &Settings| {
             let table = toml::Table::try_from(settings).unwrap();
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_set_has_its_default() {
+    fn unset_values_have_defaults() {
         let settings = parse(
             "[sandbox]\nprovider = \"docker\"\n[sandbox.network]\npolicy = \"allowlist\"\n\
              allowed = [\"github.com\"]\n[sandbox.resources]\nmemory = \"2g\"\ncpus = 1.5\n",
@@ -301,10 +301,10 @@ mod tests {
         .unwrap();
         let mut expected = Settings::default();
         expected.sandbox.provider = "docker".into();
-        expected.sandbox.network.policy = Policy::Allowlist;
+        expected.sandbox.network.policy = NetworkPolicySetting::Allowlist;
         expected.sandbox.network.allowed = vec!["github.com".into()];
-        expected.sandbox.resources.memory = Memory::gibibytes(2);
-        assert_eq!(settings.sandbox.resources.cpus.number().to_string(), "1.5");
+        expected.sandbox.resources.memory = Memory::from_gibibytes(2);
+        assert_eq!(settings.sandbox.resources.cpus.count().to_string(), "1.5");
         expected.sandbox.resources.cpus = settings.sandbox.resources.cpus;
         assert_eq!(settings, expected);
         assert_eq!(settings.sandbox_provider(), "docker");

@@ -15,7 +15,7 @@ pub struct Memory {
 
 impl Memory {
     /// Takes gibibytes.
-    pub const fn gibibytes(number: u64) -> Self {
+    pub const fn from_gibibytes(number: u64) -> Self {
         Self {
             bytes: number << 30,
         }
@@ -46,7 +46,7 @@ impl Memory {
 
 impl<'de> Deserialize<'de> for Memory {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = text_of(deserializer)?;
+        let text = deserialize_scalar(deserializer)?;
         Self::parse(&text).ok_or_else(|| {
             de::Error::custom(format!(
                 "`{text}` is no amount of memory; write one like `8g` or `512m`"
@@ -64,14 +64,14 @@ pub struct Cpus {
 
 impl Cpus {
     /// Takes a number of whole processors.
-    pub fn whole(number: u32) -> Self {
+    pub fn from_whole(number: u32) -> Self {
         Self {
             number: f64::from(number),
         }
     }
 
     /// Returns the number.
-    pub fn number(self) -> f64 {
+    pub fn count(self) -> f64 {
         self.number
     }
 
@@ -88,7 +88,7 @@ impl Cpus {
 
 impl<'de> Deserialize<'de> for Cpus {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = text_of(deserializer)?;
+        let text = deserialize_scalar(deserializer)?;
         let number = text.trim().parse::<f64>().ok();
         number
             .filter(|number| number.is_finite() && *number > 0.0)
@@ -108,7 +108,7 @@ pub struct TimeSpan {
 }
 
 /// The longest span that a setting can have.
-const LONGEST_SPAN: Duration = Duration::from_hours(24 * 365);
+const MAX_SPAN: Duration = Duration::from_hours(24 * 365);
 
 impl TimeSpan {
     /// Takes a time.
@@ -117,7 +117,7 @@ impl TimeSpan {
     }
 
     /// Returns the time.
-    pub fn time(self) -> Duration {
+    pub fn duration(self) -> Duration {
         self.time
     }
 
@@ -127,13 +127,13 @@ impl TimeSpan {
             Ok(seconds) => Duration::try_from_secs_f64(seconds).ok()?,
             Err(_) => Duration::try_from(text.parse::<SignedDuration>().ok()?).ok()?,
         };
-        (time <= LONGEST_SPAN).then_some(Self { time })
+        (time <= MAX_SPAN).then_some(Self { time })
     }
 }
 
 impl<'de> Deserialize<'de> for TimeSpan {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = text_of(deserializer)?;
+        let text = deserialize_scalar(deserializer)?;
         Self::parse(&text).ok_or_else(|| {
             de::Error::custom(format!(
                 "`{text}` is not a time; write one like `12h`, `90s` or `500ms`"
@@ -150,7 +150,9 @@ impl Serialize for TimeSpan {
 }
 
 /// Reads a span of time that is not zero.
-pub(super) fn some_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TimeSpan, D::Error> {
+pub(super) fn deserialize_nonzero_span<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<TimeSpan, D::Error> {
     let span = TimeSpan::deserialize(deserializer)?;
     if span.time.is_zero() {
         return Err(de::Error::custom("the time must be longer than 0"));
@@ -159,18 +161,18 @@ pub(super) fn some_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ti
 }
 
 /// Takes a text or a number as a text.
-fn text_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+fn deserialize_scalar<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected a text or a number")]
-    enum Written {
+    enum ConfigScalar {
         Text(String),
         Whole(u64),
         Number(f64),
     }
-    Ok(match Written::deserialize(deserializer)? {
-        Written::Text(text) => text,
-        Written::Whole(number) => number.to_string(),
-        Written::Number(number) => number.to_string(),
+    Ok(match ConfigScalar::deserialize(deserializer)? {
+        ConfigScalar::Text(text) => text,
+        ConfigScalar::Whole(number) => number.to_string(),
+        ConfigScalar::Number(number) => number.to_string(),
     })
 }
 
@@ -179,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_written_in_several_ways() {
+    fn memory_accepts_several_notations() {
         for (text, bytes) in [
             ("8g", 8 << 30),
             ("8GB", 8 << 30),
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_is_written_in_several_ways() {
+    fn a_span_accepts_several_notations() {
         for (text, milliseconds) in [
             ("12h", 43_200_000),
             ("1h 30m", 5_400_000),
@@ -207,7 +209,11 @@ mod tests {
             ("0s", 0),
         ] {
             let span = TimeSpan::parse(text).unwrap();
-            assert_eq!(span.time(), Duration::from_millis(milliseconds), "{text}");
+            assert_eq!(
+                span.duration(),
+                Duration::from_millis(milliseconds),
+                "{text}"
+            );
             let written = serde_json::to_value(span).unwrap();
             assert_eq!(TimeSpan::parse(written.as_str().unwrap()), Some(span));
         }

@@ -4,12 +4,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 /// Returns the authorities that this machine trusts, written as PEM. One that cannot be read is left out.
-pub fn known_authorities() -> String {
+pub fn trusted_authorities_pem() -> String {
     let known = rustls_native_certs::load_native_certs().certs;
-    known.iter().map(|authority| pem(authority)).collect()
+    known.iter().map(|authority| to_pem(authority)).collect()
 }
 
-fn pem(certificate: &[u8]) -> String {
+fn to_pem(certificate: &[u8]) -> String {
     let mut text = "-----BEGIN CERTIFICATE-----\n".to_owned();
     let encoded = STANDARD.encode(certificate);
     let mut rest = encoded.as_str();
@@ -27,8 +27,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_as_long_as_programs_read_them() {
-        let written = pem(&[0; 60]);
+    fn pem_lines_have_64_characters() {
+        let written = to_pem(&[0; 60]);
         let lines: Vec<&str> = written.lines().collect();
         assert_eq!(lines.len(), 4);
         assert_eq!(lines[0], "-----BEGIN CERTIFICATE-----");

@@ -4,14 +4,14 @@ use std::io::{self, Read};
 
 use ralph_core::secret::Secret;
 
-use crate::tokens::{Agent, AuthMode};
+use crate::tokens::{AgentAuth, AuthMode};
 
 /// How much is read.
-const MOST_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 
 /// A credential, and how it is shown to its API.
 #[derive(Debug)]
-pub struct Credential {
+pub struct ProxyCredential {
     /// How.
     pub mode: AuthMode,
     /// The credential itself.
@@ -35,37 +35,40 @@ pub enum CredentialError {
     Mode,
     /// The agent does not have that mode.
     #[error("this agent does not authenticate with {0}")]
-    Foreign(AuthMode),
+    UnsupportedMode(AuthMode),
     /// It could not be read.
     #[error("standard input cannot be read: {0}")]
     Read(#[from] io::Error),
 }
 
 /// Reads the credential, up to the end of the input.
-pub fn read_credential(input: impl Read, agent: &Agent) -> Result<Credential, CredentialError> {
+pub fn read_credential(
+    input: impl Read,
+    agent: &AgentAuth,
+) -> Result<ProxyCredential, CredentialError> {
     // Of one size from the start: growing would leave copies behind that nobody wipes.
-    let mut text = String::with_capacity(MOST_BYTES);
-    let read = input.take(MOST_BYTES as u64).read_to_string(&mut text);
+    let mut text = String::with_capacity(MAX_BYTES);
+    let read = input.take(MAX_BYTES as u64).read_to_string(&mut text);
     let text = Secret::new(text);
     read?;
     let lines: Vec<&str> = text.expose().lines().map(str::trim).collect();
     let lines: Vec<&str> = lines.into_iter().filter(|line| !line.is_empty()).collect();
     let (mode, secret) = match lines[..] {
         [] => return Err(CredentialError::Empty),
-        [secret] => (agent.mode_of(secret), secret),
-        [mode, secret] => (mode_of(mode)?, secret),
+        [secret] => (agent.infer_mode(secret), secret),
+        [mode, secret] => (parse_mode(mode)?, secret),
         [..] => return Err(CredentialError::Lines { lines: lines.len() }),
     };
     if !agent.modes.contains(&mode) {
-        return Err(CredentialError::Foreign(mode));
+        return Err(CredentialError::UnsupportedMode(mode));
     }
-    Ok(Credential {
+    Ok(ProxyCredential {
         mode,
         secret: Secret::new(secret.to_owned()),
     })
 }
 
-fn mode_of(word: &str) -> Result<AuthMode, CredentialError> {
+fn parse_mode(word: &str) -> Result<AuthMode, CredentialError> {
     let word = word.replace('_', "-");
     AuthMode::ALL
         .into_iter()
@@ -79,7 +82,7 @@ mod tests {
     use crate::tokens::AgentName;
 
     #[test]
-    fn the_mode_is_told_or_seen() {
+    fn the_mode_is_given_or_inferred() {
         for (agent, input, expected) in [
             (
                 "claude",
@@ -120,7 +123,7 @@ mod tests {
                 Err("one line or two are wanted, 3 came in"),
             ),
         ] {
-            let agent = Agent::of(&AgentName::parse(agent).unwrap());
+            let agent = AgentAuth::for_agent(&AgentName::parse(agent).unwrap());
             let read = read_credential(input.as_bytes(), &agent);
             let read = read
                 .as_ref()

@@ -16,18 +16,18 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep};
 
-use super::health::{Health, mode_word};
+use super::health::{Health, mode_name};
 use crate::tokens::{AgentName, AuthMode};
 
 /// How long a proxy may take to end, or to say where it is.
-const MOST_TIME: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often that is looked at.
-const PAUSE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What a running proxy says about itself. Whoever wants the same one can use it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notice {
+pub struct ProxyNotice {
     /// Its process.
     pub pid: i32,
     /// Where it listens.
@@ -42,13 +42,13 @@ pub struct Notice {
     pub variables: Vec<(String, String)>,
 }
 
-impl Notice {
+impl ProxyNotice {
     /// Says what a proxy of this process is.
     pub fn new(address: SocketAddr, mode: AuthMode, target: &str, secret: &Secret) -> Self {
         Self {
             pid: rustix::process::getpid().as_raw_nonzero().get(),
             address,
-            mode: mode_word(mode).to_owned(),
+            mode: mode_name(mode).to_owned(),
             target: target.to_owned(),
             credential: hex(&Sha256::digest(secret.expose())[..8]),
             variables: Vec::new(),
@@ -56,7 +56,7 @@ impl Notice {
     }
 
     /// Tells whether a running proxy is what somebody wants. Any port will do for who names none.
-    fn is(&self, wanted: &Self) -> bool {
+    fn matches(&self, wanted: &Self) -> bool {
         let is_port = wanted.address.port() == 0 || self.address.port() == wanted.address.port();
         is_port
             && self.address.ip() == wanted.address.ip()
@@ -68,11 +68,11 @@ impl Notice {
 
 /// How a start goes on.
 #[derive(Debug)]
-pub enum Start {
+pub enum LeaseOutcome {
     /// There is no other: this one runs.
-    Ours(Lease),
+    Acquired(Lease),
     /// The one that is wanted runs already.
-    Runs(Notice),
+    AlreadyRunning(ProxyNotice),
 }
 
 /// Why there is neither.
@@ -108,7 +108,7 @@ impl Lease {
     }
 
     /// Says where the proxy is, for those who come later.
-    pub fn publish(&self, notice: &Notice) -> Result<(), StoreError> {
+    pub fn publish(&self, notice: &ProxyNotice) -> Result<(), StoreError> {
         // Our own types always serialize.
         let text = serde_json::to_string(notice).unwrap_or_default();
         durable::write(&self.path, text.as_bytes())
@@ -123,28 +123,30 @@ impl Drop for Lease {
 }
 
 /// Becomes the proxy of an agent, unless the wanted one runs; another one is ended for it.
-pub async fn take(
+pub async fn acquire_lease(
     directory: &Path,
     agent: &AgentName,
-    wanted: &Notice,
+    wanted: &ProxyNotice,
     mode: AuthMode,
-) -> Result<Start, LeaseError> {
-    durable::make_dir(directory)?;
+) -> Result<LeaseOutcome, LeaseError> {
+    durable::create_dir(directory)?;
     let path = directory.join(format!("{agent}.json"));
     let lock = directory.join(format!("{agent}.lock"));
     let mut told: Option<(i32, Signal)> = None;
-    let mut until = Instant::now() + MOST_TIME;
+    let mut until = Instant::now() + TIMEOUT;
     loop {
         if let Some(lock) = try_lock(&lock)? {
-            return Ok(Start::Ours(Lease::new(path, lock)?));
+            return Ok(LeaseOutcome::Acquired(Lease::new(path, lock)?));
         }
-        if let Some(notice) = read(&path) {
+        if let Some(notice) = read_notice(&path) {
             // Somebody else may have been quicker, and started the one that is wanted.
             let told_it = told.filter(|(pid, _)| *pid == notice.pid);
             let address = notice.address;
-            if told_it.is_none() && notice.is(wanted) && (Health { mode, address }).answers().await
+            if told_it.is_none()
+                && notice.matches(wanted)
+                && (Health { mode, address }).responds().await
             {
-                return Ok(Start::Runs(notice));
+                return Ok(LeaseOutcome::AlreadyRunning(notice));
             }
             let signal = match told_it {
                 None => Some(Signal::TERM),
@@ -152,20 +154,20 @@ pub async fn take(
                 Some(_) => None,
             };
             if let Some(signal) = signal {
-                end(notice.pid, signal);
+                send_signal(notice.pid, signal);
                 told = Some((notice.pid, signal));
-                until = Instant::now() + MOST_TIME;
+                until = Instant::now() + TIMEOUT;
             }
         }
         if Instant::now() > until {
             let agent = agent.clone();
             return Err(LeaseError::Held { agent });
         }
-        sleep(PAUSE).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
-fn end(pid: i32, signal: Signal) {
+fn send_signal(pid: i32, signal: Signal) {
     // Nothing else is a process of ours, whatever the file says.
     if let Some(pid) = (pid > 1).then(|| Pid::from_raw(pid)).flatten() {
         // If it is gone, so is its lock.
@@ -188,7 +190,7 @@ fn try_lock(path: &Path) -> Result<Option<File>, StoreError> {
     }
 }
 
-fn read(path: &Path) -> Option<Notice> {
+fn read_notice(path: &Path) -> Option<ProxyNotice> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 

@@ -6,69 +6,69 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use ralph_gate::{Audit, Blocked, Charge, Sink};
+use ralph_gate::{BlockedHostNotice, Charge, GateAuditRecord, GateSink};
 
 /// How many bytes of lines may wait; further lines are left out and counted.
-const MOST_WAITING: usize = 1 << 20;
+const MAX_BUFFERED_BYTES: usize = 1 << 20;
 /// How long lines are collected before they are written, all at once.
-const COLLECTED: Duration = Duration::from_millis(5);
+const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
 /// How long the last lines may take to be written.
-const LAST_TIME: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Writes a line for each request, in a thread of its own: an output that takes no more slows no
 /// request down. Dropping it writes what is left.
 #[derive(Debug)]
 pub struct RequestLog {
-    lines: Arc<Lines>,
+    queue: Arc<LogQueue>,
 }
 
 #[derive(Debug, Default)]
-struct Lines {
-    waiting: Mutex<Waiting>,
+struct LogQueue {
+    buffer: Mutex<LogBuffer>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct LogBuffer {
     text: String,
-    left_out: u64,
-    is_last: bool,
-    is_written: bool,
+    dropped: u64,
+    is_closing: bool,
+    is_flushed: bool,
 }
 
 impl RequestLog {
     /// Starts to write lines.
     pub fn start(output: impl Write + Send + 'static) -> Self {
-        let lines = Arc::new(Lines::default());
+        let lines = Arc::new(LogQueue::default());
         let written = lines.clone();
-        thread::spawn(move || written.write(output));
-        Self { lines }
+        thread::spawn(move || written.write_loop(output));
+        Self { queue: lines }
     }
 }
 
-impl Lines {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+impl LogQueue {
+    fn buffer(&self) -> MutexGuard<'_, LogBuffer> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits as long as something is so, but no longer than a time.
-    fn wait(&self, longest: Duration, is_so: impl Fn(&Waiting) -> bool) {
+    fn wait_while(&self, longest: Duration, is_so: impl Fn(&LogBuffer) -> bool) {
         let wait = self
             .changed
-            .wait_timeout_while(self.waiting(), longest, |waiting| is_so(waiting));
+            .wait_timeout_while(self.buffer(), longest, |waiting| is_so(waiting));
         drop(wait);
     }
 
-    fn write(&self, mut output: impl Write) {
+    fn write_loop(&self, mut output: impl Write) {
         loop {
-            self.wait(Duration::MAX, |waiting| {
-                waiting.text.is_empty() && !waiting.is_last
+            self.wait_while(Duration::MAX, |waiting| {
+                waiting.text.is_empty() && !waiting.is_closing
             });
-            self.wait(COLLECTED, |waiting| !waiting.is_last);
-            let mut waiting = self.waiting();
+            self.wait_while(FLUSH_INTERVAL, |waiting| !waiting.is_closing);
+            let mut waiting = self.buffer();
             let text = std::mem::take(&mut waiting.text);
-            let left_out = std::mem::take(&mut waiting.left_out);
-            let is_last = waiting.is_last;
+            let left_out = std::mem::take(&mut waiting.dropped);
+            let is_last = waiting.is_closing;
             drop(waiting);
             // There is nobody left to tell when this does not work.
             output.write_all(text.as_bytes()).ok();
@@ -77,7 +77,7 @@ impl Lines {
                 output.write_all(words.as_bytes()).ok();
             }
             if is_last {
-                self.waiting().is_written = true;
+                self.buffer().is_flushed = true;
                 self.changed.notify_all();
                 return;
             }
@@ -87,17 +87,18 @@ impl Lines {
 
 impl Drop for RequestLog {
     fn drop(&mut self) {
-        self.lines.waiting().is_last = true;
-        self.lines.changed.notify_all();
-        self.lines.wait(LAST_TIME, |waiting| !waiting.is_written);
+        self.queue.buffer().is_closing = true;
+        self.queue.changed.notify_all();
+        self.queue
+            .wait_while(CLOSE_TIMEOUT, |waiting| !waiting.is_flushed);
     }
 }
 
-impl Sink for RequestLog {
-    fn audit(&self, record: Audit) {
-        let mut waiting = self.lines.waiting();
-        if waiting.text.len() > MOST_WAITING {
-            waiting.left_out += 1;
+impl GateSink for RequestLog {
+    fn record_audit(&self, record: GateAuditRecord) {
+        let mut waiting = self.queue.buffer();
+        if waiting.text.len() > MAX_BUFFERED_BYTES {
+            waiting.dropped += 1;
             return;
         }
         let is_first = waiting.text.is_empty();
@@ -105,16 +106,16 @@ impl Sink for RequestLog {
         write_line(&mut waiting.text, &record).ok();
         drop(waiting);
         if is_first {
-            self.lines.changed.notify_all();
+            self.queue.changed.notify_all();
         }
     }
 
-    fn blocked(&self, _: Blocked) {}
+    fn record_blocked_host(&self, _: BlockedHostNotice) {}
 
-    fn charged(&self, _: Charge) {}
+    fn record_charge(&self, _: Charge) {}
 }
 
-fn write_line(text: &mut impl fmt::Write, record: &Audit) -> fmt::Result {
+fn write_line(text: &mut impl fmt::Write, record: &GateAuditRecord) -> fmt::Result {
     let request = record.request.as_deref().unwrap_or("-");
     match record.status {
         Some(status) => writeln!(text, "ralph: {request} {status}"),
@@ -127,24 +128,27 @@ mod tests {
     use std::sync::mpsc;
 
     use ralph_core::id::RunId;
-    use ralph_core::net::{Decider, Decision, Reason};
-    use ralph_gate::{Identity, Listener};
+    use ralph_core::net::{EgressDecider, EgressDecision, EgressReason};
+    use ralph_gate::{SandboxIdentity, SandboxListener};
 
     use super::*;
 
-    fn record(path: &str) -> Audit {
-        Audit {
+    fn record(path: &str) -> GateAuditRecord {
+        GateAuditRecord {
             at: "2026-01-02T03:04:05Z".parse().unwrap(),
-            identity: Identity {
+            identity: SandboxIdentity {
                 run: RunId::parse("proxy").unwrap(),
                 sandbox: "none".to_owned(),
             },
-            listener: Listener::Credentials,
+            listener: SandboxListener::Credentials,
             host: "api.anthropic.com".to_owned(),
             port: 443,
             request: Some(format!("POST {path}")),
             detail: None,
-            decision: Decision::allowed(Reason::CredentialRoute, Decider::Credential),
+            decision: EgressDecision::allowed(
+                EgressReason::CredentialRoute,
+                EgressDecider::Credential,
+            ),
             status: Some(200),
             bytes_out: 0,
             bytes_in: 0,
@@ -153,12 +157,12 @@ mod tests {
     }
 
     /// Takes bytes only once it is told to.
-    struct Stuck {
+    struct StuckWriter {
         go_on: mpsc::Receiver<()>,
         taken: Arc<Mutex<Vec<u8>>>,
     }
 
-    impl Write for Stuck {
+    impl Write for StuckWriter {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.go_on.recv().ok();
             self.taken.lock().unwrap().extend_from_slice(bytes);
@@ -171,16 +175,16 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_takes_nothing_holds_up_nobody() {
+    fn a_blocked_output_does_not_block_requests() {
         let (tell, go_on) = mpsc::channel();
         let taken = Arc::default();
-        let log = RequestLog::start(Stuck {
+        let log = RequestLog::start(StuckWriter {
             go_on,
             taken: Arc::clone(&taken),
         });
         let path = "x".repeat(1000);
         for _ in 0..4000 {
-            log.audit(record(&path));
+            log.record_audit(record(&path));
         }
         drop(tell);
         drop(log);
@@ -191,7 +195,7 @@ mod tests {
         let (mut written, mut left_out) = (0, 0);
         // On a busy machine the end of the log may come after the time that it has.
         while written + left_out < 4000 {
-            thread::sleep(COLLECTED);
+            thread::sleep(FLUSH_INTERVAL);
             let text = String::from_utf8(taken.lock().unwrap().clone()).unwrap();
             let complete = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
             written = complete.lines().filter(|text| *text == line).count();
@@ -201,7 +205,7 @@ mod tests {
             });
             left_out = counts.sum();
         }
-        let fit = MOST_WAITING / line.len();
+        let fit = MAX_BUFFERED_BYTES / line.len();
         assert!(written + left_out == 4000 && written >= fit && left_out > 0);
     }
 }

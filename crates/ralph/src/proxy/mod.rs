@@ -16,9 +16,9 @@ mod route;
 mod serve;
 mod workers;
 
-pub use credential::{Credential, CredentialError, read_credential};
-pub use health::{Health, version};
-pub use lease::{Lease, LeaseError, Notice, Start, take};
+pub use credential::{CredentialError, ProxyCredential, read_credential};
+pub use health::{Health, source_version};
+pub use lease::{Lease, LeaseError, LeaseOutcome, ProxyNotice, acquire_lease};
 pub use log::RequestLog;
-pub use route::{Upstream, variables};
-pub use serve::{Ended, serve};
+pub use route::{ProxyUpstream, client_variables};
+pub use serve::{ProxyExit, serve};

@@ -11,40 +11,40 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 /// How many threads there are at most; the rest is waiting for the provider anyway.
-const MOST: usize = 4;
+const MAX_THREADS: usize = 4;
 
 /// Threads that take connections in turn. Dropping them cuts off what still runs there.
-pub(super) struct Workers {
-    all: Vec<Worker>,
+pub(super) struct ConnectionThreads {
+    threads: Vec<ConnectionThread>,
     next: usize,
 }
 
-struct Worker {
+struct ConnectionThread {
     handle: Handle,
     /// Dropping it ends the thread.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Workers {
+impl ConnectionThreads {
     /// Starts a thread for each core.
     pub(super) fn start() -> io::Result<Self> {
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
-        let all = (0..cores.min(MOST)).map(|_| Worker::start());
+        let all = (0..cores.min(MAX_THREADS)).map(|_| ConnectionThread::start());
         Ok(Self {
-            all: all.collect::<io::Result<_>>()?,
+            threads: all.collect::<io::Result<_>>()?,
             next: 0,
         })
     }
 
     /// Returns the thread whose turn it is.
-    pub(super) fn next(&mut self) -> &Handle {
-        self.next = (self.next + 1) % self.all.len();
-        &self.all[self.next].handle
+    pub(super) fn next_handle(&mut self) -> &Handle {
+        self.next = (self.next + 1) % self.threads.len();
+        &self.threads[self.next].handle
     }
 }
 
-impl Worker {
+impl ConnectionThread {
     fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
@@ -60,7 +60,7 @@ impl Worker {
     }
 }
 
-impl Drop for Worker {
+impl Drop for ConnectionThread {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {

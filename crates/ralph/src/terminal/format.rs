@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_read_few_digits() {
+    fn values_are_shortened() {
         for (given, text) in [
             (0, "0ms"),
             (999, "999ms"),

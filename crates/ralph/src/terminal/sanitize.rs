@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_a_terminal_obeys_comes_through() {
+    fn control_sequences_are_removed() {
         for (raw, safe) in [
             (
                 "plain, ümläut, 漢字, ✓ and 👍",
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_goes_in_no_control_character_comes_out() {
+    fn output_never_contains_control_characters() {
         for high in 0..=0x2fff_u32 {
             let Some(c) = char::from_u32(high) else {
                 continue;

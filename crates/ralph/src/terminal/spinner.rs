@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::line::{Colour, Line, Tone};
-use super::look::Width;
+use super::stdout_style::Width;
+use super::styled_line::{Colour, StyledLine, Tone};
 use super::{format, width};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -16,11 +16,11 @@ const CLEAR: &str = "\r\u{1b}[2K";
 
 /// Where text goes, with or without a spinner below it.
 pub(super) struct Screen {
-    shared: Arc<Mutex<Shared>>,
-    turning: Option<Turning>,
+    shared: Arc<Mutex<SpinnerState>>,
+    spinner: Option<SpinnerThread>,
 }
 
-struct Shared {
+struct SpinnerState {
     out: Box<dyn Write + Send>,
     width: Width,
     waiting: Option<(String, Instant)>,
@@ -29,15 +29,15 @@ struct Shared {
 }
 
 /// The thread that redraws; dropping the sender ends it.
-struct Turning {
+struct SpinnerThread {
     stop: mpsc::Sender<()>,
     thread: JoinHandle<()>,
 }
 
 impl Screen {
     /// Takes text only.
-    pub(super) fn still(out: Box<dyn Write + Send>) -> Self {
-        let shared = Shared {
+    pub(super) fn without_spinner(out: Box<dyn Write + Send>) -> Self {
+        let shared = SpinnerState {
             out,
             width: Width::Fixed(80),
             waiting: None,
@@ -46,13 +46,13 @@ impl Screen {
         };
         Self {
             shared: Arc::new(Mutex::new(shared)),
-            turning: None,
+            spinner: None,
         }
     }
 
     /// Takes text, and turns below it while something takes its time.
-    pub(super) fn turning(out: Box<dyn Write + Send>, width: Width) -> Self {
-        let mut screen = Self::still(out);
+    pub(super) fn with_spinner(out: Box<dyn Write + Send>, width: Width) -> Self {
+        let mut screen = Self::without_spinner(out);
         screen.lock().width = width;
         let (stop, stopped) = mpsc::channel();
         let shared = Arc::clone(&screen.shared);
@@ -61,7 +61,7 @@ impl Screen {
                 lock(&shared).draw();
             }
         });
-        screen.turning = Some(Turning { stop, thread });
+        screen.spinner = Some(SpinnerThread { stop, thread });
         screen
     }
 
@@ -77,18 +77,18 @@ impl Screen {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Shared> {
+    fn lock(&self) -> MutexGuard<'_, SpinnerState> {
         lock(&self.shared)
     }
 }
 
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+fn lock(shared: &Mutex<SpinnerState>) -> MutexGuard<'_, SpinnerState> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        if let Some(Turning { stop, thread }) = self.turning.take() {
+        if let Some(SpinnerThread { stop, thread }) = self.spinner.take() {
             drop(stop);
             thread.join().ok();
         }
@@ -96,7 +96,7 @@ impl Drop for Screen {
     }
 }
 
-impl Shared {
+impl SpinnerState {
     fn clear(&mut self) {
         if self.drawn {
             self.out.write_all(CLEAR.as_bytes()).ok();
@@ -115,9 +115,9 @@ impl Shared {
             seconds @ 0..60 => format!("{seconds}s"),
             seconds => format::duration(Duration::from_secs(seconds)),
         };
-        let label = width::cut(label, columns.saturating_sub(elapsed.len() + 4));
-        let line = Line::new()
-            .with(Tone::Accent, FRAMES[self.frame % FRAMES.len()])
+        let label = width::truncate(label, columns.saturating_sub(elapsed.len() + 4));
+        let line = StyledLine::new()
+            .span(Tone::Accent, FRAMES[self.frame % FRAMES.len()])
             .plain(&format!(" {label} "))
             .quiet(&elapsed)
             .render(Colour::Used, Some(columns));
@@ -134,9 +134,9 @@ mod tests {
 
     /// Keeps what is written where the test can see it.
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    struct SpinnerOutput(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Kept {
+    impl Write for SpinnerOutput {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -146,16 +146,16 @@ mod tests {
         }
     }
 
-    impl Kept {
+    impl SpinnerOutput {
         fn text(&self) -> String {
             String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
         }
     }
 
     #[test]
-    fn text_takes_the_place_of_the_spinner() {
-        let kept = Kept::default();
-        let screen = Screen::still(Box::new(kept.clone()));
+    fn text_replaces_the_spinner() {
+        let kept = SpinnerOutput::default();
+        let screen = Screen::without_spinner(Box::new(kept.clone()));
         screen.write("one\n", Some("asking the model".into()));
         screen.lock().draw();
         screen.write("two\n", None);
@@ -168,9 +168,9 @@ mod tests {
     }
 
     #[test]
-    fn the_thread_ends_with_the_screen_and_leaves_a_clean_line() {
-        let kept = Kept::default();
-        let screen = Screen::turning(Box::new(kept.clone()), Width::Fixed(20));
+    fn dropping_the_screen_stops_the_thread_and_clears_the_line() {
+        let kept = SpinnerOutput::default();
+        let screen = Screen::with_spinner(Box::new(kept.clone()), Width::Fixed(20));
         screen.write("", Some("a very long label that does not fit".into()));
         while !kept.text().contains('⠋') {
             std::thread::sleep(Duration::from_millis(5));

@@ -2,17 +2,17 @@
 
 use std::io::Write;
 
-use ralph_core::event::{Event, Record};
+use ralph_core::event::{Event, JournalRecord};
 use ralph_core::state::RunState;
 
-use super::line::Colour;
 use super::lines::{self, Style};
-use super::look::Width;
 use super::spinner::Screen;
+use super::stdout_style::Width;
+use super::styled_line::Colour;
 
 /// Whether a spinner turns while something takes its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum SpinnerVisibility {
     /// It turns.
     Shown,
     /// It does not.
@@ -21,9 +21,9 @@ pub enum Progress {
 
 /// How records are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum OutputMode {
     /// With colours and bars, for a person at a terminal.
-    Rich(Width, Progress),
+    Rich(Width, SpinnerVisibility),
     /// As plain lines that do not depend on a terminal.
     Plain,
     /// As JSON, one record per line, as the journal has them.
@@ -31,38 +31,41 @@ pub enum Mode {
 }
 
 /// Shows the records of one run.
-pub struct View {
-    mode: Mode,
+pub struct RunView {
+    mode: OutputMode,
     screen: Screen,
 }
 
-impl View {
+impl RunView {
     /// Makes a view that writes to `out`. Errors of `out` are ignored: a run goes on unseen.
-    pub fn new(out: Box<dyn Write + Send>, mode: Mode) -> Self {
+    pub fn new(out: Box<dyn Write + Send>, mode: OutputMode) -> Self {
         let screen = match mode {
-            Mode::Rich(width, Progress::Shown) => Screen::turning(out, width),
-            Mode::Rich(_, Progress::Hidden) | Mode::Plain | Mode::Json => Screen::still(out),
+            OutputMode::Rich(width, SpinnerVisibility::Shown) => Screen::with_spinner(out, width),
+            OutputMode::Rich(_, SpinnerVisibility::Hidden)
+            | OutputMode::Plain
+            | OutputMode::Json => Screen::without_spinner(out),
         };
         Self { mode, screen }
     }
 
     /// Shows one record; `state` is where the run stands with it.
-    pub fn show(&mut self, record: &Record, state: &RunState) {
-        if self.mode != Mode::Json && record.event == (Event::StillActive {}) {
+    pub fn show(&mut self, record: &JournalRecord, state: &RunState) {
+        if self.mode != OutputMode::Json && record.event == (Event::StillActive {}) {
             return;
         }
         match self.mode {
-            Mode::Rich(width, _) => {
+            OutputMode::Rich(width, _) => {
                 let columns = width.columns();
                 let style = Style::Rich { columns };
                 let text = render(record, state, style, Colour::Used, Some(columns));
-                self.screen.write(&text, lines::waiting(record, state));
+                self.screen
+                    .write(&text, lines::waiting_label(record, state));
             }
-            Mode::Plain => {
+            OutputMode::Plain => {
                 let text = render(record, state, Style::Plain, Colour::Unused, None);
                 self.screen.write(&text, None);
             }
-            Mode::Json => {
+            OutputMode::Json => {
                 // Our own types always serialize.
                 let line = serde_json::to_string(record).unwrap_or_default();
                 self.screen.write(&format!("{line}\n"), None);
@@ -72,13 +75,13 @@ impl View {
 }
 
 fn render(
-    record: &Record,
+    record: &JournalRecord,
     state: &RunState,
     style: Style,
     colour: Colour,
     columns: Option<usize>,
 ) -> String {
-    lines::of(record, state, style)
+    lines::event_lines(record, state, style)
         .iter()
         .map(|line| line.render(colour, columns) + "\n")
         .collect()

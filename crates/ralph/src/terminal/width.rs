@@ -2,18 +2,18 @@
 
 /// Returns the columns that a sanitised line takes.
 pub fn columns(text: &str) -> usize {
-    text.chars().map(columns_of).sum()
+    text.chars().map(char_columns).sum()
 }
 
 /// Cuts a sanitised line to at most `max` columns; what is missing shows as `…`.
-pub fn cut(text: &str, max: usize) -> String {
+pub fn truncate(text: &str, max: usize) -> String {
     if columns(text) <= max {
         return text.to_owned();
     }
     let mut short = String::new();
     let mut left = max.saturating_sub(1);
     for c in text.chars() {
-        let Some(rest) = left.checked_sub(columns_of(c)) else {
+        let Some(rest) = left.checked_sub(char_columns(c)) else {
             break;
         };
         left = rest;
@@ -26,9 +26,9 @@ pub fn cut(text: &str, max: usize) -> String {
 }
 
 /// Breaks a sanitised line into pieces of at most `max` columns, between words where that is possible.
-pub fn fold(text: &str, max: usize) -> Vec<String> {
+pub fn wrap(text: &str, max: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
-    for word in text.split(' ').flat_map(|word| chop(word, max)) {
+    for word in text.split(' ').flat_map(|word| split_word(word, max)) {
         match pieces.last_mut() {
             Some(last) if last.is_empty() => last.push_str(&word),
             Some(last) if columns(last) + 1 + columns(&word) <= max => {
@@ -42,15 +42,15 @@ pub fn fold(text: &str, max: usize) -> Vec<String> {
 }
 
 /// Breaks a word that is wider than a whole line.
-fn chop(word: &str, max: usize) -> Vec<String> {
+fn split_word(word: &str, max: usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut used = 0;
     for c in word.chars() {
-        if used + columns_of(c) > max.max(2) {
+        if used + char_columns(c) > max.max(2) {
             parts.push(String::new());
             used = 0;
         }
-        used += columns_of(c);
+        used += char_columns(c);
         if let Some(part) = parts.last_mut() {
             part.push(c);
         }
@@ -64,7 +64,7 @@ pub fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(missing))
 }
 
-fn columns_of(c: char) -> usize {
+fn char_columns(c: char) -> usize {
     match c {
         // Marks that sit on the character before them.
         '\u{300}'..='\u{36f}'
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_never_takes_more_columns_than_there_are() {
+    fn truncated_text_fits_the_columns() {
         for (text, max, short) in [
             ("short", 5, "short"),
             ("longer", 5, "long…"),
@@ -107,17 +107,17 @@ mod tests {
             ("any", 1, "…"),
             ("any", 0, ""),
         ] {
-            assert_eq!(cut(text, max), short);
+            assert_eq!(truncate(text, max), short);
             assert!(columns(short) <= max);
         }
         assert_eq!(pad("漢", 4), "漢  ");
     }
 
     #[test]
-    fn folding_breaks_between_words_and_inside_endless_ones() {
-        assert_eq!(fold("", 5), [""]);
-        assert_eq!(fold("one two three", 7), ["one two", "three"]);
-        assert_eq!(fold("abcdefgh i", 3), ["abc", "def", "gh", "i"]);
-        assert_eq!(fold("漢字漢字", 4), ["漢字", "漢字"]);
+    fn wrapping_breaks_between_words_and_inside_long_ones() {
+        assert_eq!(wrap("", 5), [""]);
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("abcdefgh i", 3), ["abc", "def", "gh", "i"]);
+        assert_eq!(wrap("漢字漢字", 4), ["漢字", "漢字"]);
     }
 }

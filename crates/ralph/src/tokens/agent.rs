@@ -11,20 +11,20 @@ pub struct AgentName(String);
 #[error(
     "a name has 1 to 64 small letters, digits, `-` and `_`, and starts with a letter or a digit"
 )]
-pub struct BadName;
+pub struct AgentNameError;
 
 impl AgentName {
     /// The agent that is meant when none is named.
     pub const DEFAULT: &str = "claude";
-    const MOST_BYTES: usize = 64;
+    const MAX_BYTES: usize = 64;
 
     /// Takes a name.
-    pub fn parse(name: &str) -> Result<Self, BadName> {
+    pub fn parse(name: &str) -> Result<Self, AgentNameError> {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
         let is_name = name.starts_with(is_plain)
-            && name.len() <= Self::MOST_BYTES
+            && name.len() <= Self::MAX_BYTES
             && name.chars().all(|c| is_plain(c) || matches!(c, '-' | '_'));
-        is_name.then(|| Self(name.to_owned())).ok_or(BadName)
+        is_name.then(|| Self(name.to_owned())).ok_or(AgentNameError)
     }
 
     /// Returns it.
@@ -72,7 +72,7 @@ impl fmt::Display for AuthMode {
 
 /// How an API is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
+pub enum AgentWire {
     /// Anthropic's messages.
     AnthropicMessages,
     /// `OpenAI`'s responses.
@@ -81,11 +81,11 @@ pub enum Wire {
     OpenAiChat,
 }
 
-impl Wire {
-    const ANTHROPIC_MARK: &str = "sk-ant-";
+impl AgentWire {
+    const ANTHROPIC_PREFIX: &str = "sk-ant-";
 
     /// Returns the address of the API of whoever made it.
-    pub fn own_api(self) -> &'static str {
+    pub fn default_api(self) -> &'static str {
         match self {
             Self::AnthropicMessages => "https://api.anthropic.com",
             Self::OpenAiResponses | Self::OpenAiChat => "https://api.openai.com/v1",
@@ -93,20 +93,20 @@ impl Wire {
     }
 
     /// Returns what every credential of that API begins with.
-    pub fn own_mark(self) -> &'static str {
+    pub fn key_prefix(self) -> &'static str {
         match self {
-            Self::AnthropicMessages => Self::ANTHROPIC_MARK,
+            Self::AnthropicMessages => Self::ANTHROPIC_PREFIX,
             Self::OpenAiResponses | Self::OpenAiChat => "sk-",
         }
     }
 
     /// Tells whether a credential looks like one of that API. Another must not be sent there unasked.
-    pub fn is_own(self, credential: &str) -> bool {
-        let is_anthropic = credential.starts_with(Self::ANTHROPIC_MARK);
+    pub fn matches_key(self, credential: &str) -> bool {
+        let is_anthropic = credential.starts_with(Self::ANTHROPIC_PREFIX);
         match self {
             Self::AnthropicMessages => is_anthropic,
             Self::OpenAiResponses | Self::OpenAiChat => {
-                !is_anthropic && credential.starts_with(self.own_mark())
+                !is_anthropic && credential.starts_with(self.key_prefix())
             }
         }
     }
@@ -114,25 +114,25 @@ impl Wire {
 
 /// What is known about an agent that decides about its credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Agent {
+pub struct AgentAuth {
     /// How its API is spoken to; nothing if ralph cannot ask that API.
-    pub wire: Option<Wire>,
+    pub wire: Option<AgentWire>,
     /// The ways to authenticate that it has, the usual one first.
     pub modes: &'static [AuthMode],
     /// The variables that may hold a credential of it.
     pub variables: &'static [(AuthMode, &'static str)],
 }
 
-impl Agent {
+impl AgentAuth {
     /// The agents that something is known about.
     pub const KNOWN: [&str; 4] = ["claude", "codex", "opencode", "cursor"];
 
     /// Returns what is known about an agent; one of another name has an API that ralph cannot ask.
-    pub fn of(name: &AgentName) -> Self {
+    pub fn for_agent(name: &AgentName) -> Self {
         use AuthMode::{ApiKey, Gateway, Oauth};
         match name.as_str() {
             "claude" => Self {
-                wire: Some(Wire::AnthropicMessages),
+                wire: Some(AgentWire::AnthropicMessages),
                 modes: &[Oauth, ApiKey, Gateway],
                 variables: &[
                     (Oauth, "CLAUDE_CODE_OAUTH_TOKEN"),
@@ -141,12 +141,12 @@ impl Agent {
                 ],
             },
             "codex" => Self {
-                wire: Some(Wire::OpenAiResponses),
+                wire: Some(AgentWire::OpenAiResponses),
                 modes: &[ApiKey, Gateway],
                 variables: &[(ApiKey, "CODEX_API_KEY"), (ApiKey, "OPENAI_API_KEY")],
             },
             "opencode" => Self {
-                wire: Some(Wire::OpenAiChat),
+                wire: Some(AgentWire::OpenAiChat),
                 modes: &[ApiKey, Gateway],
                 variables: &[(ApiKey, "OPENAI_API_KEY")],
             },
@@ -164,7 +164,7 @@ impl Agent {
     }
 
     /// Returns the mode that a credential's own mark tells, or else the agent's usual one.
-    pub fn mode_of(&self, credential: &str) -> AuthMode {
+    pub fn infer_mode(&self, credential: &str) -> AuthMode {
         let told = if credential.starts_with("sk-ant-oat") {
             Some(AuthMode::Oauth)
         } else if credential.starts_with("sk-") {
@@ -179,19 +179,19 @@ impl Agent {
 
 /// One credential: of an agent, for a way to authenticate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Slot {
+pub struct TokenSlot {
     /// Whose.
     pub agent: AgentName,
     /// For what.
     pub mode: AuthMode,
 }
 
-impl Slot {
+impl TokenSlot {
     /// The account of all entries in a keyring.
-    pub const ACCOUNT: &str = "agent-loop";
+    pub const KEYRING_ACCOUNT: &str = "agent-loop";
 
     /// Returns the name of its entry in a keyring. A name of an agent has no dot, so no two are alike.
-    pub fn service(&self) -> String {
+    pub fn keyring_service(&self) -> String {
         match self.mode {
             AuthMode::Oauth => format!("{}-token", self.agent),
             AuthMode::ApiKey | AuthMode::Gateway => format!("{}-token.{}", self.agent, self.mode),
@@ -206,7 +206,9 @@ pub fn store_command(agent: &AgentName, mode: Option<AuthMode>) -> String {
         command = format!("{command} --agent {agent}");
     }
     match mode {
-        Some(mode) if mode != Agent::of(agent).modes[0] => format!("{command} --auth {mode}"),
+        Some(mode) if mode != AgentAuth::for_agent(agent).modes[0] => {
+            format!("{command} --auth {mode}")
+        }
         Some(_) | None => command,
     }
 }
@@ -224,15 +226,15 @@ mod tests {
         for name in [
             "", "Claude", "-a", "_a", "a.b", "a/b", "..", "a b", "é", &long,
         ] {
-            assert_eq!(AgentName::parse(name), Err(BadName), "{name}");
+            assert_eq!(AgentName::parse(name), Err(AgentNameError), "{name}");
         }
     }
 
     #[test]
-    fn every_slot_has_an_entry_of_its_own() {
+    fn every_slot_has_a_distinct_entry() {
         let slot = |agent: &str, mode| {
             let agent = AgentName::parse(agent).unwrap();
-            Slot { agent, mode }.service()
+            TokenSlot { agent, mode }.keyring_service()
         };
         assert_eq!(slot("claude", AuthMode::Oauth), "claude-token");
         assert_eq!(slot("claude", AuthMode::ApiKey), "claude-token.api-key");
@@ -240,9 +242,9 @@ mod tests {
     }
 
     #[test]
-    fn a_credential_tells_its_mode_where_the_agent_has_it() {
+    fn the_mode_is_inferred_from_the_credential() {
         let mode = |agent: &str, credential: &str| {
-            Agent::of(&AgentName::parse(agent).unwrap()).mode_of(credential)
+            AgentAuth::for_agent(&AgentName::parse(agent).unwrap()).infer_mode(credential)
         };
         for (agent, credential, expected) in [
             ("claude", "sk-ant-oat01-x", AuthMode::Oauth),
@@ -266,15 +268,15 @@ mod tests {
             ("", (false, false)),
         ] {
             let seen = (
-                Wire::AnthropicMessages.is_own(credential),
-                Wire::OpenAiResponses.is_own(credential),
+                AgentWire::AnthropicMessages.matches_key(credential),
+                AgentWire::OpenAiResponses.matches_key(credential),
             );
             assert_eq!(seen, expected, "{credential}");
         }
     }
 
     #[test]
-    fn the_command_that_helps_names_what_is_not_usual() {
+    fn the_suggested_command_names_non_default_options() {
         let command = |agent: &str, mode| store_command(&AgentName::parse(agent).unwrap(), mode);
         for (agent, mode, expected) in [
             ("claude", None, "ralph store-token"),

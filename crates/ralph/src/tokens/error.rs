@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 
 use super::agent::{AgentName, AuthMode, store_command};
-use super::expiry::date;
-use super::place::{Place, PlaceError};
-use super::token::BadToken;
+use super::expiry::format_date;
+use super::stores::{TokenStoreError, TokenStoreKind};
+use super::token::TokenParseError;
 
 /// Why there is no credential to work with.
 #[derive(Debug, thiserror::Error)]
@@ -18,10 +18,10 @@ pub enum TokenError {
         /// For what, if somebody said.
         mode: Option<AuthMode>,
         /// Why a keyring that might have one could not be asked.
-        unasked: Option<PlaceError>,
+        unasked: Option<TokenStoreError>,
     },
     /// Its time is over.
-    #[error("token expired for agent {agent} (expired {})", date(*expired))]
+    #[error("token expired for agent {agent} (expired {})", format_date(*expired))]
     Expired {
         /// Whose.
         agent: AgentName,
@@ -38,17 +38,17 @@ pub enum TokenError {
         /// For what.
         mode: AuthMode,
         /// Where it is.
-        place: Place,
+        place: TokenStoreKind,
         /// What is wrong with it.
-        why: BadToken,
+        why: TokenParseError,
     },
     /// A place could not be used.
     #[error("the tokens of agent {agent} are out of reach")]
-    Place {
+    Store {
         /// Whose.
         agent: AgentName,
         /// Why.
-        source: PlaceError,
+        source: TokenStoreError,
     },
     /// The place that was asked for is not on this machine.
     #[error("there is no `{program}` on PATH")]
@@ -66,7 +66,7 @@ impl TokenError {
             Self::Expired { agent, mode, .. } | Self::Damaged { agent, mode, .. } => {
                 format!("run: {}", store_command(agent, Some(*mode)))
             }
-            Self::Place { source, .. } => source.hint(),
+            Self::Store { source, .. } => source.hint(),
             Self::NoKeyring { .. } => {
                 "install it, or keep the token in a file with `--store file`".to_owned()
             }

@@ -27,7 +27,7 @@ pub(super) fn days_left(expires: Timestamp, now: Timestamp) -> i64 {
 }
 
 /// Returns the day as `YYYY-MM-DD`, in UTC.
-pub fn date(moment: Timestamp) -> String {
+pub fn format_date(moment: Timestamp) -> String {
     moment.to_zoned(TimeZone::UTC).date().to_string()
 }
 
@@ -40,11 +40,20 @@ mod tests {
     }
 
     #[test]
-    fn a_credential_without_an_end_gets_one() {
+    fn a_credential_without_expiry_gets_a_default() {
         let now = at("2026-03-01T10:00:00Z");
-        assert_eq!(date(default_expiry(AuthMode::Oauth, now)), "2027-03-01");
-        assert_eq!(date(default_expiry(AuthMode::ApiKey, now)), "2036-02-27");
-        assert_eq!(date(default_expiry(AuthMode::Gateway, now)), "2036-02-27");
+        assert_eq!(
+            format_date(default_expiry(AuthMode::Oauth, now)),
+            "2027-03-01"
+        );
+        assert_eq!(
+            format_date(default_expiry(AuthMode::ApiKey, now)),
+            "2036-02-27"
+        );
+        assert_eq!(
+            format_date(default_expiry(AuthMode::Gateway, now)),
+            "2036-02-27"
+        );
         assert_eq!(
             default_expiry(AuthMode::Oauth, Timestamp::MAX),
             Timestamp::MAX

@@ -17,17 +17,17 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
-use super::address::BaseUrl;
+use super::base_url::BaseUrl;
 
 /// How long all of it may take.
-const MOST_TIME: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How much of an answer is read.
-const MOST_ANSWER: usize = 64 << 10;
+const MAX_BODY_BYTES: usize = 64 << 10;
 
 /// What was answered.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TokenHttpResponse {
     pub(crate) status: u16,
     /// The body; nothing of it if it is too long.
     pub(crate) body: Bytes,
@@ -39,7 +39,7 @@ pub(super) async fn post(
     path: &str,
     fields: Vec<(HeaderName, HeaderValue)>,
     body: String,
-) -> io::Result<Answer> {
+) -> io::Result<TokenHttpResponse> {
     let mut request = request(Method::POST, base, path, Bytes::from(body))?;
     let json = HeaderValue::from_static("application/json");
     request.headers_mut().insert(CONTENT_TYPE, json);
@@ -48,7 +48,7 @@ pub(super) async fn post(
 }
 
 /// Gets what is at a path below an address.
-pub(crate) async fn get(base: &BaseUrl, path: &str) -> io::Result<Answer> {
+pub(crate) async fn get(base: &BaseUrl, path: &str) -> io::Result<TokenHttpResponse> {
     let request = request(Method::GET, base, path, Bytes::new())?;
     exchange(base, request).await
 }
@@ -68,17 +68,17 @@ fn request(
         .map_err(io::Error::other)
 }
 
-async fn exchange(base: &BaseUrl, request: Request<Full<Bytes>>) -> io::Result<Answer> {
+async fn exchange(base: &BaseUrl, request: Request<Full<Bytes>>) -> io::Result<TokenHttpResponse> {
     let exchange = async {
         let stream = TcpStream::connect((base.host(), base.port())).await?;
         if base.is_encrypted() {
             let name = ServerName::try_from(base.host().to_owned()).map_err(io::Error::other)?;
-            send(connector()?.connect(name, stream).await?, request).await
+            send(tls_connector()?.connect(name, stream).await?, request).await
         } else {
             send(stream, request).await
         }
     };
-    tokio::time::timeout(MOST_TIME, exchange)
+    tokio::time::timeout(TIMEOUT, exchange)
         .await
         .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
@@ -86,7 +86,7 @@ async fn exchange(base: &BaseUrl, request: Request<Full<Bytes>>) -> io::Result<A
 async fn send(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     request: Request<Full<Bytes>>,
-) -> io::Result<Answer> {
+) -> io::Result<TokenHttpResponse> {
     let handshake = http1::handshake(TokioIo::new(stream)).await;
     let (mut sender, connection) = handshake.map_err(io::Error::other)?;
     // Dropping the set ends the connection with us.
@@ -95,17 +95,17 @@ async fn send(
     let answer = sender.send_request(request).await;
     let answer = answer.map_err(io::Error::other)?;
     let status = answer.status().as_u16();
-    let body = Limited::new(answer.into_body(), MOST_ANSWER)
+    let body = Limited::new(answer.into_body(), MAX_BODY_BYTES)
         .collect()
         .await;
     // What stands in a long or broken body decides nothing.
     let body = body
         .map(http_body_util::Collected::to_bytes)
         .unwrap_or_default();
-    Ok(Answer { status, body })
+    Ok(TokenHttpResponse { status, body })
 }
 
-fn connector() -> io::Result<TlsConnector> {
+fn tls_connector() -> io::Result<TlsConnector> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let provider = Arc::new(rustls::crypto::ring::default_provider());

@@ -5,10 +5,10 @@ use std::io;
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use super::address::BaseUrl;
-use super::agent::{Agent, AuthMode, Slot, Wire};
-use super::http::{self, Answer};
-use super::token::Token;
+use super::agent::{AgentAuth, AgentWire, AuthMode, TokenSlot};
+use super::base_url::BaseUrl;
+use super::http::{self, TokenHttpResponse};
+use super::token::AuthToken;
 
 const ANTHROPIC_VERSION: (HeaderName, HeaderValue) = (
     HeaderName::from_static("anthropic-version"),
@@ -57,46 +57,48 @@ pub enum ProbeError {
 }
 
 /// Asks the API that a credential is for whether it takes it.
-pub async fn validate(slot: &Slot, token: &Token) -> Result<(), ProbeError> {
-    let wire = Agent::of(&slot.agent).wire.ok_or(ProbeError::NoApi)?;
+pub async fn validate(slot: &TokenSlot, token: &AuthToken) -> Result<(), ProbeError> {
+    let wire = AgentAuth::for_agent(&slot.agent)
+        .wire
+        .ok_or(ProbeError::NoApi)?;
     let address = match (&token.base_url, slot.mode) {
         (Some(address), _) => address.clone(),
         (None, AuthMode::Gateway) => return Err(ProbeError::NoAddress),
         (None, AuthMode::Oauth | AuthMode::ApiKey) => {
-            BaseUrl::parse(wire.own_api()).map_err(|_| ProbeError::NoAddress)?
+            BaseUrl::parse(wire.default_api()).map_err(|_| ProbeError::NoAddress)?
         }
     };
-    let (path, body) = smallest_request(wire, token.model_prefix.as_deref().unwrap_or_default());
-    let fields = fields(wire, slot.mode, token)?;
+    let (path, body) = minimal_request(wire, token.model_prefix.as_deref().unwrap_or_default());
+    let fields = auth_headers(wire, slot.mode, token)?;
     let answer = http::post(&address, path, fields, body.to_string()).await;
     match answer {
-        Ok(answer) => judge(address, &answer),
+        Ok(answer) => check_response(address, &answer),
         Err(source) => Err(ProbeError::Unreachable { address, source }),
     }
 }
 
-fn smallest_request(wire: Wire, prefix: &str) -> (&'static str, Value) {
+fn minimal_request(wire: AgentWire, prefix: &str) -> (&'static str, Value) {
     let message = json!([{"role": "user", "content": "ok"}]);
     match wire {
-        Wire::AnthropicMessages => (
+        AgentWire::AnthropicMessages => (
             "/v1/messages",
             json!({"model": format!("{prefix}claude-haiku-4-5"), "max_tokens": 1, "messages": message}),
         ),
-        Wire::OpenAiResponses => (
+        AgentWire::OpenAiResponses => (
             "/responses",
             json!({"model": format!("{prefix}gpt-5-nano"), "max_output_tokens": 16, "input": "ok"}),
         ),
-        Wire::OpenAiChat => (
+        AgentWire::OpenAiChat => (
             "/chat/completions",
             json!({"model": format!("{prefix}gpt-5-nano"), "max_completion_tokens": 16, "messages": message}),
         ),
     }
 }
 
-fn fields(
-    wire: Wire,
+fn auth_headers(
+    wire: AgentWire,
     mode: AuthMode,
-    token: &Token,
+    token: &AuthToken,
 ) -> Result<Vec<(HeaderName, HeaderValue)>, ProbeError> {
     let hidden = |text: String| {
         // A token has only characters that a header takes, so this never fails.
@@ -108,31 +110,31 @@ fn fields(
     let bearer = || hidden(format!("Bearer {secret}")).map(|value| (AUTHORIZATION, value));
     let key = HeaderName::from_static("x-api-key");
     Ok(match (wire, mode) {
-        (Wire::AnthropicMessages, AuthMode::Oauth) => {
+        (AgentWire::AnthropicMessages, AuthMode::Oauth) => {
             vec![ANTHROPIC_VERSION, OAUTH_BETA, bearer()?]
         }
-        (Wire::AnthropicMessages, AuthMode::ApiKey) => {
+        (AgentWire::AnthropicMessages, AuthMode::ApiKey) => {
             vec![ANTHROPIC_VERSION, (key, hidden(secret.to_owned())?)]
         }
-        (Wire::AnthropicMessages, AuthMode::Gateway) => vec![ANTHROPIC_VERSION, bearer()?],
-        (Wire::OpenAiResponses | Wire::OpenAiChat, _) => vec![bearer()?],
+        (AgentWire::AnthropicMessages, AuthMode::Gateway) => vec![ANTHROPIC_VERSION, bearer()?],
+        (AgentWire::OpenAiResponses | AgentWire::OpenAiChat, _) => vec![bearer()?],
     })
 }
 
 /// Judges by the status alone. The words of the answer are not repeated: they may repeat the token.
-fn judge(address: BaseUrl, answer: &Answer) -> Result<(), ProbeError> {
+fn check_response(address: BaseUrl, answer: &TokenHttpResponse) -> Result<(), ProbeError> {
     let status = answer.status;
     match status {
         // Whoever complains about the request, the quota or the money knows who asks.
         200..=299 | 400 | 402 | 422 | 429 => Ok(()),
         // The model of the request may be gone one day; a place without an API says it otherwise.
-        404 if says_why(&answer.body) => Ok(()),
+        404 if has_error_body(&answer.body) => Ok(()),
         401 | 403 => Err(ProbeError::Rejected { address, status }),
         _ => Err(ProbeError::Unclear { address, status }),
     }
 }
 
-fn says_why(body: &[u8]) -> bool {
+fn has_error_body(body: &[u8]) -> bool {
     serde_json::from_slice(body).is_ok_and(|body: Value| body["error"].is_object())
 }
 
@@ -143,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_answer_to_the_credential_counts() {
+    fn only_a_verdict_on_the_credential_counts() {
         let why = r#"{"type":"error","error":{"type":"not_found_error","message":"model: x"}}"#;
         for (status, body, told) in [
             (200, "{}", "taken"),
@@ -169,11 +171,11 @@ mod tests {
                 "https://gw.example answered 503, which says nothing about the token",
             ),
         ] {
-            let answer = Answer {
+            let answer = TokenHttpResponse {
                 status,
                 body: Bytes::from(body),
             };
-            let judged = judge(BaseUrl::parse("https://gw.example").unwrap(), &answer);
+            let judged = check_response(BaseUrl::parse("https://gw.example").unwrap(), &answer);
             let judged = judged.map_or_else(|error| error.to_string(), |()| "taken".to_owned());
             assert_eq!(judged, told);
         }

@@ -5,12 +5,12 @@ use ralph_core::secret::Secret;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::address::{BadAddress, BaseUrl};
+use super::base_url::{BaseUrl, BaseUrlError};
 use super::expiry;
 
 /// A credential with what is known about it.
 #[derive(Debug)]
-pub struct Token {
+pub struct AuthToken {
     /// The credential itself.
     pub secret: Secret,
     /// When it ends; nothing if nobody told.
@@ -24,7 +24,7 @@ pub struct Token {
 /// What is kept of it, as JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+struct TokenJson<'a> {
     access_token: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<i64>,
@@ -36,10 +36,10 @@ struct Written<'a> {
 
 /// Why a text cannot be taken as a credential. None of it repeats the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum BadToken {
+pub enum TokenParseError {
     /// It is not an object in JSON.
     #[error("it is not an object in JSON")]
-    Form,
+    NotAnObject,
     /// It has no credential.
     #[error("it has no text `accessToken`")]
     Missing,
@@ -51,23 +51,23 @@ pub enum BadToken {
     Expiry,
     /// Its address cannot be used.
     #[error("`baseUrl` cannot be used: {0}")]
-    Address(BadAddress),
+    Address(BaseUrlError),
     /// Its prefix cannot be used.
     #[error("`modelPrefix` has at most 128 printable characters without a blank")]
     Prefix,
 }
 
-impl Token {
-    const LEAST_BYTES: usize = 8;
-    const MOST_BYTES: usize = 16 << 10;
+impl AuthToken {
+    const MIN_BYTES: usize = 8;
+    const MAX_BYTES: usize = 16 << 10;
 
     /// Takes a credential of which nothing else is known.
-    pub fn bare(secret: Secret) -> Result<Self, BadToken> {
+    pub fn from_secret(secret: Secret) -> Result<Self, TokenParseError> {
         let length = secret.expose().len();
-        let is_token = (Self::LEAST_BYTES..=Self::MOST_BYTES).contains(&length)
+        let is_token = (Self::MIN_BYTES..=Self::MAX_BYTES).contains(&length)
             && secret.expose().bytes().all(|byte| byte.is_ascii_graphic());
         if !is_token {
-            return Err(BadToken::Characters);
+            return Err(TokenParseError::Characters);
         }
         Ok(Self {
             secret,
@@ -78,35 +78,35 @@ impl Token {
     }
 
     /// Reads the JSON that is kept.
-    pub fn from_json(text: &Secret) -> Result<Self, BadToken> {
+    pub fn from_json(text: &Secret) -> Result<Self, TokenParseError> {
         let Ok(Value::Object(mut fields)) = serde_json::from_str(text.expose()) else {
-            return Err(BadToken::Form);
+            return Err(TokenParseError::NotAnObject);
         };
         let Some(Value::String(secret)) = fields.remove("accessToken") else {
-            return Err(BadToken::Missing);
+            return Err(TokenParseError::Missing);
         };
-        let mut token = Self::bare(Secret::new(secret))?;
-        if let Some(expires) = given(&fields, "expiresAt") {
-            let milliseconds = expires.as_i64().ok_or(BadToken::Expiry)?;
+        let mut token = Self::from_secret(Secret::new(secret))?;
+        if let Some(expires) = non_null_field(&fields, "expiresAt") {
+            let milliseconds = expires.as_i64().ok_or(TokenParseError::Expiry)?;
             let moment = Timestamp::from_millisecond(milliseconds);
-            token.expires = Some(moment.map_err(|_| BadToken::Expiry)?);
+            token.expires = Some(moment.map_err(|_| TokenParseError::Expiry)?);
         }
-        if let Some(address) = given(&fields, "baseUrl") {
+        if let Some(address) = non_null_field(&fields, "baseUrl") {
             let address = address.as_str().unwrap_or_default();
-            token.base_url = Some(BaseUrl::parse(address).map_err(BadToken::Address)?);
+            token.base_url = Some(BaseUrl::parse(address).map_err(TokenParseError::Address)?);
         }
-        if let Some(prefix) = given(&fields, "modelPrefix") {
+        if let Some(prefix) = non_null_field(&fields, "modelPrefix") {
             let prefix = prefix.as_str().filter(|prefix| {
                 prefix.len() <= 128 && prefix.bytes().all(|byte| byte.is_ascii_graphic())
             });
-            token.model_prefix = Some(prefix.ok_or(BadToken::Prefix)?.to_owned());
+            token.model_prefix = Some(prefix.ok_or(TokenParseError::Prefix)?.to_owned());
         }
         Ok(token)
     }
 
     /// Returns the JSON that is kept, in printable ASCII.
     pub fn to_json(&self) -> Secret {
-        let written = Written {
+        let written = TokenJson {
             access_token: self.secret.expose(),
             expires_at: self.expires.map(Timestamp::as_millisecond),
             base_url: self.base_url.as_ref().map(BaseUrl::as_str),
@@ -128,7 +128,7 @@ impl Token {
 }
 
 /// Returns a field that is there and not null.
-fn given<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+fn non_null_field<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     fields.get(name).filter(|value| !value.is_null())
 }
 
@@ -141,68 +141,75 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_read_again() {
+    fn a_stored_token_is_read_back() {
         for json in [
             r#"{"accessToken":"sk-ant-oat01-canary"}"#,
             r#"{"accessToken":"sk-ant-oat01-canary","expiresAt":1772359200000}"#,
             r#"{"accessToken":"sk-canary-0","expiresAt":1,"baseUrl":"https://gw.example:8443/x","modelPrefix":"eu/"}"#,
         ] {
-            let token = Token::from_json(&secret(json)).unwrap();
+            let token = AuthToken::from_json(&secret(json)).unwrap();
             assert_eq!(token.to_json().expose(), json);
             assert!(!format!("{token:?}").contains("canary"));
         }
         let more = r#" {"scopes":["a"],"accessToken":"sk-canary-0","refreshToken":"r"} "#;
-        let token = Token::from_json(&secret(more)).unwrap();
+        let token = AuthToken::from_json(&secret(more)).unwrap();
         assert_eq!(token.to_json().expose(), r#"{"accessToken":"sk-canary-0"}"#);
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused() {
+    fn invalid_tokens_are_rejected() {
         for (json, why) in [
-            ("sk-ant-oat01-canary", BadToken::Form),
-            ("[]", BadToken::Form),
-            ("{}", BadToken::Missing),
-            (r#"{"accessToken":7}"#, BadToken::Missing),
-            (r#"{"accessToken":"short"}"#, BadToken::Characters),
-            (r#"{"accessToken":"with a blank"}"#, BadToken::Characters),
+            ("sk-ant-oat01-canary", TokenParseError::NotAnObject),
+            ("[]", TokenParseError::NotAnObject),
+            ("{}", TokenParseError::Missing),
+            (r#"{"accessToken":7}"#, TokenParseError::Missing),
+            (r#"{"accessToken":"short"}"#, TokenParseError::Characters),
+            (
+                r#"{"accessToken":"with a blank"}"#,
+                TokenParseError::Characters,
+            ),
             (
                 r#"{"accessToken":"line\nline\nline"}"#,
-                BadToken::Characters,
+                TokenParseError::Characters,
             ),
             (
                 r#"{"accessToken":"12345678","expiresAt":"soon"}"#,
-                BadToken::Expiry,
+                TokenParseError::Expiry,
             ),
             (
                 r#"{"accessToken":"12345678","expiresAt":9223372036854775807}"#,
-                BadToken::Expiry,
+                TokenParseError::Expiry,
             ),
             (
                 r#"{"accessToken":"12345678","modelPrefix":"a b"}"#,
-                BadToken::Prefix,
+                TokenParseError::Prefix,
             ),
             (
                 r#"{"accessToken":"12345678","modelPrefix":7}"#,
-                BadToken::Prefix,
+                TokenParseError::Prefix,
             ),
             (
                 r#"{"accessToken":"12345678","baseUrl":7}"#,
-                BadToken::Address(BadAddress::Form),
+                TokenParseError::Address(BaseUrlError::Form),
             ),
             (
                 r#"{"accessToken":"12345678","baseUrl":"http://gw.example"}"#,
-                BadToken::Address(BadAddress::Readable),
+                TokenParseError::Address(BaseUrlError::Readable),
             ),
         ] {
-            assert_eq!(Token::from_json(&secret(json)).unwrap_err(), why, "{json}");
+            assert_eq!(
+                AuthToken::from_json(&secret(json)).unwrap_err(),
+                why,
+                "{json}"
+            );
         }
     }
 
     #[test]
-    fn it_ends_at_its_moment() {
+    fn a_token_expires_at_its_expiry_time() {
         let end = Timestamp::from_millisecond(5000).unwrap();
         let before = Timestamp::from_millisecond(4999).unwrap();
-        let mut token = Token::bare(secret("12345678")).unwrap();
+        let mut token = AuthToken::from_secret(secret("12345678")).unwrap();
         assert_eq!((token.is_expired(end), token.days_left(end)), (false, None));
         token.expires = Some(end);
         assert_eq!(

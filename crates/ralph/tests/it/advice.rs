@@ -12,7 +12,7 @@ fn doctor(reply: &Value) -> Value {
            "usage": {"input_tokens": 500, "output_tokens": 50}})
 }
 
-fn sign(name: &str) -> Value {
+fn guardrail(name: &str) -> Value {
     json!({"name": name, "trigger": "before it fails", "instruction": "write one first", "evidence": "exit 3"})
 }
 
@@ -21,7 +21,7 @@ fn report(edits: &Value) -> Value {
         "summary": "Nobody writes the file.",
         "patterns": ["the same question in iteration 1"],
         "root_causes": ["it is not said where"],
-        "guardrails": [sign("one first")],
+        "guardrails": [guardrail("one first")],
         "spec_edits": edits,
         "model_profile": "strong",
     }))
@@ -73,7 +73,7 @@ fn a_note_needs_a_mode_that_allows_it_and_reaches_the_next_prompt() {
     assert!(project.file("notes.md").ends_with(told));
     project.ralph(&["resume", "last"]).expect(0);
     assert!(project.prompt(2).contains(told));
-    assert_eq!(project.told("command_done", "done"), [json!(true)]);
+    assert_eq!(project.event_values("command_done", "done"), [json!(true)]);
     project.audit();
     assert!(
         project
@@ -85,7 +85,7 @@ fn a_note_needs_a_mode_that_allows_it_and_reaches_the_next_prompt() {
 }
 
 #[test]
-fn a_sign_is_added_in_every_mode_and_only_in_its_form() {
+fn a_guardrail_is_added_in_every_mode_and_must_be_well_formed() {
     let project = paused(Project::new(), &[], &[finish()]);
     let args = [
         "guardrail",
@@ -110,14 +110,14 @@ fn a_sign_is_added_in_every_mode_and_only_in_its_form() {
 }
 
 #[test]
-fn a_running_run_takes_notes_and_signs_between_iterations() {
+fn a_live_run_accepts_notes_and_guardrails_between_iterations() {
     let mut slow = actions(&[run("true")]);
     slow["delay_ms"] = 2_000.into();
     let project = Project::new()
         .set("mode", "guided")
         .script(&[slow, finish()]);
     let live = project.start();
-    live.until_event("model_asked", 1);
+    live.wait_for_event("model_asked", 1);
     let note = std::thread::scope(|scope| {
         let note = scope.spawn(|| project.ralph(&["note", "last", "the second one"]));
         project
@@ -135,7 +135,7 @@ fn a_running_run_takes_notes_and_signs_between_iterations() {
         note.join().unwrap()
     });
     note.expect(0);
-    live.end().expect(0);
+    live.wait().expect(0);
     assert!(project.prompt(2).contains("- text: the second one"));
     assert!(project.prompt(2).contains("### sign: n\n- trigger: t"));
     project.audit();
@@ -180,7 +180,7 @@ fn a_diagnosis_is_shown_and_applied_with_one_command() {
     );
 
     project.ralph(&["resume", "last"]).expect(0);
-    let changed = project.told("contract_changed", "contract");
+    let changed = project.event_values("contract_changed", "contract");
     assert_eq!(changed.len(), 1);
     let kept = format!("contracts/{}.md", changed[0].as_str().unwrap());
     let task = fs::read_to_string(project.run_dir().join(kept)).unwrap();
@@ -239,7 +239,7 @@ fn a_doctor_that_cannot_be_read_is_asked_once_more_and_breaks_nothing() {
         ended.stderr
     );
     assert_eq!(
-        project.told("doctor_failed", "given_up"),
+        project.event_values("doctor_failed", "given_up"),
         [json!(false), json!(true)]
     );
     let prompt = fs::read_to_string(project.run_dir().join("doctor/1/prompt.md")).unwrap();
@@ -250,7 +250,7 @@ fn a_doctor_that_cannot_be_read_is_asked_once_more_and_breaks_nothing() {
 }
 
 #[test]
-fn the_doctor_comes_by_every_so_many_iterations() {
+fn the_doctor_runs_at_its_interval() {
     let look = || actions(&[run("true")]);
     let script = [
         report(&json!([])),
@@ -267,11 +267,11 @@ fn the_doctor_comes_by_every_so_many_iterations() {
         .script(&script);
     project.run().expect(0);
     assert_eq!(
-        project.told("doctor_reported", "iteration"),
+        project.event_values("doctor_reported", "iteration"),
         [json!(2), json!(4)]
     );
     assert_eq!(
-        project.told("doctor_asked", "trigger"),
+        project.event_values("doctor_asked", "trigger"),
         [json!("routine"), json!("routine")]
     );
     project.audit();
@@ -286,14 +286,14 @@ fn a_question_to_the_doctor_that_a_kill_cut_off_is_charged_and_asked_again() {
             .set("doctor_every", "1")
             .script(&[slow, actions(&[run("true")]), finish()]);
     let live = project.start();
-    live.until_event("doctor_asked", 1);
+    live.wait_for_event("doctor_asked", 1);
     live.signal(rustix::process::Signal::KILL);
-    live.end();
+    live.wait();
     project.write_script(&[report(&json!([])), actions(&[run("true")]), finish()]);
     project.ralph(&["resume", "last"]).expect(0);
     assert_eq!(project.events("doctor_abandoned").len(), 1);
     assert_eq!(
-        project.told("doctor_asked", "attempt"),
+        project.event_values("doctor_asked", "attempt"),
         [json!(1), json!(2)]
     );
     assert_eq!(project.events("doctor_reported").len(), 1);
@@ -309,7 +309,7 @@ fn a_budget_that_is_used_up_lets_nobody_ask_the_doctor() {
     assert_eq!(project.show()["tokens"]["input"], 2_000_010);
     project.ralph(&["diagnose", "last"]).expect(1);
     assert_eq!(project.events("doctor_asked").len(), 1);
-    let why = project.told("doctor_failed", "why");
+    let why = project.event_values("doctor_failed", "why");
     assert_eq!(why, [json!("the budget `max_tokens_total` is used up")]);
     project.audit();
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::project::{Ended, Project, actions, finish, run};
+use crate::project::{Project, ProjectOutput, actions, finish, run};
 
 fn ready() -> Project {
     Project::new().script(&[finish()])
@@ -13,7 +13,7 @@ fn ready() -> Project {
 /// Asserts that the program ended with this code and one line of this shape, and left no run behind.
 /// `[..]` stands for anything.
 #[track_caller]
-fn refused(project: &Project, ended: Ended, code: i32, line: &str) {
+fn assert_refused(project: &Project, ended: ProjectOutput, code: i32, line: &str) {
     let ended = ended.expect(code);
     assert_eq!(ended.stdout, "");
     let lines: Vec<&str> = ended
@@ -68,7 +68,7 @@ fn a_command_line_that_makes_no_sense_is_refused() {
             "cannot read the task file `.` — it is a directory, not a regular file — name another file, or write one with `ralph init`",
         ),
     ] {
-        refused(&project, project.run_with(args), 2, line);
+        assert_refused(&project, project.run_with(args), 2, line);
     }
     for (args, line) in [
         (
@@ -84,7 +84,7 @@ fn a_command_line_that_makes_no_sense_is_refused() {
             "cannot use the model `scripted:[..]/no.jsonl` — cannot read script `[..]/no.jsonl`: No such file or directory (os error 2) — correct the script",
         ),
     ] {
-        refused(&project, project.ralph(&[&["run"], args].concat()), 2, line);
+        assert_refused(&project, project.ralph(&[&["run"], args].concat()), 2, line);
     }
 }
 
@@ -103,7 +103,7 @@ fn a_script_that_cannot_be_used_is_refused() {
     ] {
         fs::write(project.path("replies.jsonl"), script).unwrap();
         let line = format!("cannot use the model `scripted:[..]` — {why} — correct the script");
-        refused(&project, project.run(), 2, &line);
+        assert_refused(&project, project.run(), 2, &line);
     }
 }
 
@@ -112,7 +112,7 @@ fn a_secret_on_the_command_line_is_not_repeated() {
     let token = format!("ghp_{}", "Canary9x4".repeat(4));
     let project = ready().env("GITHUB_PAT", &token);
     let ended = project.run_with(&["--sandbox", &token]);
-    refused(
+    assert_refused(
         &project,
         ended,
         2,
@@ -122,11 +122,11 @@ fn a_secret_on_the_command_line_is_not_repeated() {
 
 /// Asserts that a task file is refused by the linter.
 #[track_caller]
-fn refused_task(project: &Project, why: &str) {
+fn assert_task_refused(project: &Project, why: &str) {
     let line = format!(
         "the task file `ralph_task.md` is refused — {why}; check with `ralph lint ralph_task.md`"
     );
-    refused(project, project.run(), 12, &line);
+    assert_refused(project, project.run(), 12, &line);
 }
 
 #[test]
@@ -151,17 +151,17 @@ fn a_task_file_that_cannot_be_read_is_refused() {
         ),
     ] {
         fs::write(project.task(), text).unwrap();
-        refused_task(&project, why);
+        assert_task_refused(&project, why);
     }
 }
 
 #[test]
 fn a_task_file_that_breaks_the_rules_is_refused() {
-    refused_task(
+    assert_task_refused(
         &ready().set("max_iteration", "3"),
         "line 9, column 1: unknown key `max_iteration` — did you mean `max_iterations`?",
     );
-    refused_task(
+    assert_task_refused(
         &ready().set("max_iterations", "many"),
         "line 8, column 17: `max_iterations` is `many`, expected a whole number — write it in digits, without quotes",
     );
@@ -178,7 +178,7 @@ fn a_task_file_that_breaks_the_rules_is_refused() {
     ] {
         assert!(told.contains(&format!("error[{code}]")), "{told}");
     }
-    refused_task(
+    assert_task_refused(
         &project,
         "line 6: `max_iterations` is missing — write the line `max_iterations: 30` into the front matter",
     );
@@ -187,7 +187,7 @@ fn a_task_file_that_breaks_the_rules_is_refused() {
 #[test]
 fn a_repository_that_cannot_be_used_is_refused() {
     let project = ready().env("PATH", "/nowhere");
-    refused(
+    assert_refused(
         &project,
         project.run(),
         1,
@@ -195,7 +195,7 @@ fn a_repository_that_cannot_be_used_is_refused() {
     );
     let project = ready().without("base_branch");
     project.git(&["checkout", "--quiet", "--detach"]);
-    refused(
+    assert_refused(
         &project,
         project.run(),
         1,
@@ -203,14 +203,14 @@ fn a_repository_that_cannot_be_used_is_refused() {
     );
     project.git(&["checkout", "--quiet", "main"]);
     project.git(&["update-ref", "-d", "HEAD"]);
-    refused(
+    assert_refused(
         &project,
         project.run(),
         1,
         "repository `[..]/repo` has no commits — there is nothing to start from — make a first commit",
     );
     let project = ready().set("base_branch", "develop");
-    refused(
+    assert_refused(
         &project,
         project.run(),
         1,
@@ -224,7 +224,7 @@ fn a_repository_that_cannot_be_used_is_refused() {
         &["clone", "--quiet", "--depth=1", &origin, "shallow"],
     );
     let shallow = project.path("user/shallow").display().to_string();
-    refused(
+    assert_refused(
         &project,
         project.run_with(&["--repo", &shallow]),
         1,
@@ -236,7 +236,7 @@ fn a_repository_that_cannot_be_used_is_refused() {
 fn a_state_directory_that_cannot_be_used_is_refused() {
     let project = ready();
     fs::write(project.home(), "mine\n").unwrap();
-    refused(
+    assert_refused(
         &project,
         project.run(),
         1,
@@ -244,17 +244,17 @@ fn a_state_directory_that_cannot_be_used_is_refused() {
     );
     assert_eq!(fs::read_to_string(project.home()).unwrap(), "mine\n");
     let project = ready().without_env("RALPH_HOME").without_env("HOME");
-    refused(
+    assert_refused(
         &project,
         project.run(),
         1,
         "there is no place for the state directory — neither RALPH_HOME nor HOME is set — set RALPH_HOME to a directory of yours",
     );
     let project = ready();
-    let Some(_mounted) = Mount::at(&project.home(), "ro") else {
+    let Some(_mounted) = TmpfsMount::at(&project.home(), "ro") else {
         return;
     };
-    refused(
+    assert_refused(
         &project,
         project.run(),
         1,
@@ -263,9 +263,9 @@ fn a_state_directory_that_cannot_be_used_is_refused() {
 }
 
 /// A file system of its own, gone with its owner.
-struct Mount(PathBuf);
+struct TmpfsMount(PathBuf);
 
-impl Mount {
+impl TmpfsMount {
     /// Mounts memory at a directory; says why not where that is not possible.
     #[expect(clippy::print_stdout, reason = "a skipped test says so")]
     fn at(path: &Path, options: &str) -> Option<Self> {
@@ -282,7 +282,7 @@ impl Mount {
     }
 }
 
-impl Mount {
+impl TmpfsMount {
     fn remount(&self, options: &str) {
         let options = format!("remount,{options}");
         let mounted = Command::new("mount")
@@ -293,7 +293,7 @@ impl Mount {
     }
 }
 
-impl Drop for Mount {
+impl Drop for TmpfsMount {
     fn drop(&mut self) {
         Command::new("umount")
             .arg("--lazy")
@@ -311,11 +311,11 @@ fn a_full_disk_loses_nothing() {
         let fill = run("head -c 30000 /dev/zero > big.bin; true");
         let project = Project::new().script(&[actions(&[fill]), finish()]);
         let size = format!("size={}k", pages * 4);
-        let Some(disk) = Mount::at(&project.home(), &size) else {
+        let Some(disk) = TmpfsMount::at(&project.home(), &size) else {
             return;
         };
         let ended = project.run();
-        let both = ended.both();
+        let both = ended.combined();
         assert!([0, 1, 11].contains(&ended.code), "{pages} pages: {both}");
         assert!(!both.contains("panicked at"), "{both}");
         if ended.code != 0 {

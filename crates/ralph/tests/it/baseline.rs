@@ -45,7 +45,7 @@ fn a_box_without_a_check_of_its_own_is_something_to_do() {
         .script(&[actions(&[control("stop_failure", "enough")])]);
     project.run().expect(10);
     let green = json!(["M1.2", "verify_commands[0]", "test_command"]);
-    assert_eq!(project.told("baseline_finished", "green"), [green]);
+    assert_eq!(project.event_values("baseline_finished", "green"), [green]);
     assert_eq!(project.events("model_asked").len(), 1);
 }
 
@@ -54,7 +54,7 @@ fn checks_that_are_green_before_any_work_are_named() {
     let project = Project::new().set("verification", ON).script(&[finish()]);
     let ended = project.run().expect(0);
     assert_eq!(
-        project.told("baseline_finished", "green"),
+        project.event_values("baseline_finished", "green"),
         [json!(["test_command"])]
     );
     let line = "before any work (1 of 3 checks): test_command";
@@ -72,18 +72,30 @@ fn the_results_are_kept_for_the_next_run_from_the_same_commit() {
     let gave_up = || [actions(&[control("stop_failure", "enough")])];
     let project = Project::new().set("verification", ON).script(&gave_up());
     project.run_with(&["--new"]).expect(10);
-    assert_eq!(project.told("baseline_finished", "cached"), [json!(false)]);
+    assert_eq!(
+        project.event_values("baseline_finished", "cached"),
+        [json!(false)]
+    );
     assert_eq!(project.events("baseline_started").len(), 1);
     project.run_with(&["--new"]).expect(10);
-    assert_eq!(project.told("baseline_finished", "cached"), [json!(true)]);
+    assert_eq!(
+        project.event_values("baseline_finished", "cached"),
+        [json!(true)]
+    );
     assert!(project.events("baseline_started").is_empty());
     // Another commit or another command is another baseline.
     project.commit("other.txt", "x\n");
     project.run_with(&["--new"]).expect(10);
-    assert_eq!(project.told("baseline_finished", "cached"), [json!(false)]);
+    assert_eq!(
+        project.event_values("baseline_finished", "cached"),
+        [json!(false)]
+    );
     let project = project.set("test_command", "grep -q base base.txt");
     project.run_with(&["--new"]).expect(10);
-    assert_eq!(project.told("baseline_finished", "cached"), [json!(false)]);
+    assert_eq!(
+        project.event_values("baseline_finished", "cached"),
+        [json!(false)]
+    );
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn report() -> Value {
 /// Returns the loop scores of all iterations.
 fn scores(project: &Project) -> Vec<f64> {
     project
-        .told("iteration_finished", "metrics")
+        .event_values("iteration_finished", "metrics")
         .iter()
         .map(|metrics| metrics["loop_score"].as_f64().unwrap())
         .collect()
@@ -60,7 +60,7 @@ fn steps(project: &Project) -> Vec<String> {
 }
 
 /// A pattern: its name, what each iteration does, and what each scores.
-type Case<'a> = (&'a str, &'a dyn Fn(usize) -> Value, &'a [f64]);
+type CirclingCase<'a> = (&'a str, &'a dyn Fn(usize) -> Value, &'a [f64]);
 
 #[test]
 fn each_pattern_scores_exactly() {
@@ -76,7 +76,7 @@ fn each_pattern_scores_exactly() {
     let both = |n: usize| actions(&[write("ab.txt", &lines(n % 2)), run(FAILING)]);
     let looking = |_: usize| actions(&[run("true")]);
     let idle = |_: usize| actions(&[]);
-    let cases: [Case<'_>; 7] = [
+    let cases: [CirclingCase<'_>; 7] = [
         ("repeated failure", &failing, &[0.0, 0.0, 0.5, 0.5]),
         ("standing still", &looking, &[0.0, 0.0, 0.3, 0.3]),
         ("there and back", &flipping, &[0.0, 0.0, 0.0, 0.2]),
@@ -162,7 +162,7 @@ fn the_ladder_is_climbed_and_the_run_recovers() {
 }
 
 #[test]
-fn a_rung_that_is_missing_is_passed_by_and_a_person_is_asked_before_it_fails() {
+fn a_missing_rung_is_skipped_and_the_user_is_asked_before_failure() {
     let script: Vec<Value> = std::iter::once(report()).chain([stuck()]).collect();
     let project = Project::new()
         .set("max_iterations", "20")
@@ -200,7 +200,7 @@ fn a_rung_that_is_missing_is_passed_by_and_a_person_is_asked_before_it_fails() {
 }
 
 #[test]
-fn a_verified_box_leads_back_to_the_ground() {
+fn a_verified_box_resets_the_ladder() {
     let mut better = vec![write("a.txt", "one\n"), commit("One")];
     better.push(run(FAILING));
     let script = [
@@ -250,7 +250,7 @@ fn same_problem(n: usize) -> Value {
 }
 
 #[test]
-fn the_same_error_in_ever_new_code_is_seen() {
+fn the_same_error_in_changing_code_is_detected() {
     let attempt = |n: usize| {
         let code = format!("a{n} = 1\nb{n} = 2\nc{n} = a{n}\nd{n} = b{n}\n");
         actions(&[
@@ -276,7 +276,7 @@ fn the_same_error_in_ever_new_code_is_seen() {
 }
 
 #[test]
-fn the_same_three_states_again_are_seen() {
+fn a_cycle_of_three_states_is_detected() {
     let turn = |n: usize| actions(&[write("abc.txt", &lines(n % 3)), commit("Change it")]);
     let script: Vec<Value> = (1..=6).map(turn).chain([finish()]).collect();
     let project = Project::new().set("max_iterations", "9").script(&script);
@@ -289,7 +289,7 @@ fn the_same_three_states_again_are_seen() {
 }
 
 #[test]
-fn reading_for_ever_is_seen() {
+fn endless_reading_is_detected() {
     let look = |n: usize| actions(&[run(&format!("ls; echo {n}")), run("git log --oneline")]);
     let script: Vec<Value> = (1..=5).map(look).chain([finish()]).collect();
     let project = Project::new().set("max_iterations", "9").script(&script);
@@ -337,9 +337,9 @@ fn the_counters_survive_a_kill() {
         .set("model_profile_fallback", "strong")
         .script(&script);
     let live = project.start();
-    live.until_event("model_asked", 4);
+    live.wait_for_event("model_asked", 4);
     live.signal(rustix::process::Signal::KILL);
-    live.end();
+    live.wait();
     project.write_script(&[
         report(),
         stuck(),
@@ -375,7 +375,7 @@ fn nothing_in_the_prompt_grows_with_the_run() {
         .script(&script);
     project.run().expect(10);
     let bytes: Vec<u64> = project
-        .told("model_asked", "prompt_bytes")
+        .event_values("model_asked", "prompt_bytes")
         .iter()
         .map(|bytes| bytes.as_u64().unwrap())
         .collect();

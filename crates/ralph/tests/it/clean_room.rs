@@ -14,7 +14,7 @@ fn checked_by(first: &str, second: &str) -> String {
 
 /// Returns the reasons of the last verdict.
 fn reasons(project: &Project) -> Vec<String> {
-    let all = project.told("verify_finished", "reasons");
+    let all = project.event_values("verify_finished", "reasons");
     let last = all.last().cloned().unwrap_or_default();
     serde_json::from_value(last).unwrap_or_default()
 }
@@ -69,8 +69,8 @@ fn nothing_that_a_check_leaves_behind_helps_another_one() {
                 ],
             )]);
         let ended = project.run();
-        assert_ne!(ended.code, 0, "{leave}: {}", ended.both());
-        let green = project.told("verify_finished", "green");
+        assert_ne!(ended.code, 0, "{leave}: {}", ended.combined());
+        let green = project.event_values("verify_finished", "green");
         assert!(!green.contains(&true.into()), "{leave}: {green:?}");
     }
 }
@@ -164,7 +164,7 @@ fn changes_and_commits_of_a_check_never_land_on_the_branch() {
     assert!(!log.contains("By the check"), "{log}");
     // Ignored files of a check stay: they make builds fast.
     assert_eq!(project.results(2)[0], "ran 0");
-    let tampered = project.told("tamper", "finding");
+    let tampered = project.event_values("tamper", "finding");
     let discarded = |finding: &Value| {
         let finding = finding.as_str().unwrap_or_default();
         finding.contains("by the check `sh check.sh`") && finding.ends_with("; put back")
@@ -186,7 +186,7 @@ fn replaced_objects_do_not_reach_a_clean_room() {
             &[&work()[..], &[run(replace)]].concat(),
         )]);
     project.run().expect(10);
-    let green = project.told("verify_finished", "green");
+    let green = project.event_values("verify_finished", "green");
     assert!(!green.contains(&true.into()), "{green:?}");
 }
 
@@ -212,7 +212,7 @@ fn a_commit_that_was_red_must_be_green_twice_in_a_row() {
     // In the work sandbox, red in a clean room, in the work sandbox again, then twice green.
     let project = flaky("1");
     let ended = project.run().expect(0);
-    let green = project.told("verify_finished", "green");
+    let green = project.event_values("verify_finished", "green");
     assert_eq!(green, [false, true, true].map(Value::from));
     let found = findings(&project);
     assert_eq!(found[0].0, "flaky", "{found:?}");
@@ -227,7 +227,7 @@ fn a_commit_that_was_red_must_be_green_twice_in_a_row() {
 
     let project = flaky("1|4");
     project.run().expect(10);
-    let green = project.told("verify_finished", "green");
+    let green = project.event_values("verify_finished", "green");
     assert_eq!(green, [false, true, false].map(Value::from));
     project.audit();
 }

@@ -82,7 +82,7 @@ fn tokens_are_spent_before_the_next_call_only() {
     );
     // What was paid for and not begun is not begun any more.
     assert_eq!(project.results(1), ["skipped", "skipped"]);
-    let warned = project.told("budget_warning", "percent");
+    let warned = project.event_values("budget_warning", "percent");
     assert_eq!(warned, [json!(95)]);
     project.audit();
 }
@@ -131,11 +131,11 @@ fn a_person_changes_the_task_of_a_live_run_by_a_command() {
     ]);
     let live = project.start();
     let go = |iteration: usize| {
-        live.until_event("action_started", iteration);
+        live.wait_for_event("action_started", iteration);
         fs::write(project.sandbox().join("../go"), "").unwrap();
-        live.until_event("iteration_finished", iteration);
+        live.wait_for_event("iteration_finished", iteration);
     };
-    live.until_event("action_started", 1);
+    live.wait_for_event("action_started", 1);
     let text = project.task_text();
     let change = |from: &str, to: &str| {
         fs::write(project.task(), text.replace(from, to)).unwrap();
@@ -151,7 +151,7 @@ fn a_person_changes_the_task_of_a_live_run_by_a_command() {
         accepted.stdout
     );
     go(1);
-    live.until_event("action_started", 2);
+    live.wait_for_event("action_started", 2);
     // What cannot be used is refused at once: the old one stays.
     let unusable = change("max_iterations: 2", "max_iteration: 9").expect(12);
     assert!(
@@ -169,9 +169,9 @@ fn a_person_changes_the_task_of_a_live_run_by_a_command() {
     );
     go(2);
     go(3);
-    live.end().expect(0);
+    live.wait().expect(0);
     assert_eq!(
-        project.told("contract_changed", "changes"),
+        project.event_values("contract_changed", "changes"),
         [json!(["max_iterations: 2 → 6"])]
     );
     assert_eq!(project.events("contract_rejected"), Vec::<Value>::new());
@@ -195,7 +195,7 @@ fn an_edited_file_alone_changes_nothing() {
     fs::write(project.task(), &raised).unwrap();
     project.ralph(&["resume", "last"]).expect(11);
     assert_eq!(project.events("contract_changed"), Vec::<Value>::new());
-    let notices = project.told("notice", "message");
+    let notices = project.event_values("notice", "message");
     let notices = texts(&notices);
     assert!(
         notices
@@ -214,7 +214,7 @@ fn an_edited_file_alone_changes_nothing() {
     project.ralph(&["task", "last"]).expect(0);
     project.ralph(&["resume", "last"]).expect(0);
     assert_eq!(
-        project.told("contract_changed", "changes"),
+        project.event_values("contract_changed", "changes"),
         [json!(["max_iterations: 3 → 9"])]
     );
     assert!(project.prompt(3).contains("iteration 3 of at most 9"));
@@ -249,7 +249,7 @@ fn a_pinned_contract_that_was_changed_is_an_error() {
         "the pinned contract `{}` is not the one that the journal names by its digest",
         kept[0].display()
     );
-    assert!(refused.stdout.contains(&expected), "{}", refused.both());
+    assert!(refused.stdout.contains(&expected), "{}", refused.combined());
     assert_eq!(project.events("iteration_started").len(), 1);
     fs::write(&kept[0], text).unwrap();
     project.ralph(&["resume", "last"]).expect(0);
@@ -329,6 +329,6 @@ fn the_plan_says_what_is_kept_from_commands() {
             .stdout
             .contains("state directory hidden: yes (mount namespace)"),
         "{}",
-        checked.both()
+        checked.combined()
     );
 }

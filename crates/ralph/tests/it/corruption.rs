@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ralph::audit::{Audit, audit};
+use ralph::audit::{AuditReport, audit};
 use serde_json::{Value, json};
 
 use crate::project::{Project, actions, append, claiming, control, run, work, write};
 
 /// Every file that is kept of a run, with its bytes.
-type Files = BTreeMap<String, Vec<u8>>;
+type RunFileContents = BTreeMap<String, Vec<u8>>;
 
 /// Files that say nothing about the run: a lock, and the repository, whose objects git checks.
-const WITHOUT_MEANING: [&str; 3] = ["lock", "repo.git", "commands"];
+const IGNORED_FILES: [&str; 3] = ["lock", "repo.git", "commands"];
 
-fn walk(root: &Path, directory: &Path, files: &mut Files) {
+fn walk(root: &Path, directory: &Path, files: &mut RunFileContents) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         let name = path.strip_prefix(root).unwrap().display().to_string();
-        if WITHOUT_MEANING.contains(&name.as_str()) {
+        if IGNORED_FILES.contains(&name.as_str()) {
             continue;
         }
         if path.is_dir() {
@@ -31,22 +31,22 @@ fn walk(root: &Path, directory: &Path, files: &mut Files) {
 }
 
 /// A run, and where its files are.
-struct Victim {
+struct CorruptedRun {
     project: Project,
     run: PathBuf,
 }
 
-impl Victim {
+impl CorruptedRun {
     fn new(project: Project) -> Self {
         let run = project.run_dir();
         Self { project, run }
     }
 
     /// Returns the files of the run, and its pull request as `pulls/…`.
-    fn files(&self) -> Files {
-        let mut files = Files::new();
+    fn files(&self) -> RunFileContents {
+        let mut files = RunFileContents::new();
         walk(&self.run, &self.run, &mut files);
-        let mut pulls = Files::new();
+        let mut pulls = RunFileContents::new();
         let home = self.project.home();
         if home.join("pulls").exists() {
             walk(&home, &home.join("pulls"), &mut pulls);
@@ -67,13 +67,13 @@ impl Victim {
         }
     }
 
-    fn audit(&self) -> Audit {
+    fn audit(&self) -> AuditReport {
         let path = std::env::var_os("PATH").unwrap().into_string().unwrap();
         audit(&self.run, &self.project.home(), &path, &[])
     }
 
     /// Corrupts a file, returns what the audit says about it, and puts the file back.
-    fn say(&self, name: &str, bytes: &[u8], corrupt: Option<&[u8]>) -> Vec<String> {
+    fn audit_failures(&self, name: &str, bytes: &[u8], corrupt: Option<&[u8]>) -> Vec<String> {
         let path = self.path(name);
         match corrupt {
             Some(corrupt) => fs::write(&path, corrupt).unwrap(),
@@ -86,11 +86,11 @@ impl Victim {
     }
 }
 
-fn failures(audit: &Audit) -> Vec<String> {
+fn failures(audit: &AuditReport) -> Vec<String> {
     let failed = audit
         .checks
         .iter()
-        .filter(|check| check.status == ralph::audit::Status::Fail);
+        .filter(|check| check.status == ralph::audit::AuditStatus::Fail);
     let findings = failed.flat_map(|check| check.findings.clone());
     findings
         .filter(|finding| !finding.starts_with("note: "))
@@ -122,7 +122,11 @@ fn corruptions(bytes: &[u8], old: Option<&Vec<u8>>) -> Vec<(&'static str, Option
 }
 
 /// Corrupts every file in every way. Returns how many corruptions there were.
-fn corrupt_all(victim: &Victim, old: &Files, is_expected: impl Fn(&str, &str) -> bool) -> usize {
+fn corrupt_all(
+    victim: &CorruptedRun,
+    old: &RunFileContents,
+    is_expected: impl Fn(&str, &str) -> bool,
+) -> usize {
     let clean = victim.audit();
     assert!(clean.is_green(), "{}", clean.render());
     let mut missed = Vec::new();
@@ -133,7 +137,7 @@ fn corrupt_all(victim: &Victim, old: &Files, is_expected: impl Fn(&str, &str) ->
                 continue;
             }
             tried += 1;
-            let said = victim.say(&name, &bytes, corrupt.as_deref());
+            let said = victim.audit_failures(&name, &bytes, corrupt.as_deref());
             if !said.iter().any(|finding| finding.contains(&name)) {
                 missed.push(format!("{name} {how}: {said:?}"));
             }
@@ -159,7 +163,7 @@ fn doctor() -> Value {
 
 /// Returns a paused run with a report of the doctor, a note, an edit of its task file and a torn log, and
 /// its files before most of that.
-fn paused() -> (Victim, Files) {
+fn paused() -> (CorruptedRun, RunFileContents) {
     let first = actions(&[
         write(".ralph/progress.md", "The tests are red.\n"),
         append(".ralph/guardrails.md", "- One file per box.\n"),
@@ -178,7 +182,7 @@ fn paused() -> (Victim, Files) {
         .set("mode", "guided")
         .script(&[doctor(), first, ask, last]);
     project.run().expect(11);
-    let victim = Victim::new(project);
+    let victim = CorruptedRun::new(project);
     let before = victim.files();
     let project = &victim.project;
     project.ralph(&["note", "last", "use a.txt"]).expect(0);
@@ -258,7 +262,7 @@ fn every_corruption_of_a_finished_run_is_found() {
 fn every_byte_of_the_last_record_counts() {
     let project = Project::new().script(&[actions(&[control("pause", "where?")])]);
     project.run().expect(11);
-    let victim = Victim::new(project);
+    let victim = CorruptedRun::new(project);
     let journal = fs::read(victim.run.join("journal.jsonl")).unwrap();
     let start = journal[..journal.len() - 1]
         .iter()
@@ -270,8 +274,16 @@ fn every_byte_of_the_last_record_counts() {
         flipped[at] ^= 1;
         fs::write(victim.run.join("journal.jsonl"), &flipped).unwrap();
         let ended = victim.project.ralph(&["audit", "last"]).expect(1);
-        assert!(ended.stdout.contains("journal."), "{at}: {}", ended.both());
-        assert!(!ended.both().contains("upgrade"), "{at}: {}", ended.both());
+        assert!(
+            ended.stdout.contains("journal."),
+            "{at}: {}",
+            ended.combined()
+        );
+        assert!(
+            !ended.combined().contains("upgrade"),
+            "{at}: {}",
+            ended.combined()
+        );
     }
     let cut = &journal[..start];
     fs::write(victim.run.join("journal.jsonl"), cut).unwrap();

@@ -3,13 +3,13 @@
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::project::{Live, Project, actions, finish, run};
+use crate::project::{LiveRun, Project, actions, finish, run};
 
 /// Kills the process when a command has started for the nth time.
-fn kill_during(live: Live<'_>, kind: &str, count: usize) {
-    live.until_event(kind, count);
+fn kill_during(live: LiveRun<'_>, kind: &str, count: usize) {
+    live.wait_for_event(kind, count);
     live.signal(Signal::KILL);
-    live.end();
+    live.wait();
 }
 
 #[track_caller]
@@ -42,7 +42,7 @@ fn a_check_that_kills_ralph_is_started_twice_and_not_again() {
         .script(&[finish()]);
     let command = "if [ -e a.txt ]; then sleep 50; fi; test -s base.txt";
     let count = |project: &Project| {
-        let started = project.told("check_started", "command");
+        let started = project.event_values("check_started", "command");
         started.iter().filter(|it| **it == json!(command)).count()
     };
     for times in 1..=2 {
@@ -51,14 +51,14 @@ fn a_check_that_kills_ralph_is_started_twice_and_not_again() {
         } else {
             project.resume()
         };
-        live.until("the test command runs", |journal| {
+        live.wait_until("the test command runs", |journal| {
             let started = |event: &&serde_json::Value| {
                 event["type"] == "check_started" && event["command"] == command
             };
             journal.iter().filter(started).count() >= times
         });
         live.signal(Signal::KILL);
-        live.end();
+        live.wait();
     }
     expect_pause(&project, command);
     assert_eq!(count(&project), 2);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use ralph_test::{BASE_IMAGE, skip_without_docker};
 use serde_json::Value;
 
 use crate::project::{
@@ -23,9 +23,9 @@ fn commit_a_step(number: usize) -> Value {
 }
 
 /// A project with enough iterations; what it leaves on the engine is removed with it.
-struct Damaged(Project);
+struct DamagedProject(Project);
 
-impl Damaged {
+impl DamagedProject {
     fn local() -> Self {
         Self(Project::new().set("max_iterations", "60"))
     }
@@ -85,10 +85,10 @@ impl Damaged {
     }
 }
 
-impl Drop for Damaged {
+impl Drop for DamagedProject {
     fn drop(&mut self) {
         if self.0.task_text().contains(BASE_IMAGE) {
-            self.0.clear_engine();
+            self.0.remove_docker_objects();
         }
     }
 }
@@ -140,46 +140,46 @@ const PIPES: [&str; 6] = [
 
 #[test]
 fn a_sealed_repository_is_opened_again_in_docker() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    Damaged::in_docker().survive(&PERMISSIONS);
+    DamagedProject::in_docker().survive(&PERMISSIONS);
 }
 
 #[test]
 fn a_replaced_repository_is_put_back() {
-    Damaged::local().survive(&REPLACEMENTS);
+    DamagedProject::local().survive(&REPLACEMENTS);
 }
 
 #[test]
 fn a_replaced_repository_is_put_back_in_docker() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    Damaged::in_docker().survive(&REPLACEMENTS);
+    DamagedProject::in_docker().survive(&REPLACEMENTS);
 }
 
 #[test]
 fn garbage_in_the_repository_is_replaced() {
-    Damaged::local().survive(&GARBAGE);
+    DamagedProject::local().survive(&GARBAGE);
 }
 
 #[test]
 fn garbage_in_the_repository_is_replaced_in_docker() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    Damaged::in_docker().survive(&GARBAGE);
+    DamagedProject::in_docker().survive(&GARBAGE);
 }
 
 #[test]
 fn git_never_waits_for_a_pipe() {
-    Damaged::local().survive(&PIPES);
+    DamagedProject::local().survive(&PIPES);
 }
 
 /// Removes the repository with all of its files; the commit before has to come back.
 #[track_caller]
-fn survive_the_loss_of_all_files(damaged: &Damaged, losses: &[&str]) {
+fn survive_the_loss_of_all_files(damaged: &DamagedProject, losses: &[&str]) {
     let mut script = vec![actions(&[
         write("committed.txt", "x\n"),
         commit("Committed"),
@@ -228,7 +228,7 @@ fn a_removed_work_tree_comes_back_with_the_last_commit() {
         "rm -rf ../repo; touch ../repo",
         "rm -rf ../repo ../scratch; ln -s / ../repo; ln -s / ../scratch",
     ]);
-    survive_the_loss_of_all_files(&Damaged::local(), &losses);
+    survive_the_loss_of_all_files(&DamagedProject::local(), &losses);
     let left: Vec<_> = fs::read_dir(outside.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
@@ -238,15 +238,15 @@ fn a_removed_work_tree_comes_back_with_the_last_commit() {
 
 #[test]
 fn a_removed_work_tree_comes_back_with_the_last_commit_in_docker() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    survive_the_loss_of_all_files(&Damaged::in_docker(), &LOSSES);
+    survive_the_loss_of_all_files(&DamagedProject::in_docker(), &LOSSES);
 }
 
 #[test]
 fn a_commit_works_right_after_the_damage() {
-    let damaged = Damaged::local();
+    let damaged = DamagedProject::local();
     damaged.0.write_script(&[
         actions(&[
             write("c.txt", "three\n"),
@@ -268,8 +268,8 @@ fn a_commit_works_right_after_the_damage() {
 }
 
 #[test]
-fn commits_that_are_lost_with_the_repository_are_told_and_the_audit_is_green() {
-    let damaged = Damaged::local();
+fn commits_lost_with_the_repository_are_reported_and_the_audit_passes() {
+    let damaged = DamagedProject::local();
     damaged.0.write_script(&[
         actions(&[
             write("c.txt", "three\n"),
@@ -286,7 +286,7 @@ fn commits_that_are_lost_with_the_repository_are_told_and_the_audit_is_green() {
         finish(),
     ]);
     damaged.0.run().expect(0);
-    let refused = damaged.0.told("import_refused", "why");
+    let refused = damaged.0.event_values("import_refused", "why");
     assert_eq!(refused.len(), 3, "{refused:?}");
     assert!(
         refused[0]
@@ -306,7 +306,7 @@ fn commits_that_are_lost_with_the_repository_are_told_and_the_audit_is_green() {
 
 #[test]
 fn a_repository_that_is_damaged_during_a_pause_is_put_back() {
-    let damaged = Damaged::local();
+    let damaged = DamagedProject::local();
     let project = &damaged.0;
     project.write_script(&[
         actions(&[write("kept.txt", "x\n"), control("pause", "a question")]),
@@ -324,7 +324,7 @@ fn a_repository_that_is_damaged_during_a_pause_is_put_back() {
 fn a_repository_that_the_tests_damage_is_put_back() {
     let project = Project::new();
     project.commit("t.sh", "true\n");
-    let damaged = Damaged(
+    let damaged = DamagedProject(
         project
             .set("test_command", "sh t.sh")
             .set("max_iterations", "9"),
@@ -343,7 +343,7 @@ fn a_repository_that_the_tests_damage_is_put_back() {
 
 /// Makes files of 50 GB that take no space, one of them in the place of a known one, and works on.
 #[track_caller]
-fn work_beside_huge_files(damaged: &Damaged) {
+fn work_beside_huge_files(damaged: &DamagedProject) {
     damaged.0.commit("empty.txt", "");
     damaged.0.commit(".gitignore", "/ignored.bin\n");
     let make = "truncate -s 50G big.bin ignored.bin empty.txt 'a *[b].bin'; mkdir -p deep; \
@@ -396,13 +396,13 @@ fn work_beside_huge_files(damaged: &Damaged) {
 
 #[test]
 fn huge_files_are_named_and_cost_no_time() {
-    work_beside_huge_files(&Damaged::local());
+    work_beside_huge_files(&DamagedProject::local());
 }
 
 #[test]
 fn huge_files_are_named_and_cost_no_time_in_docker() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    work_beside_huge_files(&Damaged::in_docker());
+    work_beside_huge_files(&DamagedProject::in_docker());
 }

@@ -2,17 +2,17 @@
 
 use std::process::Command;
 
-use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use ralph_test::{BASE_IMAGE, skip_without_docker};
 use serde_json::Value;
 
 use crate::project::{Project, actions, claiming, commit, finish, run, work, write};
 
 /// A project whose task runs in Docker; what it leaves on the engine is removed with it.
-struct Contained {
+struct DockerProject {
     project: Project,
 }
 
-impl Contained {
+impl DockerProject {
     fn new(replies: &[Value]) -> Self {
         let project = Project::new()
             .set("sandbox_provider", "docker")
@@ -22,7 +22,7 @@ impl Contained {
     }
 
     fn containers(&self) -> Vec<String> {
-        self.project.on_engine(&["ps", "--all"])
+        self.project.docker_objects(&["ps", "--all"])
     }
 
     fn docker(&self, arguments: &[&str]) {
@@ -47,14 +47,17 @@ impl Contained {
         assert_eq!(self.project.show()["status"], "succeeded");
         assert_eq!(self.project.show()["sandbox"], "docker");
         self.project.audit();
-        let left = (self.containers(), self.project.on_engine(&["volume", "ls"]));
+        let left = (
+            self.containers(),
+            self.project.docker_objects(&["volume", "ls"]),
+        );
         assert_eq!(left, (vec![], vec![]), "something is left on the engine");
     }
 }
 
-impl Drop for Contained {
+impl Drop for DockerProject {
     fn drop(&mut self) {
-        self.project.clear_engine();
+        self.project.remove_docker_objects();
     }
 }
 
@@ -68,17 +71,18 @@ fn waiting() -> Value {
 
 #[test]
 fn a_task_is_done_in_containers_without_a_network() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     let look = "id -u; ls /sys/class/net; cat /proc/net/route | wc -l; touch /etc/x; echo $?";
-    let contained = Contained::new(&[actions(&[run(look)]), claiming(&["M1.1", "M1.2"], &work())]);
+    let contained =
+        DockerProject::new(&[actions(&[run(look)]), claiming(&["M1.1", "M1.2"], &work())]);
     contained.project.run().expect(0);
     let seen = contained.project.artifact(1, "test_output.txt");
     assert!(!seen.contains("\n0\n"), "{seen}");
     assert!(seen.contains("\nlo\n1\n"), "{seen}");
     assert!(seen.contains("Read-only file system"), "{seen}");
-    let rooms = contained.project.told("sandbox_created", "purpose");
+    let rooms = contained.project.event_values("sandbox_created", "purpose");
     // Two boxes and the test command.
     assert_eq!(rooms, ["work", "clean_room", "clean_room", "clean_room"]);
     contained.assert_delivered();
@@ -86,34 +90,38 @@ fn a_task_is_done_in_containers_without_a_network() {
 
 #[test]
 fn a_container_that_is_killed_interrupts_a_command_and_not_the_run() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let contained = Contained::new(&[waiting(), finish()]);
+    let contained = DockerProject::new(&[waiting(), finish()]);
     let live = contained.project.start();
-    live.until_event("action_started", 2);
-    live.until("the command sleeps", |_| contained.runs("sleep 600"));
+    live.wait_for_event("action_started", 2);
+    live.wait_until("the command sleeps", |_| contained.runs("sleep 600"));
     contained.docker(&["kill"]);
-    live.end().expect(0);
+    live.wait().expect(0);
     assert_eq!(contained.project.results(1), ["done", "failed"]);
-    let why = contained.project.told("action_finished", "why")[1].to_string();
+    let why = contained.project.event_values("action_finished", "why")[1].to_string();
     assert!(why.contains("killed from outside"), "{why}");
     contained.assert_delivered();
 }
 
 #[test]
 fn a_removed_container_pauses_the_run_and_resuming_keeps_the_files() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     let keep = actions(&[run("cat kept.txt"), commit("Keep it")]);
-    let contained = Contained::new(&[waiting(), keep, finish()]);
+    let contained = DockerProject::new(&[waiting(), keep, finish()]);
     let live = contained.project.start();
-    live.until_event("action_started", 2);
-    live.until("the command sleeps", |_| contained.runs("sleep 600"));
+    live.wait_for_event("action_started", 2);
+    live.wait_until("the command sleeps", |_| contained.runs("sleep 600"));
     contained.docker(&["rm", "--force"]);
-    let paused = live.end().expect(11);
-    assert!(paused.both().contains("ralph resume"), "{}", paused.both());
+    let paused = live.wait().expect(11);
+    assert!(
+        paused.combined().contains("ralph resume"),
+        "{}",
+        paused.combined()
+    );
     contained.project.ralph(&["resume", "last"]).expect(0);
     let outputs = contained.project.artifact(2, "test_output.txt");
     assert!(outputs.contains("not committed"), "{outputs}");
@@ -121,13 +129,14 @@ fn a_removed_container_pauses_the_run_and_resuming_keeps_the_files() {
 }
 
 #[test]
-fn a_host_that_is_blocked_is_told_with_the_command_that_wanted_it() {
-    if left_out_without_docker() {
+fn a_blocked_host_is_reported_with_its_command() {
+    if skip_without_docker() {
         return;
     }
     let ask =
         "python3 -c 'import urllib.request as u; u.urlopen(\"http://wanted.example/\")'; true";
-    let contained = Contained::new(&[actions(&[run(ask)]), claiming(&["M1.1", "M1.2"], &work())]);
+    let contained =
+        DockerProject::new(&[actions(&[run(ask)]), claiming(&["M1.1", "M1.2"], &work())]);
     contained.project.commit(
         "package-lock.json",
         r#"{"packages": {"a": {"resolved": "https://files.wanted.example/a.tgz"}}}"#,
@@ -149,11 +158,11 @@ fn a_host_that_is_blocked_is_told_with_the_command_that_wanted_it() {
 }
 
 #[test]
-fn the_plan_says_that_hosts_are_listed_in_vain() {
-    if left_out_without_docker() {
+fn the_plan_reports_ineffective_host_rules() {
+    if skip_without_docker() {
         return;
     }
-    let contained = Contained::new(&[finish()]);
+    let contained = DockerProject::new(&[finish()]);
     let project = &contained.project;
     let note =
         "note: `allowed` has no effect with the policy `deny`: set `policy = \"allowlist\"`\n";

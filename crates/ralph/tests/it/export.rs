@@ -114,7 +114,7 @@ fn a_commit_with_a_huge_file_is_refused_and_host_git_stays_small() {
         project.run().expect(0);
         stop.store(true, Ordering::Relaxed);
     });
-    let refused = project.told("import_refused", "why");
+    let refused = project.event_values("import_refused", "why");
     assert_eq!(refused.len(), 1, "{refused:?}");
     assert_eq!(
         refused[0],

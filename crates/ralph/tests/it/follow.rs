@@ -5,16 +5,16 @@ use std::io::Write as _;
 use std::process::Stdio;
 use std::time::Duration;
 
-use ralph::terminal::follow::{Ending, Reader, follow};
+use ralph::terminal::follow::{FollowEnd, JournalFollower, follow};
 use ralph_core::run::{PauseReason, RunStatus};
 
-use crate::support::{Ralph, Seen, status, working};
+use crate::support::{RalphOutput, TestRalph, status, working};
 
 const ONE: &str = "260301-100000-0001";
 
 #[test]
-fn logs_go_on_until_nobody_works_on_the_run() {
-    let ralph = Ralph::new();
+fn logs_follow_until_the_run_is_idle() {
+    let ralph = TestRalph::new();
     let mut journal = ralph.held_run(ONE, "one", working());
     let log = ralph.dir(ONE).file("activity.log");
     let append = |text: &str| {
@@ -38,10 +38,10 @@ fn logs_go_on_until_nobody_works_on_the_run() {
     append("ond\nlast words");
     journal.append(status(RunStatus::Stopped)).unwrap();
     drop(journal);
-    let seen = Seen::from(child.wait_with_output().unwrap());
+    let seen = RalphOutput::from(child.wait_with_output().unwrap());
     assert_eq!(
         seen,
-        Seen {
+        RalphOutput {
             code: 0,
             stdout: "first\nsecond\nlast words".into(),
             stderr: String::new(),
@@ -52,10 +52,13 @@ fn logs_go_on_until_nobody_works_on_the_run() {
 #[test]
 fn a_run_is_followed_to_its_end_or_until_it_is_left() {
     for (last, ending) in [
-        (RunStatus::Stopped, Ending::Finished),
-        (RunStatus::Paused(PauseReason::Person), Ending::Left),
+        (RunStatus::Stopped, FollowEnd::Finished),
+        (
+            RunStatus::Paused(PauseReason::Person),
+            FollowEnd::Unattended,
+        ),
     ] {
-        let ralph = Ralph::new();
+        let ralph = TestRalph::new();
         let mut journal = ralph.held_run(ONE, "one", working());
         let dir = ralph.dir(ONE);
         let last_status = last.clone();
@@ -64,7 +67,7 @@ fn a_run_is_followed_to_its_end_or_until_it_is_left() {
             journal.append(status(last)).unwrap();
         });
         let mut numbers = Vec::new();
-        let mut reader = Reader::new(&dir);
+        let mut reader = JournalFollower::new(&dir);
         let ended = follow(&dir, &mut reader, &mut |record, state| {
             assert_eq!(record.seq, state.seq);
             numbers.push(record.seq);

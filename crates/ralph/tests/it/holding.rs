@@ -37,9 +37,9 @@ fn a_resumed_iteration_is_asked_the_same() {
     let project =
         Project::new().script(&[actions(&[write("c.txt", "three\n"), run("false")]), slow]);
     let live = project.start();
-    live.until_event("model_asked", 2);
+    live.wait_for_event("model_asked", 2);
     live.signal(rustix::process::Signal::INT);
-    live.end().expect(130);
+    live.wait().expect(130);
     let asked = fs::read_to_string(project.run_dir().join("iterations/2.open/prompt.md")).unwrap();
     project.write_script(&[actions(&[]), finish()]);
     project.ralph(&["resume", "last"]).expect(0);
@@ -71,17 +71,17 @@ fn tampered(project: &Project, iteration: usize) -> Vec<String> {
 /// Whether an iteration does some work before its attack: without any progress in six iterations a run
 /// goes in circles.
 #[derive(Clone, Copy)]
-enum Steps {
+enum AttackSteps {
     None,
     Committed,
 }
 
 /// Runs each command in an iteration of its own, then finishes the task as if nothing had happened.
 #[track_caller]
-fn survive(attacks: &[(&str, &[&str])], steps: Steps) -> Project {
+fn survive(attacks: &[(&str, &[&str])], steps: AttackSteps) -> Project {
     let attack = |(index, (command, _)): (usize, &(&str, &[&str]))| match steps {
-        Steps::None => actions(&[run(command)]),
-        Steps::Committed => actions(&[
+        AttackSteps::None => actions(&[run(command)]),
+        AttackSteps::Committed => actions(&[
             write("step.txt", &format!("{index}\n")),
             commit("One step"),
             run(command),
@@ -131,7 +131,7 @@ fn a_command_changes_no_file_of_the_run() {
                 &[".ralph/diagnostics.md"],
             ),
         ],
-        Steps::Committed,
+        AttackSteps::Committed,
     );
     assert!(!project.file("errors.log").contains("forged"));
     assert!(project.file("activity.log").contains("iteration 1 starts"));
@@ -173,7 +173,7 @@ fn a_command_changes_no_directory_of_the_run() {
             ),
             ("ln -sf /etc/passwd .ralph/iterations/3/metrics.json", &[]),
         ],
-        Steps::Committed,
+        AttackSteps::Committed,
     );
     assert_eq!(
         tampered(&project, 11),
@@ -234,7 +234,7 @@ fn a_command_does_not_lead_git_astray() {
         ("rm -rf ../scratch .git; ln -s /tmp ../scratch", &[".git"]),
     ];
     for attacks in attacks.chunks(5) {
-        let project = survive(attacks, Steps::None);
+        let project = survive(attacks, AttackSteps::None);
         assert_eq!(project.delivered(), ["a.txt", "b.txt"]);
         assert_eq!(project.git(&["status", "--porcelain"]), "?? ralph_task.md");
     }
@@ -275,7 +275,7 @@ fn history_that_the_host_has_is_not_rewritten() {
         claiming(&["M1.1", "M1.2"], &[]),
     ]);
     project.run().expect(0);
-    let refused = project.told("import_refused", "why");
+    let refused = project.event_values("import_refused", "why");
     assert_eq!(refused.len(), 2, "{refused:?}");
     assert!(
         refused[0].as_str().unwrap().contains("non-fast-forward"),
@@ -296,7 +296,7 @@ fn objects_that_are_not_sound_are_not_taken() {
         && git update-ref HEAD $(git commit-tree $tree -p HEAD -m unsound)";
     let project = Project::new().script(&[actions(&[run(unsound)]), finish()]);
     project.run().expect(0);
-    let refused = project.told("import_refused", "why");
+    let refused = project.event_values("import_refused", "why");
     assert_eq!(refused.len(), 1, "{refused:?}");
     assert!(
         refused[0].as_str().unwrap().contains("fsck error"),

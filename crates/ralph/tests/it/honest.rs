@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use ralph_test::{BASE_IMAGE, skip_without_docker};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::project::{Live, Project, actions, claiming, commit, control, finish, run, work, write};
+use crate::project::{
+    LiveRun, Project, actions, claiming, commit, control, finish, run, work, write,
+};
 
 /// A command that waits for a file outside of the sandbox, so that a test decides when it ends.
 fn wait_for(file: &Path) -> String {
@@ -15,15 +17,15 @@ fn wait_for(file: &Path) -> String {
 }
 
 /// Waits until the newest record is of this type: the run then stands still in what follows it.
-fn until_last(live: &Live<'_>, kind: &str) {
-    live.until(kind, |journal| {
+fn wait_for_last_event(live: &LiveRun<'_>, kind: &str) {
+    live.wait_until(kind, |journal| {
         journal.last().is_some_and(|event| event["type"] == kind)
     });
 }
 
 /// Asserts that the run can be audited now and ends with a green audit after it was resumed.
 #[track_caller]
-fn resumes(project: &Project) {
+fn assert_resumes(project: &Project) {
     project.audit();
     project.ralph(&["resume", "last"]).expect(0);
     assert_eq!(project.show()["status"], "succeeded");
@@ -53,8 +55,8 @@ fn remove_sandbox(project: &Project) {
 }
 
 /// Waits until a command of the model runs.
-fn until_command(live: &Live<'_>) {
-    live.until("a command", |journal| {
+fn wait_for_command(live: &LiveRun<'_>) {
+    live.wait_until("a command", |journal| {
         let is_run = |event: &Value| event["type"] == "action_started" && event["action"] == "run";
         journal.iter().any(is_run)
     });
@@ -67,7 +69,7 @@ fn a_sandbox_that_is_lost_in_an_action() {
         let go = project.path("go");
         let project = project.script(&[committing(&wait_for(&go)), finish()]);
         let live = project.start();
-        until_command(&live);
+        wait_for_command(&live);
         let labels = project.sandbox().parent().unwrap().with_extension("json");
         remove_sandbox(&project);
         if with_labels {
@@ -77,12 +79,12 @@ fn a_sandbox_that_is_lost_in_an_action() {
             Some(signal) => live.signal(signal),
             None => fs::write(&go, "").unwrap(),
         }
-        live.end().expect(if signal.is_some() { 130 } else { 11 });
-        resumes(&project);
-        let outcomes = project.told("iteration_finished", "outcome");
+        live.wait().expect(if signal.is_some() { 130 } else { 11 });
+        assert_resumes(&project);
+        let outcomes = project.event_values("iteration_finished", "outcome");
         assert_eq!(outcomes[0], "sandbox_lost", "{outcomes:?}");
         // The model and the user see what happened to the commit.
-        let refused = project.told("import_refused", "why");
+        let refused = project.event_values("import_refused", "why");
         assert_eq!(refused.len(), 1, "{refused:?}");
         assert!(project.prompt(2).contains("is lost with its sandbox"));
         assert_eq!(project.delivered(), ["a.txt", "b.txt"]);
@@ -94,17 +96,17 @@ fn a_sandbox_that_is_lost_while_the_process_is_killed() {
     for kind in ["action_started", "model_replied", "iteration_started"] {
         let project = Project::new().script(&[committing("sleep 60"), finish(), finish()]);
         let live = project.start();
-        live.until_event(kind, 1);
+        live.wait_for_event(kind, 1);
         live.signal(Signal::KILL);
-        live.end();
+        live.wait();
         remove_sandbox(&project);
-        resumes(&project);
+        assert_resumes(&project);
     }
 }
 
 #[test]
 fn a_container_and_its_volume_that_are_lost_in_an_action() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     let wait = actions(&[write("c.txt", "three\n"), commit("Three"), run("sleep 60")]);
@@ -113,11 +115,11 @@ fn a_container_and_its_volume_that_are_lost_in_an_action() {
         .set("sandbox_image", BASE_IMAGE)
         .script(&[wait, finish()]);
     let live = project.start();
-    until_command(&live);
-    project.clear_engine();
-    live.end().expect(11);
-    resumes(&project);
-    project.clear_engine();
+    wait_for_command(&live);
+    project.remove_docker_objects();
+    live.wait().expect(11);
+    assert_resumes(&project);
+    project.remove_docker_objects();
 }
 
 #[test]
@@ -176,7 +178,7 @@ fn checks_that_remove_the_workspace() {
 
 /// A project whose test command waits for `go` in the clean room alone, after a first iteration that
 /// does the whole task.
-fn slow_room(project: Project) -> (Project, PathBuf) {
+fn with_slow_clean_room(project: Project) -> (Project, PathBuf) {
     let go = project.path("go");
     let command = format!("test -d .ralph || {}", wait_for(&go));
     let project = project
@@ -186,10 +188,10 @@ fn slow_room(project: Project) -> (Project, PathBuf) {
 }
 
 /// Starts it and returns when the check runs in the clean room.
-fn in_the_room(project: &Project) -> Live<'_> {
+fn start_in_clean_room(project: &Project) -> LiveRun<'_> {
     let live = project.start();
-    live.until_event("verify_started", 1);
-    live.until("the room of the test command", |journal| {
+    live.wait_for_event("verify_started", 1);
+    live.wait_until("the room of the test command", |journal| {
         let started = journal.iter().rposition(|event| {
             event["type"] == "check_started"
                 && event["command"]
@@ -206,15 +208,15 @@ fn in_the_room(project: &Project) -> Live<'_> {
 
 #[test]
 fn a_pause_during_the_verification() {
-    let (project, go) = slow_room(Project::new());
-    let live = in_the_room(&project);
+    let (project, go) = with_slow_clean_room(Project::new());
+    let live = start_in_clean_room(&project);
     project.ralph(&["pause", "last"]).expect(0);
     fs::write(&go, "").unwrap();
-    live.until_status("paused");
+    live.wait_for_status("paused");
     project.audit();
     project.ralph(&["resume", "last"]).expect(0);
-    live.end().expect(0);
-    let statuses = project.told("status_changed", "status");
+    live.wait().expect(0);
+    let statuses = project.event_values("status_changed", "status");
     let tail = &statuses[statuses.len() - 4..];
     assert_eq!(tail, ["verifying", "paused", "verifying", "succeeded"]);
     project.audit();
@@ -222,35 +224,35 @@ fn a_pause_during_the_verification() {
 
 #[test]
 fn a_pause_during_the_verification_whose_process_is_killed() {
-    let (project, go) = slow_room(Project::new());
-    let live = in_the_room(&project);
+    let (project, go) = with_slow_clean_room(Project::new());
+    let live = start_in_clean_room(&project);
     project.ralph(&["pause", "last"]).expect(0);
     fs::write(&go, "").unwrap();
-    live.until_status("paused");
+    live.wait_for_status("paused");
     live.signal(Signal::KILL);
-    live.end();
-    resumes(&project);
+    live.wait();
+    assert_resumes(&project);
 }
 
 #[test]
 fn signals_during_the_verification() {
     for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
-        let (project, go) = slow_room(Project::new());
-        let live = in_the_room(&project);
+        let (project, go) = with_slow_clean_room(Project::new());
+        let live = start_in_clean_room(&project);
         live.signal(signal);
         let code = if signal == Signal::KILL { -1 } else { 130 };
-        live.end().expect(code);
+        live.wait().expect(code);
         fs::write(&go, "").unwrap();
-        resumes(&project);
+        assert_resumes(&project);
     }
 }
 
 #[test]
 fn a_stop_during_the_verification() {
-    let (project, _go) = slow_room(Project::new());
-    let live = in_the_room(&project);
+    let (project, _go) = with_slow_clean_room(Project::new());
+    let live = start_in_clean_room(&project);
     project.ralph(&["stop", "last"]).expect(0);
-    live.end();
+    live.wait();
     assert_eq!(project.show()["status"], "stopped");
     project.audit();
 }
@@ -258,10 +260,10 @@ fn a_stop_during_the_verification() {
 /// A run that is stopped is never resumed, so the stop itself cleans up after the process that died.
 #[test]
 fn a_kill_in_the_clean_room_and_a_stop() {
-    let (project, _go) = slow_room(Project::new());
-    let live = in_the_room(&project);
+    let (project, _go) = with_slow_clean_room(Project::new());
+    let live = start_in_clean_room(&project);
     live.signal(Signal::KILL);
-    live.end();
+    live.wait();
     let log = project.run_dir().join("files/activity.log");
     let mut torn = fs::read(&log).unwrap();
     torn.extend_from_slice(b"half a li");
@@ -280,12 +282,12 @@ fn a_baseline_that_is_killed() {
         .set("test_command", &format!("'{}'", wait_for(&go)))
         .script(&[finish()]);
     let live = project.start();
-    live.until_event("baseline_started", 1);
-    until_last(&live, "sandbox_created");
+    live.wait_for_event("baseline_started", 1);
+    wait_for_last_event(&live, "sandbox_created");
     live.signal(Signal::KILL);
-    live.end();
+    live.wait();
     fs::write(&go, "").unwrap();
-    resumes(&project);
+    assert_resumes(&project);
 }
 
 #[test]
@@ -299,10 +301,10 @@ fn a_rotation_in_the_middle_of_the_actions() {
     ]);
     let project = project.script(&[waiting, finish()]);
     let live = project.start();
-    live.until_event("action_started", 2);
+    live.wait_for_event("action_started", 2);
     project.ralph(&["rotate", "last"]).expect(0);
     fs::write(&go, "").unwrap();
-    live.end().expect(0);
+    live.wait().expect(0);
     assert_eq!(project.results(1), ["done", "ran 0", "skipped"]);
     project.audit();
 }
@@ -343,7 +345,7 @@ fn a_budget_that_is_raised_and_lowered_again() {
     limit_to(&project, "3");
     project.audit();
     let ended = project.ralph(&["resume", "last"]);
-    assert_eq!(ended.code, 10, "{}", ended.both());
+    assert_eq!(ended.code, 10, "{}", ended.combined());
     assert_eq!(project.show()["iteration"], 4);
     project.audit();
 }
@@ -354,11 +356,11 @@ fn a_task_that_is_changed_while_a_command_runs() {
     let go = project.path("go");
     let project = project.script(&[actions(&[run(&wait_for(&go))]), finish()]);
     let live = project.start();
-    live.until_event("action_started", 1);
+    live.wait_for_event("action_started", 1);
     limit_to(&project, "4");
     project.audit();
     fs::write(&go, "").unwrap();
-    live.end().expect(0);
+    live.wait().expect(0);
     assert_eq!(project.events("contract_changed").len(), 1);
     project.audit();
 }
@@ -382,7 +384,7 @@ fn notes_and_signs_for_a_run_without_a_process() {
     let notes = project.run_dir().join("files/notes.md");
     fs::write(&notes, "By hand.\n").unwrap();
     project.audit();
-    resumes(&project);
+    assert_resumes(&project);
 }
 
 #[test]
@@ -397,7 +399,7 @@ fn a_doctor_whose_report_is_applied() {
     project.run().expect(11);
     project.ralph(&["diagnose", "last", "--apply"]).expect(0);
     project.audit();
-    resumes(&project);
+    assert_resumes(&project);
 }
 
 #[test]
@@ -407,13 +409,13 @@ fn a_usage_limit_that_is_waited_for_and_interrupted() {
             |seconds: u32| json!({"error": {"status": 429, "retry_after": seconds, "quota": true}});
         let project = Project::new().script(&[limit(3600), finish()]);
         let live = project.start();
-        live.until_status("waiting_quota");
+        live.wait_for_status("waiting_quota");
         project.audit();
         live.signal(signal);
-        live.end();
+        live.wait();
         project.write_script(&[limit(1), finish()]);
-        resumes(&project);
-        let statuses = project.told("status_changed", "status");
+        assert_resumes(&project);
+        let statuses = project.event_values("status_changed", "status");
         let waits = statuses.iter().filter(|status| *status == "waiting_quota");
         assert_eq!(waits.count(), 2, "{statuses:?}");
     }

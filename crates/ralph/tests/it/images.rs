@@ -9,25 +9,25 @@ use std::sync::Arc;
 
 use ralph_core::id::Digest;
 use ralph_core::image::ImageName;
-use ralph_providers::docker::Engine;
-use ralph_providers::docker::images::Images;
-use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use ralph_providers::docker::DockerEngine;
+use ralph_providers::docker::images::DockerImages;
+use ralph_test::{BASE_IMAGE, skip_without_docker};
 use serde_json::{Value, json};
 use snapbox::{assert_data_eq, str};
 
 use crate::project::{Project, finish};
-use crate::support::{Ralph, Seen, Stopped};
+use crate::support::{RalphOutput, TestFixedClock, TestRalph};
 
 const NOWHERE: &str = "unix:///nowhere/docker.sock";
 
-fn without_engine(ralph: &Ralph, args: &[&str]) -> Seen {
+fn without_engine(ralph: &TestRalph, args: &[&str]) -> RalphOutput {
     let command = &mut ralph.command(args);
     command.env("DOCKER_HOST", NOWHERE).output().unwrap().into()
 }
 
 #[test]
 fn without_an_engine_the_status_is_unknown_and_no_error() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     let seen = without_engine(&ralph, &["image", "status"]);
     assert_eq!((seen.code, seen.stderr.as_str()), (0, ""));
     assert_data_eq!(
@@ -58,7 +58,7 @@ fix      start Docker, or set `DOCKER_HOST` to the endpoint that `docker context
 
 #[test]
 fn without_an_engine_nothing_else_works_and_one_line_says_so() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     for args in [
         &["image", "pull"][..],
         &["image", "pull", "--image", "x:1", "--force"],
@@ -78,7 +78,7 @@ fn without_an_engine_nothing_else_works_and_one_line_says_so() {
 
 #[test]
 fn what_makes_no_sense_is_refused_in_one_line() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     let settings = ralph.project().join("ralph.toml");
     let mut lines = String::new();
     for args in [
@@ -117,8 +117,8 @@ ralph: `ralph.toml` names an image that cannot be one — `My Image` is no image
 }
 
 #[test]
-fn nix_must_be_there_if_it_is_asked_for() {
-    let ralph = Ralph::new();
+fn requested_nix_must_be_installed() {
+    let ralph = TestRalph::new();
     let seen = without_engine(&ralph, &["image", "build", "--nix"]);
     let line = "ralph: cannot build the image with nix — there is no `nix` on PATH — install it, or use `ralph image build --dockerfile`\n";
     assert_eq!((seen.code, seen.stderr.as_str()), (1, line));
@@ -132,25 +132,25 @@ fn remove(image: &ImageName) {
         .unwrap();
     runtime.block_on(async {
         let host = std::env::var_os("DOCKER_HOST").map(|host| host.into_string().unwrap());
-        let engine = Engine::connect(host.as_deref()).await.unwrap();
-        let images = Images::new(engine, "/nowhere".into(), Arc::new(Stopped));
+        let engine = DockerEngine::connect(host.as_deref()).await.unwrap();
+        let images = DockerImages::new(engine, "/nowhere".into(), Arc::new(TestFixedClock));
         images.remove(image).await.unwrap();
     });
 }
 
 /// An image of the test's own, removed at the end.
-struct Scene {
-    ralph: Ralph,
+struct ImageScenario {
+    ralph: TestRalph,
     image: ImageName,
 }
 
-impl Scene {
+impl ImageScenario {
     /// Returns nothing if tests with an engine are left out.
     fn new(name: &str) -> Option<Self> {
-        if left_out_without_docker() {
+        if skip_without_docker() {
             return None;
         }
-        let ralph = Ralph::new();
+        let ralph = TestRalph::new();
         // A registry that refuses at once, so that a pull never leaves this machine.
         let image = format!("127.0.0.1:1/ralph-test-{}-{name}:1", std::process::id());
         Some(Self {
@@ -167,7 +167,7 @@ impl Scene {
         command
     }
 
-    fn run(&self, args: &[&str]) -> Seen {
+    fn run(&self, args: &[&str]) -> RalphOutput {
         self.command(args).output().unwrap().into()
     }
 
@@ -176,7 +176,7 @@ impl Scene {
     }
 }
 
-impl Drop for Scene {
+impl Drop for ImageScenario {
     fn drop(&mut self) {
         remove(&self.image);
     }
@@ -184,7 +184,7 @@ impl Drop for Scene {
 
 #[test]
 fn an_image_is_built_shown_and_not_pulled_again() {
-    let Some(scene) = Scene::new("built") else {
+    let Some(scene) = ImageScenario::new("built") else {
         return;
     };
     let name = scene.image.as_str();
@@ -248,7 +248,7 @@ fn an_image_is_built_shown_and_not_pulled_again() {
 
 #[test]
 fn a_build_that_fails_shows_its_output_and_one_line() {
-    let Some(scene) = Scene::new("fails") else {
+    let Some(scene) = ImageScenario::new("fails") else {
         return;
     };
     scene.write(
@@ -294,7 +294,7 @@ fn a_build_that_fails_shows_its_output_and_one_line() {
 
 #[test]
 fn nix_is_used_where_it_is_installed() {
-    let Some(scene) = Scene::new("nix") else {
+    let Some(scene) = ImageScenario::new("nix") else {
         return;
     };
     scene.write("image.tar", saved(&scene.image));
@@ -310,7 +310,7 @@ fn nix_is_used_where_it_is_installed() {
     let path = format!("{}:/usr/bin:/bin", scene.ralph.project().display());
     let name = scene.image.as_str();
     let mut command = scene.command(&["image", "build", "--tag", name]);
-    let seen: Seen = command.env("PATH", &path).output().unwrap().into();
+    let seen: RalphOutput = command.env("PATH", &path).output().unwrap().into();
     let expected = format!(
         "building the image with nix\n  evaluating\nloading `{}`\n  Loaded image: {name}\nbuilt {name}\nto use it, set `image = \"{name}\"` under `[sandbox]` in ralph.toml\n",
         result.display()
@@ -327,7 +327,7 @@ fn nix_is_used_where_it_is_installed() {
 
     scene.write("nix", "#!/bin/sh\necho 'error: it is broken' >&2\nexit 1\n");
     let mut command = scene.command(&["image", "build", "--nix", "--tag", name]);
-    let seen: Seen = command.env("PATH", &path).output().unwrap().into();
+    let seen: RalphOutput = command.env("PATH", &path).output().unwrap().into();
     let line = "ralph: cannot build the image with nix — error: it is broken — look at what nix says, or use `ralph image build --dockerfile`\n";
     assert_eq!((seen.code, seen.stderr.as_str()), (1, line));
 }
@@ -349,7 +349,7 @@ fn greeted(greeting: &str) -> Project {
 
 #[test]
 fn a_run_gets_its_projects_image_as_the_base_commit_says() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     let project = greeted(&format!("hello-{}", std::process::id()));
@@ -363,7 +363,7 @@ fn a_run_gets_its_projects_image_as_the_base_commit_says() {
     project.ralph(&["trust", "--yes"]).expect(0);
 
     let first = project.run().expect(0);
-    let plan = project.told("run_created", "plan").remove(0);
+    let plan = project.event_values("run_created", "plan").remove(0);
     let image = ImageName::parse(plan["container"]["image"].as_str().unwrap()).unwrap();
     let building = format!("building image `{image}`\n");
     let second = project.run_with(&["--new"]).expect(0);
@@ -376,7 +376,7 @@ fn a_run_gets_its_projects_image_as_the_base_commit_says() {
 
 #[test]
 fn a_run_whose_image_cannot_be_made_does_not_start() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     let project = greeted("hello");
@@ -405,7 +405,7 @@ fn saved(image: &ImageName) -> Vec<u8> {
     let layer = vec![0; 1024];
     let config = json!({
         "architecture": "amd64", "os": "linux", "config": {},
-        "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{}", Digest::of(&layer).as_str())]},
+        "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{}", Digest::compute(&layer).as_str())]},
     });
     let manifest = json!([
         {"Config": "config.json", "RepoTags": [image.as_str()], "Layers": ["layer.tar"]}

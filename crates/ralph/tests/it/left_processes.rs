@@ -14,12 +14,12 @@ use ralph_engine::store::StateDir;
 use rustix::process::{Pid, Signal};
 
 use crate::project::{Project, actions, run};
-use crate::support::Stopped;
+use crate::support::TestFixedClock;
 
 /// A process of the system that is ended with the test.
-struct Left(u32);
+struct LeftProcess(u32);
 
-impl Drop for Left {
+impl Drop for LeftProcess {
     fn drop(&mut self) {
         if let Some(pid) = i32::try_from(self.0).ok().and_then(Pid::from_raw) {
             rustix::process::kill_process(pid, Signal::KILL).ok();
@@ -29,7 +29,7 @@ impl Drop for Left {
 
 /// Starts a run whose command leaves a process that ralph cannot end any more: ralph is killed. Returns
 /// the process, which wrote its id into a file of the project.
-fn leave(project: &Project, command: &str) -> Left {
+fn leave_process(project: &Project, command: &str) -> LeftProcess {
     let file = project.path("pid");
     let command = command.replace("PID", &file.display().to_string());
     project.write_script(&[actions(&[run(&command)])]);
@@ -47,8 +47,8 @@ fn leave(project: &Project, command: &str) -> Left {
         std::thread::sleep(Duration::from_millis(20));
     };
     live.signal(Signal::KILL);
-    live.end();
-    Left(pid)
+    live.wait();
+    LeftProcess(pid)
 }
 
 /// Ends the run without ending its processes.
@@ -56,16 +56,16 @@ fn end_run(project: &Project) {
     let state = StateDir::open(project.home()).unwrap();
     let run = project.run_dir();
     let id = RunId::parse(run.file_name().unwrap().to_str().unwrap()).unwrap();
-    let clock = Arc::new(Stopped);
+    let clock = Arc::new(TestFixedClock);
     let mut journal = Journal::open(&state.run(&id), clock, Redactor::default()).unwrap();
     let status = RunStatus::Stopped;
     journal.append(Event::StatusChanged { status }).unwrap();
 }
 
 /// A process that has nothing to do with the run, though it is one of some sandbox.
-struct Foreign(Child);
+struct ForeignProcess(Child);
 
-impl Foreign {
+impl ForeignProcess {
     fn start() -> Self {
         let mut sleep = Command::new("sleep");
         let sleep = sleep.arg("60").env("RALPH_SANDBOX", "0123456789ab");
@@ -73,7 +73,7 @@ impl Foreign {
     }
 }
 
-impl Drop for Foreign {
+impl Drop for ForeignProcess {
     fn drop(&mut self) {
         self.0.kill().ok();
         self.0.wait().ok();
@@ -89,8 +89,8 @@ fn a_process_that_was_left_is_named_until_it_ends() {
         "env -i /bin/sh -c 'echo $$ > PID; exec /bin/sleep 60'",
     ] {
         let project = Project::new();
-        let left = leave(&project, command);
-        let foreign = Foreign::start();
+        let left = leave_process(&project, command);
+        let foreign = ForeignProcess::start();
         // Not ended: resuming ends the process.
         project.audit();
         end_run(&project);
@@ -123,7 +123,7 @@ fn a_process_that_was_left_is_named_until_it_ends() {
 #[test]
 fn stopping_an_interrupted_run_ends_its_processes() {
     let project = Project::new();
-    let left = leave(&project, "setsid sh -c 'echo $$ > PID; exec sleep 60'");
+    let left = leave_process(&project, "setsid sh -c 'echo $$ > PID; exec sleep 60'");
     project.ralph(&["stop", "last"]).expect(0);
     project.audit();
     let environ = fs::read(format!("/proc/{}/environ", left.0));

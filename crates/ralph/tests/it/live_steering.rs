@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::project::{
-    Live, Project, actions, append, claiming, commit, control, finish, run, write,
+    LiveRun, Project, actions, append, claiming, commit, control, finish, run, write,
 };
 
 /// How soon a running process obeys: much sooner than its commands end.
@@ -20,10 +20,10 @@ fn steps() -> Value {
 
 /// Sends a command and waits until the run stands where it should.
 #[track_caller]
-fn steer(project: &Project, live: &Live<'_>, command: &str, status: &str) {
+fn steer(project: &Project, live: &LiveRun<'_>, command: &str, status: &str) {
     let start = Instant::now();
     project.ralph(&[command, "task"]).expect(0);
-    live.until_status(status);
+    live.wait_for_status(status);
     let took = start.elapsed();
     assert!(took < SOON, "{command} took {took:?}");
 }
@@ -40,10 +40,10 @@ fn is_running(marker: &str) -> bool {
 }
 
 #[test]
-fn a_run_waits_goes_on_and_starts_afresh_when_told() {
+fn a_run_pauses_resumes_and_restarts_on_command() {
     let project = Project::new().script(&[steps(), steps(), finish()]);
     let mut live = project.start();
-    live.until_event("action_finished", 1);
+    live.wait_for_event("action_finished", 1);
     let early = project.ralph(&["resume", "last"]).expect(1);
     assert!(
         early.stderr.starts_with("ralph: cannot resume run `"),
@@ -72,12 +72,15 @@ fn a_run_waits_goes_on_and_starts_afresh_when_told() {
     assert!(waited < 700, "{waited} ms of the pause were counted");
 
     project.ralph(&["rotate", "last"]).expect(0);
-    live.until_event("iteration_started", 2);
-    assert_eq!(project.told("iteration_finished", "outcome"), ["rotated"]);
+    live.wait_for_event("iteration_started", 2);
+    assert_eq!(
+        project.event_values("iteration_finished", "outcome"),
+        ["rotated"]
+    );
     steer(&project, &live, "pause", "paused");
     steer(&project, &live, "resume", "running");
     project.ralph(&["rotate", "last"]).expect(0);
-    live.end().expect(0);
+    live.wait().expect(0);
     assert_eq!(project.show()["iteration"], 3);
     project.audit();
 }
@@ -110,13 +113,13 @@ fn a_stop_ends_the_whole_tree_at_once() {
     );
     let project = project.script(&[actions(&[run(&tree), run("true")]), finish()]);
     let live = project.start();
-    live.until_event("action_started", 1);
-    live.until("the tree is there", |_| {
+    live.wait_for_event("action_started", 1);
+    live.wait_until("the tree is there", |_| {
         is_running(&format!("sleep\0{marker}"))
     });
     let start = Instant::now();
     project.ralph(&["stop", "last"]).expect(0);
-    let ended = live.end().expect(10);
+    let ended = live.wait().expect(10);
     assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
     assert!(!is_running(&format!("sleep\0{marker}")));
     assert!(ended.stdout.contains("stopped"), "{}", ended.stdout);
@@ -143,15 +146,15 @@ fn a_signal_pauses_the_run_each_time() {
         } else {
             project.resume()
         };
-        live.until_event("run_opened", opened);
-        live.until("the command runs", |journal| {
+        live.wait_for_event("run_opened", opened);
+        live.wait_until("the command runs", |journal| {
             journal
                 .last()
                 .is_some_and(|event| event["type"] == "action_started")
         });
         let start = Instant::now();
         live.signal(signal);
-        let ended = live.end().expect(130);
+        let ended = live.wait().expect(130);
         assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
         assert!(ended.stdout.contains("ralph resume "), "{}", ended.stdout);
         let show = project.show();
@@ -175,11 +178,11 @@ fn an_interrupted_run_is_finished_by_resume() {
     let once = "if [ -e ../seen ]; then echo again; else touch ../seen; sleep 30; fi";
     let project = Project::new().script(&[actions(&[run(once)]), finish()]);
     let live = project.start();
-    live.until("the command runs", |_| {
+    live.wait_until("the command runs", |_| {
         project.home().join("sandboxes").exists() && seen(&project)
     });
     live.signal(Signal::INT);
-    live.end().expect(130);
+    live.wait().expect(130);
     let ended = project.ralph(&["resume", "last"]).expect(0);
     assert!(
         ended.stdout.contains("again") || project.artifact(1, "test_output.txt").contains("again")
@@ -198,7 +201,7 @@ fn seen(project: &Project) -> bool {
 fn a_second_run_of_a_live_task_is_refused() {
     let project = Project::new().script(&[steps(), finish()]);
     let live = project.start();
-    live.until_event("action_finished", 1);
+    live.wait_for_event("action_finished", 1);
     let second = project.run().expect(1);
     let told = second.stderr.trim_end();
     assert!(
@@ -214,12 +217,12 @@ fn a_second_run_of_a_live_task_is_refused() {
     // A run that waits can be ended, too.
     steer(&project, &live, "pause", "paused");
     steer(&project, &live, "stop", "stopped");
-    live.end().expect(10);
+    live.wait().expect(10);
     project.audit();
 }
 
 #[test]
-fn a_run_that_nobody_works_on_can_be_ended() {
+fn an_idle_run_can_be_stopped() {
     let project = Project::new().script(&[actions(&[control("pause", "which?")]), finish()]);
     project.run().expect(11);
     for command in ["pause", "rotate"] {
@@ -243,7 +246,7 @@ fn a_run_that_nobody_works_on_can_be_ended() {
 }
 
 #[test]
-fn a_lost_sandbox_is_made_anew_from_what_the_host_has() {
+fn a_lost_sandbox_is_recreated_from_the_host_repository() {
     let project = Project::new().script(&[
         claiming(
             &["M1.1"],
@@ -262,7 +265,7 @@ fn a_lost_sandbox_is_made_anew_from_what_the_host_has() {
     project.run().expect(11);
     fs::remove_dir_all(project.sandbox().parent().unwrap()).unwrap();
     project.ralph(&["resume", "last"]).expect(0);
-    let notice = project.told("notice", "message");
+    let notice = project.event_values("notice", "message");
     assert!(
         notice[0]
             .as_str()

@@ -19,6 +19,8 @@ mod corruption;
 #[cfg(target_os = "linux")]
 mod crash;
 mod crash_loop;
+#[cfg(target_os = "linux")]
+mod crash_stage;
 mod damage;
 mod docker_run;
 #[cfg(target_os = "linux")]
@@ -32,7 +34,7 @@ mod images;
 #[cfg(target_os = "linux")]
 mod left_processes;
 mod live_steering;
-mod looks;
+mod messages;
 mod models;
 mod nested;
 mod newer;
@@ -41,21 +43,19 @@ mod old_git;
 mod outage;
 #[cfg(target_os = "linux")]
 mod ownership;
-mod performed;
 mod poisoned;
 #[cfg(target_os = "linux")]
 mod power_loss;
 mod project;
 mod proxy;
 mod reading;
+mod redacted_actions;
 mod relative_path;
 mod replies;
 mod repositories;
 #[cfg(target_os = "linux")]
 mod script;
 mod secrets;
-#[cfg(target_os = "linux")]
-mod stage;
 mod starting;
 mod steering;
 #[cfg(target_os = "linux")]
@@ -63,7 +63,7 @@ mod stopped;
 #[cfg(target_os = "linux")]
 mod strace;
 mod support;
-mod talking;
+mod terminal_output;
 mod test_changes;
 mod test_counts;
 #[cfg(target_os = "linux")]

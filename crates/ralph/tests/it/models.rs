@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ralph_test::{FakeAnswer, FakeModelApi};
+use ralph_test::{FakeModelApi, FakeResponse};
 use serde_json::{Value, json};
 use snapbox::{assert_data_eq, str};
 
@@ -11,7 +11,7 @@ use crate::project::Project;
 const KEY: &str = "sk-a-key-that-nobody-may-see-1234";
 
 /// Everything that the task wants, in one reply.
-pub(crate) fn all() -> Value {
+pub(crate) fn complete_reply() -> Value {
     json!({
         "summary": "make both files",
         "actions": [
@@ -25,14 +25,14 @@ pub(crate) fn all() -> Value {
 }
 
 /// The same as a provider streams it.
-pub(crate) fn streamed(reply: &str) -> FakeAnswer {
+pub(crate) fn streamed(reply: &str) -> FakeResponse {
     let (first, second) = reply.split_at(reply.len() / 2);
     let delta = |text: &str| json!({"model": "one", "choices": [{"delta": {"content": text}}]});
     let usage = json!({
         "choices": [{"delta": {}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 1000, "completion_tokens": 200},
     });
-    FakeAnswer::stream()
+    FakeResponse::stream()
         .event(&delta(first).to_string())
         .event(&delta(second).to_string())
         .event(&usage.to_string())
@@ -48,7 +48,7 @@ fn project(api: &FakeModelApi) -> Project {
 pub(crate) fn project_at(base: &str) -> Project {
     let project = Project::new().env("ACME_API_KEY", KEY);
     let script = project.path("other.jsonl");
-    fs::write(&script, json!({"reply": all()}).to_string()).unwrap();
+    fs::write(&script, json!({"reply": complete_reply()}).to_string()).unwrap();
     let config = format!(
         "profiles:\n  web:\n    litellm_model: acme/one\n    max_output_tokens: 4096\n    \
          api_base: {}/v1\n    api_key_env: ACME_API_KEY\n    input_cost_per_token: 0.000001\n    \
@@ -75,7 +75,7 @@ fn assert_no_key(project: &Project) {
 }
 
 pub(crate) fn statuses(project: &Project) -> Vec<String> {
-    let told = project.told("status_changed", "status");
+    let told = project.event_values("status_changed", "status");
     told.iter()
         .map(|status| status.as_str().unwrap().into())
         .collect()
@@ -83,17 +83,20 @@ pub(crate) fn statuses(project: &Project) -> Vec<String> {
 
 #[test]
 fn a_run_is_answered_over_http() {
-    let api = FakeModelApi::start([streamed(&all().to_string())]).unwrap();
+    let api = FakeModelApi::start([streamed(&complete_reply().to_string())]).unwrap();
     let project = project(&api);
     project.ralph(&["run"]).expect(0);
     project.audit();
     assert_no_key(&project);
-    assert_eq!(project.told("model_chosen", "choice")[0]["profile"], "web");
-    assert_eq!(project.told("model_replied", "cost_usd"), [0.0014]);
+    assert_eq!(
+        project.event_values("model_chosen", "choice")[0]["profile"],
+        "web"
+    );
+    assert_eq!(project.event_values("model_replied", "cost_usd"), [0.0014]);
     let response: Value = serde_json::from_str(&project.artifact(1, "response.json")).unwrap();
     assert_eq!(response["attempts"][0]["model"], "acme/one");
     assert_eq!(response["attempts"][0]["answered_by"], "one");
-    let heard = api.heard();
+    let heard = api.received();
     assert_eq!(heard.len(), 1);
     assert_eq!(heard[0].headers["authorization"], format!("Bearer {KEY}"));
     let body: Value = serde_json::from_str(&heard[0].body).unwrap();
@@ -102,9 +105,9 @@ fn a_run_is_answered_over_http() {
 
 #[test]
 fn half_an_answer_is_charged_and_asked_for_again() {
-    let whole = all().to_string();
+    let whole = complete_reply().to_string();
     let half = json!({"choices": [{"delta": {"content": &whole[..whole.len() - 1]}}]});
-    let cut = FakeAnswer::stream().event(&half.to_string());
+    let cut = FakeResponse::stream().event(&half.to_string());
     let api = FakeModelApi::start([cut, streamed(&whole)]).unwrap();
     let project = project(&api);
     project.ralph(&["run"]).expect(0);
@@ -126,12 +129,12 @@ fn half_an_answer_is_charged_and_asked_for_again() {
 
 #[test]
 fn a_call_that_the_budget_does_not_pay_for_is_not_made() {
-    let api = FakeModelApi::start([streamed(&all().to_string())]).unwrap();
+    let api = FakeModelApi::start([streamed(&complete_reply().to_string())]).unwrap();
     let project = project(&api).set("max_cost_usd_estimate", "0.001");
     let ended = project.ralph(&["run"]).expect(10);
     let budget = "the budget `max_cost_usd_estimate` is used up";
-    assert!(ended.both().contains(budget), "{}", ended.both());
-    assert_eq!(api.heard().len(), 0);
+    assert!(ended.combined().contains(budget), "{}", ended.combined());
+    assert_eq!(api.received().len(), 0);
     assert_eq!(project.show()["cost_usd"], 0.0);
     project.audit();
 }
@@ -139,12 +142,12 @@ fn a_call_that_the_budget_does_not_pay_for_is_not_made() {
 #[test]
 fn a_refused_key_pauses_at_once() {
     let body = format!(r#"{{"error":{{"message":"Incorrect API key provided: {KEY}"}}}}"#);
-    let api = FakeModelApi::start([FakeAnswer::json(401, &body)]).unwrap();
+    let api = FakeModelApi::start([FakeResponse::json(401, &body)]).unwrap();
     let project = project(&api);
     let ended = project.ralph(&["run"]).expect(11);
-    assert_eq!(api.heard().len(), 1);
+    assert_eq!(api.received().len(), 1);
     assert_no_key(&project);
-    assert!(!ended.both().contains(KEY));
+    assert!(!ended.combined().contains(KEY));
     assert_data_eq!(
         project.show()["reason"].as_str().unwrap().to_owned(),
         str![
@@ -156,7 +159,8 @@ fn a_refused_key_pauses_at_once() {
 #[test]
 fn a_usage_limit_is_waited_for_without_an_iteration() {
     let limit = json!({"error": {"status": 429, "retry_after": 1, "quota": true}});
-    let project = Project::new().script(&[limit.clone(), limit, json!({"reply": all()})]);
+    let project =
+        Project::new().script(&[limit.clone(), limit, json!({"reply": complete_reply()})]);
     project.run().expect(0);
     project.audit();
     assert_eq!(project.show()["iteration"], 1);
@@ -182,13 +186,13 @@ fn a_usage_limit_is_waited_for_without_an_iteration() {
 fn another_profile_ends_the_wait() {
     let api =
         FakeModelApi::start([
-            FakeAnswer::json(429, r#"{"error":{"message":"weekly limit"}}"#)
+            FakeResponse::json(429, r#"{"error":{"message":"weekly limit"}}"#)
                 .header("retry-after", "86400"),
         ])
         .unwrap();
     let project = project(&api);
     let live = project.spawn(&["run"]);
-    live.until_status("waiting_quota");
+    live.wait_for_status("waiting_quota");
     let shown = project.show();
     assert_eq!(shown["status"], "waiting_quota");
     assert_data_eq!(
@@ -200,23 +204,23 @@ fn another_profile_ends_the_wait() {
     project.ralph(&["rotate", "last"]).expect(1);
     project.ralph(&["profile", "last", "nobody"]).expect(2);
     project.ralph(&["profile", "last", "file"]).expect(0);
-    live.end().expect(0);
+    live.wait().expect(0);
     project.audit();
-    let chosen = project.told("model_chosen", "choice");
+    let chosen = project.event_values("model_chosen", "choice");
     let profiles: Vec<&Value> = chosen.iter().map(|choice| &choice["profile"]).collect();
     assert_eq!(profiles, ["web", "file"]);
     assert_eq!(project.show()["iteration"], 1);
 }
 
 #[test]
-fn a_profile_is_kept_for_a_run_that_nobody_works_on() {
-    let api = FakeModelApi::start([FakeAnswer::json(403, "{}")]).unwrap();
+fn a_profile_is_stored_for_an_idle_run() {
+    let api = FakeModelApi::start([FakeResponse::json(403, "{}")]).unwrap();
     let project = project(&api);
     project.ralph(&["run"]).expect(11);
     project.ralph(&["profile", "last", "file"]).expect(0);
     project.ralph(&["resume", "last"]).expect(0);
     project.audit();
-    assert_eq!(api.heard().len(), 1);
+    assert_eq!(api.received().len(), 1);
     project.ralph(&["profile", "last", "file"]).expect(1);
 }
 
@@ -227,7 +231,7 @@ fn stuck() -> String {
 }
 
 fn profiles_chosen(project: &Project) -> Vec<String> {
-    let chosen = project.told("model_chosen", "choice");
+    let chosen = project.event_values("model_chosen", "choice");
     let name = |choice: &Value| choice["profile"].as_str().unwrap().to_owned();
     chosen.iter().map(name).collect()
 }
@@ -240,7 +244,7 @@ fn a_run_that_goes_in_circles_is_answered_by_its_fallback_profile() {
         .set("model_profile_fallback", "file");
     project.ralph(&["run"]).expect(0);
     project.audit();
-    assert_eq!(api.heard().len(), 4);
+    assert_eq!(api.received().len(), 4);
     assert_eq!(profiles_chosen(&project), ["web", "file"]);
     assert_eq!(project.show()["iteration"], 5);
 }
@@ -270,7 +274,7 @@ fn the_doctor_is_asked_by_its_own_profile_and_its_advice_switches_the_model() {
     });
     let script = project.path("doctor.jsonl");
     fs::write(&script, json!({"reply": report}).to_string()).unwrap();
-    let config = project.own_file("models.yaml");
+    let config = project.user_config_path("models.yaml");
     let profiles = fs::read_to_string(&config).unwrap();
     let doctor = format!(
         "  doctor:\n    litellm_model: scripted:{}\n    max_output_tokens: 10\n",
@@ -281,10 +285,13 @@ fn the_doctor_is_asked_by_its_own_profile_and_its_advice_switches_the_model() {
     project.ralph(&["diagnose", "last", "--apply"]).expect(0);
     project.ralph(&["resume", "last"]).expect(0);
     project.audit();
-    assert_eq!(project.told("doctor_asked", "profile"), ["doctor"]);
-    assert_eq!(project.told("diagnosis_applied", "profile"), ["file"]);
+    assert_eq!(project.event_values("doctor_asked", "profile"), ["doctor"]);
+    assert_eq!(
+        project.event_values("diagnosis_applied", "profile"),
+        ["file"]
+    );
     assert_eq!(profiles_chosen(&project), ["web", "file"]);
-    assert_eq!(api.heard().len(), 1);
+    assert_eq!(api.received().len(), 1);
 }
 
 #[test]
@@ -299,11 +306,11 @@ fn money_alone_is_no_limit_for_a_model_without_a_price() {
     assert_eq!(linted["findings"][0]["code"], "unknown-price");
     assert_eq!(linted["findings"].as_array().unwrap().len(), 1);
     project.ralph(&["run"]).expect(12);
-    assert_eq!(api.heard(), []);
+    assert_eq!(api.received(), []);
     // A price map that the user names is as good as a price in the profile.
     let prices = json!({"two": {"litellm_provider": "acme", "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}});
     project.configure("prices.json", &prices.to_string());
-    let text = fs::read_to_string(project.own_file("models.yaml")).unwrap();
+    let text = fs::read_to_string(project.user_config_path("models.yaml")).unwrap();
     project.configure("models.yaml", &format!("price_file: prices.json\n{text}"));
     project.ralph(&["lint"]).expect(0);
 }
@@ -313,7 +320,7 @@ fn profiles_are_listed_with_what_they_lack() {
     let api = FakeModelApi::start([streamed("")]).unwrap();
     let project = project(&api);
     let listed = project.ralph(&["models"]).expect(0);
-    assert!(!listed.both().contains(KEY));
+    assert!(!listed.combined().contains(KEY));
     assert_data_eq!(
         listed.stdout,
         str![[r"
@@ -356,7 +363,7 @@ fn a_model_can_be_tried() {
     let api = FakeModelApi::start([
         streamed(ready),
         streamed("I am ready!"),
-        FakeAnswer::json(404, r#"{"error":{"message":"no such model"}}"#),
+        FakeResponse::json(404, r#"{"error":{"message":"no such model"}}"#),
     ])
     .unwrap();
     let project = project(&api);
@@ -397,7 +404,7 @@ fn scripted_profiles() -> Project {
     let project = Project::new().set("max_iterations", "9");
     let lines = [
         ("slow", json!({"reply": stuck()})),
-        ("quick", json!({"reply": all()})),
+        ("quick", json!({"reply": complete_reply()})),
     ];
     let profiles = lines.map(|(name, line)| {
         let script = project.path(&format!("{name}.jsonl"));
@@ -464,7 +471,7 @@ fn the_doctor_of_a_scripted_profile_is_asked_by_its_own_script() {
     });
     let script = project.path("doctor.jsonl");
     fs::write(&script, json!({"reply": report}).to_string()).unwrap();
-    let text = fs::read_to_string(project.own_file("models.yaml")).unwrap();
+    let text = fs::read_to_string(project.user_config_path("models.yaml")).unwrap();
     let doctor = format!(
         "  doctor:\n    litellm_model: scripted:{}\n    max_output_tokens: 10\n",
         script.display()
@@ -479,7 +486,7 @@ fn the_doctor_of_a_scripted_profile_is_asked_by_its_own_script() {
     project.ralph(&["run", "--profile", "slow"]).expect(11);
     project.ralph(&["diagnose", "last", "--apply"]).expect(0);
     project.ralph(&["resume", "last"]).expect(0);
-    assert_eq!(project.told("doctor_asked", "profile"), ["doctor"]);
+    assert_eq!(project.event_values("doctor_asked", "profile"), ["doctor"]);
     assert_eq!(profiles_chosen(&project), ["slow", "quick"]);
     project.audit();
 }

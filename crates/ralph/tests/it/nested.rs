@@ -23,7 +23,7 @@ fn nested_repositories_are_named_with_the_success() {
     let project = Project::new().script(&[script]);
     let ended = project.run().expect(0);
     let detail = "; the files in `lib` are not committed: it is a repository of its own; remove its `.git` if they are part of the work";
-    let details = project.told("action_finished", "detail");
+    let details = project.event_values("action_finished", "detail");
     let is_told = |detail: &Value, end: &str| detail.as_str().is_some_and(|it| it.ends_with(end));
     assert!(details.iter().any(|it| is_told(it, detail)), "{details:?}");
     let own = |path: &str| {
@@ -76,7 +76,7 @@ fn a_forged_mark_is_refused_and_the_files_stay() {
         claiming(&["M1.1", "M1.2"], &[commit("Both")]),
     ]);
     project.run().expect(0);
-    let refused = project.told("import_refused", "why");
+    let refused = project.event_values("import_refused", "why");
     let [why] = refused.as_slice() else {
         panic!("{refused:?}");
     };
@@ -103,7 +103,7 @@ fn the_mark_of_an_action_stays_on_a_commit_that_was_amended() {
     )]);
     project.run().expect(0);
     // Only the commit as it was before is missing.
-    let refused = project.told("import_refused", "why");
+    let refused = project.event_values("import_refused", "why");
     let is_about_marks = |why: &Value| why.as_str().unwrap().contains("carries");
     assert!(!refused.iter().any(is_about_marks), "{refused:?}");
     let log = project.git(&["log", "--format=%s", "main..ralph/task/make-two-files"]);

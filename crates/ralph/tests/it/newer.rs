@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use crate::project::{Project, actions, control, finish};
 
 /// Bytes, time of the last change and mode of every file and directory.
-type Everything = BTreeMap<String, (Vec<u8>, SystemTime, u32)>;
+type DirectorySnapshot = BTreeMap<String, (Vec<u8>, SystemTime, u32)>;
 
-fn everything(dir: &Path) -> Everything {
+fn snapshot_directory(dir: &Path) -> DirectorySnapshot {
     use std::os::unix::fs::MetadataExt as _;
     let mut found = BTreeMap::new();
     let mut open = vec![dir.to_owned()];
@@ -37,7 +37,7 @@ fn everything(dir: &Path) -> Everything {
 
 /// How a newer ralph left a journal.
 #[derive(Debug, Clone, Copy)]
-enum Left {
+enum NewerJournal {
     /// Every record has its format.
     Whole,
     /// It took over a run of ours.
@@ -49,26 +49,26 @@ enum Left {
 }
 
 /// Changes a journal as a newer ralph would have written it.
-fn rewrite(run: &Path, left: Left) {
+fn rewrite(run: &Path, left: NewerJournal) {
     let path = run.join("journal.jsonl");
     let text = fs::read_to_string(&path).unwrap();
     let last = text.lines().last().unwrap();
     let number = text.lines().count() + 1;
     let next = |v: u64, event: &Value| {
-        json!({"v": v, "seq": number, "prev": Digest::of(last.as_bytes()), "at": "2027-03-01T10:00:00Z",
+        json!({"v": v, "seq": number, "prev": Digest::compute(last.as_bytes()), "at": "2027-03-01T10:00:00Z",
             "active_ms": 1_000_000, "epoch": 9, "event": event})
     };
     let opened =
         json!({"type": "run_opened", "epoch": 9, "pid": 1, "ralph": "9.1.0", "host": "moon"});
     let text = match left {
-        Left::Whole => {
+        NewerJournal::Whole => {
             let text = text.replace("{\"v\":1,", "{\"v\":2,");
             let text = text.replace("\"type\":\"boxes_ticked\"", "\"type\":\"boxes_painted\"");
             format!("{text}{}\n", next(2, &opened))
         }
-        Left::TakenOver => format!("{text}{}\n", next(2, &opened)),
-        Left::Torn => format!("{text}{{\"v\":2,\"seq\":{number},\"pre"),
-        Left::Event => format!(
+        NewerJournal::TakenOver => format!("{text}{}\n", next(2, &opened)),
+        NewerJournal::Torn => format!("{text}{{\"v\":2,\"seq\":{number},\"pre"),
+        NewerJournal::Event => format!(
             "{text}{}\n",
             next(1, &json!({"type": "dreamt", "of": "sheep"}))
         ),
@@ -136,20 +136,25 @@ fn every_command_names_a_run_of_a_newer_ralph_and_leaves_it_alone() {
     let (project, paused, finished) = two_runs();
     let run = project.home().join("runs").join(&paused);
     let ours = fs::read(run.join("journal.jsonl")).unwrap();
-    for left in [Left::Whole, Left::TakenOver, Left::Torn, Left::Event] {
+    for left in [
+        NewerJournal::Whole,
+        NewerJournal::TakenOver,
+        NewerJournal::Torn,
+        NewerJournal::Event,
+    ] {
         fs::write(run.join("journal.jsonl"), &ours).unwrap();
         fs::write(run.join("lock"), "").unwrap();
         rewrite(&run, left);
-        let before = everything(&run);
+        let before = snapshot_directory(&run);
         let version = env!("CARGO_PKG_VERSION");
         let words = match left {
-            Left::Whole | Left::TakenOver => format!(
+            NewerJournal::Whole | NewerJournal::TakenOver => format!(
                 "run `{paused}` was written by ralph 9.1.0 (journal format 2), this is ralph {version} (format 1)"
             ),
-            Left::Torn => format!(
+            NewerJournal::Torn => format!(
                 "run `{paused}` was written by a newer ralph (journal format 2), this is ralph {version} (format 1)"
             ),
-            Left::Event => "has an unknown event `dreamt` at line".to_owned(),
+            NewerJournal::Event => "has an unknown event `dreamt` at line".to_owned(),
         };
         for command in COMMANDS {
             let args: Vec<String> = command
@@ -158,7 +163,7 @@ fn every_command_names_a_run_of_a_newer_ralph_and_leaves_it_alone() {
                 .collect();
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
             let ended = project.ralph(&args).expect(1);
-            let both = ended.both();
+            let both = ended.combined();
             assert!(both.contains(&words), "{left:?} {command:?}: {both}");
             assert!(
                 both.contains("upgrade ralph"),
@@ -166,13 +171,13 @@ fn every_command_names_a_run_of_a_newer_ralph_and_leaves_it_alone() {
             );
             assert!(!both.contains("damaged"), "{left:?} {command:?}: {both}");
             assert!(
-                everything(&run) == before,
+                snapshot_directory(&run) == before,
                 "{left:?} {command:?} changed the run"
             );
         }
         listed(&project, (&paused, &finished), &words);
         assert!(
-            everything(&run) == before,
+            snapshot_directory(&run) == before,
             "{left:?}: listing changed the run"
         );
     }
@@ -219,7 +224,7 @@ fn listed(project: &Project, (newer, other): (&str, &str), words: &str) {
 fn make_older(run: &Path) {
     let path = run.join("journal.jsonl");
     let text = fs::read_to_string(&path).unwrap();
-    let mut previous = Digest::of(b"");
+    let mut previous = Digest::compute(b"");
     let mut older = String::new();
     let mut number = 0;
     for line in text.lines() {
@@ -232,7 +237,7 @@ fn make_older(run: &Path) {
         record["seq"] = json!(number);
         record["prev"] = json!(previous);
         let line = record.to_string();
-        previous = Digest::of(line.as_bytes());
+        previous = Digest::compute(line.as_bytes());
         older.push_str(&line);
         older.push('\n');
     }
@@ -258,12 +263,12 @@ fn a_run_of_an_older_ralph_is_audited_and_resumed() {
 }
 
 #[test]
-fn a_task_whose_last_run_is_of_a_newer_ralph_is_started_anew_only_on_demand() {
+fn a_task_last_run_by_a_newer_ralph_is_restarted_only_on_request() {
     let project = Project::new().script(&[actions(&[control("pause", "where?")])]);
     project.run().expect(11);
     let run = project.run_dir();
-    rewrite(&run, Left::TakenOver);
-    let before = everything(&run);
+    rewrite(&run, NewerJournal::TakenOver);
+    let before = snapshot_directory(&run);
     for more in [&[][..], &["--resume"]] {
         let ended = project.run_with(more).expect(1);
         let words = "upgrade ralph, or start over with `ralph run --new`";
@@ -280,5 +285,8 @@ fn a_task_whose_last_run_is_of_a_newer_ralph_is_started_anew_only_on_demand() {
     // The branch of the other run is not taken a second time.
     assert_eq!(project.show()["branch"], "ralph/task/make-two-files-v2");
     project.audit();
-    assert!(everything(&run) == before, "the newer run was changed");
+    assert!(
+        snapshot_directory(&run) == before,
+        "the newer run was changed"
+    );
 }

@@ -12,10 +12,10 @@ use crate::project::{Project, claiming, finish, run, work};
 
 /// A repository of one kind: its name, and what makes it. The commands run in the project's directory,
 /// `repo` has one commit, and the task starts from `odd` if that is there.
-type Kind<'a> = (&'a str, &'a str);
+type RepositoryKind<'a> = (&'a str, &'a str);
 
 /// Makes a repository with the lines of a shell, and returns its path.
-fn make(project: &Project, lines: &str) -> PathBuf {
+fn create_repository(project: &Project, lines: &str) -> PathBuf {
     let script = format!(
         "set -e; export HOME=$PWD/user GIT_CONFIG_NOSYSTEM=1; \
          git() {{ command git -c user.name=u -c user.email=u@localhost \"$@\"; }}; {lines}"
@@ -30,12 +30,12 @@ fn make(project: &Project, lines: &str) -> PathBuf {
     if odd.exists() { odd } else { project.repo() }
 }
 
-fn run_in(project: &Project, repo: &Path) -> crate::project::Ended {
+fn run_in(project: &Project, repo: &Path) -> crate::project::ProjectOutput {
     let repo = repo.display().to_string();
     project.run_with(&["--repo", &repo])
 }
 
-const WORKING: [Kind<'_>; 12] = [
+const WORKING: [RepositoryKind<'_>; 12] = [
     (
         "sha256",
         "git init -q -b main --object-format=sha256 odd; cp repo/base.txt odd; cd odd; git add .; git commit -qm base",
@@ -93,9 +93,9 @@ const WORKING: [Kind<'_>; 12] = [
 fn a_run_succeeds_in_repositories_of_these_kinds() {
     for (kind, lines) in WORKING {
         let project = Project::new().script(&[finish()]);
-        let repo = make(&project, lines);
+        let repo = create_repository(&project, lines);
         let ended = run_in(&project, &repo);
-        assert_eq!(ended.code, 0, "{kind}: {}", ended.both());
+        assert_eq!(ended.code, 0, "{kind}: {}", ended.combined());
         let branch = project.show()["branch"].as_str().unwrap().to_owned();
         let changed = project.git_in(&repo, &["diff", "--name-only", &format!("main..{branch}")]);
         assert_eq!(changed, "a.txt\nb.txt", "{kind}");
@@ -111,7 +111,7 @@ fn files_with_odd_names_are_changed_and_committed() {
         printf x > \"$(printf 'un\\377known')\"";
     let script = claiming(&["M1.1", "M1.2"], &[&[run(change)][..], &work()].concat());
     let project = Project::new().script(&[script]);
-    make(&project, WORKING[7].1);
+    create_repository(&project, WORKING[7].1);
     project.run().expect(0);
     let changed = project.git(&["diff", "--name-only", "main..ralph/task/make-two-files"]);
     assert_eq!(changed.lines().count(), 8, "{changed}");
@@ -119,14 +119,14 @@ fn files_with_odd_names_are_changed_and_committed() {
 }
 
 #[test]
-fn tests_with_odd_names_are_looked_at_like_others() {
+fn tests_with_odd_names_are_inspected_like_others() {
     let lines = "cd repo; mkdir tests; printf 'def test_a():\\n    assert 1 == 1\\n' > \"$(printf 'tests/test_\\351.py')\"; \
         git add tests; git commit -qm test";
     let weaken =
         "for file in tests/test_*; do printf 'def test_a():\\n    pass\\n' > \"$file\"; done";
     let script = claiming(&["M1.1", "M1.2"], &[&[run(weaken)][..], &work()].concat());
     let project = Project::new().script(&[script]);
-    make(&project, lines);
+    create_repository(&project, lines);
     project.run().expect(0);
     let kinds: Vec<Value> = project.show()["findings"]
         .as_array()
@@ -139,9 +139,9 @@ fn tests_with_odd_names_are_looked_at_like_others() {
 }
 
 /// A kind that is refused: its name, what makes it, why, and what to do.
-type Refused<'a> = (&'a str, &'a str, &'a str, &'a str);
+type RefusedRepository<'a> = (&'a str, &'a str, &'a str, &'a str);
 
-const REFUSED: [Refused<'_>; 5] = [
+const REFUSED: [RefusedRepository<'_>; 5] = [
     (
         "partial",
         "cd repo; echo old > big; git add big; git commit -qm 2; echo new > big; git add big; git commit -qm 3; \
@@ -179,9 +179,9 @@ const REFUSED: [Refused<'_>; 5] = [
 fn other_repositories_are_refused_with_advice() {
     for (kind, lines, why, fix) in REFUSED {
         let project = Project::new().script(&[finish()]);
-        let repo = make(&project, lines);
+        let repo = create_repository(&project, lines);
         let ended = run_in(&project, &repo);
-        assert_eq!(ended.code, 1, "{kind}: {}", ended.both());
+        assert_eq!(ended.code, 1, "{kind}: {}", ended.combined());
         let start = format!(
             "ralph: repository `{}` cannot be used — {why}",
             repo.display()
@@ -236,7 +236,7 @@ fn a_repository_of_another_user_is_refused_until_the_user_allows_it() {
 #[test]
 fn names_that_are_no_text_are_refused() {
     let project = Project::new().without("base_branch").script(&[finish()]);
-    make(
+    create_repository(
         &project,
         "cd repo; git checkout -q -b \"$(printf 'br\\351')\"",
     );
@@ -280,11 +280,11 @@ fn the_plan_says_what_a_sandbox_does_not_have() {
         &[&[run("cat a.bin; ls -a vendor/lib")][..], &work()].concat(),
     );
     let project = Project::new().script(&[script]);
-    make(&project, lines);
+    create_repository(&project, lines);
     let planned = project.ralph(&["run", "--dry-run", "--model", &project.model()]);
     let planned = planned.expect(0).stdout;
     project.run().expect(0);
-    let notices = project.told("notice", "message");
+    let notices = project.event_values("notice", "message");
     for notice in [
         "submodules are not checked out in the sandbox, their directories are empty there: `vendor/lib`",
         "files in Git LFS are pointer files in the sandbox: their contents are not part of a commit",

@@ -3,28 +3,28 @@
 use std::fs;
 use std::net::TcpListener;
 
-use ralph_test::{FakeAnswer, FakeCertificate, FakeModelApi};
+use ralph_test::{FakeCertificate, FakeModelApi, FakeResponse};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use snapbox::{assert_data_eq, str};
 
-use crate::models::{all, project_at, statuses, streamed};
+use crate::models::{complete_reply, project_at, statuses, streamed};
 use crate::project::Project;
 
 /// Delays that a test can wait for.
 const QUICK: &str = "[model]\nretry_delay = \"2ms\"\nlongest_retry_delay = \"40ms\"\n";
 
-fn busy(status: u16) -> FakeAnswer {
-    FakeAnswer::json(
+fn busy(status: u16) -> FakeResponse {
+    FakeResponse::json(
         status,
         r#"{"error":{"message":"all our machines are busy"}}"#,
     )
 }
 
 /// Answers so many times with an error, then with the solution of the task.
-fn failing(times: usize, answer: &FakeAnswer) -> Vec<FakeAnswer> {
+fn failing(times: usize, answer: &FakeResponse) -> Vec<FakeResponse> {
     let mut answers = vec![answer.clone(); times];
-    answers.push(streamed(&all().to_string()));
+    answers.push(streamed(&complete_reply().to_string()));
     answers
 }
 
@@ -72,7 +72,7 @@ fn an_outage_of_many_calls_uses_no_iteration_and_no_wall_time() {
         let project = quick(&api.url());
         project.ralph(&["run"]).expect(0);
         project.audit();
-        assert_eq!(api.heard().len(), 21, "{name}");
+        assert_eq!(api.received().len(), 21, "{name}");
         let shown = project.show();
         assert_eq!(shown["iteration"], 1, "{name}");
         // Nothing but the one reply is paid for.
@@ -82,7 +82,7 @@ fn an_outage_of_many_calls_uses_no_iteration_and_no_wall_time() {
         assert_eq!(project.events("provider_countdown").len(), 16, "{name}");
         let errors = project.file("errors.log");
         assert_eq!(errors.matches("not available").count(), 4, "{errors}");
-        let delays = project.told("model_failed", "retry_in_ms");
+        let delays = project.event_values("model_failed", "retry_in_ms");
         assert!(
             delays[..2].iter().all(|delay| delay.as_u64().unwrap() <= 4),
             "{delays:?}"
@@ -104,16 +104,16 @@ fn a_provider_that_cannot_be_reached_is_waited_for() {
         .unwrap();
     let project = quick(&format!("http://{address}"));
     let live = project.spawn(&["run"]);
-    live.until_status("waiting_provider");
+    live.wait_for_status("waiting_provider");
     let reason = live_reason(&project);
     let expected = format!(
         "model `acme/one` is not available at the moment: cannot reach `{address}`: Connection refused"
     );
     assert!(reason.starts_with(&expected), "{reason}");
     let api = FakeModelApi::start_at(address, failing(0, &busy(503))).unwrap();
-    live.end().expect(0);
+    live.wait().expect(0);
     project.audit();
-    assert_eq!(api.heard().len(), 1);
+    assert_eq!(api.received().len(), 1);
     assert_eq!(project.show()["iteration"], 1);
 }
 
@@ -141,7 +141,7 @@ fn a_wait_is_shown_and_obeys_commands() {
     ] {
         let (_api, project) = waiting();
         let live = project.spawn(&["run"]);
-        live.until_status("waiting_provider");
+        live.wait_for_status("waiting_provider");
         let shown = project.show();
         assert_eq!(shown["status"], "waiting_provider");
         assert_data_eq!(
@@ -162,12 +162,12 @@ fn a_wait_is_shown_and_obeys_commands() {
         for command in commands {
             project.ralph(command).expect(0);
             if command[0] == "pause" {
-                live.until_status("paused");
+                live.wait_for_status("paused");
             }
         }
-        let ended = live.end().expect(0);
+        let ended = live.wait().expect(0);
         let shown = "status 503, all our machines are busy; next attempt at ";
-        assert!(ended.both().contains(shown), "{}", ended.both());
+        assert!(ended.combined().contains(shown), "{}", ended.combined());
         project.audit();
         assert_eq!(project.show()["iteration"], 1);
     }
@@ -177,16 +177,16 @@ fn a_wait_is_shown_and_obeys_commands() {
 fn another_profile_and_a_stop_end_the_wait() {
     let (api, project) = waiting();
     let live = project.spawn(&["run"]);
-    live.until_status("waiting_provider");
+    live.wait_for_status("waiting_provider");
     project.ralph(&["profile", "last", "file"]).expect(0);
-    live.end().expect(0);
+    live.wait().expect(0);
     project.audit();
-    assert_eq!(api.heard().len(), 1);
+    assert_eq!(api.received().len(), 1);
     let (_api, project) = waiting();
     let live = project.spawn(&["run"]);
-    live.until_status("waiting_provider");
+    live.wait_for_status("waiting_provider");
     project.ralph(&["stop", "last"]).expect(0);
-    live.end().expect(10);
+    live.wait().expect(10);
     assert_eq!(project.show()["status"], "stopped");
     project.audit();
 }
@@ -195,13 +195,13 @@ fn another_profile_and_a_stop_end_the_wait() {
 fn a_wait_survives_the_death_of_the_program() {
     let (api, project) = waiting();
     let live = project.spawn(&["run"]);
-    live.until_status("waiting_provider");
+    live.wait_for_status("waiting_provider");
     live.signal(Signal::KILL);
-    live.end();
+    live.wait();
     assert_eq!(project.show()["status"], "interrupted");
     project.ralph(&["resume", "last"]).expect(0);
     project.audit();
-    assert_eq!(api.heard().len(), 2);
+    assert_eq!(api.received().len(), 2);
     assert_eq!(project.show()["iteration"], 1);
     assert_eq!(project.show()["cost_usd"], 0.0014);
 }
@@ -217,7 +217,10 @@ fn a_wait_ends_at_its_limit() {
         project.configure("ralph.toml", &format!("{QUICK}max_outage = \"{limit}\"\n"));
         project.ralph(&["run"]).expect(11);
         project.audit();
-        assert!((calls..=calls + 2).contains(&api.heard().len()), "{limit}");
+        assert!(
+            (calls..=calls + 2).contains(&api.received().len()),
+            "{limit}"
+        );
         let reason = project.show()["reason"].as_str().unwrap().to_owned();
         let expected = format!(
             "model `acme/one` is not available at the moment: status 503, all our machines are busy; {waited} — `ralph resume` tries again; `model.max_outage` in `ralph.toml` sets how long a run waits"
@@ -237,7 +240,7 @@ fn a_repository_does_not_decide_how_often_a_provider_is_asked() {
         "{}",
         refused.stderr
     );
-    assert_eq!(api.heard(), []);
+    assert_eq!(api.received(), []);
 }
 
 #[test]
@@ -305,25 +308,25 @@ fn a_refused_request_shows_the_providers_words_and_the_setting() {
             "model `acme/one` cannot answer: status 400, This model's maximum context length is 8192 tokens — lower `max_output_tokens` of its profile in `models.yaml`, or use a model with a larger context window and choose the profile again with `ralph profile`, then `ralph resume`",
         ),
     ] {
-        let api = FakeModelApi::start([FakeAnswer::json(status, &error(message))]).unwrap();
+        let api = FakeModelApi::start([FakeResponse::json(status, &error(message))]).unwrap();
         let project = quick(&api.url());
         project.ralph(&["run"]).expect(11);
         assert_eq!(project.show()["reason"].as_str(), Some(expected));
-        assert_eq!(api.heard().len(), 1);
+        assert_eq!(api.received().len(), 1);
     }
 }
 
 #[test]
 fn a_refusal_of_the_model_is_shown_with_its_words() {
     let refusal = r#"{"choices":[{"message":{"content":null,"refusal":"I cannot help with that."},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5}}"#;
-    let mut answers = vec![FakeAnswer::json(200, refusal)];
+    let mut answers = vec![FakeResponse::json(200, refusal)];
     answers.extend(failing(0, &busy(503)));
     let api = FakeModelApi::start(answers).unwrap();
     let project = quick(&api.url());
     project.ralph(&["run"]).expect(0);
     project.audit();
     assert_eq!(
-        project.told("reply_rejected", "errors"),
+        project.event_values("reply_rejected", "errors"),
         [
             "the model or its provider's filter refused to answer, it says: I cannot help with that.; answer with the actions only"
         ]

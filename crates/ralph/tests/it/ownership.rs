@@ -37,7 +37,7 @@ fn processes(project: &Project) -> Vec<String> {
 fn removing_the_lock_file_gives_the_run_to_no_other_process() {
     let project = waiting();
     let live = project.start();
-    live.until_event("action_started", 1);
+    live.wait_for_event("action_started", 1);
     fs::remove_file(project.run_dir().join("lock")).unwrap();
     let number = live.pid().as_raw_pid();
     let refused = project.ralph(&["resume", "last"]).expect(1);
@@ -50,7 +50,7 @@ fn removing_the_lock_file_gives_the_run_to_no_other_process() {
     let refused = project.ralph(&["resume", "last"]).expect(1);
     assert!(refused.stderr.contains(&why), "{}", refused.stderr);
     fs::write(project.sandbox().join("go"), "").unwrap();
-    live.end().expect(0);
+    live.wait().expect(0);
     project.audit();
 }
 
@@ -58,7 +58,7 @@ fn removing_the_lock_file_gives_the_run_to_no_other_process() {
 fn a_process_whose_run_was_restored_from_a_copy_and_taken_over_parks() {
     let project = waiting();
     let first = project.start();
-    first.until_event("action_started", 1);
+    first.wait_for_event("action_started", 1);
     let (dir, old) = (project.run_dir(), project.path("old"));
     first.signal(Signal::STOP);
     let restored = project.path("restored");
@@ -69,11 +69,11 @@ fn a_process_whose_run_was_restored_from_a_copy_and_taken_over_parks() {
     fs::write(project.sandbox().join("go"), "").unwrap();
     let second = project.resume();
     let number = second.pid().as_raw_pid();
-    second.end().expect(0);
+    second.wait().expect(0);
     let journal = fs::read(dir.join("journal.jsonl")).unwrap();
     let files = fs::read(dir.join("files/activity.log")).unwrap();
     first.signal(Signal::CONT);
-    let parked = first.end().expect(11);
+    let parked = first.wait().expect(11);
     let id = dir.file_name().unwrap().to_string_lossy().into_owned();
     assert_eq!(
         parked.stderr,
@@ -94,7 +94,7 @@ fn a_process_whose_journal_was_changed_in_place_parks() {
     for change in ["restored", "cut", "written", "removed"] {
         let project = waiting();
         let live = project.start();
-        live.until_event("action_started", 1);
+        live.wait_for_event("action_started", 1);
         let dir = project.run_dir();
         let path = dir.join("journal.jsonl");
         let text = fs::read_to_string(&path).unwrap();
@@ -113,7 +113,7 @@ fn a_process_whose_journal_was_changed_in_place_parks() {
         } else {
             fs::write(&path, &after).unwrap();
         }
-        let parked = live.end().expect(11);
+        let parked = live.wait().expect(11);
         let id = dir.file_name().unwrap().to_string_lossy().into_owned();
         let says = format!("ralph: run `{id}` does not belong to this process any more — ");
         assert!(
@@ -140,18 +140,18 @@ fn a_process_whose_journal_was_changed_in_place_parks() {
 fn of_many_processes_that_resume_a_run_at_once_one_works_on_it() {
     let project = waiting();
     let live = project.start();
-    live.until_event("action_started", 1);
+    live.wait_for_event("action_started", 1);
     live.signal(Signal::KILL);
-    live.end().expect(-1);
+    live.wait().expect(-1);
     fs::write(project.sandbox().join("go"), "").unwrap();
     let resumed: Vec<_> = (0..8).map(|_| project.resume()).collect();
     for live in resumed {
         // Those that come late are refused, or their command is answered by the owner.
-        let ended = live.end();
-        assert!([0, 1].contains(&ended.code), "{}", ended.both());
+        let ended = live.wait();
+        assert!([0, 1].contains(&ended.code), "{}", ended.combined());
     }
     assert_eq!(project.show()["status"], "succeeded");
-    let opened = project.told("run_opened", "epoch");
+    let opened = project.event_values("run_opened", "epoch");
     assert_eq!(
         opened,
         [1, 2],

@@ -207,7 +207,7 @@ fn nothing_of_a_poisoned_repository_leaves_the_sandbox() {
         finish(),
     ]);
     let ended = project.run().expect(0);
-    assert_absent("the output", ended.both().as_bytes());
+    assert_absent("the output", ended.combined().as_bytes());
     for file in stored(&project.home()) {
         assert_absent(&file.display().to_string(), &fs::read(&file).unwrap());
     }
@@ -216,7 +216,7 @@ fn nothing_of_a_poisoned_repository_leaves_the_sandbox() {
             .prompt(2)
             .contains("before [REDACTED:SERVICE_TOKEN]")
     );
-    let refused = project.told("import_refused", "why");
+    let refused = project.event_values("import_refused", "why");
     assert_eq!(refused.len(), 2, "{refused:?}");
     assert_eq!(project.delivered(), ["a.txt", "b.txt"]);
     let branch = project.show()["branch"].as_str().unwrap().to_owned();
@@ -234,7 +234,7 @@ fn nothing_of_a_poisoned_repository_leaves_the_sandbox() {
         &["logs", "last"],
         &["replay", "last"],
     ] {
-        assert_absent(args[0], project.ralph(args).expect(0).both().as_bytes());
+        assert_absent(args[0], project.ralph(args).expect(0).combined().as_bytes());
     }
     project.audit();
 }

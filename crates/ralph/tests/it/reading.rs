@@ -6,17 +6,17 @@ use ralph_core::run::{FailReason, PauseReason, RunStatus};
 use serde_json::json;
 use snapbox::{assert_data_eq, str};
 
-use crate::support::{Ralph, status, succeeded, working};
+use crate::support::{TestRalph, status, succeeded, working};
 
 const ONE: &str = "260301-100000-0001";
 const TWO: &str = "260301-100000-0002";
 
 #[test]
 fn a_run_is_found_by_id_prefix_task_or_last() {
-    let ralph = Ralph::new();
-    ralph.make_run(ONE, "one", succeeded());
-    ralph.make_run(TWO, "one", working());
-    ralph.make_run("260302-100000-0003", "three", working());
+    let ralph = TestRalph::new();
+    ralph.create_run(ONE, "one", succeeded());
+    ralph.create_run(TWO, "one", working());
+    ralph.create_run("260302-100000-0003", "three", working());
     for (query, id) in [
         (ONE, ONE),
         ("260301-100000-0002", TWO),
@@ -35,8 +35,8 @@ fn a_run_is_found_by_id_prefix_task_or_last() {
 
 #[test]
 fn show_has_exactly_these_fields() {
-    let ralph = Ralph::new();
-    ralph.make_run(ONE, "one", succeeded());
+    let ralph = TestRalph::new();
+    ralph.create_run(ONE, "one", succeeded());
     let expected = json!({
         "id": ONE,
         "task_id": "one",
@@ -59,8 +59,8 @@ fn show_has_exactly_these_fields() {
 }
 
 #[test]
-fn a_status_tells_its_reason() {
-    let ralph = Ralph::new();
+fn a_status_includes_its_reason() {
+    let ralph = TestRalph::new();
     let paused = RunStatus::Paused(PauseReason::Model {
         question: "which one?".into(),
     });
@@ -95,7 +95,7 @@ fn a_status_tells_its_reason() {
             ),
         ),
     ] {
-        ralph.make_run(&format!("260301-100000-000{task}"), task, events);
+        ralph.create_run(&format!("260301-100000-000{task}"), task, events);
         let shown = ralph.json(&["show", task, "--json"]);
         assert_eq!(
             (&shown["status"], &shown["reason"]),
@@ -113,15 +113,15 @@ fn a_status_tells_its_reason() {
 
 #[test]
 fn the_list_has_the_newest_first_and_hides_no_damage() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     assert_eq!(
         ralph.run(&["runs"]).stdout,
         "no runs yet; `ralph run` starts one\n"
     );
     assert_eq!(ralph.json(&["runs", "--json"]), json!([]));
-    ralph.make_run(ONE, "one", succeeded());
-    ralph.make_run(TWO, "two", working());
-    ralph.make_run("260302-100000-0003", "three", working());
+    ralph.create_run(ONE, "one", succeeded());
+    ralph.create_run(TWO, "two", working());
+    ralph.create_run("260302-100000-0003", "three", working());
     let journal = ralph.dir("260302-100000-0003").journal();
     let text = fs::read_to_string(&journal).unwrap();
     fs::write(&journal, text.replacen("\"seq\":3", "\"seq\":9", 1)).unwrap();
@@ -146,9 +146,9 @@ RUN                 TASK   STATUS       ITER  LOOP  COST   ACTIVE    PR
 
 #[test]
 fn show_is_a_block_for_people() {
-    let ralph = Ralph::new();
-    ralph.make_run(ONE, "one", succeeded());
-    ralph.make_run(TWO, "two", working());
+    let ralph = TestRalph::new();
+    ralph.create_run(ONE, "one", succeeded());
+    ralph.create_run(TWO, "two", working());
     for (task, expected) in [
         (
             "one",
@@ -213,8 +213,8 @@ Say hello (two)
 
 #[test]
 fn replay_shows_the_run_again() {
-    let ralph = Ralph::new();
-    ralph.make_run(ONE, "one", succeeded());
+    let ralph = TestRalph::new();
+    ralph.create_run(ONE, "one", succeeded());
     let seen = ralph.run(&["replay", "one"]);
     assert_eq!((seen.code, seen.stderr.as_str()), (0, ""));
     assert_data_eq!(
@@ -252,8 +252,8 @@ Say hello (one)
 
 #[test]
 fn logs_print_one_of_two_files() {
-    let ralph = Ralph::new();
-    ralph.make_run(ONE, "one", working());
+    let ralph = TestRalph::new();
+    ralph.create_run(ONE, "one", working());
     assert_eq!(ralph.run(&["logs", "one"]).stdout, "");
     let dir = ralph.dir(ONE);
     fs::write(
@@ -274,8 +274,8 @@ fn logs_print_one_of_two_files() {
 
 #[test]
 fn a_long_log_comes_whole_and_a_reader_may_leave() {
-    let ralph = Ralph::new();
-    ralph.make_run(ONE, "one", working());
+    let ralph = TestRalph::new();
+    ralph.create_run(ONE, "one", working());
     let line = format!("{}\n", "x".repeat(999));
     let log = ralph.dir(ONE).file("activity.log");
     fs::write(&log, line.repeat(300) + &"y".repeat(200_000)).unwrap();

@@ -23,7 +23,7 @@ fn two_different_answers_are_asked_again_and_none_is_performed() {
         finish(),
     ]);
     project.run().expect(0);
-    let rejected = project.told("reply_rejected", "errors");
+    let rejected = project.event_values("reply_rejected", "errors");
     assert_eq!(rejected.len(), 1, "{rejected:?}");
     let errors = rejected[0].as_str().unwrap();
     assert!(errors.contains("several different answers"), "{errors}");
@@ -73,7 +73,7 @@ fn boxes_without_ids_are_claimed_by_id_text_or_number() {
             assert!(prompt.contains(line), "{prompt}");
         }
         assert_eq!(
-            project.told("claim_checked", "checkbox"),
+            project.event_values("claim_checked", "checkbox"),
             ["the-file-a-txt-says-one", "the-file-b-txt-is-there"]
         );
         let body = project.pull()["body"].as_str().unwrap().to_owned();
@@ -132,17 +132,17 @@ fn a_tick_survives_a_box_that_is_inserted_above() {
         claiming(&["a-license-is-there", "the-file-a-txt-says-one"], &rest),
     ]);
     let live = project.start();
-    live.until_event("action_started", 2);
+    live.wait_for_event("action_started", 2);
     let text = project.task_text().replace(NAMELESS, &more);
     fs::write(project.task(), text).unwrap();
     project.ralph(&["task", "last"]).expect(0);
     fs::write(project.sandbox().join("go"), "").unwrap();
-    live.end().expect(0);
-    let ticked = project.told("boxes_ticked", "ticked");
+    live.wait().expect(0);
+    let ticked = project.event_values("boxes_ticked", "ticked");
     assert_eq!(ticked[0], json!(["the-file-b-txt-is-there"]));
     let last = ticked.last().unwrap().as_array().unwrap();
     assert_eq!(last.len(), 3, "{ticked:?}");
-    let claimed = project.told("claim_checked", "checkbox");
+    let claimed = project.event_values("claim_checked", "checkbox");
     let second = claimed
         .iter()
         .filter(|id| **id == "the-file-b-txt-is-there");

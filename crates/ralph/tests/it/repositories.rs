@@ -24,7 +24,7 @@ fn uncommitted_changes_stay_where_they_are() {
     let notice = "`: 2 uncommitted changes; the work starts from commit ";
     assert!(ended.stdout.contains(notice), "{}", ended.stdout);
     assert!(
-        project.told("notice", "message")[0]
+        project.event_values("notice", "message")[0]
             .as_str()
             .unwrap()
             .contains(notice)
@@ -150,10 +150,10 @@ fn a_branch_that_the_user_has_is_left_alone() {
         claiming(&["M1.1", "M1.2"], &[]),
     ]);
     let live = project.start();
-    live.until_event("pushed", 1);
+    live.wait_for_event("pushed", 1);
     project.git(&["checkout", "--quiet", branch]);
     fs::write(project.sandbox().join("../go"), "").unwrap();
-    let ended = live.end().expect(11);
+    let ended = live.wait().expect(11);
     assert!(ended.stdout.contains("checked out"), "{}", ended.stdout);
     assert_eq!(project.git(&["status", "--porcelain"]), "?? ralph_task.md");
     let reason = project.show()["reason"].as_str().unwrap().to_owned();
@@ -182,7 +182,7 @@ fn a_branch_that_somebody_moved_is_not_overwritten() {
         ),
     ]);
     let live = project.start();
-    live.until_event("pushed", 1);
+    live.wait_for_event("pushed", 1);
     let tree = project.path("tree").display().to_string();
     project.git(&["worktree", "add", "--quiet", &tree, branch]);
     project.git_in(
@@ -192,7 +192,7 @@ fn a_branch_that_somebody_moved_is_not_overwritten() {
     project.git(&["worktree", "remove", &tree]);
     let mine = project.git(&["rev-parse", branch]);
     fs::write(project.sandbox().join("../go"), "").unwrap();
-    live.end().expect(11);
+    live.wait().expect(11);
     let reason = project.show()["reason"].as_str().unwrap().to_owned();
     assert!(
         reason.starts_with("branch `ralph/task/make-two-files` was moved by somebody else — "),

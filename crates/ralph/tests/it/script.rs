@@ -89,7 +89,7 @@ fn stop() -> Value {
 }
 
 /// Returns the shortest way to success.
-pub(crate) fn short_way() -> Value {
+pub(crate) fn short_script() -> Value {
     let actions = json!([
         patch(),
         write("names.txt", "Ann\nBob\nCem\n"),
@@ -137,7 +137,7 @@ pub(crate) fn two_commits() -> Vec<Value> {
 /// Returns six iterations with every kind of action, and with mistakes: an unreadable reply, red
 /// tests, claims that do not hold, an early success, a patch that does not fit, a commit of one of
 /// two files.
-pub(crate) fn long_way() -> Vec<Value> {
+pub(crate) fn long_script() -> Vec<Value> {
     let look = json!([
         write(".ralph/progress.md", "The tests are red.\n"),
         run("sh test.sh"),

@@ -6,17 +6,18 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::project::{
-    Ended, Project, actions, append, commit, commit_paths, control, finish, run, work, write,
+    Project, ProjectOutput, actions, append, commit, commit_paths, control, finish, run, work,
+    write,
 };
 
 /// Secrets of the shapes that people have; put together here, so that no scanner takes them for real.
-struct Canaries {
+struct SecretCanaries {
     key: String,
     token: String,
     lines: Vec<String>,
 }
 
-impl Canaries {
+impl SecretCanaries {
     fn new() -> Self {
         Self {
             key: format!("zai{}", ".Canary7Key".repeat(3)),
@@ -58,22 +59,27 @@ impl Canaries {
     }
 
     #[track_caller]
-    fn absent_from(&self, what: &str, bytes: &[u8]) {
+    fn assert_absent_from(&self, what: &str, bytes: &[u8]) {
         assert_eq!(self.found(bytes), Vec::<String>::new(), "in {what}");
     }
 
     /// Looks at everything that a project has left, but for what `skip` says.
     #[track_caller]
-    fn absent(&self, project: &Project, ended: &Ended, skip: &dyn Fn(&Path) -> bool) {
-        self.absent_from("the output", ended.both().as_bytes());
+    fn assert_absent(
+        &self,
+        project: &Project,
+        ended: &ProjectOutput,
+        skip: &dyn Fn(&Path) -> bool,
+    ) {
+        self.assert_absent_from("the output", ended.combined().as_bytes());
         for root in [project.home(), project.repo()] {
             for file in files(&root) {
                 if !skip(&file) {
-                    self.absent_from(
+                    self.assert_absent_from(
                         &file.display().to_string(),
                         file.to_string_lossy().as_bytes(),
                     );
-                    self.absent_from(
+                    self.assert_absent_from(
                         &file.display().to_string(),
                         &fs::read(&file).unwrap_or_default(),
                     );
@@ -87,7 +93,7 @@ impl Canaries {
                 .output()
                 .unwrap();
             assert!(objects.status.success() && !objects.stdout.is_empty());
-            self.absent_from(&repository.display().to_string(), &objects.stdout);
+            self.assert_absent_from(&repository.display().to_string(), &objects.stdout);
         }
     }
 }
@@ -107,7 +113,7 @@ fn files(root: &Path) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn a_secret_of_the_environment_goes_nowhere() {
-    let canaries = Canaries::new();
+    let canaries = SecretCanaries::new();
     let look = "env; cat /proc/self/environ | tr '\\0' '\\n'; cat .git/config";
     let project = canaries
         .project()
@@ -118,7 +124,7 @@ fn a_secret_of_the_environment_goes_nowhere() {
             .artifact(1, "test_output.txt")
             .contains("RALPH_SANDBOX=")
     );
-    canaries.absent(&project, &ended, &|_| false);
+    canaries.assert_absent(&project, &ended, &|_| false);
     for name in ["ZAI_API_KEY", "GITHUB_PAT", "GITHUB_APP"] {
         assert!(!project.artifact(1, "test_output.txt").contains(name));
     }
@@ -128,7 +134,7 @@ fn a_secret_of_the_environment_goes_nowhere() {
         &["replay", "last"],
         &["audit", "last"],
     ] {
-        canaries.absent_from(args[0], project.ralph(args).expect(0).both().as_bytes());
+        canaries.assert_absent_from(args[0], project.ralph(args).expect(0).combined().as_bytes());
     }
 }
 
@@ -140,7 +146,7 @@ fn spelled(secret: &str) -> String {
 
 #[test]
 fn a_secret_that_the_model_says_is_not_repeated() {
-    let canaries = Canaries::new();
+    let canaries = SecretCanaries::new();
     let (key, token, pem) = (&canaries.key, &canaries.token, canaries.pem());
     let mut telling = actions(&[
         run(&format!(
@@ -177,7 +183,7 @@ fn a_secret_that_the_model_says_is_not_repeated() {
         path.components()
             .any(|part| part.as_os_str() == "sandboxes")
     };
-    canaries.absent(&project, &paused, &in_sandbox);
+    canaries.assert_absent(&project, &paused, &in_sandbox);
     let reason = project.show()["reason"].as_str().unwrap().to_owned();
     assert_eq!(reason, "the model asks: is [REDACTED:ZAI_API_KEY] right?");
     assert_eq!(
@@ -195,7 +201,7 @@ fn a_secret_that_the_model_says_is_not_repeated() {
     assert!(guardrails.contains("### sign: after it") && guardrails.contains("### sign: later"));
     let ended = project.ralph(&["resume", "last"]).expect(0);
     // The sandbox is removed with what the model had put there.
-    canaries.absent(&project, &ended, &|_| false);
+    canaries.assert_absent(&project, &ended, &|_| false);
     project.audit();
 }
 
@@ -210,7 +216,7 @@ fn with_header(word: &str) -> String {
 
 #[test]
 fn a_branch_with_a_secret_is_not_delivered() {
-    let canaries = Canaries::new();
+    let canaries = SecretCanaries::new();
     let (key, token) = (&canaries.key, &canaries.token);
     // An action with a secret is refused, so the model has to put them together in the sandbox.
     let (key, token) = (spelled(key), spelled(token));
@@ -238,7 +244,7 @@ fn a_branch_with_a_secret_is_not_delivered() {
         finish(),
     ]);
     let ended = project.run().expect(0);
-    let refused = project.told("import_refused", "why");
+    let refused = project.event_values("import_refused", "why");
     let reasons: Vec<&str> = refused.iter().map(|why| why.as_str().unwrap()).collect();
     assert_eq!(
         reasons,
@@ -258,6 +264,6 @@ fn a_branch_with_a_secret_is_not_delivered() {
             .contains("adds something that looks like a secret")
     );
     assert_eq!(project.delivered(), ["a.txt", "b.txt"]);
-    canaries.absent(&project, &ended, &|_| false);
+    canaries.assert_absent(&project, &ended, &|_| false);
     project.audit();
 }

@@ -5,11 +5,11 @@ use std::fs;
 use serde_json::json;
 use snapbox::{assert_data_eq, str};
 
-use crate::support::Ralph;
+use crate::support::TestRalph;
 
 #[test]
 fn init_writes_a_task_file_once() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     let first = ralph.run(&["init"]);
     assert_eq!((first.code, first.stderr.as_str()), (0, ""));
     assert_data_eq!(
@@ -56,7 +56,7 @@ also read where they exist:
 
 #[test]
 fn init_writes_the_profiles_beside_a_task_file_that_is_there() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     let task = ralph.project().join("ralph_task.md");
     fs::write(&task, "mine").unwrap();
     let seen = ralph.run(&["init", "--models"]);
@@ -73,7 +73,7 @@ fn init_writes_the_profiles_beside_a_task_file_that_is_there() {
 
 #[test]
 fn what_init_writes_can_be_linted_and_a_missing_key_is_found() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     assert_eq!(ralph.run(&["init"]).code, 0);
     let seen = ralph.run(&["lint"]);
     assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
@@ -107,7 +107,7 @@ ralph_task.md: 1 error, 0 warnings
 
 #[test]
 fn a_missing_task_file_is_a_finding_for_scripts() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     let seen = ralph.run(&["lint", "no.md", "--json"]);
     let report: serde_json::Value = serde_json::from_str(&seen.stdout).unwrap();
     assert_eq!((seen.code, seen.stderr.as_str()), (1, ""));
@@ -119,7 +119,7 @@ fn a_missing_task_file_is_a_finding_for_scripts() {
 
 #[test]
 fn completions_complete_in_every_shell() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let seen = ralph.run(&["completions", shell]);
         assert_eq!((seen.code, seen.stderr.as_str()), (0, ""));

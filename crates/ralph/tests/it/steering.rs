@@ -8,13 +8,13 @@ use ralph_engine::journal::{self, Journal};
 use ralph_engine::mailbox::Mailbox;
 use serde_json::json;
 
-use crate::support::{Ralph, status, succeeded, working};
+use crate::support::{TestRalph, status, succeeded, working};
 
 const ONE: &str = "260301-100000-0001";
 
 /// Answers the next command like a process that works on the run.
 fn answer(
-    ralph: &Ralph,
+    ralph: &TestRalph,
     mut journal: Journal,
     refused: Option<&str>,
 ) -> std::thread::JoinHandle<Command> {
@@ -39,7 +39,7 @@ fn answer(
 }
 
 #[test]
-fn a_process_answers_and_the_answer_is_told() {
+fn the_reply_of_a_live_process_is_reported() {
     for (verb, command, said) in [
         (
             "pause",
@@ -57,7 +57,7 @@ fn a_process_answers_and_the_answer_is_told() {
             "stop accepted; its sandbox is kept for a look",
         ),
     ] {
-        let ralph = Ralph::new();
+        let ralph = TestRalph::new();
         let journal = ralph.held_run(ONE, "one", working());
         let process = answer(&ralph, journal, None);
         let seen = ralph.run(&[verb, "one"]);
@@ -68,8 +68,8 @@ fn a_process_answers_and_the_answer_is_told() {
 }
 
 #[test]
-fn a_refusal_is_told() {
-    let ralph = Ralph::new();
+fn a_refusal_is_reported() {
+    let ralph = TestRalph::new();
     let journal = ralph.held_run(ONE, "one", working());
     let process = answer(&ralph, journal, Some("its commit is being verified"));
     let seen = ralph.run(&["rotate", "one"]);
@@ -87,9 +87,9 @@ fn a_refusal_is_told() {
 }
 
 #[test]
-fn a_run_that_nobody_works_on_can_be_stopped_and_nothing_else() {
-    let ralph = Ralph::new();
-    ralph.make_run(ONE, "one", working());
+fn an_idle_run_accepts_only_stop() {
+    let ralph = TestRalph::new();
+    ralph.create_run(ONE, "one", working());
     for verb in ["pause", "rotate"] {
         let seen = ralph.run(&[verb, "one"]);
         assert_eq!(
@@ -132,8 +132,8 @@ fn a_run_that_nobody_works_on_can_be_stopped_and_nothing_else() {
 
 #[test]
 fn a_run_that_has_ended_takes_no_command() {
-    let ralph = Ralph::new();
-    ralph.make_run(ONE, "one", succeeded());
+    let ralph = TestRalph::new();
+    ralph.create_run(ONE, "one", succeeded());
     for verb in ["pause", "rotate", "stop"] {
         let seen = ralph.run(&[verb, "one"]);
         assert_eq!(
@@ -150,8 +150,8 @@ fn a_run_that_has_ended_takes_no_command() {
 }
 
 #[test]
-fn a_process_that_dies_before_it_answers_leaves_the_run_to_us() {
-    let ralph = Ralph::new();
+fn a_process_that_dies_before_replying_releases_the_run() {
+    let ralph = TestRalph::new();
     let journal = ralph.held_run(ONE, "one", working());
     let mailbox = Mailbox::new(ralph.dir(ONE).commands());
     let process = std::thread::spawn(move || {

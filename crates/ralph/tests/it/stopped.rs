@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 
-use crate::project::{Live, Project, actions, finish};
+use crate::project::{LiveRun, Project, actions, finish};
 
 /// Waits for the file `go` in the repository.
 const WAIT: &str = "until [ -e go ]; do sleep 0.1; done; rm go";
@@ -33,7 +33,7 @@ fn assert_not_counted(project: &Project, whole: Duration, stop: Duration) {
         "{active} ms of {whole:?}, of which {stop:?} were a stop"
     );
     let seconds = project
-        .told("notice", "message")
+        .event_values("notice", "message")
         .into_iter()
         .find_map(|message| {
             let message = message.as_str()?.to_owned();
@@ -52,7 +52,7 @@ fn a_stop_ends_no_command_by_its_timeout() {
     let project = Project::new().script(&[actions(&[command]), finish()]);
     let begun = Instant::now();
     let live = project.start();
-    live.until_event("action_started", 1);
+    live.wait_for_event("action_started", 1);
     live.signal(Signal::STOP);
     let stop = Duration::from_secs(13);
     sleep(stop);
@@ -60,8 +60,8 @@ fn a_stop_ends_no_command_by_its_timeout() {
     // The command still runs when the program continues, after the end of its timeout.
     sleep(Duration::from_millis(500));
     fs::write(project.sandbox().join("go"), "").unwrap();
-    let ended = live.end().expect(0);
-    assert_eq!(project.results(1), ["ran 0"], "{}", ended.both());
+    let ended = live.wait().expect(0);
+    assert_eq!(project.results(1), ["ran 0"], "{}", ended.combined());
     assert!(
         ended.stdout.contains("ralph was stopped for"),
         "{}",
@@ -88,23 +88,23 @@ fn a_stop_longer_than_the_wall_time_uses_up_no_wall_time() {
         .spawn()
         .unwrap();
     let group = Pid::from_child(&child);
-    let live = Live::new(&project, child);
-    live.until_event("model_asked", 1);
+    let live = LiveRun::new(&project, child);
+    live.wait_for_event("model_asked", 1);
     kill_process_group(group, Signal::STOP).unwrap();
     let stop = Duration::from_secs(62);
     sleep(stop);
     kill_process_group(group, Signal::CONT).unwrap();
-    live.end().expect(0);
+    live.wait().expect(0);
     assert_not_counted(&project, begun.elapsed(), stop);
     assert_eq!(project.show()["status"], "succeeded");
     project.audit();
 }
 
 #[test]
-fn a_stopped_program_is_named_to_those_who_wait_for_it() {
+fn a_stopped_program_is_named_to_waiting_commands() {
     let project = Project::new().script(&[actions(&[crate::project::run(WAIT)]), finish()]);
     let live = project.start();
-    live.until_event("action_started", 1);
+    live.wait_for_event("action_started", 1);
     let pid = live.pid();
     kill_process(pid, Signal::STOP).unwrap();
     let refused = project.ralph(&["resume", "last"]).expect(1);
@@ -119,8 +119,8 @@ fn a_stopped_program_is_named_to_those_who_wait_for_it() {
     kill_process(pid, Signal::CONT).unwrap();
     // The command that waited for it is obeyed.
     fs::write(project.sandbox().join("go"), "").unwrap();
-    live.until_status("paused");
+    live.wait_for_status("paused");
     project.ralph(&["resume", "last"]).expect(0);
-    live.end().expect(0);
+    live.wait().expect(0);
     project.audit();
 }

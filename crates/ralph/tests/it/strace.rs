@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use crate::stage::{Facts, Stage};
+use crate::crash_stage::{CrashStage, RunFacts};
 
 /// The calls that change something, however this machine names them. The last one is made once for
 /// every process that was just started; those that start it also start threads, whose number varies.
@@ -18,12 +18,12 @@ const CHANGES: &str = "trace=?fdatasync,?fsync,?ftruncate,?rename,?renameat,?ren
 
 /// The place of a system call in a run: the `nth` call of this name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Point {
+pub(crate) struct KillPoint {
     pub(crate) call: String,
     pub(crate) nth: usize,
 }
 
-impl Point {
+impl KillPoint {
     pub(crate) fn new(call: &str, nth: usize) -> Self {
         Self {
             call: call.to_owned(),
@@ -72,22 +72,22 @@ fn strace(options: &[&str], command: &Command) -> std::process::Output {
 }
 
 /// A run that nobody disturbs: what it leaves behind, and the calls it makes.
-pub(crate) struct Undisturbed {
-    pub(crate) facts: Facts,
+pub(crate) struct ReferenceTrace {
+    pub(crate) facts: RunFacts,
     pub(crate) events: Vec<Value>,
     /// Name and arguments of each call.
     calls: Vec<(String, String)>,
 }
 
-impl Undisturbed {
+impl ReferenceTrace {
     /// Returns the one that all tests of this process compare with.
     pub(crate) fn get() -> &'static Self {
-        static ONCE: OnceLock<Undisturbed> = OnceLock::new();
-        ONCE.get_or_init(Self::watch)
+        static ONCE: OnceLock<ReferenceTrace> = OnceLock::new();
+        ONCE.get_or_init(Self::record)
     }
 
-    fn watch() -> Self {
-        let stage = Stage::new();
+    fn record() -> Self {
+        let stage = CrashStage::new();
         let notes = tempfile::NamedTempFile::new().unwrap();
         let file = notes.path().display().to_string();
         let output = strace(&["-y", "-o", &file, "-e", CHANGES], &stage.start());
@@ -105,17 +105,17 @@ impl Undisturbed {
     }
 
     /// Returns the point at which an event is in the journal and nothing after it has happened.
-    pub(crate) fn after_event(&self, index: usize) -> Point {
+    pub(crate) fn after_event(&self, index: usize) -> KillPoint {
         self.point(self.sync_of(index))
     }
 
     /// Returns the points of these calls between two events.
-    pub(crate) fn between(&self, first: usize, second: usize, call: &str) -> Vec<Point> {
+    pub(crate) fn between(&self, first: usize, second: usize, call: &str) -> Vec<KillPoint> {
         self.points_between(first, second, |name, _| name == call)
     }
 
     /// Returns the points of all calls between two events with these words in their arguments.
-    pub(crate) fn between_in(&self, first: usize, second: usize, words: &str) -> Vec<Point> {
+    pub(crate) fn between_in(&self, first: usize, second: usize, words: &str) -> Vec<KillPoint> {
         self.points_between(first, second, |_, arguments| arguments.contains(words))
     }
 
@@ -124,7 +124,7 @@ impl Undisturbed {
         first: usize,
         second: usize,
         wanted: impl Fn(&str, &str) -> bool,
-    ) -> Vec<Point> {
+    ) -> Vec<KillPoint> {
         let span = self.sync_of(first)..self.sync_of(second);
         let found = self.positions(wanted).into_iter();
         found
@@ -134,7 +134,7 @@ impl Undisturbed {
     }
 
     /// Returns the points at which the last records of the journal are synced.
-    pub(crate) fn last_syncs(&self, count: usize) -> Vec<Point> {
+    pub(crate) fn last_syncs(&self, count: usize) -> Vec<KillPoint> {
         let events = self.events.len();
         let last = (events - count)..events;
         last.map(|index| self.point(self.sync_of(index))).collect()
@@ -150,13 +150,13 @@ impl Undisturbed {
     }
 
     /// Returns the point right after the last call with these words in its arguments.
-    pub(crate) fn after_call(&self, words: &str) -> Point {
+    pub(crate) fn after_call(&self, words: &str) -> KillPoint {
         let found = self.positions(|_, arguments| arguments.contains(words));
         self.point(found[found.len() - 1] + 1)
     }
 
     /// Returns points that are spread evenly over all calls but those that write the journal; at most all.
-    pub(crate) fn spread(&self, count: usize) -> Vec<Point> {
+    pub(crate) fn spread(&self, count: usize) -> Vec<KillPoint> {
         let others = self.positions(|name, _| name != "fdatasync");
         let count = count.min(others.len());
         let place = |i: usize| others[others.len() * (2 * i + 1) / (2 * count)];
@@ -171,10 +171,10 @@ impl Undisturbed {
             .collect()
     }
 
-    fn point(&self, position: usize) -> Point {
+    fn point(&self, position: usize) -> KillPoint {
         let (call, _) = &self.calls[position];
         let before = self.calls[..=position].iter();
         let nth = before.filter(|(name, _)| name == call).count();
-        Point::new(call, nth)
+        KillPoint::new(call, nth)
     }
 }

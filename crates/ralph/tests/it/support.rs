@@ -5,12 +5,12 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ralph_core::budget::Limits;
+use ralph_core::budget::BudgetLimits;
 use ralph_core::event::Event;
 use ralph_core::id::{CommitId, Digest, RunId, TaskId};
 use ralph_core::money::Usd;
-use ralph_core::plan::{Delivery, Engine, RunPlan};
-use ralph_core::ports::{Clock, Isolation, PullRequest, PullState, Usage};
+use ralph_core::plan::{Delivery, EngineKind, RunPlan};
+use ralph_core::ports::{Clock, Isolation, PullRequest, PullState, TokenUsage};
 use ralph_core::run::RunStatus;
 use ralph_core::secret::Redactor;
 use ralph_engine::journal::Journal;
@@ -19,13 +19,13 @@ use tempfile::TempDir;
 
 /// What the shell sees of a command.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct RalphOutput {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl From<Output> for Seen {
+impl From<Output> for RalphOutput {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
@@ -36,18 +36,18 @@ impl From<Output> for Seen {
 }
 
 /// Returns how many cases a script asks for by a variable.
-pub(crate) fn wanted(variable: &str, usual: usize) -> usize {
+pub(crate) fn count_from_env(variable: &str, usual: usize) -> usize {
     let value = std::env::var_os(variable).and_then(|value| value.into_string().ok());
     value.and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
 /// The program with a state directory and a working directory of its own.
-pub(crate) struct Ralph {
+pub(crate) struct TestRalph {
     home: TempDir,
     project: TempDir,
 }
 
-impl Ralph {
+impl TestRalph {
     pub(crate) fn new() -> Self {
         Self {
             home: tempfile::tempdir().unwrap(),
@@ -67,7 +67,7 @@ impl Ralph {
             .args(args)
             .env_clear()
             .env("RALPH_HOME", self.home.path())
-            .env("RALPH_CONFIG_DIR", self.own_config())
+            .env("RALPH_CONFIG_DIR", self.user_config())
             .env("PATH", "/usr/bin:/bin")
             .current_dir(self.project.path())
             .stdin(Stdio::null());
@@ -75,18 +75,18 @@ impl Ralph {
     }
 
     /// Returns the directory of the user's own configuration, which is not there at first.
-    pub(crate) fn own_config(&self) -> PathBuf {
+    pub(crate) fn user_config(&self) -> PathBuf {
         self.home.path().join("own-config")
     }
 
     /// Writes a file of the user's own configuration.
     pub(crate) fn configure(&self, name: &str, text: &str) {
-        std::fs::create_dir_all(self.own_config()).unwrap();
-        std::fs::write(self.own_config().join(name), text).unwrap();
+        std::fs::create_dir_all(self.user_config()).unwrap();
+        std::fs::write(self.user_config().join(name), text).unwrap();
     }
 
     /// Runs a command to its end.
-    pub(crate) fn run(&self, args: &[&str]) -> Seen {
+    pub(crate) fn run(&self, args: &[&str]) -> RalphOutput {
         self.command(args).output().unwrap().into()
     }
 
@@ -109,7 +109,7 @@ impl Ralph {
 
     /// Makes a run with these events after its creation, and keeps hold of it.
     pub(crate) fn held_run(&self, id: &str, task: &str, events: Vec<Event>) -> Journal {
-        let clock = Arc::new(Stopped);
+        let clock = Arc::new(TestFixedClock);
         let dir = self.dir(id);
         let mut journal =
             Journal::create(&dir, plan(id, task), clock, Redactor::default()).unwrap();
@@ -118,15 +118,15 @@ impl Ralph {
     }
 
     /// Makes a run with these events after its creation; nobody works on it.
-    pub(crate) fn make_run(&self, id: &str, task: &str, events: Vec<Event>) {
+    pub(crate) fn create_run(&self, id: &str, task: &str, events: Vec<Event>) {
         drop(self.held_run(id, task, events));
     }
 }
 
 /// A clock that always shows the same time.
-pub(crate) struct Stopped;
+pub(crate) struct TestFixedClock;
 
-impl Clock for Stopped {
+impl Clock for TestFixedClock {
     fn now(&self) -> jiff::Timestamp {
         "2026-03-01T10:00:00Z".parse().unwrap()
     }
@@ -160,11 +160,11 @@ pub(crate) fn working() -> Vec<Event> {
         Event::ModelReplied {
             iteration: 1,
             attempt: 1,
-            response: Digest::of(b""),
-            usage: Usage {
+            response: Digest::compute(b""),
+            usage: TokenUsage {
                 input_tokens: 1200,
                 output_tokens: 34,
-                ..Usage::default()
+                ..TokenUsage::default()
             },
             cost_usd: Usd::from_dollars(0.25).unwrap(),
             duration_ms: 5,
@@ -196,7 +196,7 @@ pub(crate) fn succeeded() -> Vec<Event> {
         status(RunStatus::Verifying),
         Event::VerifyFinished {
             head: commit("b"),
-            contract: Digest::of(b""),
+            contract: Digest::compute(b""),
             green: true,
             checks: vec![],
             reasons: vec![],
@@ -213,12 +213,12 @@ fn plan(id: &str, task: &str) -> RunPlan {
         task_id: TaskId::parse(task).unwrap(),
         title: "Say hello".into(),
         task_file: "/project/ralph_task.md".into(),
-        contract: Digest::of(b"contract"),
+        contract: Digest::compute(b"contract"),
         repo: "/project".into(),
         base_branch: "main".into(),
         base: commit("a"),
         branch: format!("ralph/{task}/say-hello"),
-        engine: Engine::Actions,
+        engine: EngineKind::Actions,
         sandbox: "local".into(),
         isolation: Isolation::None,
         local: None,
@@ -228,12 +228,12 @@ fn plan(id: &str, task: &str) -> RunPlan {
         model: "scripted:replies.jsonl".into(),
         scm: "local".into(),
         delivery: Delivery::PullRequest,
-        limits: Limits {
+        limits: BudgetLimits {
             max_iterations: Some(10),
-            ..Limits::default()
+            ..BudgetLimits::default()
         },
         test_command: "make test".into(),
         checkboxes: 2,
-        mode: ralph_core::task::Mode::Autonomous,
+        mode: ralph_core::task::RunMode::Autonomous,
     }
 }

@@ -62,11 +62,14 @@ fn a_run_that_must_not_change_tests_is_told_to_restore_them() {
     project.run().expect(0);
     let reason = "`tests/zz_test.py`: test weakened: 1 assertion removed — the task does not allow changes to existing tests, restore them";
     assert_eq!(
-        project.told("success_refused", "reasons"),
+        project.event_values("success_refused", "reasons"),
         [json!([reason])]
     );
     assert!(project.prompt(2).contains(reason));
-    assert_eq!(project.told("verify_finished", "green"), [json!(true)]);
+    assert_eq!(
+        project.event_values("verify_finished", "green"),
+        [json!(true)]
+    );
     assert_eq!(project.delivered(), ["a.txt", "b.txt"]);
     project.audit();
 }

@@ -37,11 +37,11 @@ fn exit_0_with_reported_failures_is_red_in_the_clean_room() {
     let ended = project.run().expect(0);
     let reason = "in the clean room: `sh t.sh` exited 0 but reports that 2 of 3 tests failed";
     assert_eq!(
-        project.told("success_refused", "reasons"),
+        project.event_values("success_refused", "reasons"),
         [json!([reason])]
     );
     assert_eq!(
-        project.told("verify_finished", "green"),
+        project.event_values("verify_finished", "green"),
         [json!(false), json!(true)]
     );
     let counted = "3 passed, 2 skipped, 1 failed as expected";

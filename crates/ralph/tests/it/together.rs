@@ -6,14 +6,14 @@ use std::process::{Child, Stdio};
 
 use serde_json::Value;
 
-use crate::project::{Ended, Project, finish};
-use crate::support::{Ralph, status};
+use crate::project::{Project, ProjectOutput, finish};
+use crate::support::{TestRalph, status};
 
 const AT_ONCE: usize = 10;
 const ROUNDS: usize = 2;
 
 /// Starts processes at once, and waits for all of them.
-fn all_at_once(commands: impl Iterator<Item = std::process::Command>) -> Vec<Ended> {
+fn all_at_once(commands: impl Iterator<Item = std::process::Command>) -> Vec<ProjectOutput> {
     let children: Vec<Child> = commands
         .map(|mut command| {
             command
@@ -25,7 +25,7 @@ fn all_at_once(commands: impl Iterator<Item = std::process::Command>) -> Vec<End
         .collect();
     children
         .into_iter()
-        .map(|child| Ended::of(&child.wait_with_output().unwrap()))
+        .map(|child| ProjectOutput::from_output(&child.wait_with_output().unwrap()))
         .collect()
 }
 
@@ -81,7 +81,7 @@ fn of_a_task_that_is_started_many_times_at_once_one_run_starts() {
         let model = project.model();
         let start = || project.command(&["run", "--model", &model]);
         let ended = all_at_once((0..AT_ONCE).map(|_| start()));
-        let (started, refused): (Vec<&Ended>, Vec<&Ended>) =
+        let (started, refused): (Vec<&ProjectOutput>, Vec<&ProjectOutput>) =
             ended.iter().partition(|ended| ended.code == 0);
         assert_eq!(started.len(), 1, "{ended:?}");
         for refused in refused {
@@ -135,7 +135,7 @@ fn runs_of_many_repositories_that_start_at_once_share_a_state_directory() {
 #[test]
 fn the_last_run_is_the_one_that_was_created_last_even_if_the_clock_went_back() {
     use ralph_core::run::RunStatus;
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     let done = || vec![status(RunStatus::Succeeded)];
     // The clock was ahead by years, then right, then behind, then right again.
     let created = [
@@ -145,7 +145,7 @@ fn the_last_run_is_the_one_that_was_created_last_even_if_the_clock_went_back() {
         "261118-100100-0004",
     ];
     for id in created {
-        ralph.make_run(id, "task", done());
+        ralph.create_run(id, "task", done());
         assert_eq!(ralph.json(&["show", "last", "--json"])["id"], id);
         assert_eq!(ralph.json(&["show", "task", "--json"])["id"], id);
     }

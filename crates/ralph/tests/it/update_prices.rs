@@ -3,11 +3,11 @@
 use std::fs::{self, File};
 use std::path::PathBuf;
 
-use ralph_test::{FakeAnswer, FakeModelApi};
+use ralph_test::{FakeModelApi, FakeResponse};
 use serde_json::{Map, Value, json};
 use snapbox::{assert_data_eq, str};
 
-use crate::project::{Ended, Project};
+use crate::project::{Project, ProjectOutput};
 
 const KEY: &str = "sk-a-key-that-nobody-may-see-1234";
 
@@ -39,7 +39,7 @@ fn write_map(project: &Project, text: &str) -> PathBuf {
     file
 }
 
-fn update(project: &Project, source: &str) -> Ended {
+fn update(project: &Project, source: &str) -> ProjectOutput {
     project.ralph(&["models", "update-prices", source])
 }
 
@@ -126,7 +126,7 @@ fn a_price_file_of_the_configuration_comes_first() {
 
 #[test]
 fn an_address_is_downloaded() {
-    let api = FakeModelApi::start([FakeAnswer::json(200, &map(3.0))]).unwrap();
+    let api = FakeModelApi::start([FakeResponse::json(200, &map(3.0))]).unwrap();
     let project = project("");
     let address = format!("{}/map.json?token=secret", api.url());
     let updated = project.ralph(&["models", "update-prices", &address, "--json"]);
@@ -140,7 +140,7 @@ fn an_address_is_downloaded() {
                "before": {"input": 0.6, "output": 2.2, "cache_read": 0.11, "cache_write": 0.0},
                "after": {"input": 3.0, "output": 6.0}})
     );
-    let heard = &api.heard()[0];
+    let heard = &api.received()[0];
     assert_eq!(heard.line, "GET /map.json?token=secret HTTP/1.1");
     assert_eq!(heard.headers.get("authorization"), None);
     assert_eq!(price(&project, "far").0["input"], 3.0);
@@ -229,23 +229,23 @@ fn an_address_that_cannot_be_trusted_changes_nothing() {
     let large = "x".repeat(33 << 20);
     for (answer, why) in [
         (
-            FakeAnswer::json(404, "{}"),
+            FakeResponse::json(404, "{}"),
             "the server answered with status 404",
         ),
         (
-            FakeAnswer::json(200, "<html>"),
+            FakeResponse::json(200, "<html>"),
             "it is no JSON: expected value",
         ),
         (
-            FakeAnswer::json(200, &large),
+            FakeResponse::json(200, &large),
             "it has more than 33554432 bytes",
         ),
         (
-            FakeAnswer::stream().text(&map(3.0)[..50]).cut(),
+            FakeResponse::stream().text(&map(3.0)[..50]).cut(),
             "the connection failed: ",
         ),
         (
-            FakeAnswer::json(302, "").header("location", "http://prices.example/map.json"),
+            FakeResponse::json(302, "").header("location", "http://prices.example/map.json"),
             "it leads to an address without `https://`",
         ),
     ] {
@@ -294,10 +294,10 @@ fn a_run_keeps_the_prices_that_it_was_planned_with() {
             "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
             "usage": {"prompt_tokens": 1000, "completion_tokens": 500},
         });
-        FakeAnswer::json(200, &body.to_string())
+        FakeResponse::json(200, &body.to_string())
     };
     let nothing = r#"{"summary":"look","actions":[],"claims":{"checkboxes_checked":[],"milestones_completed":[]}}"#;
-    let refused = FakeAnswer::json(401, r#"{"error":{"message":"no such key"}}"#);
+    let refused = FakeResponse::json(401, r#"{"error":{"message":"no such key"}}"#);
     let api = FakeModelApi::start([whole(nothing), refused, whole(&reply())]).unwrap();
     let project = Project::new().env("ACME_API_KEY", KEY);
     let config = format!(
@@ -315,7 +315,10 @@ fn a_run_keeps_the_prices_that_it_was_planned_with() {
     update(&project, &source).expect(0);
     project.ralph(&["resume", "last"]).expect(0);
     // 1000 × 1 + 500 × 2 millionths of a dollar, before and after.
-    assert_eq!(project.told("model_replied", "cost_usd"), [0.002, 0.002]);
+    assert_eq!(
+        project.event_values("model_replied", "cost_usd"),
+        [0.002, 0.002]
+    );
     assert_eq!(price(&project, "web").0["input"], 100.0);
     project.audit();
 }

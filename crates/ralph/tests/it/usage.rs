@@ -3,11 +3,11 @@
 use serde_json::json;
 use snapbox::{assert_data_eq, str};
 
-use crate::support::{Ralph, Seen, working};
+use crate::support::{RalphOutput, TestRalph, working};
 
 #[test]
 fn every_refusal_is_one_line_and_exit_2() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     let mut lines = String::new();
     for args in [
         &["frobnicate"][..],
@@ -57,9 +57,9 @@ ralph: `tcsh` is no value for <SHELL> — it takes bash, elvish, fish, powershel
 
 #[test]
 fn every_failure_is_one_line_and_exit_1() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     let mut lines = String::new();
-    let mut fail = |ralph: &Ralph, args: &[&str]| {
+    let mut fail = |ralph: &TestRalph, args: &[&str]| {
         let seen = ralph.run(args);
         assert_eq!(seen.code, 1, "{args:?}: {seen:?}");
         assert_eq!(seen.stdout, "", "{args:?}");
@@ -69,8 +69,8 @@ fn every_failure_is_one_line_and_exit_1() {
     fail(&ralph, &["show", "last"]);
     fail(&ralph, &["lint"]);
     fail(&ralph, &["lint", "."]);
-    ralph.make_run("260301-100000-0001", "one", working());
-    ralph.make_run("260301-100000-0002", "two", working());
+    ralph.create_run("260301-100000-0001", "one", working());
+    ralph.create_run("260301-100000-0002", "two", working());
     for command in [
         "show", "logs", "pause", "resume", "rotate", "stop", "audit", "replay",
     ] {
@@ -103,7 +103,7 @@ ralph: cannot rotate run `260301-100000-0001` — no process works on it — con
 
 #[test]
 fn help_and_version_are_no_errors_and_read_nothing() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     // A configuration that would be refused, and no place for the state.
     std::fs::write(ralph.project().join("ralph.toml"), "nonsense").unwrap();
     for args in [
@@ -118,7 +118,7 @@ fn help_and_version_are_no_errors_and_read_nothing() {
             .env_remove("RALPH_HOME")
             .output()
             .unwrap();
-        let seen = Seen::from(output);
+        let seen = RalphOutput::from(output);
         assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{args:?}");
         assert!(seen.stdout.contains("ralph"), "{args:?}");
     }
@@ -129,15 +129,15 @@ fn help_and_version_are_no_errors_and_read_nothing() {
 
 #[test]
 fn without_a_home_there_is_one_clear_line() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     let output = ralph
         .command(&["runs"])
         .env_remove("RALPH_HOME")
         .output()
         .unwrap();
     assert_eq!(
-        Seen::from(output),
-        Seen {
+        RalphOutput::from(output),
+        RalphOutput {
             code: 1,
             stdout: String::new(),
             stderr:
@@ -150,7 +150,7 @@ fn without_a_home_there_is_one_clear_line() {
 
 #[test]
 fn scripts_get_the_error_as_json_too() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     let seen = ralph.run(&["show", "last", "--json"]);
     assert_eq!(seen.code, 1);
     assert!(seen.stderr.starts_with("ralph: there are no runs yet — "));
@@ -173,8 +173,8 @@ fn scripts_get_the_error_as_json_too() {
 
 #[test]
 fn a_damaged_journal_is_named() {
-    let ralph = Ralph::new();
-    ralph.make_run("260301-100000-0001", "one", working());
+    let ralph = TestRalph::new();
+    ralph.create_run("260301-100000-0001", "one", working());
     let journal = ralph.dir("260301-100000-0001").journal();
     let text = std::fs::read_to_string(&journal).unwrap();
     std::fs::write(&journal, text.replace("\"attempt\":1", "\"attempt\":2")).unwrap();

@@ -15,7 +15,7 @@ fn done(boxes: &[&str], with: &[Value]) -> Value {
 
 /// Returns why success was refused, in the order of the refusals.
 fn refusals(project: &Project) -> Vec<Vec<String>> {
-    let reasons = project.told("success_refused", "reasons");
+    let reasons = project.event_values("success_refused", "reasons");
     reasons
         .into_iter()
         .map(|list| serde_json::from_value(list).unwrap())
@@ -143,7 +143,7 @@ fn success_is_refused_until_everything_holds() {
         );
     }
     assert_eq!(
-        project.told("verify_finished", "green"),
+        project.event_values("verify_finished", "green"),
         [json!(false), json!(false), json!(true)]
     );
     assert!(
@@ -177,7 +177,10 @@ fn a_green_commit_ends_the_run_without_being_asked() {
         "2 files have uncommitted changes: `a.txt`, `b.txt`",
         "there is no commit on the branch",
     ];
-    assert_eq!(project.told("success_refused", "reasons"), [json!(missing)]);
+    assert_eq!(
+        project.event_values("success_refused", "reasons"),
+        [json!(missing)]
+    );
     project.audit();
 }
 
@@ -217,7 +220,7 @@ fn control_actions_end_an_iteration_and_perhaps_the_run() {
     assert_eq!(project.results(2), ["ran 3", "skipped"]);
     assert_eq!(project.results(3), ["done", "skipped"]);
     assert_eq!(project.results(4), ["done", "skipped"]);
-    let outcomes = project.told("iteration_finished", "outcome");
+    let outcomes = project.event_values("iteration_finished", "outcome");
     assert_eq!(outcomes, ["rotated", "action_failed", "paused", "gave_up"]);
     assert!(!project.sandbox().join("c.txt").exists());
     project.audit();
@@ -241,7 +244,7 @@ fn actions_go_on_after_a_failure_where_the_task_says_so() {
     project.run().expect(0);
     assert_eq!(project.results(1), ["ran 3", "refused", "done", "done"]);
     assert_eq!(project.results(2), Vec::<String>::new());
-    let outcomes = project.told("iteration_finished", "outcome");
+    let outcomes = project.event_values("iteration_finished", "outcome");
     assert_eq!(outcomes, ["rotated", "unreadable", "completed"]);
     assert!(
         project
@@ -285,7 +288,7 @@ fn commits_take_what_they_name() {
             "ran 0", "done"
         ]
     );
-    let details = project.told("action_finished", "detail");
+    let details = project.event_values("action_finished", "detail");
     assert_eq!(details[0], "nothing to commit");
     let output = project.artifact(1, "test_output.txt");
     assert!(output.contains("HEAD\n*.txt\n[exit 0]"), "{output}");
@@ -297,7 +300,7 @@ fn commits_take_what_they_name() {
 }
 
 #[test]
-fn reviewers_are_told_what_verifies_the_work() {
+fn the_pull_request_lists_checks_and_changed_test_files() {
     let project = Project::new();
     project.commit("tests/a_test.py", "assert False\n");
     project.commit("tests/b_test.py", "assert False\n");

@@ -12,7 +12,7 @@ fn path(text: &str) -> WorkspacePath {
 }
 
 /// What writing, appending, patching and committing get as an answer.
-fn answers(text: &str) -> [Option<String>; 4] {
+fn refusals(text: &str) -> [Option<String>; 4] {
     let path = path(text);
     [
         refuse_write(&path, WriteMode::Replace),
@@ -49,7 +49,7 @@ fn git_s_own_directory_is_refused_in_every_spelling() {
         ".ralph/.git/x",
     ] {
         assert_eq!(
-            answers(text),
+            refusals(text),
             [(); 4].map(|()| Some(format!("`{text}` {GIT}")))
         );
     }
@@ -68,7 +68,7 @@ fn the_contract_is_pinned_at_the_root() {
         "ralph_task.md::$DATA",
     ] {
         assert_eq!(
-            answers(text),
+            refusals(text),
             [(); 4].map(|()| Some(PINNED.to_owned())),
             "{text:?}"
         );
@@ -76,7 +76,7 @@ fn the_contract_is_pinned_at_the_root() {
 }
 
 #[test]
-fn the_runner_s_files_are_refused() {
+fn runner_files_are_refused() {
     for text in [
         ".ralph",
         ".ralph/activity.log",
@@ -97,7 +97,7 @@ fn the_runner_s_files_are_refused() {
         ".ra\u{200d}lph/progress.md",
     ] {
         assert_eq!(
-            answers(text),
+            refusals(text),
             [(); 4].map(|()| Some(format!("`{}` {RUNNER}", path(text)))),
             "{text:?}"
         );
@@ -107,11 +107,11 @@ fn the_runner_s_files_are_refused() {
 #[test]
 fn progress_is_free_and_guardrails_only_grow_but_neither_is_committed() {
     let committed = |text: &str| Some(format!("`{text}` {RUNNER}"));
-    assert_eq!(answers(PROGRESS), [None, None, None, committed(PROGRESS)]);
+    assert_eq!(refusals(PROGRESS), [None, None, None, committed(PROGRESS)]);
     let append_only =
         Some("`.ralph/guardrails.md` is append-only; use a write with \"append\": true".into());
     assert_eq!(
-        answers("./.ralph//guardrails.md"),
+        refusals("./.ralph//guardrails.md"),
         [
             append_only.clone(),
             None,
@@ -122,7 +122,7 @@ fn progress_is_free_and_guardrails_only_grow_but_neither_is_committed() {
 }
 
 #[test]
-fn everything_else_is_the_model_s() {
+fn other_paths_are_allowed() {
     for text in [
         "src/a.rs",
         ".gitignore",
@@ -143,7 +143,7 @@ fn everything_else_is_the_model_s() {
         "ab:c",
         "sub/-x",
     ] {
-        assert_eq!(answers(text), [None, None, None, None], "{text:?}");
+        assert_eq!(refusals(text), [None, None, None, None], "{text:?}");
     }
 }
 

@@ -23,7 +23,7 @@ fn cases(text: &str) -> Vec<(&str, &str)> {
 }
 
 /// Writes a file's cases with what becomes of them.
-fn told(text: &str) -> String {
+fn render_outcomes(text: &str) -> String {
     let (head, _) = text.split_once("\n=== ").expect("a file has a head");
     let mut told = head.to_owned();
     for (name, reply) in cases(text) {
@@ -69,7 +69,7 @@ fn every_reply_has_its_outcome() {
         let file = Data::read_from(&path, None);
         let text = file.render().expect("the corpus is text");
         count += cases(&text).len();
-        assert_data_eq!(Data::text(told(&text)).raw(), file.raw());
+        assert_data_eq!(Data::text(render_outcomes(&text)).raw(), file.raw());
     }
     assert!(count >= 130, "{count}");
 }

@@ -112,7 +112,10 @@ fn a_reply_full_of_small_objects_is_read_in_one_pass() {
         ),
         ("<think>{</think>", ReplyError::NoObject),
         ("</think>{\"actions\":[]}</think>", ReplyError::NoObject),
-        (r#"{"answer":{}}"#, ReplyError::Schema(Problems::default())),
+        (
+            r#"{"answer":{}}"#,
+            ReplyError::Schema(ReplyProblems::default()),
+        ),
         (r"\'", ReplyError::NoObject),
         ("< { > ", ReplyError::NoObject),
     ] {

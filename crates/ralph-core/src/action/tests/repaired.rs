@@ -22,7 +22,7 @@ fn strict_json_is_not_repaired() {
 }
 
 #[test]
-fn what_stands_around_the_object_is_left_out() {
+fn text_around_the_object_is_ignored() {
     for around in [
         "\u{feff}OBJECT",
         "```json\nOBJECT\n```",

@@ -4,7 +4,7 @@ use super::*;
 use crate::ports::WriteMode;
 
 /// Returns the problems of a reply with these actions, one per line.
-fn problems_of(actions: &str) -> Vec<String> {
+fn action_problems(actions: &str) -> Vec<String> {
     problems(&format!(r#"{{"actions":[{actions}]}}"#))
 }
 
@@ -18,7 +18,7 @@ fn problems(reply: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_contract_s_own_example_is_followed() {
+fn the_example_of_the_contract_is_valid() {
     let example: String = SCHEMA_TEXT
         .lines()
         .skip_while(|line| *line != "{")
@@ -100,7 +100,7 @@ fn the_contract_names_the_limits_and_stays_short() {
 }
 
 #[test]
-fn what_may_be_left_out() {
+fn optional_fields_may_be_omitted() {
     let empty = Response {
         summary: String::new(),
         ..response(vec![])
@@ -267,13 +267,13 @@ const WRONG_ACTIONS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn each_problem_names_its_place() {
+fn each_problem_names_its_location() {
     for (reply, problem) in WRONG_REPLIES {
         assert_eq!(problems(reply), [*problem], "{reply}");
     }
     for (action, problem) in WRONG_ACTIONS {
         assert_eq!(
-            problems_of(action),
+            action_problems(action),
             [format!("actions[0].{problem}")],
             "{action}"
         );
@@ -315,7 +315,7 @@ fn a_timeout_is_a_whole_number_of_seconds_of_at_most_a_day() {
         ("[5]", whole, "an array"),
     ] {
         assert_eq!(
-            problems_of(&format!(
+            action_problems(&format!(
                 r#"{{"type":"run","command":"a","timeout_s":{source}}}"#
             )),
             [format!(
@@ -343,7 +343,7 @@ fn a_path_that_leads_outside_spoils_the_whole_reply() {
         r"a\\b",
     ] {
         for kind in ["\"patch\",\"patch\"", "\"write\",\"content\""] {
-            let found = problems_of(&format!(
+            let found = action_problems(&format!(
                 r#"{{"type":"rotate","reason":"r"}},{{"type":{kind}:"x","path":"{bad}"}}"#
             ));
             assert_eq!(found.len(), 1, "{bad:?}");
@@ -384,11 +384,11 @@ fn lengths_are_limited() {
     let fifty = parse(&format!(r#"{{"actions":[{}]}}"#, many(50))).unwrap();
     assert_eq!((fifty.actions.len(), fifty.executable().len()), (50, 1));
     assert_eq!(
-        problems_of(&many(51)),
+        action_problems(&many(51)),
         ["actions: has 51 entries, at most 50 are allowed"]
     );
     assert_eq!(
-        problems_of(&format!(
+        action_problems(&format!(
             r#"{{"type":"commit","message":"m","paths":[{}]}}"#,
             vec!["\"a\""; 501].join(",")
         )),

@@ -123,15 +123,18 @@ fn only_changed_files_are_findings_and_old_ones_come_first() {
     inputs.add_line("pytest; diff out.txt expected.txt", &files());
     let sizes = BTreeMap::from([("conftest.py".to_owned(), (3, 7))]);
     let finding = |changes: &[ChangedPath]| {
-        let checks = [("pytest".to_owned(), inputs.touched(changes, &sizes))];
-        let finding = changed_inputs(&checks, &sizes).pop();
+        let checks = [(
+            "pytest".to_owned(),
+            inputs.reviewable_changes(changes, &sizes),
+        )];
+        let finding = changed_input_findings(&checks, &sizes).pop();
         finding.map(|finding| finding.text)
     };
     let branch = [
-        changed("app/main.py", Change::Modified),
-        changed("tests/test_b.py", Change::Added),
-        changed("conftest.py", Change::Modified),
-        changed("tests/test_a.py", Change::Deleted),
+        changed("app/main.py", PathChange::Modified),
+        changed("tests/test_b.py", PathChange::Added),
+        changed("conftest.py", PathChange::Modified),
+        changed("tests/test_a.py", PathChange::Deleted),
     ];
     assert_eq!(
         finding(&branch).as_deref(),
@@ -140,8 +143,8 @@ fn only_changed_files_are_findings_and_old_ones_come_first() {
         )
     );
     assert_eq!(finding(&branch[..1]), None);
-    assert_eq!(finding(&[changed("expected.txt", Change::Added)]), None);
-    assert!(finding(&[changed("expected.txt", Change::Modified)]).is_some());
+    assert_eq!(finding(&[changed("expected.txt", PathChange::Added)]), None);
+    assert!(finding(&[changed("expected.txt", PathChange::Modified)]).is_some());
 }
 
 #[test]
@@ -160,10 +163,10 @@ fn new_tests_alone_are_no_finding_but_what_decides_how_they_run_is() {
     let touched = |path: &str, lines: u64| {
         let changed = [ChangedPath {
             path: path.to_owned(),
-            change: Change::Added,
+            change: PathChange::Added,
         }];
         let sizes = BTreeMap::from([(path.to_owned(), (lines, 0))]);
-        !inputs.touched(&changed, &sizes).is_empty()
+        !inputs.reviewable_changes(&changed, &sizes).is_empty()
     };
     assert!(!touched("tests/test_new.py", 10));
     assert!(!touched("tests/__init__.py", 0));
@@ -177,7 +180,7 @@ fn checks_that_run_the_same_changed_files_share_a_finding() {
     let touched = |path: &str| {
         vec![ChangedPath {
             path: path.to_owned(),
-            change: Change::Added,
+            change: PathChange::Added,
         }]
     };
     let texts = |commands: &[(&str, &str)]| -> Vec<String> {
@@ -185,7 +188,7 @@ fn checks_that_run_the_same_changed_files_share_a_finding() {
             .iter()
             .map(|(command, path)| ((*command).to_owned(), touched(path)))
             .collect();
-        let findings = changed_inputs(&checks, &BTreeMap::new());
+        let findings = changed_input_findings(&checks, &BTreeMap::new());
         findings.into_iter().map(|finding| finding.text).collect()
     };
     let end = "files that this branch changed: `x.sh` (added)";

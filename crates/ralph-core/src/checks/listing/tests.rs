@@ -47,7 +47,7 @@ fn runners_are_recognised_where_they_are_the_last_command() {
         ("node --test", None),
         ("(pytest)", None),
     ] {
-        let found = Listing::of(line).unwrap_or_else(|| panic!("{line}"));
+        let found = TestListing::parse(line).unwrap_or_else(|| panic!("{line}"));
         assert_eq!(found.command.as_deref(), listing, "{line}");
     }
     for line in [
@@ -62,7 +62,7 @@ fn runners_are_recognised_where_they_are_the_last_command() {
         "go test -c ./x",
         "",
     ] {
-        assert_eq!(Listing::of(line), None, "{line}");
+        assert_eq!(TestListing::parse(line), None, "{line}");
     }
 }
 
@@ -96,13 +96,17 @@ fn listings_are_counted() {
             Some(2),
         ),
     ] {
-        assert_eq!(Listing::of(line).unwrap().count(output), count, "{line}");
+        assert_eq!(
+            TestListing::parse(line).unwrap().count(output),
+            count,
+            "{line}"
+        );
     }
 }
 
 #[test]
-fn progress_of_cargo_is_no_list_of_nextest() {
-    let nextest = Listing::of("cargo nextest run").unwrap();
+fn cargo_progress_is_not_a_nextest_listing() {
+    let nextest = TestListing::parse("cargo nextest run").unwrap();
     let progress = "    Finished `test` profile in 0.1s\n    Blocking waiting for a lock\n";
     assert_eq!(nextest.count(progress), None);
     assert_eq!(nextest.count(&format!("{progress}{NEXTEST_LIST}")), Some(2));
@@ -114,7 +118,7 @@ fn progress_of_cargo_is_no_list_of_nextest() {
 
 #[test]
 fn a_module_that_is_skipped_as_a_whole_is_not_listed() {
-    let pytest = Listing::of("pytest").unwrap();
+    let pytest = TestListing::parse("pytest").unwrap();
     for (listed, passed, skipped) in [(10, 10, 1), (10, 9, 1), (3, 2, 1)] {
         assert_eq!(
             pytest.compare(Some(listed), Some(tests(passed, skipped))),
@@ -124,8 +128,8 @@ fn a_module_that_is_skipped_as_a_whole_is_not_listed() {
 }
 
 #[test]
-fn runs_that_differ_from_their_listing_are_told_apart() {
-    let pytest = Listing::of("pytest").unwrap();
+fn runs_that_differ_from_their_listing_are_distinguished() {
+    let pytest = TestListing::parse("pytest").unwrap();
     let why = |run| format!("pytest lists 41 tests for `pytest`, the run reports {run}");
     assert_eq!(
         pytest.compare(Some(41), Some(tests(3, 0))),
@@ -137,12 +141,18 @@ fn runs_that_differ_from_their_listing_are_told_apart() {
     );
     assert_eq!(
         pytest.compare(Some(41), None),
-        CountCheck::Silent("`pytest` exited 0 without the summary that pytest prints".into())
+        CountCheck::MissingSummary(
+            "`pytest` exited 0 without the summary that pytest prints".into()
+        )
     );
     let unconfirmed = [
         pytest.compare(None, Some(tests(3, 0))),
-        Listing::of("pytest -qq").unwrap().compare(Some(3), None),
-        Listing::of("go test ./...").unwrap().compare(Some(3), None),
+        TestListing::parse("pytest -qq")
+            .unwrap()
+            .compare(Some(3), None),
+        TestListing::parse("go test ./...")
+            .unwrap()
+            .compare(Some(3), None),
     ];
     for check in unconfirmed {
         assert!(matches!(check, CountCheck::Unconfirmed(_)), "{check:?}");

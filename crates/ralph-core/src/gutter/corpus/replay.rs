@@ -2,25 +2,28 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{Code, Facts, Failure, FileMark, Problems, TestFacts, Window, signature};
-use super::syntax::{Step, Trace};
+use super::super::{
+    CodeChange, FailureFacts, FileState, IterationFacts, IterationWindow, OutputProblems,
+    TestFacts, signature,
+};
+use super::syntax::{RunTrace, TraceStep};
 use crate::id::Digest;
-use crate::ports::Ended;
+use crate::ports::ExecStatus;
 use crate::verdict::{self, CheckResult, Verdict};
 
-type Files = BTreeMap<String, String>;
+type ReplayFiles = BTreeMap<String, String>;
 
 #[derive(Default)]
-struct Repository {
-    committed: Files,
-    files: Files,
+struct ReplayRepository {
+    committed: ReplayFiles,
+    files: ReplayFiles,
     boxes: usize,
 }
 
 /// Returns the window after each iteration that is measured.
-pub(super) fn windows(trace: &Trace) -> Vec<Window> {
-    let mut repository = Repository::default();
-    let mut window = Window::default();
+pub(super) fn windows(trace: &RunTrace) -> Vec<IterationWindow> {
+    let mut repository = ReplayRepository::default();
+    let mut window = IterationWindow::default();
     let mut windows = Vec::new();
     for (number, steps) in trace.iterations() {
         if let Some(facts) = repository.iterate(number, &steps, &window) {
@@ -31,13 +34,18 @@ pub(super) fn windows(trace: &Trace) -> Vec<Window> {
     windows
 }
 
-impl Repository {
-    fn iterate(&mut self, number: u32, steps: &[Step], window: &Window) -> Option<Facts> {
+impl ReplayRepository {
+    fn iterate(
+        &mut self,
+        number: u32,
+        steps: &[TraceStep],
+        window: &IterationWindow,
+    ) -> Option<IterationFacts> {
         let (start, before) = (self.committed.clone(), self.files.clone());
-        let mut facts = Facts {
+        let mut facts = IterationFacts {
             iteration: number,
             committed: Some(false),
-            ..Facts::default()
+            ..IterationFacts::default()
         };
         for step in steps {
             match step.verb.as_str() {
@@ -50,7 +58,7 @@ impl Repository {
                 "delete" => drop(self.files.remove(&step.object)),
                 "generate" => self.generate(&step.object, number),
                 "read" => facts.commands += step.object.parse::<u32>().expect("a number"),
-                "run" | "test" => run(step, &mut facts),
+                "run" | "test" => replay_command(step, &mut facts),
                 "commit" => {
                     if self.committed != self.files {
                         facts.committed = Some(true);
@@ -67,12 +75,12 @@ impl Repository {
             }
         }
         facts.boxes_ticked = self.boxes;
-        facts.tree = named(&format!("{:?}", self.files));
+        facts.tree = content_id(&format!("{:?}", self.files));
         facts.changed_lines = differences(&before, &self.files)
             .iter()
             .map(|(_, removed, added)| (removed.len() + added.len()) as u64)
             .sum();
-        facts.files = marks(&before, &self.files);
+        facts.files = file_marks(&before, &self.files);
         let diff = diff(&start, &self.files);
         facts.diff_lines = differences(&start, &self.files)
             .iter()
@@ -80,7 +88,7 @@ impl Repository {
             .sum();
         facts.code = facts
             .has_changes()
-            .then(|| Code::read(diff.as_bytes(), window));
+            .then(|| CodeChange::from_diff(diff.as_bytes(), window));
         Some(facts)
     }
 
@@ -93,7 +101,7 @@ impl Repository {
     }
 }
 
-fn run(step: &Step, facts: &mut Facts) {
+fn replay_command(step: &TraceStep, facts: &mut IterationFacts) {
     let (command, code) = step
         .object
         .rsplit_once(" => ")
@@ -102,11 +110,11 @@ fn run(step: &Step, facts: &mut Facts) {
     let mut check = CheckResult {
         name: "test_command".into(),
         command: command.to_owned(),
-        ended: Ended::Exited(code),
+        ended: ExecStatus::Exited(code),
         duration_ms: 1,
         tests: verdict::count_tests(&format!("{}{}", step.text, step.stderr)),
         failure: None,
-        problems: Problems::default(),
+        problems: OutputProblems::default(),
     };
     let is_test = step.verb == "test";
     let has_failed = if is_test {
@@ -116,9 +124,9 @@ fn run(step: &Step, facts: &mut Facts) {
     };
     if has_failed {
         let signature = signature(command, code, &step.stderr, &step.text);
-        let problems = Problems::find(&step.stderr, &step.text);
-        let failure = Failure::new(signature.clone(), command, &format!("exit {code}"));
-        Facts::add_failure(&mut facts.failures, failure.with_problems(problems));
+        let problems = OutputProblems::find(&step.stderr, &step.text);
+        let failure = FailureFacts::new(signature.clone(), command, &format!("exit {code}"));
+        IterationFacts::add_failure(&mut facts.failures, failure.with_problems(problems));
         check.failure = Some(signature);
     }
     if is_test {
@@ -131,15 +139,15 @@ fn run(step: &Step, facts: &mut Facts) {
     }
 }
 
-fn named(content: &str) -> String {
-    Digest::of(content.as_bytes())
+fn content_id(content: &str) -> String {
+    Digest::compute(content.as_bytes())
         .as_str()
         .chars()
         .take(16)
         .collect()
 }
 
-fn paths(before: &Files, after: &Files) -> BTreeSet<String> {
+fn paths(before: &ReplayFiles, after: &ReplayFiles) -> BTreeSet<String> {
     let differs = |path: &&String| before.get(*path) != after.get(*path);
     before
         .keys()
@@ -149,17 +157,20 @@ fn paths(before: &Files, after: &Files) -> BTreeSet<String> {
         .collect()
 }
 
-fn marks(before: &Files, after: &Files) -> Vec<FileMark> {
-    let marks = paths(before, after).into_iter().map(|path| FileMark {
-        after: after.get(&path).map(|content| named(content)),
+fn file_marks(before: &ReplayFiles, after: &ReplayFiles) -> Vec<FileState> {
+    let marks = paths(before, after).into_iter().map(|path| FileState {
+        after: after.get(&path).map(|content| content_id(content)),
         path,
     });
-    marks.take(Facts::MAX_FILES).collect()
+    marks.take(IterationFacts::MAX_FILES).collect()
 }
 
 /// Returns the removed and the added lines of every file that differs.
-fn differences(before: &Files, after: &Files) -> Vec<(String, Vec<String>, Vec<String>)> {
-    let lines = |files: &Files, path: &str| -> Vec<String> {
+fn differences(
+    before: &ReplayFiles,
+    after: &ReplayFiles,
+) -> Vec<(String, Vec<String>, Vec<String>)> {
+    let lines = |files: &ReplayFiles, path: &str| -> Vec<String> {
         let content = files.get(path).map(String::as_str).unwrap_or_default();
         content.lines().map(str::to_owned).collect()
     };
@@ -167,14 +178,14 @@ fn differences(before: &Files, after: &Files) -> Vec<(String, Vec<String>, Vec<S
         .into_iter()
         .map(|path| {
             let (old, new) = (lines(before, &path), lines(after, &path));
-            let kept = common(&old, &new);
-            (path, without(&old, &kept), without(&new, &kept))
+            let kept = common_lines(&old, &new);
+            (path, lines_without(&old, &kept), lines_without(&new, &kept))
         })
         .collect()
 }
 
 /// Returns a longest common subsequence of two lists of lines.
-fn common(old: &[String], new: &[String]) -> Vec<String> {
+fn common_lines(old: &[String], new: &[String]) -> Vec<String> {
     let mut lengths = vec![vec![0_u32; new.len() + 1]; old.len() + 1];
     for i in (0..old.len()).rev() {
         for j in (0..new.len()).rev() {
@@ -199,13 +210,13 @@ fn common(old: &[String], new: &[String]) -> Vec<String> {
     kept
 }
 
-fn without(lines: &[String], kept: &[String]) -> Vec<String> {
+fn lines_without(lines: &[String], kept: &[String]) -> Vec<String> {
     let mut kept = kept.iter().peekable();
     let is_new = |line: &&String| kept.next_if(|kept| kept == line).is_none();
     lines.iter().filter(is_new).cloned().collect()
 }
 
-fn diff(before: &Files, after: &Files) -> String {
+fn diff(before: &ReplayFiles, after: &ReplayFiles) -> String {
     let mut text = String::new();
     for (path, removed, added) in differences(before, after) {
         let head =

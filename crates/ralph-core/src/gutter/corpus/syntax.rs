@@ -1,22 +1,22 @@
 //! Reads traces.
 
 /// A trace of a run.
-pub(super) struct Trace {
+pub(super) struct RunTrace {
     pub(super) name: String,
     /// The iteration in which the circle starts; none for an honest run.
     pub(super) circling_from: Option<u32>,
-    blocks: Vec<Block>,
+    blocks: Vec<TraceBlock>,
 }
 
-struct Block {
+struct TraceBlock {
     first: u32,
     last: u32,
-    steps: Vec<Step>,
+    steps: Vec<TraceStep>,
 }
 
 /// One thing that happens in an iteration.
 #[derive(Clone)]
-pub(super) struct Step {
+pub(super) struct TraceStep {
     pub(super) verb: String,
     pub(super) object: String,
     /// Content of a file, or standard output.
@@ -24,14 +24,14 @@ pub(super) struct Step {
     pub(super) stderr: String,
 }
 
-impl Trace {
+impl RunTrace {
     /// Returns the iterations with their steps, placeholders filled in.
-    pub(super) fn iterations(&self) -> Vec<(u32, Vec<Step>)> {
+    pub(super) fn iterations(&self) -> Vec<(u32, Vec<TraceStep>)> {
         let mut iterations = Vec::new();
         for block in &self.blocks {
             for number in block.first..=block.last {
                 let fill = |text: &str| fill(text, number, number - block.first);
-                let steps = block.steps.iter().map(|step| Step {
+                let steps = block.steps.iter().map(|step| TraceStep {
                     verb: step.verb.clone(),
                     object: fill(&step.object),
                     text: fill(&step.text),
@@ -45,14 +45,14 @@ impl Trace {
 }
 
 /// Reads all traces of a file.
-pub(super) fn parse(text: &str) -> Vec<Trace> {
-    let mut traces: Vec<Trace> = Vec::new();
+pub(super) fn parse(text: &str) -> Vec<RunTrace> {
+    let mut traces: Vec<RunTrace> = Vec::new();
     for line in text.lines() {
         if let Some(head) = line.strip_prefix("=== ") {
             let (name, kind) = head.rsplit_once(": ").expect("a name and a kind");
             let from = kind.strip_prefix("circling from ");
             assert!(from.is_some() || kind == "honest", "{head}");
-            traces.push(Trace {
+            traces.push(RunTrace {
                 name: name.to_owned(),
                 circling_from: from.map(|from| from.parse().expect("a number")),
                 blocks: Vec::new(),
@@ -67,14 +67,14 @@ pub(super) fn parse(text: &str) -> Vec<Trace> {
     traces
 }
 
-fn read_line(trace: &mut Trace, line: &str) {
+fn read_line(trace: &mut RunTrace, line: &str) {
     if let Some(range) = line
         .strip_prefix('[')
         .and_then(|line| line.strip_suffix(']'))
     {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("{line}"));
-        trace.blocks.push(Block {
+        trace.blocks.push(TraceBlock {
             first: number(first),
             last: number(last),
             steps: Vec::new(),
@@ -102,7 +102,7 @@ fn read_line(trace: &mut Trace, line: &str) {
         step.stderr.push('\n');
     } else {
         let (verb, object) = line.split_once(' ').unwrap_or((line, ""));
-        block.steps.push(Step {
+        block.steps.push(TraceStep {
             verb: verb.to_owned(),
             object: object.to_owned(),
             text: String::new(),

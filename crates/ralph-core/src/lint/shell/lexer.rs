@@ -16,7 +16,7 @@ pub(super) struct ShellWord {
 
 /// An operator between commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operator {
+pub(super) enum ShellOperator {
     And,
     Or,
     /// `;` or the end of a line.
@@ -30,7 +30,7 @@ pub(super) enum Operator {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ShellToken {
     Word(ShellWord),
-    Operator(Operator),
+    Operator(ShellOperator),
     /// A redirection; one to a file can fail.
     Redirection {
         can_fail: bool,
@@ -107,17 +107,17 @@ impl<'s> ShellLexer<'s> {
         self.position += bytes;
     }
 
-    fn operator(&mut self) -> Option<Operator> {
+    fn operator(&mut self) -> Option<ShellOperator> {
         let (text, operator) = [
-            ("&&", Operator::And),
-            ("||", Operator::Or),
-            ("|&", Operator::Pipe),
-            ("&", Operator::Background),
-            ("|", Operator::Pipe),
-            (";", Operator::Then),
-            ("\n", Operator::Then),
-            ("(", Operator::Open),
-            (")", Operator::Close),
+            ("&&", ShellOperator::And),
+            ("||", ShellOperator::Or),
+            ("|&", ShellOperator::Pipe),
+            ("&", ShellOperator::Background),
+            ("|", ShellOperator::Pipe),
+            (";", ShellOperator::Then),
+            ("\n", ShellOperator::Then),
+            ("(", ShellOperator::Open),
+            (")", ShellOperator::Close),
         ]
         .into_iter()
         .find(|(text, _)| self.rest().starts_with(text))?;

@@ -4,25 +4,25 @@
 //! model did. The command line is read with the quoting rules of the shell, and for every part the
 //! ways in which it can end are computed. Syntax beyond that is given the benefit of the doubt.
 
-mod flow;
-mod grammar;
-mod known;
+mod exit_paths;
+mod known_commands;
 mod lexer;
+mod parser;
 #[cfg(test)]
 mod tests;
 
-use self::grammar::{ShellOptions, evaluate};
-use super::{Finding, excerpt};
+use self::parser::{ShellOptions, evaluate};
+use super::{LintFinding, excerpt};
 
 /// Judges a command of a check.
-pub(crate) fn doubt(command: &str) -> Option<Finding> {
+pub(crate) fn lint_command(command: &str) -> Option<LintFinding> {
     let paths = evaluate(command, ShellOptions::default(), 0)?;
     let shown = excerpt(command.trim());
     if !paths.can_fail() {
         let because = paths
-            .because
+            .reason
             .unwrap_or_else(|| "it always succeeds".to_owned());
-        return Some(Finding::error(
+        return Some(LintFinding::error(
             "check-cannot-fail",
             format!("the check `{shown}` cannot fail: {because}"),
             "write a command whose exit code says whether the work is done",
@@ -32,8 +32,8 @@ pub(crate) fn doubt(command: &str) -> Option<Finding> {
     if command.contains("PIPESTATUS") {
         return None;
     }
-    let hidden = paths.hidden.into_iter().next()?;
-    Some(Finding::warning(
+    let hidden = paths.hidden_failures.into_iter().next()?;
+    Some(LintFinding::warning(
         "check-hides-failure",
         format!("the check `{shown}` can succeed though something failed: {hidden}"),
         "let every failure reach the exit code: redirect to a file instead of a pipe (`COMMAND > log 2>&1`), use `bash -o pipefail -c '…'`, or start with `set -e`",

@@ -1,6 +1,6 @@
 //! Command lines that cannot fail, that hide failures, and that are checks.
 
-use super::doubt;
+use super::lint_command;
 
 /// Checks that succeed whatever the work is worth.
 const CANNOT_FAIL: [&str; 74] = [
@@ -165,7 +165,7 @@ const CHECKS: [&str; 64] = [
 #[test]
 fn checks_that_cannot_fail_are_refused() {
     for command in CANNOT_FAIL {
-        let finding = doubt(command).unwrap_or_else(|| panic!("`{command}` is accepted"));
+        let finding = lint_command(command).unwrap_or_else(|| panic!("`{command}` is accepted"));
         assert_eq!(finding.code, "check-cannot-fail", "{command}: {finding}");
     }
 }
@@ -173,7 +173,7 @@ fn checks_that_cannot_fail_are_refused() {
 #[test]
 fn checks_that_hide_failures_are_warned_about() {
     for command in HIDE_FAILURES {
-        let finding = doubt(command).unwrap_or_else(|| panic!("`{command}` is accepted"));
+        let finding = lint_command(command).unwrap_or_else(|| panic!("`{command}` is accepted"));
         assert_eq!(finding.code, "check-hides-failure", "{command}: {finding}");
     }
 }
@@ -181,7 +181,7 @@ fn checks_that_hide_failures_are_warned_about() {
 #[test]
 fn checks_that_can_fail_are_accepted() {
     for command in CHECKS {
-        assert_eq!(doubt(command), None, "{command}");
+        assert_eq!(lint_command(command), None, "{command}");
     }
 }
 
@@ -209,7 +209,7 @@ fn the_reason_names_the_part_of_the_command() {
             "the check `pytest | tee log` can succeed though something failed: the exit code of a pipe is that of its last command, `tee`; `pytest` can fail unnoticed",
         ),
     ] {
-        assert_eq!(doubt(command).unwrap().message, message);
+        assert_eq!(lint_command(command).unwrap().message, message);
     }
 }
 
@@ -221,6 +221,6 @@ fn strange_text_is_accepted_without_a_verdict() {
         "'", "\"", "$(", "`", "(", ")", "{", "if", "if true", "a |", "a &&", "|| a", ";;", "<",
         "& &", &nested, &long,
     ] {
-        assert_eq!(doubt(command), None, "{command:.20}");
+        assert_eq!(lint_command(command), None, "{command:.20}");
     }
 }

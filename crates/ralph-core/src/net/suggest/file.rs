@@ -2,7 +2,7 @@
 
 /// How hosts are written in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum HostFileFormat {
     /// In every URL, wherever it stands.
     Urls,
     /// In every URL outside of comments that start with `#` or `;`.
@@ -13,58 +13,105 @@ pub(super) enum Form {
 
 /// A file that names hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct File {
-    pub(super) form: Form,
+pub(super) struct HostFile {
+    pub(super) format: HostFileFormat,
     pub(super) reason: &'static str,
 }
 
-const NAMES: [(&str, Form, &str); 26] = [
-    ("package-lock.json", Form::Urls, "packages locked by npm"),
-    ("npm-shrinkwrap.json", Form::Urls, "packages locked by npm"),
-    ("pnpm-lock.yaml", Form::Urls, "packages locked by pnpm"),
-    ("yarn.lock", Form::Urls, "packages locked by yarn"),
-    ("bun.lock", Form::Urls, "packages locked by bun"),
-    ("Cargo.lock", Form::Urls, "crates locked by cargo"),
-    ("poetry.lock", Form::Urls, "packages locked by poetry"),
-    ("uv.lock", Form::Urls, "packages locked by uv"),
-    ("pdm.lock", Form::Urls, "packages locked by pdm"),
-    ("Pipfile.lock", Form::Urls, "packages locked by pipenv"),
-    ("composer.lock", Form::Urls, "packages locked by composer"),
-    ("Gemfile.lock", Form::Urls, "gems locked by bundler"),
-    ("go.sum", Form::Modules, "modules locked by go"),
-    (".npmrc", Form::Settings, "registries of npm"),
-    (".yarnrc", Form::Settings, "registries of yarn"),
-    (".yarnrc.yml", Form::Settings, "registries of yarn"),
-    ("bunfig.toml", Form::Settings, "registries of bun"),
-    ("pip.conf", Form::Settings, "indexes of pip"),
-    (".pypirc", Form::Settings, "indexes of Python"),
-    ("uv.toml", Form::Settings, "indexes of uv"),
-    ("Pipfile", Form::Settings, "indexes of pipenv"),
-    ("sources.list", Form::Settings, "package sources of apt"),
-    ("NuGet.Config", Form::Urls, "package sources of NuGet"),
-    ("settings.xml", Form::Urls, "repositories of Maven"),
+const HOST_FILES: [(&str, HostFileFormat, &str); 26] = [
+    (
+        "package-lock.json",
+        HostFileFormat::Urls,
+        "packages locked by npm",
+    ),
+    (
+        "npm-shrinkwrap.json",
+        HostFileFormat::Urls,
+        "packages locked by npm",
+    ),
+    (
+        "pnpm-lock.yaml",
+        HostFileFormat::Urls,
+        "packages locked by pnpm",
+    ),
+    ("yarn.lock", HostFileFormat::Urls, "packages locked by yarn"),
+    ("bun.lock", HostFileFormat::Urls, "packages locked by bun"),
+    ("Cargo.lock", HostFileFormat::Urls, "crates locked by cargo"),
+    (
+        "poetry.lock",
+        HostFileFormat::Urls,
+        "packages locked by poetry",
+    ),
+    ("uv.lock", HostFileFormat::Urls, "packages locked by uv"),
+    ("pdm.lock", HostFileFormat::Urls, "packages locked by pdm"),
+    (
+        "Pipfile.lock",
+        HostFileFormat::Urls,
+        "packages locked by pipenv",
+    ),
+    (
+        "composer.lock",
+        HostFileFormat::Urls,
+        "packages locked by composer",
+    ),
+    (
+        "Gemfile.lock",
+        HostFileFormat::Urls,
+        "gems locked by bundler",
+    ),
+    ("go.sum", HostFileFormat::Modules, "modules locked by go"),
+    (".npmrc", HostFileFormat::Settings, "registries of npm"),
+    (".yarnrc", HostFileFormat::Settings, "registries of yarn"),
+    (
+        ".yarnrc.yml",
+        HostFileFormat::Settings,
+        "registries of yarn",
+    ),
+    ("bunfig.toml", HostFileFormat::Settings, "registries of bun"),
+    ("pip.conf", HostFileFormat::Settings, "indexes of pip"),
+    (".pypirc", HostFileFormat::Settings, "indexes of Python"),
+    ("uv.toml", HostFileFormat::Settings, "indexes of uv"),
+    ("Pipfile", HostFileFormat::Settings, "indexes of pipenv"),
+    (
+        "sources.list",
+        HostFileFormat::Settings,
+        "package sources of apt",
+    ),
+    (
+        "NuGet.Config",
+        HostFileFormat::Urls,
+        "package sources of NuGet",
+    ),
+    (
+        "settings.xml",
+        HostFileFormat::Urls,
+        "repositories of Maven",
+    ),
     (
         "gradle.properties",
-        Form::Settings,
+        HostFileFormat::Settings,
         "repositories of Gradle",
     ),
-    (".gitmodules", Form::Settings, "submodules of git"),
+    (".gitmodules", HostFileFormat::Settings, "submodules of git"),
 ];
 
 /// Returns what a file is, by its path.
-pub(super) fn kind(path: &str) -> Option<File> {
+pub(super) fn host_file(path: &str) -> Option<HostFile> {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let known = NAMES.iter().find(|(known, _, _)| *known == name);
+    let known = HOST_FILES.iter().find(|(known, _, _)| *known == name);
     if let Some(&(_, form, reason)) = known {
-        return Some(File { form, reason });
+        return Some(HostFile {
+            format: form,
+            reason,
+        });
     }
     let is_in = |folder: &str| {
         let parent = path.strip_suffix(name)?.strip_suffix('/')?;
         (parent == folder || parent.ends_with(&format!("/{folder}"))).then_some(())
     };
     let settings = |reason| {
-        Some(File {
-            form: Form::Settings,
+        Some(HostFile {
+            format: HostFileFormat::Settings,
             reason,
         })
     };

@@ -8,7 +8,7 @@
 //! - `file` knows the files; `read` finds hosts in them.
 
 mod file;
-mod read;
+mod parse;
 
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ use super::Host;
 
 /// A host that a file names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Suggestion {
+pub struct HostSuggestion {
     /// The host, as an entry of an allowlist.
     pub host: Host,
     /// The port, where the file names one.
@@ -33,20 +33,20 @@ pub const MAX_BYTES: usize = 8 * 1024 * 1024;
 pub const MAX_HOSTS: usize = 64;
 
 /// Tells whether a file could suggest something, by its path.
-pub fn is_read(path: &str) -> bool {
-    file::kind(path).is_some()
+pub fn is_host_file(path: &str) -> bool {
+    file::host_file(path).is_some()
 }
 
 /// Returns the hosts that a file names, sorted, each once. A file that is not known names none.
-pub fn suggest(path: &str, bytes: &[u8]) -> Vec<Suggestion> {
-    let Some(file) = file::kind(path) else {
+pub fn suggest(path: &str, bytes: &[u8]) -> Vec<HostSuggestion> {
+    let Some(file) = file::host_file(path) else {
         return Vec::new();
     };
     let bytes = &bytes[..bytes.len().min(MAX_BYTES)];
     let text = String::from_utf8_lossy(bytes);
-    let found = read::hosts(file.form, &text).take(MAX_HOSTS);
+    let found = parse::hosts(file.format, &text).take(MAX_HOSTS);
     let mut suggestions: Vec<_> = found
-        .map(|(host, port)| Suggestion {
+        .map(|(host, port)| HostSuggestion {
             host,
             port,
             path: path.to_owned(),

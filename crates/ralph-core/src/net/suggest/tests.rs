@@ -88,14 +88,14 @@ fn a_client_names_where_it_looks() {
 #[test]
 fn a_suggestion_says_where_it_comes_from() {
     let text = b"registry=https://npm.corp.example/";
-    let expected = Suggestion {
+    let expected = HostSuggestion {
         host: Host::parse("npm.corp.example").unwrap(),
         port: None,
         path: "web/.npmrc".to_owned(),
         reason: "registries of npm",
     };
     assert_eq!(suggest("web/.npmrc", text), [expected]);
-    assert!(is_read("a/b/Cargo.lock") && !is_read("a/b/Cargo.toml"));
+    assert!(is_host_file("a/b/Cargo.lock") && !is_host_file("a/b/Cargo.toml"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
-use super::{PATH, twenty};
-use crate::patch::{Patched, apply};
+use super::{PATH, twenty_lines};
+use crate::patch::{PatchedFile, apply};
 
-struct Case {
+struct AppliedPatchCase {
     name: &'static str,
     original: &'static str,
     patch: &'static str,
@@ -14,8 +14,8 @@ const FUNCTION: &str = "fn a() {\n    one();\n    two();\n    three();\n}\n";
 const FUNCTION_CHANGED: &str = "fn a() {\n    one();\n    TWO();\n    three();\n}\n";
 const TWICE: &str = "begin\n  x = 1\nend\n\nbegin\n  x = 1\nend\n";
 
-const EXACT_AND_MISLABELLED_HUNKS: &[Case] = &[
-    Case {
+const EXACT_AND_MISLABELLED_HUNKS: &[AppliedPatchCase] = &[
+    AppliedPatchCase {
         name: "correct",
         original: FUNCTION,
         patch: "--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -2,3 +2,3 @@ fn a() {\n     one();\n-    two();\n+    TWO();\n     three();\n",
@@ -23,7 +23,7 @@ const EXACT_AND_MISLABELLED_HUNKS: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "wrong line number",
         original: FUNCTION,
         patch: "--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -18,3 +18,3 @@\n     one();\n-    two();\n+    TWO();\n     three();\n",
@@ -31,7 +31,7 @@ const EXACT_AND_MISLABELLED_HUNKS: &[Case] = &[
         fuzzy: true,
         notes: &["hunk 1: found at line 2 by its text"],
     },
-    Case {
+    AppliedPatchCase {
         name: "counts too big",
         original: FUNCTION,
         patch: "--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -2,9 +2,9 @@\n     one();\n-    two();\n+    TWO();\n     three();\n",
@@ -39,7 +39,7 @@ const EXACT_AND_MISLABELLED_HUNKS: &[Case] = &[
         fuzzy: false,
         notes: &["hunk 1: states 9 old and 9 new lines, has 3 and 3"],
     },
-    Case {
+    AppliedPatchCase {
         name: "counts too small",
         original: FUNCTION,
         patch: "--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -2,1 +2,1 @@\n     one();\n-    two();\n+    TWO();\n     three();\n",
@@ -47,7 +47,7 @@ const EXACT_AND_MISLABELLED_HUNKS: &[Case] = &[
         fuzzy: false,
         notes: &["hunk 1: states 1 old and 1 new lines, has 3 and 3"],
     },
-    Case {
+    AppliedPatchCase {
         name: "no newline after the patch",
         original: FUNCTION,
         patch: "--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -2,3 +2,3 @@\n     one();\n-    two();\n+    TWO();\n     three();",
@@ -55,7 +55,7 @@ const EXACT_AND_MISLABELLED_HUNKS: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "no prefix before the names",
         original: FUNCTION,
         patch: "--- src/lib.rs\n+++ ./src/lib.rs\n@@ -2,2 +2,2 @@\n     one();\n-    two();\n+    TWO();\n",
@@ -63,7 +63,7 @@ const EXACT_AND_MISLABELLED_HUNKS: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "only one name, with a time stamp",
         original: FUNCTION,
         patch: "+++ b/src/lib.rs\t2024-05-06 07:08:09\n@@ -3 +3 @@\n-    two();\n+    TWO();\n",
@@ -71,7 +71,7 @@ const EXACT_AND_MISLABELLED_HUNKS: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "bare @@",
         original: FUNCTION,
         patch: "--- a/src/lib.rs\n+++ b/src/lib.rs\n@@\n     one();\n-    two();\n+    TWO();\n",
@@ -79,7 +79,7 @@ const EXACT_AND_MISLABELLED_HUNKS: &[Case] = &[
         fuzzy: true,
         notes: &["hunk 1: found at line 2 by its text"],
     },
-    Case {
+    AppliedPatchCase {
         name: "@@ ... @@, no names",
         original: FUNCTION,
         patch: "@@ ... @@\n     one();\n-    two();\n+    TWO();\n",
@@ -87,7 +87,7 @@ const EXACT_AND_MISLABELLED_HUNKS: &[Case] = &[
         fuzzy: true,
         notes: &["hunk 1: found at line 2 by its text"],
     },
-    Case {
+    AppliedPatchCase {
         name: "line 0 is no line number",
         original: FUNCTION,
         patch: "@@ -0,0 +0,0 @@\n     one();\n-    two();\n+    TWO();\n     three();\n",
@@ -98,7 +98,7 @@ const EXACT_AND_MISLABELLED_HUNKS: &[Case] = &[
             "hunk 1: found at line 2 by its text",
         ],
     },
-    Case {
+    AppliedPatchCase {
         name: "duplicate block, the line number picks the second",
         original: TWICE,
         patch: "@@ -5,3 +5,3 @@\n begin\n-  x = 1\n+  x = 2\n end\n",
@@ -106,7 +106,7 @@ const EXACT_AND_MISLABELLED_HUNKS: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "duplicate block, the line number is near to one",
         original: TWICE,
         patch: "@@ -6,3 +6,3 @@\n begin\n-  x = 1\n+  x = 2\n end\n",
@@ -121,8 +121,8 @@ fn exact_and_mislabelled_hunks() {
     check(EXACT_AND_MISLABELLED_HUNKS);
 }
 
-const PROSE_AND_FENCES_AROUND_THE_DIFF: &[Case] = &[
-    Case {
+const PROSE_AND_FENCES_AROUND_THE_DIFF: &[AppliedPatchCase] = &[
+    AppliedPatchCase {
         name: "prose and a fence",
         original: FUNCTION,
         patch: "Here it is:\n- it calls TWO\n\n```diff\n--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -2,3 +2,3 @@\n     one();\n-    two();\n+    TWO();\n     three();\n```\n\nWhat changed:\n- `two` is `TWO`\n+ nothing else\n",
@@ -130,7 +130,7 @@ const PROSE_AND_FENCES_AROUND_THE_DIFF: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "prose right after the hunk",
         original: FUNCTION,
         patch: "@@ -2,3 +2,3 @@\n     one();\n-    two();\n+    TWO();\n     three();\n\nThis calls `TWO`.\n",
@@ -138,7 +138,7 @@ const PROSE_AND_FENCES_AROUND_THE_DIFF: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "a fence that is never closed",
         original: FUNCTION,
         patch: "```\n@@ -2,3 +2,3 @@\n     one();\n-    two();\n+    TWO();\n     three();\n",
@@ -146,7 +146,7 @@ const PROSE_AND_FENCES_AROUND_THE_DIFF: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "fences in a Markdown file stay text",
         original: "text\n```\ncode\n```\n",
         patch: "````diff\n@@ -1,4 +1,4 @@\n text\n ```\n-code\n+CODE\n ```\n````\n",
@@ -154,7 +154,7 @@ const PROSE_AND_FENCES_AROUND_THE_DIFF: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "removed and added lines that look like names",
         original: "a\n-- old\nb\nc\nd\n",
         patch: "@@ -1,2 +1,2 @@\n a\n--- old\n+++ new\n@@ -4,2 +4,2 @@\n c\n-d\n+D\n",
@@ -162,7 +162,7 @@ const PROSE_AND_FENCES_AROUND_THE_DIFF: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "the same header before every hunk",
         original: FUNCTION,
         patch: "--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -2 +2 @@\n-    one();\n+    ONE();\n--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -4 +4 @@\n-    three();\n+    THREE();\n",
@@ -177,8 +177,8 @@ fn prose_and_fences_around_the_diff() {
     check(PROSE_AND_FENCES_AROUND_THE_DIFF);
 }
 
-const LINE_ENDINGS_AND_THE_LAST_NEWLINE: &[Case] = &[
-    Case {
+const LINE_ENDINGS_AND_THE_LAST_NEWLINE: &[AppliedPatchCase] = &[
+    AppliedPatchCase {
         name: "CRLF file, LF patch",
         original: "a\r\nb\r\nc\r\n",
         patch: "@@ -1,3 +1,4 @@\n a\n-b\n+B\n+B2\n c\n",
@@ -186,7 +186,7 @@ const LINE_ENDINGS_AND_THE_LAST_NEWLINE: &[Case] = &[
         fuzzy: false,
         notes: &["the patch has other line endings than the file, whose are kept"],
     },
-    Case {
+    AppliedPatchCase {
         name: "LF file, CRLF patch",
         original: "a\nb\nc\n",
         patch: "@@ -1,3 +1,3 @@\r\n a\r\n-b\r\n+B\r\n c\r\n",
@@ -194,7 +194,7 @@ const LINE_ENDINGS_AND_THE_LAST_NEWLINE: &[Case] = &[
         fuzzy: false,
         notes: &["the patch has other line endings than the file, whose are kept"],
     },
-    Case {
+    AppliedPatchCase {
         name: "mixed endings stay where they are",
         original: "a\r\nb\nc\r\nd\r\n",
         patch: "@@ -2,2 +2,2 @@\r\n b\r\n-c\r\n+C\r\n",
@@ -202,7 +202,7 @@ const LINE_ENDINGS_AND_THE_LAST_NEWLINE: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "file without a last newline, no marker",
         original: "a\nb",
         patch: "@@ -1,2 +1,2 @@\n a\n-b\n+B\n",
@@ -210,7 +210,7 @@ const LINE_ENDINGS_AND_THE_LAST_NEWLINE: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "appending to a file without a last newline",
         original: "a\nb",
         patch: "@@ -1,2 +1,3 @@\n a\n b\n+c\n",
@@ -218,7 +218,7 @@ const LINE_ENDINGS_AND_THE_LAST_NEWLINE: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "the marker takes the newline away",
         original: "a\nb\n",
         patch: "@@ -1,2 +1,2 @@\n a\n-b\n+B\n\\ No newline at end of file\n",
@@ -226,7 +226,7 @@ const LINE_ENDINGS_AND_THE_LAST_NEWLINE: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "the marker on the old side adds the newline",
         original: "a\nb",
         patch: "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n",
@@ -234,7 +234,7 @@ const LINE_ENDINGS_AND_THE_LAST_NEWLINE: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "the marker picks the end of the file",
         original: "x\ny\nx",
         patch: "@@ @@\n-x\n\\ No newline at end of file\n+z\n\\ No newline at end of file\n",
@@ -242,7 +242,7 @@ const LINE_ENDINGS_AND_THE_LAST_NEWLINE: &[Case] = &[
         fuzzy: true,
         notes: &["hunk 1: found at line 3 by its text"],
     },
-    Case {
+    AppliedPatchCase {
         name: "a byte order mark stays",
         original: "\u{feff}a\nb\n",
         patch: "@@ -1,2 +1,2 @@\n-a\n+A\n b\n",
@@ -250,7 +250,7 @@ const LINE_ENDINGS_AND_THE_LAST_NEWLINE: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "a byte order mark is quoted",
         original: "\u{feff}a\nb\n",
         patch: "@@ -1,2 +1,2 @@\n-\u{feff}a\n+a\n b\n",
@@ -265,8 +265,8 @@ fn line_endings_and_the_last_newline() {
     check(LINE_ENDINGS_AND_THE_LAST_NEWLINE);
 }
 
-const CONTEXT_THAT_IS_NOT_QUOTED_WELL: &[Case] = &[
-    Case {
+const CONTEXT_THAT_IS_NOT_QUOTED_WELL: &[AppliedPatchCase] = &[
+    AppliedPatchCase {
         name: "an empty context line without its space",
         original: "a\n\nb\nc\n",
         patch: "@@ -1,4 +1,4 @@\n a\n\n-b\n+B\n c\n",
@@ -274,7 +274,7 @@ const CONTEXT_THAT_IS_NOT_QUOTED_WELL: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "an empty last context line without its space",
         original: "a\nb\n\nc\n",
         patch: "@@ -1,3 +1,3 @@\n a\n-b\n+B\n\n",
@@ -282,7 +282,7 @@ const CONTEXT_THAT_IS_NOT_QUOTED_WELL: &[Case] = &[
         fuzzy: false,
         notes: &[],
     },
-    Case {
+    AppliedPatchCase {
         name: "trailing whitespace",
         original: "a  \nb\t\nc\n",
         patch: "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c  \n",
@@ -290,7 +290,7 @@ const CONTEXT_THAT_IS_NOT_QUOTED_WELL: &[Case] = &[
         fuzzy: true,
         notes: &["hunk 1: found at line 1 with other trailing whitespace"],
     },
-    Case {
+    AppliedPatchCase {
         name: "a left-out line between context lines",
         original: "fn a() {\n    // note\n    one();\n    two();\n}\n",
         patch: "@@ -1,4 +1,4 @@\n fn a() {\n     one();\n-    two();\n+    TWO();\n }\n",
@@ -298,7 +298,7 @@ const CONTEXT_THAT_IS_NOT_QUOTED_WELL: &[Case] = &[
         fuzzy: true,
         notes: &["hunk 1: found at line 1 with one line of the file left out"],
     },
-    Case {
+    AppliedPatchCase {
         name: "a left-out line before a removed one, confirmed by the counts",
         original: "fn a() {\n    // note\n    two();\n}\n",
         patch: "@@ -1,4 +1,4 @@\n fn a() {\n-    two();\n+    TWO();\n }\n",
@@ -309,7 +309,7 @@ const CONTEXT_THAT_IS_NOT_QUOTED_WELL: &[Case] = &[
             "hunk 1: found at line 1 with one line of the file left out",
         ],
     },
-    Case {
+    AppliedPatchCase {
         name: "two empty lines quoted as one",
         original: "a\n\n\nb\nc\n",
         patch: "@@\n a\n \n b\n-c\n+C\n",
@@ -317,7 +317,7 @@ const CONTEXT_THAT_IS_NOT_QUOTED_WELL: &[Case] = &[
         fuzzy: true,
         notes: &["hunk 1: found at line 1 with one line of the file left out"],
     },
-    Case {
+    AppliedPatchCase {
         name: "a misquoted first line",
         original: FUNCTION,
         patch: "@@ -1,4 +1,4 @@\n fn a(x: u8) {\n     one();\n-    two();\n+    TWO();\n     three();\n",
@@ -325,7 +325,7 @@ const CONTEXT_THAT_IS_NOT_QUOTED_WELL: &[Case] = &[
         fuzzy: true,
         notes: &["hunk 1: found at line 1 with one misquoted context line"],
     },
-    Case {
+    AppliedPatchCase {
         name: "a misquoted last line, without a line number",
         original: FUNCTION,
         patch: "@@\n     one();\n-    two();\n+    TWO();\n     three(4);\n",
@@ -340,8 +340,8 @@ fn context_that_is_not_quoted_well() {
     check(CONTEXT_THAT_IS_NOT_QUOTED_WELL);
 }
 
-const ANOTHER_INDENTATION_MOVES_THE_ADDED_LINES: &[Case] = &[
-    Case {
+const ANOTHER_INDENTATION_MOVES_THE_ADDED_LINES: &[AppliedPatchCase] = &[
+    AppliedPatchCase {
         name: "tabs in the file, spaces in the patch",
         original: "fn a() {\n\tif b {\n\t\tc();\n\t}\n}\n",
         patch: "@@ -2,3 +2,4 @@\n     if b {\n-        c();\n+        d();\n+        e();\n     }\n",
@@ -349,7 +349,7 @@ const ANOTHER_INDENTATION_MOVES_THE_ADDED_LINES: &[Case] = &[
         fuzzy: true,
         notes: &["hunk 1: found at line 2 with another indentation, which the added lines got too"],
     },
-    Case {
+    AppliedPatchCase {
         name: "the patch starts at the margin",
         original: "class A:\n    def b(self):\n        return 1\n",
         patch: "@@\n def b(self):\n-    return 1\n+    x = 2\n+\n+    return x\n",
@@ -357,7 +357,7 @@ const ANOTHER_INDENTATION_MOVES_THE_ADDED_LINES: &[Case] = &[
         fuzzy: true,
         notes: &["hunk 1: found at line 2 with another indentation, which the added lines got too"],
     },
-    Case {
+    AppliedPatchCase {
         name: "one space too many after the sign",
         original: "a\nb\nc\n",
         patch: "@@ -1,3 +1,3 @@\n  a\n- b\n+ B\n  c\n",
@@ -372,9 +372,9 @@ fn another_indentation_moves_the_added_lines() {
     check(ANOTHER_INDENTATION_MOVES_THE_ADDED_LINES);
 }
 
-fn check(cases: &[Case]) {
+fn check(cases: &[AppliedPatchCase]) {
     for case in cases {
-        let expected = Patched {
+        let expected = PatchedFile {
             text: Some(case.text.to_owned()),
             mode: None,
             fuzzy: case.fuzzy,
@@ -387,7 +387,10 @@ fn check(cases: &[Case]) {
 
 #[test]
 fn later_hunks_take_the_offset_of_earlier_ones() {
-    let original = format!("new\nnew too\n{}", twenty().replace("line15", "line5"));
+    let original = format!(
+        "new\nnew too\n{}",
+        twenty_lines().replace("line15", "line5")
+    );
     // Both numbers are those of the file before two lines were put on top, and `line5` is twice.
     let patch = "@@ -2,2 +2,3 @@\n line2\n+more\n line3\n@@ -15 +16 @@\n-line5\n+LINE15\n";
     let expected = original
@@ -403,12 +406,12 @@ fn later_hunks_take_the_offset_of_earlier_ones() {
 fn a_second_number_that_counts_added_lines_is_found_by_its_text() {
     let patch =
         "@@ -2,2 +2,4 @@\n line2\n+x\n+y\n line3\n@@ -12,2 +12,2 @@\n line10\n-line11\n+LINE11\n";
-    let expected = twenty()
+    let expected = twenty_lines()
         .replace("line2\n", "line2\nx\ny\n")
         .replace("line11", "LINE11");
     assert_eq!(
-        apply(PATH, Some(&twenty()), patch),
-        Ok(Patched {
+        apply(PATH, Some(&twenty_lines()), patch),
+        Ok(PatchedFile {
             text: Some(expected),
             mode: None,
             fuzzy: true,
@@ -418,9 +421,9 @@ fn a_second_number_that_counts_added_lines_is_found_by_its_text() {
 }
 
 #[test]
-fn files_appear_and_go_away() {
+fn files_are_created_and_deleted() {
     let created = |text: &str| {
-        Ok(Patched {
+        Ok(PatchedFile {
             text: Some(text.to_owned()),
             mode: None,
             fuzzy: false,
@@ -449,7 +452,7 @@ fn files_appear_and_go_away() {
     let miscounted = "diff --git a/src/lib.rs b/src/lib.rs\nnew file mode 100644\n--- /dev/null\n+++ b/src/lib.rs\n@@ -0,0 +1,9 @@\n+a\n\n+b\n";
     assert_eq!(
         apply(PATH, None, miscounted),
-        Ok(Patched {
+        Ok(PatchedFile {
             text: Some("a\n\nb\n".into()),
             mode: None,
             fuzzy: true,
@@ -460,7 +463,7 @@ fn files_appear_and_go_away() {
         })
     );
 
-    let gone = Ok(Patched {
+    let gone = Ok(PatchedFile {
         text: None,
         mode: None,
         fuzzy: false,

@@ -1,4 +1,4 @@
-use super::{PATH, twenty};
+use super::{PATH, twenty_lines};
 use crate::patch::apply;
 
 const HEADER: &str = "--- a/src/lib.rs\n+++ b/src/lib.rs\n";
@@ -20,20 +20,25 @@ fn with_hunks(chosen: [bool; 3]) -> String {
         ("line18\n", ""),
     ];
     let chosen = changes.iter().zip(chosen).filter(|(_, chosen)| *chosen);
-    chosen.fold(twenty(), |text, ((old, new), _)| text.replace(old, new))
+    chosen.fold(twenty_lines(), |text, ((old, new), _)| {
+        text.replace(old, new)
+    })
 }
 
 /// Returns what a damaged patch made of the file; the file itself if it was refused.
 fn result(patch: &str) -> String {
-    let patched = apply(PATH, Some(&twenty()), patch);
-    patched.map_or_else(|_| twenty(), |patched| patched.text.unwrap_or_default())
+    let patched = apply(PATH, Some(&twenty_lines()), patch);
+    patched.map_or_else(
+        |_| twenty_lines(),
+        |patched| patched.text.unwrap_or_default(),
+    )
 }
 
 #[test]
 fn every_beginning_applies_whole_hunks_or_nothing() {
     let patch = good_patch();
     let allowed = [
-        twenty(),
+        twenty_lines(),
         with_hunks([true, false, false]),
         with_hunks([true, true, false]),
         with_hunks([true, true, true]),
@@ -52,7 +57,7 @@ fn one_lost_line_loses_at_most_that_line() {
     for lost in 0..lines.len() {
         let damaged: String = [&lines[..lost], &lines[lost + 1..]].concat().concat();
         let text = result(&damaged);
-        let mut allowed = vec![twenty(), with_hunks([true; 3])];
+        let mut allowed = vec![twenty_lines(), with_hunks([true; 3])];
         // Without an added line, that line is all that is missing.
         if let Some(added) = lines[lost].strip_prefix('+') {
             allowed.push(with_hunks([true; 3]).replace(added, ""));
@@ -83,7 +88,7 @@ fn one_doubled_line_changes_nothing_else() {
     for doubled in 0..lines.len() {
         let damaged: String = [&lines[..=doubled], &lines[doubled..]].concat().concat();
         let text = result(&damaged);
-        let mut allowed = vec![twenty(), with_hunks([true; 3])];
+        let mut allowed = vec![twenty_lines(), with_hunks([true; 3])];
         if let Some(added) = lines[doubled].strip_prefix('+') {
             let twice = added.repeat(2);
             allowed.push(with_hunks([true; 3]).replace(added, &twice));
@@ -111,7 +116,7 @@ fn two_swapped_lines_never_change_other_lines() {
             lines.sort();
             lines
         };
-        let allowed = [sorted(&twenty()), sorted(&all)];
+        let allowed = [sorted(&twenty_lines()), sorted(&all)];
         assert!(
             allowed.contains(&sorted(&text)),
             "line {at} swapped gave:\n{text}"
@@ -161,7 +166,7 @@ fn absurd_numbers_do_not_panic() {
                 + " line2\n-line3\n+LINE3\n line4\n"
                 + &hunk(start, count)
                 + "+added\n line9\n";
-            let expected = twenty()
+            let expected = twenty_lines()
                 .replace("line3\n", "LINE3\n")
                 .replace("line9\n", "added\nline9\n");
             assert_eq!(result(&patch), expected, "{start},{count}");

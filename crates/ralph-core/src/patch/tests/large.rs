@@ -1,5 +1,5 @@
 use super::PATH;
-use crate::patch::{MAX_FILE_BYTES, MAX_PATCH_BYTES, Patched, apply};
+use crate::patch::{MAX_FILE_BYTES, MAX_PATCH_BYTES, PatchedFile, apply};
 
 #[test]
 fn many_hunks_in_a_large_file() {
@@ -42,7 +42,7 @@ fn a_rare_line_is_found_among_many_equal_ones() {
     let expected = original.replace('y', "z");
     assert_eq!(
         apply(PATH, Some(&original), "@@ -1,3 +1,3 @@\n x\n-y\n+z\n x\n"),
-        Ok(Patched {
+        Ok(PatchedFile {
             text: Some(expected),
             mode: None,
             fuzzy: true,

@@ -12,7 +12,7 @@ mod sections;
 const PATH: &str = "src/lib.rs";
 
 /// Lines 1 to 20, one word each: `line1` … `line20`.
-fn twenty() -> String {
+fn twenty_lines() -> String {
     let lines: Vec<String> = (1..=20).map(|number| format!("line{number}\n")).collect();
     lines.concat()
 }

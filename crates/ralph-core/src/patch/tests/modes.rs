@@ -1,7 +1,7 @@
 //! File modes that git's headers state.
 
 use super::PATH;
-use crate::patch::{FileMode, apply, mode_of};
+use crate::patch::{FileMode, apply, patched_mode};
 
 const GIT: &str = "diff --git a/src/lib.rs b/src/lib.rs\n";
 const CHANGE: &str = "--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -1 +1 @@\n-a\n+b\n";
@@ -21,7 +21,7 @@ fn applied(
 }
 
 /// The file, git's remarks, the diff, and the text and mode that the file gets.
-type Stated = (
+type PatchModeCase = (
     Option<&'static str>,
     &'static str,
     &'static str,
@@ -32,7 +32,7 @@ type Stated = (
 const RUN: Option<FileMode> = Some(FileMode::Executable);
 const PLAIN: Option<FileMode> = Some(FileMode::Plain);
 
-const STATED: &[Stated] = &[
+const MODE_CASES: &[PatchModeCase] = &[
     (None, "new file mode 100755\n", NEW, Some("b\n"), RUN),
     (None, "new file mode 100644\n", NEW, Some("b\n"), None),
     (
@@ -89,7 +89,7 @@ const STATED: &[Stated] = &[
 
 #[test]
 fn a_mode_is_set_when_the_patch_states_another() {
-    for (original, remarks, diff, text, mode) in STATED {
+    for (original, remarks, diff, text, mode) in MODE_CASES {
         let expected = Ok((text.map(str::to_owned), *mode));
         assert_eq!(
             applied(*original, remarks, diff),
@@ -97,7 +97,7 @@ fn a_mode_is_set_when_the_patch_states_another() {
             "{remarks}{diff}"
         );
         let patch = format!("{GIT}{remarks}{diff}");
-        assert_eq!(mode_of(PATH, &patch), *mode, "{remarks}{diff}");
+        assert_eq!(patched_mode(PATH, &patch), *mode, "{remarks}{diff}");
     }
 }
 

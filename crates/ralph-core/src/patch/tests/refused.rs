@@ -1,8 +1,8 @@
-use super::{PATH, twenty};
+use super::{PATH, twenty_lines};
 use crate::patch::{MAX_FILE_BYTES, MAX_PATCH_BYTES, PatchError, apply};
 
 /// A name, the file, the patch, and the error's text.
-type Refused = (&'static str, &'static str, &'static str, &'static str);
+type RefusedPatchCase = (&'static str, &'static str, &'static str, &'static str);
 
 const TWICE: &str = "begin\n  x = 1\nend\n\n\n\n\n\n\nbegin\n  x = 1\nend\n";
 
@@ -10,13 +10,13 @@ fn refusal(original: Option<&str>, patch: &str) -> String {
     apply(PATH, original, patch).unwrap_err().to_string()
 }
 
-fn check(cases: &[Refused]) {
+fn check(cases: &[RefusedPatchCase]) {
     for (name, original, patch, message) in cases {
         assert_eq!(refusal(Some(original), patch), *message, "{name}");
     }
 }
 
-const PATCHES_THAT_ARE_NOT_ONE_TEXT_DIFF_OF_THE_FILE: &[Refused] = &[
+const PATCHES_THAT_ARE_NOT_ONE_TEXT_DIFF_OF_THE_FILE: &[RefusedPatchCase] = &[
     (
         "another file",
         "a\n",
@@ -88,7 +88,7 @@ fn patches_that_are_not_one_text_diff_of_the_file() {
     }
 }
 
-const HUNKS_WITHOUT_ONE_CLEAR_PLACE: &[Refused] = &[
+const HUNKS_WITHOUT_ONE_CLEAR_PLACE: &[RefusedPatchCase] = &[
     (
         "content that is not there",
         "a\nb\nc\n",
@@ -209,7 +209,7 @@ fn a_line_that_is_elsewhere_is_not_a_misquoted_one() {
     );
 }
 
-const HUNKS_THAT_ARE_NOT_WHOLE: &[Refused] = &[
+const HUNKS_THAT_ARE_NOT_WHOLE: &[RefusedPatchCase] = &[
     (
         "nothing changes",
         "a\nb\n",
@@ -352,7 +352,7 @@ fn one_bad_hunk_refuses_the_patch() {
     let patch =
         "@@ -2,2 +2,2 @@\n line2\n-line3\n+LINE3\n@@ -10,2 +10,2 @@\n line10\n-nonsense\n+x\n";
     assert_eq!(
-        refusal(Some(&twenty()), patch),
+        refusal(Some(&twenty_lines()), patch),
         "hunk 2: its old lines are not in the file; the first that does not fit is `nonsense`"
     );
 }

@@ -13,7 +13,7 @@ const INI: &str = "[one]\nport = 1\n[two]\nport = 1\n";
 
 const BODY: &str = "         x();\n-        y();\n+        z();\n";
 
-fn line_of(original: &str, patch: &str) -> Result<usize, String> {
+fn changed_line(original: &str, patch: &str) -> Result<usize, String> {
     let patched = apply(PATH, Some(original), patch).map_err(|error| error.to_string())?;
     let text = patched.text.unwrap();
     let mut pairs = original.lines().zip(text.lines());
@@ -21,7 +21,7 @@ fn line_of(original: &str, patch: &str) -> Result<usize, String> {
 }
 
 /// A name, the file, the `@@` line, the lines of the hunk, and the line that it changes.
-type Chosen = (
+type PatchSectionCase = (
     &'static str,
     &'static str,
     &'static str,
@@ -29,7 +29,7 @@ type Chosen = (
     usize,
 );
 
-const CHOSEN: &[Chosen] = &[
+const SECTION_CASES: &[PatchSectionCase] = &[
     ("a method", RUST, "@@ @@ fn one(&self) {", BODY, 4),
     ("its name alone", RUST, "@@ fn one", BODY, 4),
     (
@@ -99,9 +99,9 @@ const CHOSEN: &[Chosen] = &[
 
 #[test]
 fn the_section_chooses_among_equal_places() {
-    for (name, original, header, body, line) in CHOSEN {
+    for (name, original, header, body, line) in SECTION_CASES {
         let patch = format!("{header}\n{body}");
-        assert_eq!(line_of(original, &patch), Ok(*line), "{name}");
+        assert_eq!(changed_line(original, &patch), Ok(*line), "{name}");
     }
 }
 
@@ -154,7 +154,7 @@ fn a_section_that_does_not_decide_is_named() {
             "hunk 1: its old lines fit at lines {places}, and neither its line number nor its section `{section}` decides; \
              quote more lines around the change"
         );
-        assert_eq!(line_of(original, &patch), Err(message), "{name}");
+        assert_eq!(changed_line(original, &patch), Err(message), "{name}");
     }
 }
 
@@ -162,11 +162,11 @@ fn a_section_that_does_not_decide_is_named() {
 fn a_section_chooses_among_places_with_another_indentation() {
     let body = " x();\n-y();\n+z();\n";
     let patch = format!("@@ @@ fn one(&self) {{\n{body}");
-    assert_eq!(line_of(RUST, &patch), Ok(4));
+    assert_eq!(changed_line(RUST, &patch), Ok(4));
 }
 
 #[test]
 fn one_place_needs_no_section() {
     let patch = "@@ -1,2 +1,2 @@ fn nine() {\n [two]\n-port = 1\n+port = 2\n";
-    assert_eq!(line_of(INI, patch), Ok(4));
+    assert_eq!(changed_line(INI, patch), Ok(4));
 }

@@ -1,9 +1,9 @@
 //! What is cut, where, and that nothing gets too large.
 
-use super::fixture::giant;
+use super::fixture::oversized_snapshot;
 use crate::ports::ModelRequest;
 use crate::prompt::{
-    GitSummary, MAX_PROMPT_BYTES, MAX_REPAIR_BYTES, Snapshot, build, build_repair,
+    GitSummary, MAX_PROMPT_BYTES, MAX_REPAIR_BYTES, PromptSnapshot, build, build_repair,
 };
 
 fn size(request: &ModelRequest) -> usize {
@@ -24,7 +24,7 @@ fn no_input_makes_a_prompt_too_large() {
         " \n\t",
         "## 9. Budgets\n",
     ] {
-        let snapshot = giant(piece);
+        let snapshot = oversized_snapshot(piece);
         let request = build(&snapshot);
         assert!(size(&request) <= MAX_PROMPT_BYTES, "{piece:?}");
         let repair = build_repair(&request, &snapshot.task, &snapshot.task);
@@ -34,7 +34,7 @@ fn no_input_makes_a_prompt_too_large() {
 
 #[test]
 fn every_cut_names_its_file() {
-    let mut snapshot = giant("some line\n");
+    let mut snapshot = oversized_snapshot("some line\n");
     snapshot.git.diff_file = "DIFF".into();
     snapshot.git.status_total = 157;
     if let Some(output) = &mut snapshot.last_output {
@@ -76,10 +76,10 @@ fn the_newest_errors_and_the_whole_task_are_kept() {
             text
         })
     };
-    let snapshot = Snapshot {
+    let snapshot = PromptSnapshot {
         task: numbered(20_000),
         errors_tail: numbered(1_000),
-        ..Snapshot::default()
+        ..PromptSnapshot::default()
     };
     let user = build(&snapshot).user;
     assert!(user.contains(&format!("```ralph_task.md\n{}```\n", snapshot.task)));
@@ -96,13 +96,13 @@ fn the_newest_errors_and_the_whole_task_are_kept() {
 
 #[test]
 fn status_lines_that_the_caller_left_out_are_told() {
-    let snapshot = Snapshot {
+    let snapshot = PromptSnapshot {
         git: GitSummary {
             status: vec!["?? a".into()],
             status_total: 101,
             ..GitSummary::default()
         },
-        ..Snapshot::default()
+        ..PromptSnapshot::default()
     };
     assert!(
         build(&snapshot)
@@ -113,9 +113,9 @@ fn status_lines_that_the_caller_left_out_are_told() {
 
 #[test]
 fn loop_scores_have_one_digit_whatever_they_are() {
-    let snapshot = Snapshot {
+    let snapshot = PromptSnapshot {
         loop_scores: vec![0.1 + 0.2, -0.0, f64::NAN, 7.0, 0.7],
-        ..Snapshot::default()
+        ..PromptSnapshot::default()
     };
     assert!(
         build(&snapshot)

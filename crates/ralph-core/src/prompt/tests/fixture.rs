@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::budget::{Limits, Spent};
+use crate::budget::{BudgetLimits, Spent};
 use crate::money::Usd;
-use crate::ports::Ended;
-use crate::prompt::{GitSummary, LastOutput, LastTests, Snapshot};
+use crate::ports::ExecStatus;
+use crate::prompt::{GitSummary, LastOutput, LastTests, PromptSnapshot};
 
 /// The seventh iteration of a small run.
-pub(super) fn seventh() -> Snapshot {
-    Snapshot {
+pub(super) fn seventh_iteration() -> PromptSnapshot {
+    PromptSnapshot {
         task: "---\ntask_id: health\ntest_command: npm test\n---\n\n# Health endpoint\n\n- [x] M1.1 It answers 200\n- [ ] M1.2 It answers JSON\n  - verify: `npm test`\n\n```json\n{\"ok\": true}\n```\n".into(),
         open_boxes: vec![],
         guardrails: "# Guardrails\n\n### sign: keep diffs small\n- instruction: touch only what is needed\n".into(),
@@ -20,14 +20,14 @@ pub(super) fn seventh() -> Snapshot {
         last_output: Some(LastOutput {
             tests: Some(LastTests {
                 command: "npm test".into(),
-                ended: Ended::Exited(1),
+                ended: ExecStatus::Exited(1),
             }),
             output_tail: "1..2\nok 1 - answers\nnot ok 2 - answers JSON\n".into(),
             file: ".ralph/iterations/6/test_output.txt".into(),
         }),
         already_green: vec!["test_command".into()],
         refusals: vec!["checkbox `M1.2` is not ticked".into(), "tests are red:\nexit 1".into()],
-        limits: Limits {
+        limits: BudgetLimits {
             max_iterations: Some(30),
             max_wall_time: Some(Duration::from_hours(2)),
             max_cost: Usd::from_dollars(10.0),
@@ -61,10 +61,10 @@ fn git() -> GitSummary {
 }
 
 /// Every text far beyond its cap, made of `piece`.
-pub(super) fn giant(piece: &str) -> Snapshot {
+pub(super) fn oversized_snapshot(piece: &str) -> PromptSnapshot {
     let text = piece.repeat(400_000 / piece.len());
     let list = vec![text[..text.floor_char_boundary(2_000)].to_owned(); 200];
-    Snapshot {
+    PromptSnapshot {
         task: text.clone(),
         open_boxes: list.clone(),
         guardrails: text.clone(),
@@ -83,14 +83,14 @@ pub(super) fn giant(piece: &str) -> Snapshot {
         last_output: Some(LastOutput {
             tests: Some(LastTests {
                 command: text.clone(),
-                ended: Ended::Signalled(i32::MAX - 128),
+                ended: ExecStatus::Signalled(i32::MAX - 128),
             }),
             output_tail: text.clone(),
             file: text.clone(),
         }),
         already_green: vec!["test_command".into()],
         refusals: list.clone(),
-        limits: Limits {
+        limits: BudgetLimits {
             max_iterations: Some(u32::MAX),
             max_wall_time: Some(Duration::MAX),
             max_cost: Some(Usd::from_nanos(u64::MAX)),

@@ -2,13 +2,13 @@
 
 use snapbox::{IntoData as _, assert_data_eq, str};
 
-use super::fixture::seventh;
-use crate::prompt::{Snapshot, build, build_repair};
+use super::fixture::seventh_iteration;
+use crate::prompt::{PromptSnapshot, build, build_repair};
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one whole prompt is shown as it is")]
 fn a_whole_prompt() {
-    assert_data_eq!(build(&seventh()).user, str![[r#"
+    assert_data_eq!(build(&seventh_iteration()).user, str![[r#"
 ## 2. Task
 
 ````ralph_task.md
@@ -163,10 +163,10 @@ Reply now with one JSON object and nothing else.
 #[test]
 fn an_empty_run_says_so() {
     assert_data_eq!(
-        build(&Snapshot {
+        build(&PromptSnapshot {
             iteration: 1,
             schema: "SCHEMA".into(),
-            ..Snapshot::default()
+            ..PromptSnapshot::default()
         })
         .user,
         str![[r"
@@ -230,7 +230,7 @@ Reply now with one JSON object and nothing else.
 
 #[test]
 fn a_repair_repeats_the_prompt_and_shows_both_ends_of_the_reply() {
-    let first = build(&seventh());
+    let first = build(&seventh_iteration());
     let reply = format!(
         "{{\"summary\": \"```\", {}\"actions\": [}}",
         "x".repeat(9_000)

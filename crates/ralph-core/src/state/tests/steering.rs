@@ -22,7 +22,7 @@ fn moved(id: &str, text: &str, to: MessageState) -> Event {
 
 fn guided() -> RunState {
     let mut state = after([]);
-    state.mode = Mode::Guided;
+    state.mode = RunMode::Guided;
     state.plan.isolation = Isolation::Container;
     state
 }
@@ -75,13 +75,13 @@ fn an_allowed_host_is_not_blocked_any_more() {
 #[test]
 fn hosts_are_refused_where_they_make_no_sense() {
     let allow = |host: &str| Command::AllowHost { host: host.into() };
-    assert_eq!(guided().refuses(&allow("a.example:8443")), None);
+    assert_eq!(guided().rejection_reason(&allow("a.example:8443")), None);
     assert_eq!(
-        after([]).refuses(&allow("a.example")).as_deref(),
+        after([]).rejection_reason(&allow("a.example")).as_deref(),
         Some("its sandbox `local` keeps its commands from no host")
     );
     assert_eq!(
-        guided().refuses(&allow("*.com")).as_deref(),
+        guided().rejection_reason(&allow("*.com")).as_deref(),
         Some(
             "`*.com` has a `*` that is not in front of at least two labels, as in `*.example.com`"
         )
@@ -92,7 +92,7 @@ fn hosts_are_refused_where_they_make_no_sense() {
     let mut state = after(many);
     state.plan = guided().plan;
     assert_eq!(
-        state.refuses(&allow("a.example")).as_deref(),
+        state.rejection_reason(&allow("a.example")).as_deref(),
         Some("1000 hosts are allowed already")
     );
     let many = (0..2_000).map(|number| blocked(&format!("h{number}.example"), 443));
@@ -109,24 +109,26 @@ fn hosts_are_refused_where_they_make_no_sense() {
 #[test]
 fn messages_are_refused_beyond_their_bounds() {
     let say = |text: &str| Command::Message { text: text.into() };
-    assert_eq!(guided().refuses(&say(&"x".repeat(8192))), None);
+    assert_eq!(guided().rejection_reason(&say(&"x".repeat(8192))), None);
     assert_eq!(
-        guided().refuses(&say(&"x".repeat(8193))).as_deref(),
+        guided()
+            .rejection_reason(&say(&"x".repeat(8193)))
+            .as_deref(),
         Some("a message has at most 8192 bytes, this one has 8193")
     );
     assert_eq!(
-        guided().refuses(&say(" \n")).as_deref(),
+        guided().rejection_reason(&say(" \n")).as_deref(),
         Some("a message needs words")
     );
     assert_eq!(
-        after([]).refuses(&say("x")).as_deref(),
+        after([]).rejection_reason(&say("x")).as_deref(),
         Some("its mode is `autonomous`; messages need `mode: guided` in the task file")
     );
     let many = (0..100).map(|number| moved(&format!("{number:03}"), "x", MessageState::Queued));
     let mut state = after(many.clone());
-    state.mode = Mode::Guided;
+    state.mode = RunMode::Guided;
     assert_eq!(
-        state.refuses(&say("x")).as_deref(),
+        state.rejection_reason(&say("x")).as_deref(),
         Some("100 messages wait already")
     );
     let taken =

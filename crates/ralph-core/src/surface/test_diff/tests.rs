@@ -1,6 +1,6 @@
 //! Diffs of test files, and what they say.
 
-use super::{TestDiff, examine};
+use super::{TestDiff, examine_test_diff};
 
 /// A diff of one file whose hunk has these lines.
 fn diff(path: &str, lines: &[&str]) -> String {
@@ -58,7 +58,11 @@ fn weakened_tests_are_found_in_many_languages() {
         ),
     ] {
         let why = format!("x: test weakened: {why}");
-        assert_eq!(said(&examine(&diff("x", lines))), [why], "{lines:?}");
+        assert_eq!(
+            said(&examine_test_diff(&diff("x", lines))),
+            [why],
+            "{lines:?}"
+        );
     }
 }
 
@@ -66,24 +70,24 @@ fn weakened_tests_are_found_in_many_languages() {
 fn a_removed_file_is_named_and_a_new_one_is_not() {
     let gone = "diff --git a/t/a b.py b/t/a b.py\ndeleted file mode 100644\nindex 1..0\n";
     let new = "diff --git a/t/n.py b/t/n.py\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/t/n.py\n@@ -0,0 +1 @@\n+@pytest.mark.skip\n";
-    let examined = examine(&format!("{gone}{new}"));
+    let examined = examine_test_diff(&format!("{gone}{new}"));
     assert_eq!(said(&examined), ["t/a b.py: test file removed"]);
 }
 
 #[test]
 fn a_rewritten_assertion_is_a_change_and_more_tests_are_none() {
-    let examined = examine(&diff("x", &["-    assert a == 3", "+    assert a == 4"]));
+    let examined = examine_test_diff(&diff("x", &["-    assert a == 3", "+    assert a == 4"]));
     assert_eq!(said(&examined), ["x: test changed: 1 assertion rewritten"]);
     assert_eq!(examined.weakened, []);
     let more = diff("x", &["+def test_b():", "+    assert b == 4", " same"]);
-    assert_eq!(examine(&more), TestDiff::default());
+    assert_eq!(examine_test_diff(&more), TestDiff::default());
 }
 
 #[test]
 fn files_are_counted_apart() {
     let both = diff("a", &["-    assert a"]) + &diff("b", &["+    assert b"]);
     assert_eq!(
-        said(&examine(&both)),
+        said(&examine_test_diff(&both)),
         ["a: test weakened: 1 assertion removed"]
     );
 }
@@ -96,7 +100,7 @@ fn text_that_is_no_diff_is_no_finding() {
         "@@ -1 +1 @@\n-assert x\n",
         "diff --git \n@@ \n+x\n",
     ] {
-        examine(text);
+        examine_test_diff(text);
     }
-    assert_eq!(examine("nothing"), TestDiff::default());
+    assert_eq!(examine_test_diff("nothing"), TestDiff::default());
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-fn changed(path: &str, change: Change) -> ChangedPath {
+fn changed(path: &str, change: PathChange) -> ChangedPath {
     ChangedPath {
         path: path.to_owned(),
         change,
@@ -9,10 +9,10 @@ fn changed(path: &str, change: Change) -> ChangedPath {
 
 fn modified(path: &str, commands: &[&str]) -> Surface {
     let commands: Vec<String> = commands.iter().map(ToString::to_string).collect();
-    touched(&[changed(path, Change::Modified)], &commands)
+    inspect_changes(&[changed(path, PathChange::Modified)], &commands)
 }
 
-fn whys(findings: &[Finding]) -> Vec<&str> {
+fn whys(findings: &[SurfaceFinding]) -> Vec<&str> {
     findings
         .iter()
         .map(|finding| finding.why.as_str())
@@ -203,13 +203,13 @@ fn ordinary_files_are_no_findings() {
 #[test]
 fn deleted_tests_are_told_apart() {
     let paths = [
-        changed("tests/a.rs", Change::Deleted),
-        changed("tests/b.rs", Change::Added),
-        changed("src/main.rs", Change::Deleted),
-        changed(".husky/pre-commit", Change::Deleted),
-        changed(".github/workflows/ci.yml", Change::Deleted),
+        changed("tests/a.rs", PathChange::Deleted),
+        changed("tests/b.rs", PathChange::Added),
+        changed("src/main.rs", PathChange::Deleted),
+        changed(".husky/pre-commit", PathChange::Deleted),
+        changed(".github/workflows/ci.yml", PathChange::Deleted),
     ];
-    let finding = |path: &str, why: &str| Finding {
+    let finding = |path: &str, why: &str| SurfaceFinding {
         path: path.to_owned(),
         why: why.to_owned(),
     };
@@ -227,5 +227,5 @@ fn deleted_tests_are_told_apart() {
         deleted_tests: vec!["tests/a.rs".to_owned()],
         ..Surface::default()
     };
-    assert_eq!(touched(&paths, &[]), expected);
+    assert_eq!(inspect_changes(&paths, &[]), expected);
 }

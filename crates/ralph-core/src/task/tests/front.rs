@@ -6,11 +6,11 @@ use std::time::Duration;
 use snapbox::IntoData as _;
 
 use super::{errors, parse, with_body, with_front};
-use crate::budget::Limits;
+use crate::budget::BudgetLimits;
 use crate::lint::check;
 use crate::money::Usd;
-use crate::plan::Engine;
-use crate::task::{Mode, OnActionError, SandboxKind, TaskFile};
+use crate::plan::EngineKind;
+use crate::task::{OnActionError, RunMode, SandboxKind, TaskFile};
 use crate::templates;
 
 #[test]
@@ -143,7 +143,7 @@ fn everything_can_be_set() {
     .contract;
     assert_eq!(
         contract.limits(),
-        Limits {
+        BudgetLimits {
             max_iterations: Some(7),
             max_wall_time: Some(Duration::from_mins(90)),
             max_cost: Usd::from_dollars(2.5),
@@ -153,7 +153,7 @@ fn everything_can_be_set() {
     assert!(contract.commit_state && contract.allow_workflow_changes);
     assert_eq!(
         (contract.on_action_error, contract.engine, contract.mode),
-        (OnActionError::Continue, Engine::Agent, Mode::Debug)
+        (OnActionError::Continue, EngineKind::Agent, RunMode::Debug)
     );
     assert_eq!(contract.sandbox_provider, Some(SandboxKind::DockerSandbox));
     assert_eq!(contract.sandbox_resources.unwrap().vcpu, Some(2));

@@ -6,7 +6,7 @@ mod hostile;
 mod named;
 
 use super::TaskFile;
-use crate::lint::Finding;
+use crate::lint::LintFinding;
 use crate::templates;
 
 /// Returns a task file with this front matter and the two smallest boxes.
@@ -30,7 +30,7 @@ fn errors(text: &str) -> String {
     lines.join("\n")
 }
 
-fn line(finding: &Finding) -> String {
+fn line(finding: &LintFinding) -> String {
     let column = finding
         .column
         .map_or(String::new(), |column| format!(":{column}"));

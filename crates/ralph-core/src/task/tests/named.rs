@@ -113,7 +113,7 @@ fn a_claim_that_is_unclear_names_no_box() {
         ("M1.2: Foo works", ["M1.1", "M1.2"]),
         ("M1.1, M1.2", ["M1.1", "M1.2"]),
     ] {
-        let NamedBox::Several(found) = task.box_names().find(claim) else {
+        let NamedBox::Ambiguous(found) = task.box_names().find(claim) else {
             panic!("{claim}");
         };
         let mut found: Vec<&str> = found.iter().map(|it| it.id.as_str()).collect();
@@ -127,7 +127,10 @@ fn a_claim_that_is_unclear_names_no_box() {
     let task = parse(&with_body(body));
     for claim in ["Tests pass", "1"] {
         let found = task.box_names().find(claim);
-        assert!(matches!(found, NamedBox::Several(_)), "{claim}: {found:?}");
+        assert!(
+            matches!(found, NamedBox::Ambiguous(_)),
+            "{claim}: {found:?}"
+        );
     }
 }
 

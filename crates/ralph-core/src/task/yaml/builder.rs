@@ -6,32 +6,32 @@ use std::collections::hash_map::Entry;
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Span, options};
 
-use super::refusal::{self, DUPLICATE_KEY, MAX_DEPTH, place};
-use super::tree::{Completeness, Key, Node, Tree, Value};
-use crate::lint::{Finding, Place};
+use super::errors::{self, DUPLICATE_KEY, MAX_DEPTH, marker_location};
+use super::tree::{Completeness, YamlKey, YamlNode, YamlTree, YamlValue};
+use crate::lint::{FindingLocation, LintFinding};
 
 /// Reads the front matter.
-pub(in crate::task) fn read(front: &str) -> Tree {
+pub(in crate::task) fn parse_front_matter(front: &str) -> YamlTree {
     let options = options! {
         disallow_directives: true,
         emit_unresolved_aliases: true,
         emit_anchor_events: true,
         emit_comments: false,
     };
-    let mut builder = Builder::default();
+    let mut builder = YamlBuilder::default();
     for next in Parser::new_from_str_with_options(front, options) {
         let step = match next {
-            Ok((event, span)) => builder.take(event, &span),
+            Ok((event, span)) => builder.handle_event(event, &span),
             Err(error) => {
-                builder.give_up(refusal::not_yaml(&error));
-                Step::Stop
+                builder.give_up(errors::not_yaml(&error));
+                YamlFlow::Stop
             }
         };
-        if step == Step::Stop {
+        if step == YamlFlow::Stop {
             break;
         }
     }
-    Tree {
+    YamlTree {
         root: builder.root,
         completeness: if builder.gave_up {
             Completeness::Partial
@@ -44,125 +44,130 @@ pub(in crate::task) fn read(front: &str) -> Tree {
 
 /// Whether the rest of the front matter is worth reading.
 #[derive(PartialEq)]
-enum Step {
+enum YamlFlow {
     Continue,
     Stop,
 }
 
 /// A list or map whose end has not been reached.
-enum Open {
-    List(Place, Vec<Node>),
-    Map(Place, OpenMap),
+enum OpenYamlNode {
+    List(FindingLocation, Vec<YamlNode>),
+    Map(FindingLocation, OpenYamlMap),
 }
 
 #[derive(Default)]
-struct OpenMap {
-    entries: Vec<(Key, Node)>,
+struct OpenYamlMap {
+    entries: Vec<(YamlKey, YamlNode)>,
     lines: HashMap<String, u32>,
     /// The key whose value comes next.
-    key: Option<Key>,
+    key: Option<YamlKey>,
 }
 
 #[derive(Default)]
-struct Builder {
-    open: Vec<Open>,
-    root: Option<Node>,
+struct YamlBuilder {
+    open: Vec<OpenYamlNode>,
+    root: Option<YamlNode>,
     documents: usize,
     gave_up: bool,
-    findings: Vec<Finding>,
+    findings: Vec<LintFinding>,
 }
 
-impl Builder {
-    fn take(&mut self, event: Event<'_>, span: &Span) -> Step {
-        let place = place(&span.start);
+impl YamlBuilder {
+    fn handle_event(&mut self, event: Event<'_>, span: &Span) -> YamlFlow {
+        let place = marker_location(&span.start);
         if let Some(tag) = event.tag() {
             let start = span.tag_start().unwrap_or(span.start);
-            self.give_up(refusal::tag(&tag.original()).at(self::place(&start)));
+            self.give_up(errors::tag(&tag.original()).at_location(self::marker_location(&start)));
         }
         match event {
             Event::DocumentStart(..) => return self.start_document(place),
-            Event::Anchor(_, name) => self.give_up(refusal::anchor(&name).at(place)),
+            Event::Anchor(_, name) => self.give_up(errors::anchor(&name).at_location(place)),
             Event::Alias(_) | Event::UnresolvedAlias(_) => {
-                self.give_up(refusal::alias().at(place));
-                self.put(Node {
-                    place,
-                    value: Value::Plain(String::new()),
+                self.give_up(errors::alias().at_location(place));
+                self.attach(YamlNode {
+                    location: place,
+                    value: YamlValue::Plain(String::new()),
                 });
             }
             Event::Scalar(text, style, ..) => self.scalar(text, style, place),
-            Event::SequenceStart(..) => return self.start(Open::List(place, Vec::new()), place),
+            Event::SequenceStart(..) => {
+                return self.start(OpenYamlNode::List(place, Vec::new()), place);
+            }
             Event::MappingStart(..) => {
-                return self.start(Open::Map(place, OpenMap::default()), place);
+                return self.start(OpenYamlNode::Map(place, OpenYamlMap::default()), place);
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(),
             // Marks without content.
             Event::StreamStart | Event::StreamEnd | Event::DocumentEnd | Event::Comment(..) | _ => {
             }
         }
-        Step::Continue
+        YamlFlow::Continue
     }
 
-    fn start_document(&mut self, place: Place) -> Step {
+    fn start_document(&mut self, place: FindingLocation) -> YamlFlow {
         self.documents += 1;
         if self.documents == 1 {
-            return Step::Continue;
+            return YamlFlow::Continue;
         }
-        self.give_up(refusal::second_document().at(place));
-        Step::Stop
+        self.give_up(errors::second_document().at_location(place));
+        YamlFlow::Stop
     }
 
-    fn scalar(&mut self, text: Cow<'_, str>, style: ScalarStyle, place: Place) {
+    fn scalar(&mut self, text: Cow<'_, str>, style: ScalarStyle, place: FindingLocation) {
         if let Some(control) = text
             .chars()
             .find(|c| c.is_control() && !matches!(c, '\n' | '\t'))
         {
-            self.refuse(refusal::control_character(control).at(place));
+            self.refuse(errors::control_character(control).at_location(place));
         }
         let text = text.into_owned();
         let value = if style == ScalarStyle::Plain {
-            Value::Plain(text)
+            YamlValue::Plain(text)
         } else {
-            Value::Quoted(text)
+            YamlValue::Quoted(text)
         };
-        self.put(Node { place, value });
+        self.attach(YamlNode {
+            location: place,
+            value,
+        });
     }
 
-    fn start(&mut self, open: Open, place: Place) -> Step {
+    fn start(&mut self, open: OpenYamlNode, place: FindingLocation) -> YamlFlow {
         if self.open.len() == MAX_DEPTH {
-            self.give_up(refusal::too_deep().at(place));
-            return Step::Stop;
+            self.give_up(errors::too_deep().at_location(place));
+            return YamlFlow::Stop;
         }
         self.open.push(open);
-        Step::Continue
+        YamlFlow::Continue
     }
 
     fn end(&mut self) {
         let node = match self.open.pop() {
             None => return,
-            Some(Open::List(place, items)) => Node {
-                place,
-                value: Value::List(items),
+            Some(OpenYamlNode::List(place, items)) => YamlNode {
+                location: place,
+                value: YamlValue::List(items),
             },
-            Some(Open::Map(place, map)) => Node {
-                place,
-                value: Value::Map(map.entries),
+            Some(OpenYamlNode::Map(place, map)) => YamlNode {
+                location: place,
+                value: YamlValue::Map(map.entries),
             },
         };
-        self.put(node);
+        self.attach(node);
     }
 
     /// Puts a complete value where it belongs: into the open list or map, or at the root.
-    fn put(&mut self, node: Node) {
+    fn attach(&mut self, node: YamlNode) {
         let refused = match self.open.last_mut() {
             None => {
                 self.root.get_or_insert(node);
                 None
             }
-            Some(Open::List(_, items)) => {
+            Some(OpenYamlNode::List(_, items)) => {
                 items.push(node);
                 None
             }
-            Some(Open::Map(_, map)) => match map.key.take() {
+            Some(OpenYamlNode::Map(_, map)) => match map.key.take() {
                 None => map.open_key(node),
                 Some(key) => map.close_key(key, node),
             },
@@ -175,7 +180,7 @@ impl Builder {
     }
 
     /// Keeps the first finding of each kind; duplicate keys are all kept, each names another key.
-    fn refuse(&mut self, finding: Finding) {
+    fn refuse(&mut self, finding: LintFinding) {
         let known = |code| self.findings.iter().any(|old| old.code == code);
         if finding.code == DUPLICATE_KEY || !known(finding.code) {
             self.findings.push(finding);
@@ -183,35 +188,38 @@ impl Builder {
     }
 
     /// Refuses something without which the values are not known.
-    fn give_up(&mut self, finding: Finding) {
+    fn give_up(&mut self, finding: LintFinding) {
         self.gave_up = true;
         self.refuse(finding);
     }
 }
 
-impl OpenMap {
+impl OpenYamlMap {
     /// Takes a key. What is refused still stands for a key, so that its value finds its place.
-    fn open_key(&mut self, node: Node) -> Option<Finding> {
-        let place = node.place;
+    fn open_key(&mut self, node: YamlNode) -> Option<LintFinding> {
+        let place = node.location;
         let (name, refused) = match node.value {
-            Value::Plain(name) if name == "<<" => (name, Some(refusal::merge_key())),
-            Value::Plain(name) | Value::Quoted(name) => (name, None),
-            Value::List(_) | Value::Map(_) => (String::new(), Some(refusal::complex_key())),
+            YamlValue::Plain(name) if name == "<<" => (name, Some(errors::merge_key())),
+            YamlValue::Plain(name) | YamlValue::Quoted(name) => (name, None),
+            YamlValue::List(_) | YamlValue::Map(_) => (String::new(), Some(errors::complex_key())),
         };
-        self.key = Some(Key { name, place });
-        refused.map(|finding| finding.at(place))
+        self.key = Some(YamlKey {
+            name,
+            location: place,
+        });
+        refused.map(|finding| finding.at_location(place))
     }
 
-    fn close_key(&mut self, key: Key, node: Node) -> Option<Finding> {
+    fn close_key(&mut self, key: YamlKey, node: YamlNode) -> Option<LintFinding> {
         match self.lines.entry(key.name.clone()) {
             Entry::Vacant(vacant) => {
-                vacant.insert(key.place.line);
+                vacant.insert(key.location.line);
                 self.entries.push((key, node));
                 None
             }
             Entry::Occupied(first) => {
-                let finding = refusal::duplicate_key(&key.name, *first.get(), key.place.line);
-                Some(finding.at(key.place))
+                let finding = errors::duplicate_key(&key.name, *first.get(), key.location.line);
+                Some(finding.at_location(key.location))
             }
         }
     }

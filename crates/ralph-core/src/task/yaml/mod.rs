@@ -6,8 +6,8 @@
 //! whatever the text is. Whether `30` is a number or a text is decided by who asks for the value.
 
 mod builder;
-mod refusal;
+mod errors;
 mod tree;
 
-pub(super) use builder::read;
-pub(super) use tree::{Completeness, Key, Node, Value};
+pub(super) use builder::parse_front_matter;
+pub(super) use tree::{Completeness, YamlKey, YamlNode, YamlValue};

@@ -1,41 +1,41 @@
 //! The values of the front matter, each with its place.
 
-use crate::lint::{Finding, Place};
+use crate::lint::{FindingLocation, LintFinding};
 
 /// A value and where it starts.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::task) struct Node {
-    pub(in crate::task) place: Place,
-    pub(in crate::task) value: Value,
+pub(in crate::task) struct YamlNode {
+    pub(in crate::task) location: FindingLocation,
+    pub(in crate::task) value: YamlValue,
 }
 
 /// A value of the front matter.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::task) enum Value {
+pub(in crate::task) enum YamlValue {
     /// A scalar that was quoted or written as a block: always a text.
     Quoted(String),
     /// A scalar as it stands there: a text, a number, a truth value or nothing.
     Plain(String),
     /// A list.
-    List(Vec<Node>),
+    List(Vec<YamlNode>),
     /// A map without duplicate keys.
-    Map(Vec<(Key, Node)>),
+    Map(Vec<(YamlKey, YamlNode)>),
 }
 
 /// A key of a map.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::task) struct Key {
+pub(in crate::task) struct YamlKey {
     pub(in crate::task) name: String,
-    pub(in crate::task) place: Place,
+    pub(in crate::task) location: FindingLocation,
 }
 
 /// What was read of the front matter.
-pub(in crate::task) struct Tree {
+pub(in crate::task) struct YamlTree {
     /// The values; none if the front matter is empty.
-    pub(in crate::task) root: Option<Node>,
+    pub(in crate::task) root: Option<YamlNode>,
     pub(in crate::task) completeness: Completeness,
     /// What is refused: of each kind the first one.
-    pub(in crate::task) findings: Vec<Finding>,
+    pub(in crate::task) findings: Vec<LintFinding>,
 }
 
 /// Whether a tree holds what its front matter says.

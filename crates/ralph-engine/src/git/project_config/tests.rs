@@ -8,12 +8,12 @@ use tempfile::TempDir;
 use super::*;
 
 /// A repository with a work tree.
-struct Repository {
+struct ProjectRepository {
     directory: TempDir,
     git: HostGit,
 }
 
-impl Repository {
+impl ProjectRepository {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = std::env::var_os("PATH").unwrap().into_string().unwrap();
@@ -29,7 +29,7 @@ impl Repository {
     }
 
     async fn run(&self, args: &[&str]) -> String {
-        self.git.run_in(&self.path(), args).await.unwrap()
+        self.git.run_as_user(&self.path(), args).await.unwrap()
     }
 
     fn write(&self, path: &str, bytes: &[u8]) -> PathBuf {
@@ -53,7 +53,7 @@ impl Repository {
 
 #[tokio::test]
 async fn a_commit_decides_and_not_the_work_tree() {
-    let repository = Repository::new().await;
+    let repository = ProjectRepository::new().await;
     repository.write("README.md", b"x");
     repository.write(".agent-loopy/other", b"x");
     let empty = repository.commit().await;
@@ -68,17 +68,17 @@ async fn a_commit_decides_and_not_the_work_tree() {
     assert_eq!(read(&empty).await, ProjectConfig::default());
     assert_eq!(
         read(&first).await,
-        ProjectConfig::of([("dependencies", "jq\n")])
+        ProjectConfig::from_files([("dependencies", "jq\n")])
     );
     assert_eq!(
         read(&second).await,
-        ProjectConfig::of([("dependencies", "git\n")])
+        ProjectConfig::from_files([("dependencies", "git\n")])
     );
 }
 
 #[tokio::test]
 async fn every_kind_of_file_is_read_as_it_is() {
-    let repository = Repository::new().await;
+    let repository = ProjectRepository::new().await;
     let program = repository.write(".agent-loop/bin/run me.sh", b"#!/bin/sh\n");
     std::fs::set_permissions(program, PermissionsExt::from_mode(0o755)).unwrap();
     repository.write(".agent-loop/.agent-loop/empty", b"");
@@ -91,21 +91,21 @@ async fn every_kind_of_file_is_read_as_it_is() {
     .unwrap();
     let commit = repository.commit().await;
 
-    let mut expected = ProjectConfig::of([
+    let mut expected = ProjectConfig::from_files([
         ("bin/run me.sh", &b"#!/bin/sh\n"[..]),
         (".agent-loop/empty", b""),
         ("binary", b"\0\n\xff blob 3\n"),
         ("zeile\numbruch", b"x"),
         ("link", b"../../etc/passwd"),
     ]);
-    expected.files.get_mut("bin/run me.sh").unwrap().kind = FileKind::Executable;
-    expected.files.get_mut("link").unwrap().kind = FileKind::Link;
+    expected.files.get_mut("bin/run me.sh").unwrap().kind = ProjectConfigFileKind::Executable;
+    expected.files.get_mut("link").unwrap().kind = ProjectConfigFileKind::Link;
     assert_eq!(repository.read(&commit).await.unwrap(), expected);
 }
 
 #[tokio::test]
 async fn a_repository_is_read_from_below_and_without_a_work_tree() {
-    let repository = Repository::new().await;
+    let repository = ProjectRepository::new().await;
     repository.write(".agent-loop/dependencies", b"jq\n");
     repository.write("deep/down/x", b"x");
     let commit = repository.commit().await;
@@ -131,15 +131,15 @@ async fn a_repository_is_read_from_below_and_without_a_work_tree() {
             .unwrap();
         assert_eq!(
             config,
-            ProjectConfig::of([("dependencies", "jq\n")]),
+            ProjectConfig::from_files([("dependencies", "jq\n")]),
             "{place:?}"
         );
     }
 }
 
 #[tokio::test]
-async fn what_is_too_much_is_refused() {
-    let repository = Repository::new().await;
+async fn an_oversized_directory_is_refused() {
+    let repository = ProjectRepository::new().await;
     for number in 0..=MAX_FILES {
         repository.write(&format!(".agent-loop/{number}"), b"x");
     }
@@ -160,8 +160,8 @@ async fn what_is_too_much_is_refused() {
 }
 
 #[tokio::test]
-async fn a_commit_that_is_not_there_is_told() {
-    let repository = Repository::new().await;
+async fn a_missing_commit_is_an_error() {
+    let repository = ProjectRepository::new().await;
     repository.commit().await;
     let unknown = CommitId::parse(&"0".repeat(40)).unwrap();
     let error = repository.read(&unknown).await.unwrap_err();

@@ -3,11 +3,11 @@
 use super::*;
 
 /// Something that happens to the files of a run.
-type Change = fn(&Place);
+type JournalDamage = fn(&JournalFixture);
 
 #[test]
 fn removing_the_lock_file_gives_the_run_to_no_other_process() {
-    let place = place();
+    let place = fixture();
     let mut journal = place.create();
     fs::remove_file(place.dir.root().join("lock")).unwrap();
     assert!(place.dir.is_held());
@@ -23,8 +23,8 @@ fn removing_the_lock_file_gives_the_run_to_no_other_process() {
 
 #[test]
 fn an_owner_does_not_write_to_a_journal_that_was_replaced_or_changed() {
-    let length = |place: &Place| fs::metadata(place.dir.journal()).unwrap().len();
-    let changes: [(&str, Change); 4] = [
+    let length = |place: &JournalFixture| fs::metadata(place.dir.journal()).unwrap().len();
+    let changes: [(&str, JournalDamage); 4] = [
         ("replaced by a copy", |place| {
             let copy = place.dir.root().join("copy");
             fs::copy(place.dir.journal(), &copy).unwrap();
@@ -42,7 +42,7 @@ fn an_owner_does_not_write_to_a_journal_that_was_replaced_or_changed() {
         ("empty", |place| fs::write(place.dir.journal(), "").unwrap()),
     ];
     for (what, change) in changes {
-        let place = place();
+        let place = fixture();
         let mut journal = place.create();
         journal.append(notice("last")).unwrap();
         journal.check_owner().unwrap();
@@ -61,7 +61,7 @@ fn an_owner_does_not_write_to_a_journal_that_was_replaced_or_changed() {
 
 #[test]
 fn the_process_that_took_a_run_over_is_named() {
-    let place = place();
+    let place = fixture();
     let mut first = place.create();
     for name in ["journal.jsonl", "lock"] {
         let copy = place.dir.root().join("copy");
@@ -87,7 +87,7 @@ fn the_process_that_took_a_run_over_is_named() {
 
 #[test]
 fn a_journal_is_never_created_twice() {
-    let place = place();
+    let place = fixture();
     drop(place.create());
     let before = fs::read(place.dir.journal()).unwrap();
     let again = Journal::create(&place.dir, plan(), place.clock.clone(), Redactor::default());
@@ -97,7 +97,7 @@ fn a_journal_is_never_created_twice() {
 
 #[test]
 fn an_absence_is_reported_once_before_the_next_event() {
-    let place = place();
+    let place = fixture();
     place.clock.stop(30);
     let mut journal = place.create();
     journal.append(notice("before")).unwrap();

@@ -10,11 +10,11 @@ use ralph_core::ports::{Allowance, ProviderFailure};
 use ralph_core::run::{Command, FailReason, PauseReason, RunStatus};
 
 use super::script::ScriptedAgent;
-use super::world::{DOING, World};
+use super::test_run::{DO_TASK, EngineTestRun};
 
 /// Returns the lines of a story that are about agents and iterations.
-fn agents(world: &World) -> Vec<String> {
-    let story = world.story().into_iter();
+fn agent_lines(world: &EngineTestRun) -> Vec<String> {
+    let story = world.event_lines().into_iter();
     story
         .filter(|line| line.starts_with(|first: char| first.is_ascii_digit()))
         .collect()
@@ -22,12 +22,12 @@ fn agents(world: &World) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn some_ends_are_followed_by_another_try_and_some_by_the_next_iteration() {
-    let stalls = ScriptedAgent::new(&["echo hello; sleep 60", DOING]);
-    let stalls = stalls.idle(Duration::from_millis(700));
-    let patient = format!("echo wait 20000; sleep 2; {DOING}");
-    let patient = ScriptedAgent::new(&[&patient]).idle(Duration::from_millis(700));
-    let lingers = format!("{DOING}; echo end finished; sleep 60");
-    let killed = ["kill -9 $$", "kill -9 $$", DOING];
+    let stalls = ScriptedAgent::new(&["echo hello; sleep 60", DO_TASK]);
+    let stalls = stalls.with_idle_timeout(Duration::from_millis(700));
+    let patient = format!("echo wait 20000; sleep 2; {DO_TASK}");
+    let patient = ScriptedAgent::new(&[&patient]).with_idle_timeout(Duration::from_millis(700));
+    let lingers = format!("{DO_TASK}; echo end finished; sleep 60");
+    let killed = ["kill -9 $$", "kill -9 $$", DO_TASK];
     let second = "2.1 starts, 2.1 finished, 2 completed";
     for (name, agent, story) in [
         (
@@ -52,33 +52,37 @@ async fn some_ends_are_followed_by_another_try_and_some_by_the_next_iteration() 
         ),
         (
             "it fails by itself",
-            ScriptedAgent::new(&["exit 3", DOING]),
+            ScriptedAgent::new(&["exit 3", DO_TASK]),
             format!("1.1 starts, 1.1 crashed, 1 agent_stopped, {second}"),
         ),
         (
             "it gives up",
-            ScriptedAgent::new(&["echo end gave-up", DOING]),
+            ScriptedAgent::new(&["echo end gave-up", DO_TASK]),
             format!("1.1 starts, 1.1 gave_up, 1 agent_stopped, {second}"),
         ),
         (
             "its usage limit is reached",
-            ScriptedAgent::new(&["echo end quota", DOING]),
+            ScriptedAgent::new(&["echo end quota", DO_TASK]),
             "1.1 starts, 1.1 quota, 1.2 starts, 1.2 finished, 1 completed".into(),
         ),
     ] {
-        let world = World::new("");
+        let world = EngineTestRun::new("");
         let began = Instant::now();
-        assert_eq!(world.work(agent).await, RunStatus::Succeeded, "{name}");
-        assert_eq!(agents(&world).join(", "), story, "{name}");
+        assert_eq!(
+            world.run_to_end(agent).await,
+            RunStatus::Succeeded,
+            "{name}"
+        );
+        assert_eq!(agent_lines(&world).join(", "), story, "{name}");
         assert!(began.elapsed() < Duration::from_secs(30), "{name}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_usage_limit_is_waited_for_with_a_countdown_that_people_can_cut_short() {
+async fn the_wait_for_a_usage_limit_has_a_countdown_and_can_be_ended() {
     for wish in [Command::Resume, Command::Pause] {
-        let world = World::new("");
-        let working = world.start(ScriptedAgent::new(&["echo end weekly-quota", DOING]));
+        let world = EngineTestRun::new("");
+        let working = world.start(ScriptedAgent::new(&["echo end weekly-quota", DO_TASK]));
         let countdown = |event: &Event| {
             let Event::QuotaCountdown { left_ms, .. } = event else {
                 return None;
@@ -86,24 +90,24 @@ async fn a_usage_limit_is_waited_for_with_a_countdown_that_people_can_cut_short(
             Some(*left_ms)
         };
         let left = world
-            .until(|events| events.iter().find_map(countdown))
+            .wait_for(|events| events.iter().find_map(countdown))
             .await;
         assert!((3_590_000..=3_600_000).contains(&left), "{left}");
         let status = world.state().status;
-        assert_eq!(status.word(), "waiting_quota");
+        assert_eq!(status.as_str(), "waiting_quota");
         assert!(status.reason().unwrap().starts_with("as the script says; "));
         assert_eq!(
-            world.tell(Command::Rotate).await.as_deref(),
+            world.send_command(Command::Rotate).await.as_deref(),
             Some("it waits for the end of a usage limit")
         );
-        assert_eq!(world.tell(wish.clone()).await, None);
+        assert_eq!(world.send_command(wish.clone()).await, None);
         if wish == Command::Pause {
             world
-                .until_status(&RunStatus::Paused(PauseReason::Person))
+                .wait_for_status(&RunStatus::Paused(PauseReason::Person))
                 .await;
-            assert_eq!(world.tell(Command::Resume).await, None);
+            assert_eq!(world.send_command(Command::Resume).await, None);
         }
-        assert_eq!(working.end().await, RunStatus::Succeeded);
+        assert_eq!(working.wait().await, RunStatus::Succeeded);
         assert_eq!(world.state().iteration, 1);
     }
 }
@@ -120,19 +124,19 @@ fn short_delays() -> OutagePolicy {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_of_many_sessions_uses_one_iteration_and_no_wall_time() {
     let busy = "echo end overloaded";
-    let scripts = [&[busy; 12][..], &[DOING]].concat();
+    let scripts = [&[busy; 12][..], &[DO_TASK]].concat();
     let slow = OutagePolicy {
         first_delay: Duration::from_millis(20),
         longest_delay: Duration::from_millis(300),
         ..short_delays()
     };
-    let world = World::new("").with_outage(slow);
+    let world = EngineTestRun::new("").with_outage(slow);
     let began = Instant::now();
-    let status = world.work(ScriptedAgent::new(&scripts)).await;
+    let status = world.run_to_end(ScriptedAgent::new(&scripts)).await;
     assert_eq!(status, RunStatus::Succeeded);
     let state = world.state();
     assert_eq!(state.iteration, 1);
-    let waits = world.story();
+    let waits = world.event_lines();
     let waits = waits.iter().filter(|line| *line == "waiting_provider");
     assert_eq!(waits.count(), 12);
     // Twelve waits of at least half of 160, 300, 300… milliseconds.
@@ -150,38 +154,38 @@ async fn an_outage_beyond_the_limit_pauses_with_the_setting() {
         max_outage: Duration::from_millis(30),
         ..short_delays()
     };
-    let world = World::new("").with_outage(policy);
+    let world = EngineTestRun::new("").with_outage(policy);
     let broken = PauseReason::Broken {
         what: "the provider of `script` is not available: as the script says".into(),
         fix: "`ralph resume` tries again; `model.max_outage` in `ralph.toml` sets how long a run waits".into(),
     };
     let busy = ScriptedAgent::new(&["echo end overloaded"]);
-    assert_eq!(world.work(busy).await, RunStatus::Paused(broken));
+    assert_eq!(world.run_to_end(busy).await, RunStatus::Paused(broken));
     assert_eq!(world.state().iteration, 1);
     assert_eq!(
-        world.work(ScriptedAgent::new(&[DOING])).await,
+        world.run_to_end(ScriptedAgent::new(&[DO_TASK])).await,
         RunStatus::Succeeded
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_that_only_the_gate_sees_is_waited_out() {
-    let world = World::new("").with_outage(short_delays());
+    let world = EngineTestRun::new("").with_outage(short_delays());
     let why = "status 529".into();
     *world.gate.failure.lock().unwrap() = Some(ProviderFailure::Unavailable { why });
     let fails = ["exit 3"; 5];
-    let scripts = [&fails[..], &[DOING]].concat();
+    let scripts = [&fails[..], &[DO_TASK]].concat();
     assert_eq!(
-        world.work(ScriptedAgent::new(&scripts)).await,
+        world.run_to_end(ScriptedAgent::new(&scripts)).await,
         RunStatus::Succeeded
     );
     assert_eq!(world.state().iteration, 1);
-    assert_eq!(agents(&world)[1], "1.1 overloaded");
+    assert_eq!(agent_lines(&world)[1], "1.1 overloaded");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_that_is_not_trusted_pauses_at_once() {
-    let world = World::new("");
+    let world = EngineTestRun::new("");
     let host = "proxy.example".into();
     *world.gate.failure.lock().unwrap() = Some(ProviderFailure::Untrusted { host });
     let broken = PauseReason::Broken {
@@ -189,27 +193,27 @@ async fn a_certificate_that_is_not_trusted_pauses_at_once() {
         fix: "if it is your own server or a proxy, set `SSL_CERT_FILE` to a file with the certificate of its authority, then `ralph resume`".into(),
     };
     let status = world
-        .work(ScriptedAgent::new(&["echo end overloaded"]))
+        .run_to_end(ScriptedAgent::new(&["echo end overloaded"]))
         .await;
     assert_eq!(status, RunStatus::Paused(broken));
     *world.gate.failure.lock().unwrap() = None;
-    let status = world.work(ScriptedAgent::new(&[DOING])).await;
+    let status = world.run_to_end(ScriptedAgent::new(&[DO_TASK])).await;
     assert_eq!(status, RunStatus::Succeeded);
     assert_eq!(world.state().iteration, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_credential_pauses_with_the_command_that_helps() {
-    let world = World::new("");
+    let world = EngineTestRun::new("");
     let refused = ScriptedAgent::new(&["echo end unauthorized"]);
     let broken = PauseReason::Broken {
         what: "the credential of `script` was refused: as the script says".into(),
         fix: "store a valid one with `ralph store-token`, then `ralph resume`".into(),
     };
-    assert_eq!(world.work(refused).await, RunStatus::Paused(broken));
+    assert_eq!(world.run_to_end(refused).await, RunStatus::Paused(broken));
     assert_eq!(world.state().iteration, 1);
     assert_eq!(
-        world.work(ScriptedAgent::new(&[DOING])).await,
+        world.run_to_end(ScriptedAgent::new(&[DO_TASK])).await,
         RunStatus::Succeeded
     );
 }
@@ -226,15 +230,15 @@ async fn a_call_that_the_budget_refuses_ends_the_run() {
             Budget::Cost,
         ),
     ] {
-        let world = World::new(limits);
+        let world = EngineTestRun::new(limits);
         let script = "echo working; sleep 1; echo end budget";
-        let working = world.start(ScriptedAgent::new(&[script, DOING]));
-        world.until_said("working").await;
-        world.gate.charges(charged);
+        let working = world.start(ScriptedAgent::new(&[script, DO_TASK]));
+        world.wait_for_text("working").await;
+        world.gate.push_charge(charged);
         let failed = RunStatus::Failed(FailReason::Budget { budget });
-        assert_eq!(working.end().await, failed, "{limits}");
+        assert_eq!(working.wait().await, failed, "{limits}");
         assert_eq!(
-            agents(&world),
+            agent_lines(&world),
             ["1.1 starts", "1.1 out_of_budget", "1 out_of_budget"]
         );
         let allowed = world.gate.allowances.lock().unwrap().clone();
@@ -244,43 +248,45 @@ async fn a_call_that_the_budget_refuses_ends_the_run() {
             tokens: limits.max_tokens,
         };
         // When it has ended, nothing may be spent any more.
-        assert_eq!(allowed, [all, Allowance::none()]);
+        assert_eq!(allowed, [all, Allowance::zero()]);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_fails_after_an_unaffordable_call_ends_the_run() {
-    let world = World::new("max_cost_usd_estimate: 1");
-    *world.gate.short.lock().unwrap() = Some(Budget::Cost);
-    world.gate.charges(0.9);
+    let world = EngineTestRun::new("max_cost_usd_estimate: 1");
+    *world.gate.unaffordable.lock().unwrap() = Some(Budget::Cost);
+    world.gate.push_charge(0.9);
     let budget = Budget::Cost;
     let failed = RunStatus::Failed(FailReason::Budget { budget });
-    let status = world.work(ScriptedAgent::new(&["exit 3", DOING])).await;
+    let status = world
+        .run_to_end(ScriptedAgent::new(&["exit 3", DO_TASK]))
+        .await;
     assert_eq!(status, failed);
     assert_eq!(
-        agents(&world),
+        agent_lines(&world),
         ["1.1 starts", "1.1 out_of_budget", "1 out_of_budget"]
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_whose_count_never_arrives_is_charged_by_its_reservation() {
-    let world = World::new("max_cost_usd_estimate: 1");
+    let world = EngineTestRun::new("max_cost_usd_estimate: 1");
     *world.gate.reserved.lock().unwrap() = Some(0.25);
-    let status = world.work(ScriptedAgent::new(&[DOING])).await;
+    let status = world.run_to_end(ScriptedAgent::new(&[DO_TASK])).await;
     assert_eq!(status, RunStatus::Succeeded);
     assert_eq!(world.state().spent().cost, Usd::from_dollars(0.25).unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_that_does_nothing_is_looked_after_by_a_person() {
-    let world = World::new("");
+async fn an_agent_that_does_nothing_pauses_the_run() {
+    let world = EngineTestRun::new("");
     let idle = PauseReason::Broken {
         what: "`script` changed nothing in 3 iterations".into(),
         fix: "look at `ralph logs`, make the task clearer, then `ralph resume`".into(),
     };
     assert_eq!(
-        world.work(ScriptedAgent::new(&["true"])).await,
+        world.run_to_end(ScriptedAgent::new(&["true"])).await,
         RunStatus::Paused(idle)
     );
     assert_eq!(world.state().iteration, 3);
@@ -288,10 +294,10 @@ async fn an_agent_that_does_nothing_is_looked_after_by_a_person() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tick_counts_though_the_agent_changed_more_of_the_task_file() {
-    let world = World::new("");
-    let noting = format!("{DOING} && echo '- a note' >> ralph_task.md");
+    let world = EngineTestRun::new("");
+    let noting = format!("{DO_TASK} && echo '- a note' >> ralph_task.md");
     let agent = ScriptedAgent::new(&[&noting]);
-    assert_eq!(world.work(agent).await, RunStatus::Succeeded);
+    assert_eq!(world.run_to_end(agent).await, RunStatus::Succeeded);
     assert_eq!(world.state().iteration, 1);
     let is_tampering =
         |event: &Event| matches!(event, Event::Tamper { path, .. } if path == "ralph_task.md");

@@ -2,20 +2,20 @@
 
 use ralph_core::event::Event;
 use ralph_core::net::{ProviderTool, ProviderToolAction};
-use ralph_core::ports::GateNews;
+use ralph_core::ports::GateEvent;
 use ralph_core::run::{Command, PauseReason, RunStatus};
 
 use super::script::ScriptedAgent;
-use super::world::{DOING, World};
+use super::test_run::{DO_TASK, EngineTestRun};
 
 /// Goes on until a file appears.
-const WAITS: &str = "echo ready; while [ ! -e go ]; do sleep 0.1; done; rm go";
+const WAIT_FOR_FILE: &str = "echo ready; while [ ! -e go ]; do sleep 0.1; done; rm go";
 
 fn allow(host: &str) -> Command {
     Command::AllowHost { host: host.into() }
 }
 
-fn done(events: &[Event]) -> Vec<(bool, String)> {
+fn command_results(events: &[Event]) -> Vec<(bool, String)> {
     let done = events.iter().filter_map(|event| {
         let Event::CommandDone { done, detail, .. } = event else {
             return None;
@@ -27,26 +27,26 @@ fn done(events: &[Event]) -> Vec<(bool, String)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_is_allowed_while_the_agent_works() {
-    let world = World::new("");
-    let script = format!("{WAITS}; {DOING}");
+    let world = EngineTestRun::new("");
+    let script = format!("{WAIT_FOR_FILE}; {DO_TASK}");
     let working = world.start(ScriptedAgent::new(&[&script]));
-    world.until_said("ready").await;
+    world.wait_for_text("ready").await;
     for (host, port) in [
         ("a.example", 443),
         ("a.example", 443),
         ("a.example", 5432),
         ("x.b.example", 80),
     ] {
-        world.gate.blocks(host, port);
+        world.gate.push_blocked(host, port);
     }
     world
-        .until(|events| (blocked(events) == 3).then_some(()))
+        .wait_for(|events| (blocked_count(events) == 3).then_some(()))
         .await;
     for host in ["A.example", "*.b.example", "a.example", "bad.example"] {
-        assert_eq!(world.tell(allow(host)).await, None, "{host}");
+        assert_eq!(world.send_command(allow(host)).await, None, "{host}");
     }
     let answers = world
-        .until(|events| Some(done(events)).filter(|done| done.len() == 4))
+        .wait_for(|events| Some(command_results(events)).filter(|done| done.len() == 4))
         .await;
     let well = |host: &str| (true, format!("commands can reach `{host}` from now on"));
     assert_eq!(
@@ -59,7 +59,10 @@ async fn a_host_is_allowed_while_the_agent_works() {
         ]
     );
     assert_eq!(
-        world.tell(allow("https://a.example/")).await.as_deref(),
+        world
+            .send_command(allow("https://a.example/"))
+            .await
+            .as_deref(),
         Some(
             "`https://a.example/` is a URL: write only its host, as `example.com` or `example.com:8443`"
         )
@@ -72,7 +75,7 @@ async fn a_host_is_allowed_while_the_agent_works() {
         ["*.b.example", "a.example"]
     );
     std::fs::write(world.sandbox().join("go"), "").unwrap();
-    assert_eq!(working.end().await, RunStatus::Succeeded);
+    assert_eq!(working.wait().await, RunStatus::Succeeded);
     let log = std::fs::read_to_string(world.dir.file("activity.log")).unwrap();
     assert!(
         log.contains("allow: commands can reach `a.example` from now on"),
@@ -82,14 +85,14 @@ async fn a_host_is_allowed_while_the_agent_works() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_at_the_gate_and_tools_of_the_provider_are_in_the_journal() {
-    let world = World::new("");
-    let tool = || GateNews::ProviderTool {
+    let world = EngineTestRun::new("");
+    let tool = || GateEvent::ProviderTool {
         provider: "api.example".into(),
         what: "the tool `web_search`".into(),
         tool: Some(ProviderTool::WebSearch),
         action: ProviderToolAction::Removed,
     };
-    let further = GateNews::FurtherBlocked {
+    let further = GateEvent::FurtherBlocked {
         count: 7,
         examples: vec!["x.example".into()],
     };
@@ -99,49 +102,49 @@ async fn a_flood_at_the_gate_and_tools_of_the_provider_are_in_the_journal() {
         .lock()
         .unwrap()
         .extend([tool(), further, tool()]);
-    let agent = ScriptedAgent::new(&[DOING]);
-    assert_eq!(world.work(agent).await, RunStatus::Succeeded);
+    let agent = ScriptedAgent::new(&[DO_TASK]);
+    assert_eq!(world.run_to_end(agent).await, RunStatus::Succeeded);
     let state = world.state();
     assert_eq!(state.further_blocked, 7);
     assert_eq!(state.provider_tools.len(), 1, "it is recorded once");
 }
 
-fn blocked(events: &[Event]) -> usize {
+fn blocked_count(events: &[Event]) -> usize {
     let blocked = |event: &&Event| matches!(event, Event::HostBlocked { .. });
     events.iter().filter(blocked).count()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hosts_that_were_allowed_are_allowed_again_after_a_restart() {
-    let world = World::new("");
-    let working = world.start(ScriptedAgent::new(&[WAITS]));
-    world.until_said("ready").await;
-    assert_eq!(world.tell(allow("a.example")).await, None);
+    let world = EngineTestRun::new("");
+    let working = world.start(ScriptedAgent::new(&[WAIT_FOR_FILE]));
+    world.wait_for_text("ready").await;
+    assert_eq!(world.send_command(allow("a.example")).await, None);
     let interrupted = RunStatus::Paused(PauseReason::Interrupted);
     assert_eq!(working.interrupt().await, interrupted);
     assert_eq!(*world.gate.hosts.lock().unwrap(), ["a.example"]);
     world.gate.hosts.lock().unwrap().clear();
     assert_eq!(
-        world.work(ScriptedAgent::new(&[DOING])).await,
+        world.run_to_end(ScriptedAgent::new(&[DO_TASK])).await,
         RunStatus::Succeeded
     );
     assert_eq!(*world.gate.hosts.lock().unwrap(), ["a.example"]);
 }
 
 #[test]
-fn a_host_is_allowed_for_a_run_that_nobody_works_on() {
-    let walled = World::walled();
-    let done = walled.tell_alone(allow("B.example:8443"));
+fn a_host_is_allowed_for_an_idle_run() {
+    let walled = EngineTestRun::with_network_plan();
+    let done = walled.apply_offline(allow("B.example:8443"));
     assert_eq!(
-        (done.done, done.detail.as_str()),
+        (done.succeeded, done.detail.as_str()),
         (true, "commands can reach `b.example:8443` when it goes on")
     );
     let hosts = Vec::from_iter(walled.state().allowed_hosts);
     assert_eq!(hosts, ["b.example:8443"]);
-    let closed = World::new("");
-    let done = closed.tell_alone(allow("b.example"));
+    let closed = EngineTestRun::new("");
+    let done = closed.apply_offline(allow("b.example"));
     assert_eq!(
-        (done.done, done.detail.as_str()),
+        (done.succeeded, done.detail.as_str()),
         (
             false,
             "its sandbox has no way out that could be opened for a host"
@@ -151,15 +154,15 @@ fn a_host_is_allowed_for_a_run_that_nobody_works_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_without_a_gate_cannot_be_opened() {
-    let world = World::new("").without_gate();
-    let working = world.start(ScriptedAgent::new(&[WAITS]));
-    world.until_said("ready").await;
+async fn a_run_without_a_gate_cannot_allow_hosts() {
+    let world = EngineTestRun::new("").without_gate();
+    let working = world.start(ScriptedAgent::new(&[WAIT_FOR_FILE]));
+    world.wait_for_text("ready").await;
     assert_eq!(
-        world.tell(allow("a.example")).await.as_deref(),
+        world.send_command(allow("a.example")).await.as_deref(),
         Some("its sandbox has no way out that could be opened for a host")
     );
-    assert_eq!(world.tell(Command::Stop).await, None);
-    assert_eq!(working.end().await, RunStatus::Stopped);
+    assert_eq!(world.send_command(Command::Stop).await, None);
+    assert_eq!(working.wait().await, RunStatus::Stopped);
     assert!(world.state().allowed_hosts.is_empty());
 }

@@ -4,7 +4,7 @@ use ralph_core::event::MessageState;
 use ralph_core::run::{Command, PauseReason, RunStatus};
 
 use super::script::ScriptedAgent;
-use super::world::{DOING, World};
+use super::test_run::{DO_TASK, EngineTestRun};
 
 const GUIDED: &str = "mode: guided";
 
@@ -13,26 +13,26 @@ fn message(text: &str) -> Command {
 }
 
 /// Returns the lines of the story that are about agents and messages.
-fn story(world: &World) -> Vec<String> {
-    let story = world.story().into_iter();
+fn agent_and_message_lines(world: &EngineTestRun) -> Vec<String> {
+    let story = world.event_lines().into_iter();
     story
         .filter(|line| line.starts_with('`') || line.contains('.') && !line.starts_with("charged"))
         .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_that_listens_takes_a_message_up_while_it_works() {
-    let world = World::new(GUIDED);
+async fn an_agent_that_takes_messages_acknowledges_one_while_working() {
+    let world = EngineTestRun::new(GUIDED);
     let listens = format!(
         "read prompt; echo ready; read first; echo \"ack $first\"; read second; echo \"ack $second\"; \
-         {DOING}; echo end finished; cat > /dev/null"
+         {DO_TASK}; echo end finished; cat > /dev/null"
     );
-    let working = world.start(ScriptedAgent::new(&[&listens]).talking());
-    world.until_said("ready").await;
-    assert_eq!(world.tell(message("use one")).await, None);
-    assert_eq!(world.tell(message("and be quick")).await, None);
-    assert_eq!(working.end().await, RunStatus::Succeeded);
-    let mut told = story(&world);
+    let working = world.start(ScriptedAgent::new(&[&listens]).with_messages());
+    world.wait_for_text("ready").await;
+    assert_eq!(world.send_command(message("use one")).await, None);
+    assert_eq!(world.send_command(message("and be quick")).await, None);
+    assert_eq!(working.wait().await, RunStatus::Succeeded);
+    let mut told = agent_and_message_lines(&world);
     // The second may be queued before or after the first is taken up.
     told.sort_by_key(|line| line.contains("be quick"));
     assert_eq!(
@@ -52,18 +52,18 @@ async fn an_agent_that_listens_takes_a_message_up_while_it_works() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_that_does_not_listen_has_it_in_its_next_prompt() {
-    let world = World::new(GUIDED);
+async fn a_message_to_an_agent_without_input_is_in_its_next_prompt() {
+    let world = EngineTestRun::new(GUIDED);
     // It reads its whole input, which ends after the prompt.
     let deaf = "prompt=$(cat); echo ready; while [ ! -e heard ]; do sleep 0.1; done; rm heard";
     let next = "case $(cat) in *'use one'*) echo seen;; esac";
-    let working = world.start(ScriptedAgent::new(&[deaf, next, DOING]));
-    world.until_said("ready").await;
-    assert_eq!(world.tell(message("use one")).await, None);
+    let working = world.start(ScriptedAgent::new(&[deaf, next, DO_TASK]));
+    world.wait_for_text("ready").await;
+    assert_eq!(world.send_command(message("use one")).await, None);
     std::fs::write(world.sandbox().join("heard"), "").unwrap();
-    assert_eq!(working.end().await, RunStatus::Succeeded);
+    assert_eq!(working.wait().await, RunStatus::Succeeded);
     assert_eq!(
-        story(&world),
+        agent_and_message_lines(&world),
         [
             "1.1 starts",
             "`use one` queued",
@@ -76,7 +76,7 @@ async fn an_agent_that_does_not_listen_has_it_in_its_next_prompt() {
             "3.1 finished",
         ]
     );
-    assert_eq!(world.said(), ["ready", "seen"]);
+    assert_eq!(world.agent_texts(), ["ready", "seen"]);
     let part = "\n## Messages from people\n- use one\n";
     let shown: Vec<bool> = (1..=3)
         .map(|number| world.prompt(number).contains(part))
@@ -86,20 +86,20 @@ async fn an_agent_that_does_not_listen_has_it_in_its_next_prompt() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_is_not_lost_with_the_agent_that_got_it() {
-    let world = World::new(GUIDED);
+    let world = EngineTestRun::new(GUIDED);
     let dies = "read prompt; echo ready; read message; kill -9 $$";
     // It reads the message, but nothing says so before it is done.
     let again = "read prompt; echo end gave-up";
-    let working = world.start(ScriptedAgent::new(&[dies, dies, again, DOING]).talking());
-    world.until_said("ready").await;
-    assert_eq!(world.tell(message("use one")).await, None);
+    let working = world.start(ScriptedAgent::new(&[dies, dies, again, DO_TASK]).with_messages());
+    world.wait_for_text("ready").await;
+    assert_eq!(world.send_command(message("use one")).await, None);
     world
-        .until(|_| (world.said().len() == 2).then_some(()))
+        .wait_for(|_| (world.agent_texts().len() == 2).then_some(()))
         .await;
-    assert_eq!(world.tell(message("two")).await, None);
-    assert_eq!(working.end().await, RunStatus::Succeeded);
+    assert_eq!(world.send_command(message("two")).await, None);
+    assert_eq!(working.wait().await, RunStatus::Succeeded);
     assert_eq!(
-        story(&world),
+        agent_and_message_lines(&world),
         [
             "1.1 starts",
             "`use one` queued",
@@ -125,20 +125,20 @@ async fn a_message_is_not_lost_with_the_agent_that_got_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_waits_for_a_run_that_nobody_works_on() {
-    let world = World::new(GUIDED);
+async fn a_message_waits_for_an_idle_run() {
+    let world = EngineTestRun::new(GUIDED);
     let working = world.start(ScriptedAgent::new(&["echo ready; sleep 60"]));
-    world.until_said("ready").await;
+    world.wait_for_text("ready").await;
     let interrupted = RunStatus::Paused(PauseReason::Interrupted);
     assert_eq!(working.interrupt().await, interrupted);
-    let done = world.tell_alone(message("use one"));
+    let done = world.apply_offline(message("use one"));
     assert_eq!(
-        (done.done, done.detail.as_str()),
+        (done.succeeded, done.detail.as_str()),
         (true, "the message waits to be taken up")
     );
     assert_eq!(world.state().messages[0].state, MessageState::Queued);
     assert_eq!(
-        world.work(ScriptedAgent::new(&[DOING])).await,
+        world.run_to_end(ScriptedAgent::new(&[DO_TASK])).await,
         RunStatus::Succeeded
     );
     assert!(
@@ -152,14 +152,14 @@ async fn a_message_waits_for_a_run_that_nobody_works_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_talks_to_an_autonomous_run() {
-    let world = World::new("");
-    let working = world.start(ScriptedAgent::new(&["echo ready; sleep 60"]).talking());
-    world.until_said("ready").await;
+async fn an_autonomous_run_refuses_messages() {
+    let world = EngineTestRun::new("");
+    let working = world.start(ScriptedAgent::new(&["echo ready; sleep 60"]).with_messages());
+    world.wait_for_text("ready").await;
     assert_eq!(
-        world.tell(message("use one")).await.as_deref(),
+        world.send_command(message("use one")).await.as_deref(),
         Some("its mode is `autonomous`; messages need `mode: guided` in the task file")
     );
-    assert_eq!(world.tell(Command::Stop).await, None);
-    assert_eq!(working.end().await, RunStatus::Stopped);
+    assert_eq!(world.send_command(Command::Stop).await, None);
+    assert_eq!(working.wait().await, RunStatus::Stopped);
 }

@@ -2,8 +2,8 @@
 
 mod ends;
 mod hosts;
-mod messages;
 #[cfg(target_os = "linux")]
-mod people;
+mod interventions;
+mod messages;
 mod script;
-mod world;
+mod test_run;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use ralph_core::budget::Budget;
 use ralph_core::money::Usd;
 use ralph_core::ports::{
-    Agent, AgentCommand, AgentEnd, AgentEvent, AgentReader, AgentReport, Allowance, Ended,
-    GateNews, Gatekeeper, Patience, ProviderFailure, Usage,
+    Agent, AgentCommand, AgentEnd, AgentEvent, AgentReader, AgentReport, AgentTimeouts, Allowance,
+    ExecStatus, GateControl, GateEvent, ProviderFailure, TokenUsage,
 };
 
 /// An agent whose words are commands to its reader:
@@ -22,7 +22,7 @@ pub(super) struct ScriptedAgent {
     /// What it does when it is started, the last one from then on.
     pub(super) scripts: Vec<String>,
     pub(super) takes_messages: bool,
-    pub(super) patience: Patience,
+    pub(super) patience: AgentTimeouts,
     pub(super) starts: AtomicUsize,
 }
 
@@ -31,23 +31,23 @@ impl ScriptedAgent {
         Self {
             scripts: scripts.iter().map(|&script| script.to_owned()).collect(),
             takes_messages: false,
-            patience: Patience {
-                first: Duration::from_secs(20),
+            patience: AgentTimeouts {
+                first_output: Duration::from_secs(20),
                 idle: Duration::from_secs(20),
                 total: Duration::from_secs(40),
-                after: Duration::from_millis(300),
+                after_done: Duration::from_millis(300),
             },
             starts: AtomicUsize::new(0),
         }
     }
 
     /// Makes it one that can be talked to.
-    pub(super) fn talking(mut self) -> Self {
+    pub(super) fn with_messages(mut self) -> Self {
         self.takes_messages = true;
         self
     }
 
-    pub(super) fn idle(mut self, idle: Duration) -> Self {
+    pub(super) fn with_idle_timeout(mut self, idle: Duration) -> Self {
         self.patience.idle = idle;
         self
     }
@@ -75,10 +75,10 @@ impl Agent for ScriptedAgent {
     }
 
     fn reader(&self) -> Box<dyn AgentReader> {
-        Box::new(Reader::default())
+        Box::new(ScriptedAgentReader::default())
     }
 
-    fn patience(&self) -> Patience {
+    fn timeouts(&self) -> AgentTimeouts {
         self.patience
     }
 
@@ -88,12 +88,12 @@ impl Agent for ScriptedAgent {
 }
 
 #[derive(Default)]
-struct Reader {
+struct ScriptedAgentReader {
     end: Option<AgentEnd>,
     summary: String,
 }
 
-fn end(kind: &str) -> AgentEnd {
+fn agent_end(kind: &str) -> AgentEnd {
     let why = "as the script says".to_owned();
     match kind {
         "finished" => AgentEnd::Finished,
@@ -113,8 +113,8 @@ fn end(kind: &str) -> AgentEnd {
     }
 }
 
-impl AgentReader for Reader {
-    fn line(&mut self, line: &str) -> Vec<AgentEvent> {
+impl AgentReader for ScriptedAgentReader {
+    fn parse_line(&mut self, line: &str) -> Vec<AgentEvent> {
         let event = match line.split_once(' ') {
             Some(("ack", text)) => AgentEvent::Acknowledged { text: text.into() },
             Some(("wait", milliseconds)) => AgentEvent::Waiting {
@@ -122,7 +122,7 @@ impl AgentReader for Reader {
                 wait: Some(Duration::from_millis(milliseconds.parse().unwrap())),
             },
             Some(("end", kind)) => {
-                self.end = Some(end(kind));
+                self.end = Some(agent_end(kind));
                 return Vec::new();
             }
             _ => {
@@ -137,19 +137,19 @@ impl AgentReader for Reader {
         self.end.is_some()
     }
 
-    fn finish(&mut self, ended: Ended, _stderr: &str) -> (AgentEnd, AgentReport) {
+    fn finish(&mut self, ended: ExecStatus, _stderr: &str) -> (AgentEnd, AgentReport) {
         let report = AgentReport {
             summary: std::mem::take(&mut self.summary),
             ..AgentReport::default()
         };
         let end = self.end.take().unwrap_or(match ended {
-            Ended::Exited(0) => AgentEnd::Finished,
-            Ended::TimedOut => AgentEnd::TimedOut,
-            Ended::Exited(_)
-            | Ended::Signalled(_)
-            | Ended::OutputLimit
-            | Ended::DiskLimit
-            | Ended::OutOfMemory => AgentEnd::Crashed {
+            ExecStatus::Exited(0) => AgentEnd::Finished,
+            ExecStatus::TimedOut => AgentEnd::TimedOut,
+            ExecStatus::Exited(_)
+            | ExecStatus::Signalled(_)
+            | ExecStatus::OutputLimit
+            | ExecStatus::DiskLimit
+            | ExecStatus::OutOfMemory => AgentEnd::Crashed {
                 why: ended.to_string(),
             },
         });
@@ -159,21 +159,21 @@ impl AgentReader for Reader {
 
 /// A gate that notes what it is told, and tells what a test says has happened.
 #[derive(Default)]
-pub(super) struct NotingGate {
-    pub(super) news: Mutex<Vec<GateNews>>,
+pub(super) struct RecordingGate {
+    pub(super) news: Mutex<Vec<GateEvent>>,
     pub(super) allowances: Mutex<Vec<Allowance>>,
     pub(super) hosts: Mutex<Vec<String>>,
     /// The budget that did not pay for the last call.
-    pub(super) short: Mutex<Option<Budget>>,
+    pub(super) unaffordable: Mutex<Option<Budget>>,
     /// How the last call to the provider failed.
     pub(super) failure: Mutex<Option<ProviderFailure>>,
     /// What is charged for a call whose count never arrives.
     pub(super) reserved: Mutex<Option<f64>>,
 }
 
-impl NotingGate {
-    pub(super) fn blocks(&self, host: &str, port: u16) {
-        self.news.lock().unwrap().push(GateNews::Blocked {
+impl RecordingGate {
+    pub(super) fn push_blocked(&self, host: &str, port: u16) {
+        self.news.lock().unwrap().push(GateEvent::Blocked {
             host: host.into(),
             port,
             reason: "not on the list".into(),
@@ -181,40 +181,40 @@ impl NotingGate {
         });
     }
 
-    pub(super) fn charges(&self, dollars: f64) {
-        self.news.lock().unwrap().push(GateNews::Charged {
+    pub(super) fn push_charge(&self, dollars: f64) {
+        self.news.lock().unwrap().push(GateEvent::Charged {
             model: "m".into(),
-            usage: Usage {
+            usage: TokenUsage {
                 input_tokens: 10,
-                ..Usage::default()
+                ..TokenUsage::default()
             },
             cost_usd: Usd::from_dollars(dollars).unwrap(),
         });
     }
 }
 
-impl Gatekeeper for NotingGate {
-    fn news(&self) -> Vec<GateNews> {
+impl GateControl for RecordingGate {
+    fn drain_events(&self) -> Vec<GateEvent> {
         std::mem::take(&mut *self.news.lock().unwrap())
     }
 
-    fn allow_spending(&self, allowance: Allowance) {
+    fn set_allowance(&self, allowance: Allowance) {
         self.allowances.lock().unwrap().push(allowance);
     }
 
-    fn owes(&self) -> bool {
+    fn has_unsettled_calls(&self) -> bool {
         self.reserved.lock().unwrap().is_some()
     }
 
     fn settle_open_calls(&self) {
         let reserved = self.reserved.lock().unwrap().take();
         if let Some(dollars) = reserved {
-            self.charges(dollars);
+            self.push_charge(dollars);
         }
     }
 
-    fn short_of(&self) -> Option<Budget> {
-        *self.short.lock().unwrap()
+    fn exhausted_budget(&self) -> Option<Budget> {
+        *self.unaffordable.lock().unwrap()
     }
 
     fn provider_failure(&self) -> Option<ProviderFailure> {
@@ -229,5 +229,5 @@ impl Gatekeeper for NotingGate {
         Ok(())
     }
 
-    fn forget_host(&self, _: &str) {}
+    fn reset_blocked_host(&self, _: &str) {}
 }

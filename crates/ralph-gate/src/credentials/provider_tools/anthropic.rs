@@ -4,7 +4,7 @@ use ralph_core::net::ProviderTool;
 use serde_json::{Map, Value};
 
 use super::tools::ToolOwner;
-use super::{Screener, parts, quoted, type_of};
+use super::{Screener, content_parts, quoted, type_of};
 
 /// Parameters that stay between client and model, or that are screened below.
 const PARAMETERS: [&str; 24] = [
@@ -35,7 +35,7 @@ const PARAMETERS: [&str; 24] = [
 ];
 
 pub(super) fn screen(screener: &mut Screener<'_>, request: &mut Map<String, Value>) {
-    screener.parameters(request, &PARAMETERS, &[]);
+    screener.screen_parameters(request, &PARAMETERS, &[]);
     let is_given = |name: &str| {
         request
             .get(name)
@@ -47,12 +47,20 @@ pub(super) fn screen(screener: &mut Screener<'_>, request: &mut Map<String, Valu
     if is_given("container") {
         screener.refuse(Some(ProviderTool::CodeExecution), "a `container`");
     }
-    screener.tools(request, tool_owner);
-    for block in request.get("system").map(parts).unwrap_or_default() {
+    screener.screen_tools(request, tool_owner);
+    for block in request.get("system").map(content_parts).unwrap_or_default() {
         screen_block(screener, block);
     }
-    for message in request.get("messages").map(parts).unwrap_or_default() {
-        for block in message.get("content").map(parts).unwrap_or_default() {
+    for message in request
+        .get("messages")
+        .map(content_parts)
+        .unwrap_or_default()
+    {
+        for block in message
+            .get("content")
+            .map(content_parts)
+            .unwrap_or_default()
+        {
             screen_block(screener, block);
         }
     }
@@ -78,7 +86,7 @@ fn tool_owner(tool: &Value) -> ToolOwner {
         | "memory"
         | "tool_search_tool_regex"
         | "tool_search_tool_bm25" => ToolOwner::Client,
-        family => ToolOwner::Provider(kind_of(family)),
+        family => ToolOwner::Provider(required_permission(family)),
     }
 }
 
@@ -92,7 +100,7 @@ fn family(type_name: &str) -> &str {
 }
 
 /// Returns the permission that a tool of the provider, or a block about it, needs.
-fn kind_of(name: &str) -> Option<ProviderTool> {
+fn required_permission(name: &str) -> Option<ProviderTool> {
     if name.starts_with("mcp_") {
         Some(ProviderTool::Mcp)
     } else if name.starts_with("web_search") {
@@ -120,7 +128,7 @@ fn screen_block(screener: &mut Screener<'_>, block: &Value) {
             | "tool_search_tool_result",
         ) => {}
         Some("tool_result" | "search_result") => {
-            for inner in block.get("content").map(parts).unwrap_or_default() {
+            for inner in block.get("content").map(content_parts).unwrap_or_default() {
                 screen_block(screener, inner);
             }
         }
@@ -135,16 +143,19 @@ fn screen_block(screener: &mut Screener<'_>, block: &Value) {
                 .and_then(Value::as_str)
                 .unwrap_or_default();
             if !name.starts_with("tool_search_tool_") {
-                screener.refuse(kind_of(name), format!("the tool {}", quoted(name)));
+                screener.refuse(
+                    required_permission(name),
+                    format!("the tool {}", quoted(name)),
+                );
             }
         }
-        Some(other) => match kind_of(other) {
+        Some(other) => match required_permission(other) {
             Some(kind) => screener.refuse(Some(kind), format!("the content {}", quoted(other))),
             None => screener.refuse_unknown("the content", type_name),
         },
         None => screener.refuse_unknown("the content", None),
     }
-    screener.remote_fields(block);
+    screener.screen_remote_fields(block);
 }
 
 fn screen_source(screener: &mut Screener<'_>, source: Option<&Value>) {
@@ -152,7 +163,7 @@ fn screen_source(screener: &mut Screener<'_>, source: Option<&Value>) {
     match type_of(source) {
         Some("base64" | "text") => {}
         Some("content") => {
-            for inner in source.get("content").map(parts).unwrap_or_default() {
+            for inner in source.get("content").map(content_parts).unwrap_or_default() {
                 screen_block(screener, inner);
             }
         }
@@ -163,5 +174,5 @@ fn screen_source(screener: &mut Screener<'_>, source: Option<&Value>) {
         Some("file") => screener.refuse(Some(ProviderTool::Files), "a stored file"),
         other => screener.refuse_unknown("the source", other),
     }
-    screener.remote_fields(source);
+    screener.screen_remote_fields(source);
 }

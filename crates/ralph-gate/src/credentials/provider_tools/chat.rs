@@ -4,7 +4,7 @@ use ralph_core::net::ProviderTool;
 use serde_json::{Map, Value, json};
 
 use super::tools::ToolOwner;
-use super::{Screener, parts, type_of};
+use super::{Screener, content_parts, type_of};
 
 /// Parameters that stay between client and model, or that are screened below.
 const PARAMETERS: [&str; 50] = [
@@ -61,7 +61,7 @@ const PARAMETERS: [&str; 50] = [
 ];
 
 /// Parameters by which servers start a search or a fetch.
-const KINDS: [(&str, ProviderTool); 8] = [
+const TOOL_PARAMETERS: [(&str, ProviderTool); 8] = [
     ("web_search_options", ProviderTool::WebSearch),
     ("web_search", ProviderTool::WebSearch),
     ("search_parameters", ProviderTool::WebSearch),
@@ -73,11 +73,19 @@ const KINDS: [(&str, ProviderTool); 8] = [
 ];
 
 pub(super) fn screen(screener: &mut Screener<'_>, request: &mut Map<String, Value>) {
-    screener.parameters(request, &PARAMETERS, &KINDS);
-    screener.stored(request);
-    screener.tools(request, tool_owner);
-    for message in request.get("messages").map(parts).unwrap_or_default() {
-        for part in message.get("content").map(parts).unwrap_or_default() {
+    screener.screen_parameters(request, &PARAMETERS, &TOOL_PARAMETERS);
+    screener.disable_storage(request);
+    screener.screen_tools(request, tool_owner);
+    for message in request
+        .get("messages")
+        .map(content_parts)
+        .unwrap_or_default()
+    {
+        for part in message
+            .get("content")
+            .map(content_parts)
+            .unwrap_or_default()
+        {
             screen_part(screener, part);
         }
     }
@@ -85,11 +93,11 @@ pub(super) fn screen(screener: &mut Screener<'_>, request: &mut Map<String, Valu
 
 impl Screener<'_> {
     /// Keeps the provider from storing the answer.
-    pub(super) fn stored(&mut self, request: &mut Map<String, Value>) {
+    pub(super) fn disable_storage(&mut self, request: &mut Map<String, Value>) {
         let is_stored = request
             .get("store")
             .is_some_and(|store| !store.is_null() && *store != Value::Bool(false));
-        if is_stored && !self.keeps(Some(ProviderTool::Files), "the parameter `store`") {
+        if is_stored && !self.keep_if_allowed(Some(ProviderTool::Files), "the parameter `store`") {
             request.insert("store".to_owned(), json!(false));
         }
     }
@@ -99,12 +107,12 @@ fn tool_owner(tool: &Value) -> ToolOwner {
     match type_of(tool) {
         Some("function" | "custom") => ToolOwner::Client,
         None if tool.get("type").is_none() && tool.get("function").is_some() => ToolOwner::Client,
-        type_name => ToolOwner::Provider(kind_of(type_name.unwrap_or_default())),
+        type_name => ToolOwner::Provider(required_permission(type_name.unwrap_or_default())),
     }
 }
 
 /// Returns the permission that a tool of an OpenAI-compatible provider needs.
-pub(super) fn kind_of(type_name: &str) -> Option<ProviderTool> {
+pub(super) fn required_permission(type_name: &str) -> Option<ProviderTool> {
     if type_name.starts_with("web_search") {
         return Some(ProviderTool::WebSearch);
     }
@@ -125,5 +133,5 @@ fn screen_part(screener: &mut Screener<'_>, part: &Value) {
         ) => {}
         other => screener.refuse_unknown("the content", other),
     }
-    screener.remote_fields(part);
+    screener.screen_remote_fields(part);
 }

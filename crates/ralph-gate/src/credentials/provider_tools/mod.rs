@@ -21,8 +21,8 @@ use std::collections::BTreeSet;
 use ralph_core::net::{ProviderTool, ProviderToolAction};
 use serde_json::{Map, Value};
 
-use crate::audit::harmless;
-use crate::meter::Wire;
+use crate::audit::sanitize_text;
+use crate::meter::ModelWireFormat;
 
 /// How many different findings of one request are reported. What is removed or refused is not bounded.
 const MAX_FINDINGS: usize = 32;
@@ -76,7 +76,7 @@ impl Screening {
 
 /// Removes provider-side tools that are not allowed from a request, and reports all that it found.
 pub(super) fn screen(
-    wire: Wire,
+    wire: ModelWireFormat,
     request: &mut Map<String, Value>,
     allowed: &BTreeSet<ProviderTool>,
 ) -> Screening {
@@ -85,9 +85,9 @@ pub(super) fn screen(
         screening: Screening::default(),
     };
     match wire {
-        Wire::AnthropicMessages => anthropic::screen(&mut screener, request),
-        Wire::OpenAiChat => chat::screen(&mut screener, request),
-        Wire::OpenAiResponses => responses::screen(&mut screener, request),
+        ModelWireFormat::AnthropicMessages => anthropic::screen(&mut screener, request),
+        ModelWireFormat::OpenAiChat => chat::screen(&mut screener, request),
+        ModelWireFormat::OpenAiResponses => responses::screen(&mut screener, request),
     }
     screener.screening
 }
@@ -104,7 +104,7 @@ impl Screener<'_> {
     }
 
     /// Returns whether a part may stay in the request. The caller removes it otherwise.
-    fn keeps(&mut self, kind: Option<ProviderTool>, what: impl Into<String>) -> bool {
+    fn keep_if_allowed(&mut self, kind: Option<ProviderTool>, what: impl Into<String>) -> bool {
         self.decide(kind, what.into(), ProviderToolAction::Removed)
     }
 
@@ -134,7 +134,7 @@ impl Screener<'_> {
 
     /// Removes the parameters of a request that are in neither list, and those in the second one unless
     /// their kind is allowed. A parameter without a value asks for nothing.
-    fn parameters(
+    fn screen_parameters(
         &mut self,
         request: &mut Map<String, Value>,
         known: &[&str],
@@ -148,7 +148,7 @@ impl Screener<'_> {
         for name in unknown {
             let kind = kinds.iter().find(|(known, _)| *known == name);
             let kind = kind.map_or(ProviderTool::Parameters, |(_, kind)| *kind);
-            if !self.keeps(Some(kind), format!("the parameter {}", quoted(&name))) {
+            if !self.keep_if_allowed(Some(kind), format!("the parameter {}", quoted(&name))) {
                 request.remove(&name);
             }
         }
@@ -164,7 +164,7 @@ impl Screener<'_> {
 /// Returns a name from a request as a record can repeat it.
 fn quoted(name: &str) -> String {
     let name: String = name.chars().take(MAX_NAME_CHARS).collect();
-    format!("`{}`", harmless(&name))
+    format!("`{}`", sanitize_text(&name))
 }
 
 /// Returns the `type` of a part of a request.
@@ -173,7 +173,7 @@ fn type_of(part: &Value) -> Option<&str> {
 }
 
 /// Returns the parts of a list; a single part counts as a list of one, and text has none.
-fn parts(content: &Value) -> &[Value] {
+fn content_parts(content: &Value) -> &[Value] {
     match content {
         Value::Array(parts) => parts,
         Value::Object(_) => std::slice::from_ref(content),

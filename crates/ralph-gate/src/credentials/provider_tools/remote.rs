@@ -23,14 +23,14 @@ const FILE_FIELDS: [&str; 2] = ["file_id", "fileId"];
 impl Screener<'_> {
     /// Refuses the URLs and stored files that a part of a message points to, whatever its type: some
     /// servers decide by the field alone.
-    pub(super) fn remote_fields(&mut self, part: &Value) {
+    pub(super) fn screen_remote_fields(&mut self, part: &Value) {
         for field in URL_FIELDS {
             let Some(value) = part.get(field) else {
                 continue;
             };
             let url = value.get("url").unwrap_or(value);
             if let Some(url) = url.as_str().filter(|url| !is_inline(url)) {
-                self.refuse(Some(ProviderTool::Urls), described(url));
+                self.refuse(Some(ProviderTool::Urls), describe_url(url));
             } else if !url.is_string() && !url.is_null() {
                 self.refuse(Some(ProviderTool::Urls), "a URL");
             }
@@ -56,7 +56,7 @@ fn is_inline(url: &str) -> bool {
 }
 
 /// Describes a URL by its host: the rest of it can be a secret.
-fn described(url: &str) -> String {
+fn describe_url(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest);
     let authority = authority.rsplit('@').next().unwrap_or(authority);

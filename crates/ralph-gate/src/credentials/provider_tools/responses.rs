@@ -3,9 +3,9 @@
 use ralph_core::net::ProviderTool;
 use serde_json::{Map, Value};
 
-use super::chat::kind_of;
+use super::chat::required_permission;
 use super::tools::ToolOwner;
-use super::{Screener, parts, quoted, type_of};
+use super::{Screener, content_parts, quoted, type_of};
 
 /// Parameters that stay between client and model, or that are screened below.
 const PARAMETERS: [&str; 34] = [
@@ -46,7 +46,7 @@ const PARAMETERS: [&str; 34] = [
 ];
 
 /// Parameters by which servers start a search.
-const KINDS: [(&str, ProviderTool); 5] = [
+const TOOL_PARAMETERS: [(&str, ProviderTool); 5] = [
     ("web_search_options", ProviderTool::WebSearch),
     ("search_parameters", ProviderTool::WebSearch),
     ("enable_search", ProviderTool::WebSearch),
@@ -55,8 +55,8 @@ const KINDS: [(&str, ProviderTool); 5] = [
 ];
 
 pub(super) fn screen(screener: &mut Screener<'_>, request: &mut Map<String, Value>) {
-    screener.parameters(request, &PARAMETERS, &KINDS);
-    screener.stored(request);
+    screener.screen_parameters(request, &PARAMETERS, &TOOL_PARAMETERS);
+    screener.disable_storage(request);
     for name in ["previous_response_id", "conversation"] {
         if request.get(name).is_some_and(|value| !value.is_null()) {
             screener.refuse(Some(ProviderTool::Files), format!("a stored `{name}`"));
@@ -66,13 +66,13 @@ pub(super) fn screen(screener: &mut Screener<'_>, request: &mut Map<String, Valu
     if request.get("prompt").is_some_and(|value| !value.is_null()) {
         screener.refuse(None, "a stored `prompt`");
     }
-    screener.tools(request, tool_owner);
+    screener.screen_tools(request, tool_owner);
     for name in ["input", "instructions"] {
         match request.get_mut(name) {
-            Some(Value::Array(items)) => items.retain_mut(|item| keeps_item(screener, item)),
+            Some(Value::Array(items)) => items.retain_mut(|item| screen_item(screener, item)),
             Some(item @ Value::Object(_)) => {
                 // A single object is not in the API; nothing can be removed from it.
-                if !keeps_item(screener, item) {
+                if !screen_item(screener, item) {
                     screener.refuse_unknown("the input", type_of(item));
                 }
             }
@@ -94,7 +94,7 @@ fn tool_owner(tool: &Value) -> ToolOwner {
         ) => ToolOwner::Client,
         // It runs in a container of the provider if its environment says so.
         Some("shell") if is_local(tool.get("environment")) => ToolOwner::Client,
-        type_name => ToolOwner::Provider(kind_of(type_name.unwrap_or_default())),
+        type_name => ToolOwner::Provider(required_permission(type_name.unwrap_or_default())),
     }
 }
 
@@ -106,7 +106,7 @@ fn is_local(environment: Option<&Value>) -> bool {
 }
 
 /// Screens an item of the input, and returns whether it stays.
-fn keeps_item(screener: &mut Screener<'_>, item: &mut Value) -> bool {
+fn screen_item(screener: &mut Screener<'_>, item: &mut Value) -> bool {
     match type_of(item) {
         None if item.get("role").is_some() && item.get("type").is_none() => {
             screen_parts(screener, item.get("content"));
@@ -131,18 +131,18 @@ fn keeps_item(screener: &mut Screener<'_>, item: &mut Value) -> bool {
         ) => {}
         Some("tool_search_output") => {
             if let Some(tools) = item.get_mut("tools") {
-                screener.tool_list(tools, tool_owner, &mut Vec::new());
+                screener.screen_tool_list(tools, tool_owner, &mut Vec::new());
             }
         }
         Some("item_reference") => screener.refuse(Some(ProviderTool::Files), "a stored item"),
-        Some(other) => return keeps_call(screener, other),
+        Some(other) => return screen_provider_call(screener, other),
         None => screener.refuse_unknown("the input", None),
     }
     true
 }
 
 /// Screens the record of a provider's tool in a conversation, and returns whether it stays.
-fn keeps_call(screener: &mut Screener<'_>, type_name: &str) -> bool {
+fn screen_provider_call(screener: &mut Screener<'_>, type_name: &str) -> bool {
     let kind = match type_name {
         "web_search_call" => Some(ProviderTool::WebSearch),
         "file_search_call" => Some(ProviderTool::Files),
@@ -156,7 +156,7 @@ fn keeps_call(screener: &mut Screener<'_>, type_name: &str) -> bool {
             return true;
         }
     };
-    screener.keeps(kind, format!("the input {}", quoted(type_name)))
+    screener.keep_if_allowed(kind, format!("the input {}", quoted(type_name)))
 }
 
 /// Screens the output of a client's tool: text, or parts as in a message.
@@ -164,8 +164,8 @@ fn screen_outputs(screener: &mut Screener<'_>, item: &Value) {
     match type_of(item) {
         // Their parts are the text of each command, without a type.
         Some("shell_call_output" | "local_shell_call_output" | "apply_patch_call_output") => {
-            for part in item.get("output").map(parts).unwrap_or_default() {
-                screener.remote_fields(part);
+            for part in item.get("output").map(content_parts).unwrap_or_default() {
+                screener.screen_remote_fields(part);
             }
         }
         Some(_) | None => screen_parts(screener, item.get("output")),
@@ -173,7 +173,7 @@ fn screen_outputs(screener: &mut Screener<'_>, item: &Value) {
 }
 
 fn screen_parts(screener: &mut Screener<'_>, content: Option<&Value>) {
-    for part in content.map(parts).unwrap_or_default() {
+    for part in content.map(content_parts).unwrap_or_default() {
         match type_of(part) {
             Some(
                 "input_text"
@@ -190,6 +190,6 @@ fn screen_parts(screener: &mut Screener<'_>, content: Option<&Value>) {
             ) => {}
             other => screener.refuse_unknown("the content", other),
         }
-        screener.remote_fields(part);
+        screener.screen_remote_fields(part);
     }
 }

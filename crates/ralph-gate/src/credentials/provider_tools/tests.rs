@@ -8,13 +8,13 @@ use super::*;
 const PASSING: &str = include_str!("passing.jsonl");
 const SCREENED: &str = include_str!("screened.jsonl");
 
-fn cases(text: &str) -> impl Iterator<Item = (Wire, Value)> {
+fn cases(text: &str) -> impl Iterator<Item = (ModelWireFormat, Value)> {
     text.lines().map(|line| {
         let case: Value = serde_json::from_str(line).unwrap();
         let wire = match case["wire"].as_str().unwrap() {
-            "anthropic" => Wire::AnthropicMessages,
-            "chat" => Wire::OpenAiChat,
-            "responses" => Wire::OpenAiResponses,
+            "anthropic" => ModelWireFormat::AnthropicMessages,
+            "chat" => ModelWireFormat::OpenAiChat,
+            "responses" => ModelWireFormat::OpenAiResponses,
             other => panic!("no wire `{other}`"),
         };
         (wire, case)
@@ -22,7 +22,11 @@ fn cases(text: &str) -> impl Iterator<Item = (Wire, Value)> {
 }
 
 /// Screens a request, and returns what is left of it and the findings, each as `action kind: what`.
-fn screened(wire: Wire, request: &Value, allowed: &[ProviderTool]) -> (Value, Vec<String>) {
+fn screened(
+    wire: ModelWireFormat,
+    request: &Value,
+    allowed: &[ProviderTool],
+) -> (Value, Vec<String>) {
     let mut left = request.clone();
     let fields = left.as_object_mut().unwrap();
     let screening = screen(wire, fields, &allowed.iter().copied().collect());
@@ -35,7 +39,7 @@ fn screened(wire: Wire, request: &Value, allowed: &[ProviderTool]) -> (Value, Ve
 }
 
 #[test]
-fn what_stays_between_client_and_model_passes_unchanged() {
+fn client_side_requests_pass_unchanged() {
     for (wire, case) in cases(PASSING) {
         let request = &case["request"];
         let (left, findings) = screened(wire, request, &[]);
@@ -45,7 +49,7 @@ fn what_stays_between_client_and_model_passes_unchanged() {
 }
 
 #[test]
-fn everything_else_is_removed_or_refused_on_each_wire() {
+fn provider_side_requests_are_removed_or_refused_on_each_wire() {
     for (wire, case) in cases(SCREENED) {
         let request = &case["request"];
         let kind = case["kind"].as_str();
@@ -63,7 +67,7 @@ fn everything_else_is_removed_or_refused_on_each_wire() {
 }
 
 #[test]
-fn what_its_kind_allows_passes_unchanged_and_is_reported() {
+fn allowed_kinds_pass_unchanged_and_are_reported() {
     for (wire, case) in cases(SCREENED) {
         let request = &case["request"];
         let Some(kind) = case["kind"]
@@ -88,7 +92,7 @@ fn findings_are_bounded_and_the_first_refusal_is_never_lost() {
     let messages = json!([{"role": "user", "content": [image]}]);
     let mut request = json!({"model": "m", "tools": many, "messages": messages});
     let fields = request.as_object_mut().unwrap();
-    let screening = screen(Wire::AnthropicMessages, fields, &BTreeSet::new());
+    let screening = screen(ModelWireFormat::AnthropicMessages, fields, &BTreeSet::new());
     assert_eq!(screening.findings.len(), MAX_FINDINGS);
     assert_eq!(screening.findings[0].what, "the tool `tool_0???`");
     assert_eq!(screening.refused().unwrap().what, "a URL at `evil.example`");

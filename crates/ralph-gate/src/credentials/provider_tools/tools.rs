@@ -16,7 +16,7 @@ pub(super) enum ToolOwner {
 
 impl Screener<'_> {
     /// Screens the tools of a request, and the choice among them.
-    pub(super) fn tools(
+    pub(super) fn screen_tools(
         &mut self,
         request: &mut Map<String, Value>,
         owner: fn(&Value) -> ToolOwner,
@@ -25,7 +25,7 @@ impl Screener<'_> {
             return;
         };
         let mut removed = Vec::new();
-        self.tool_list(tools, owner, &mut removed);
+        self.screen_tool_list(tools, owner, &mut removed);
         if removed.is_empty() {
             return;
         }
@@ -37,7 +37,7 @@ impl Screener<'_> {
             return;
         }
         if let Some(choice) = request.get_mut("tool_choice")
-            && !is_possible(choice, &removed)
+            && !retain_tool_choice(choice, &removed)
         {
             request.remove("tool_choice");
         }
@@ -45,7 +45,7 @@ impl Screener<'_> {
 
     /// Removes the tools of a list that run at the provider, unless they are allowed. An MCP server is
     /// refused: it names a host to connect to, and the model would wait for it.
-    pub(super) fn tool_list(
+    pub(super) fn screen_tool_list(
         &mut self,
         tools: &mut Value,
         owner: fn(&Value) -> ToolOwner,
@@ -63,7 +63,7 @@ impl Screener<'_> {
             if type_of(tool) == Some("namespace")
                 && let Some(inner) = tool.get_mut("tools")
             {
-                self.tool_list(inner, owner, removed);
+                self.screen_tool_list(inner, owner, removed);
                 return true;
             }
             let kind = match owner(tool) {
@@ -76,7 +76,7 @@ impl Screener<'_> {
                 self.refuse(kind, what);
                 return true;
             }
-            if self.keeps(kind, what) {
+            if self.keep_if_allowed(kind, what) {
                 return true;
             }
             let name = tool.get("name").and_then(Value::as_str);
@@ -93,7 +93,7 @@ impl Screener<'_> {
 
 /// Tells whether a choice of tools names none of those that were removed. A list of allowed tools loses
 /// them instead.
-fn is_possible(choice: &mut Value, removed: &[String]) -> bool {
+fn retain_tool_choice(choice: &mut Value, removed: &[String]) -> bool {
     let is_removed = |tool: &Value| {
         ["type", "name"].iter().any(|field| {
             let value = tool.get(*field).and_then(Value::as_str);

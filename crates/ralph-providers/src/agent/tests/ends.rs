@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use ralph_core::ports::{AgentEnd, Ended};
+use ralph_core::ports::{AgentEnd, ExecStatus};
 
-use super::read;
+use super::read_output;
 
 /// Reads an output of the agent that the name of its file begins with.
 macro_rules! end_of {
@@ -14,12 +14,12 @@ macro_rules! end_of {
     ($name:literal, $ended:expr, $stderr:expr) => {{
         let lines = include_str!(concat!("fixtures/", $name, ".jsonl"));
         let agent = $name.split('-').next().unwrap();
-        let read = read(agent, lines, $ended, $stderr);
+        let read = read_output(agent, lines, $ended, $stderr);
         (read.end, read.is_done)
     }};
 }
 
-const ONE: Ended = Ended::Exited(1);
+const EXIT_ONE: ExecStatus = ExecStatus::Exited(1);
 
 fn unauthorized(why: &str) -> AgentEnd {
     AgentEnd::Unauthorized { why: why.into() }
@@ -41,57 +41,60 @@ fn crashed(why: &str) -> AgentEnd {
 }
 
 /// Compares ends that were all said by the program itself.
-fn all_said(cases: Vec<((AgentEnd, bool), AgentEnd)>) {
+fn assert_reported_ends(cases: Vec<((AgentEnd, bool), AgentEnd)>) {
     for (found, expected) in cases {
         assert_eq!(found, (expected, true));
     }
 }
 
 #[test]
-fn claude_tells_how_it_went() {
-    all_said(vec![
-        (end_of!("claude-ok", Ended::Exited(0)), AgentEnd::Finished),
+fn claude_reports_its_result() {
+    assert_reported_ends(vec![
+        (
+            end_of!("claude-ok", ExecStatus::Exited(0)),
+            AgentEnd::Finished,
+        ),
         // Killed because it did not go away after its last word.
         (
-            end_of!("claude-ok", Ended::Signalled(9)),
+            end_of!("claude-ok", ExecStatus::Signalled(9)),
             AgentEnd::Finished,
         ),
         (
-            end_of!("claude-529-twice", Ended::Exited(0)),
+            end_of!("claude-529-twice", ExecStatus::Exited(0)),
             AgentEnd::Finished,
         ),
         (
-            end_of!("claude-failing-tools", Ended::Exited(0)),
+            end_of!("claude-failing-tools", ExecStatus::Exited(0)),
             AgentEnd::Finished,
         ),
         (
-            end_of!("claude-401", ONE),
+            end_of!("claude-401", EXIT_ONE),
             unauthorized("Failed to authenticate. API Error: 401 invalid bearer token"),
         ),
         (
-            end_of!("claude-403", ONE),
+            end_of!("claude-403", EXIT_ONE),
             unauthorized("Failed to authenticate. API Error: 403 ralph: not allowed"),
         ),
         (
-            end_of!("claude-not-logged-in", ONE),
+            end_of!("claude-not-logged-in", EXIT_ONE),
             unauthorized("Not logged in · Please run /login"),
         ),
-        (end_of!("claude-402", ONE), AgentEnd::OutOfBudget),
+        (end_of!("claude-402", EXIT_ONE), AgentEnd::OutOfBudget),
     ]);
 }
 
 #[test]
-fn claude_tells_what_its_provider_said() {
-    all_said(vec![
+fn claude_reports_provider_errors() {
+    assert_reported_ends(vec![
         (
-            end_of!("claude-429-limit", ONE),
+            end_of!("claude-429-limit", EXIT_ONE),
             quota(
                 "You've hit your 5-hour limit · resets 2:53am (UTC)",
                 Some(7200),
             ),
         ),
         (
-            end_of!("claude-429", ONE),
+            end_of!("claude-429", EXIT_ONE),
             quota(
                 "API Error: Server is temporarily limiting requests (not your usage limit) · \
                  Number of request tokens has exceeded your per-minute rate limit",
@@ -99,25 +102,25 @@ fn claude_tells_what_its_provider_said() {
             ),
         ),
         (
-            end_of!("claude-credit", ONE),
+            end_of!("claude-credit", EXIT_ONE),
             quota("Credit balance is too low", None),
         ),
         (
-            end_of!("claude-529", ONE),
+            end_of!("claude-529", EXIT_ONE),
             overloaded(
                 "API Error: 529 Overloaded. This is a server-side issue, usually temporary — try \
                  again in a moment. If it persists, check your inference gateway (127.0.0.1:4141).",
             ),
         ),
         (
-            end_of!("claude-cut", ONE),
+            end_of!("claude-cut", EXIT_ONE),
             overloaded(
                 "API Error: Connection to the API was lost (ECONNRESET). This is usually \
                  temporary — try again.",
             ),
         ),
         (
-            end_of!("claude-turns", ONE),
+            end_of!("claude-turns", EXIT_ONE),
             AgentEnd::GaveUp {
                 why: "Reached maximum number of turns (1)".into(),
             },
@@ -126,31 +129,34 @@ fn claude_tells_what_its_provider_said() {
 }
 
 #[test]
-fn codex_tells_how_it_went() {
+fn codex_reports_its_result() {
     let url = "url: http://127.0.0.1:4141/v1/responses";
     let demand = "We’re currently experiencing high demand, which may cause temporary errors.";
-    all_said(vec![
-        (end_of!("codex-ok", Ended::Exited(0)), AgentEnd::Finished),
+    assert_reported_ends(vec![
         (
-            end_of!("codex-529-twice", Ended::Exited(0)),
+            end_of!("codex-ok", ExecStatus::Exited(0)),
             AgentEnd::Finished,
         ),
         (
-            end_of!("codex-401", ONE),
+            end_of!("codex-529-twice", ExecStatus::Exited(0)),
+            AgentEnd::Finished,
+        ),
+        (
+            end_of!("codex-401", EXIT_ONE),
             unauthorized(&format!(
                 "unexpected status 401 Unauthorized: Incorrect API key provided, {url}"
             )),
         ),
-        (end_of!("codex-402", ONE), AgentEnd::OutOfBudget),
+        (end_of!("codex-402", EXIT_ONE), AgentEnd::OutOfBudget),
         (
-            end_of!("codex-429", ONE),
+            end_of!("codex-429", EXIT_ONE),
             quota(
                 "exceeded retry limit, last status: 429 Too Many Requests",
                 None,
             ),
         ),
         (
-            end_of!("codex-usage-limit", ONE),
+            end_of!("codex-usage-limit", EXIT_ONE),
             quota(
                 "You’ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro), \
                  visit https://chatgpt.com/settings/usage to purchase more credits or try again \
@@ -159,25 +165,25 @@ fn codex_tells_how_it_went() {
             ),
         ),
         (
-            end_of!("codex-quota", ONE),
+            end_of!("codex-quota", EXIT_ONE),
             quota("Quota exceeded. Check your plan and billing details.", None),
         ),
         (
-            end_of!("codex-529", ONE),
+            end_of!("codex-529", EXIT_ONE),
             overloaded(&format!(
                 "unexpected status 529 <unknown status code>: Overloaded, {url}"
             )),
         ),
-        (end_of!("codex-500", ONE), overloaded(demand)),
+        (end_of!("codex-500", EXIT_ONE), overloaded(demand)),
         (
-            end_of!("codex-cut", ONE),
+            end_of!("codex-cut", EXIT_ONE),
             overloaded(
                 "stream disconnected before completion: Transport error: network error: error \
                  decoding response body",
             ),
         ),
         (
-            end_of!("codex-400", ONE),
+            end_of!("codex-400", EXIT_ONE),
             crashed(
                 r#"{"error":{"message":"bad model","type":"invalid_request_error","param":null,"code":null}}"#,
             ),
@@ -186,20 +192,23 @@ fn codex_tells_how_it_went() {
 }
 
 #[test]
-fn opencode_tells_how_it_went() {
-    all_said(vec![
-        (end_of!("opencode-ok", Ended::Exited(0)), AgentEnd::Finished),
-        (end_of!("opencode-401", ONE), unauthorized("no: 401")),
+fn opencode_reports_its_result() {
+    assert_reported_ends(vec![
+        (
+            end_of!("opencode-ok", ExecStatus::Exited(0)),
+            AgentEnd::Finished,
+        ),
+        (end_of!("opencode-401", EXIT_ONE), unauthorized("no: 401")),
         // Not in the gate's words: the provider itself wants money.
-        (end_of!("opencode-402", ONE), quota("no: 402", None)),
+        (end_of!("opencode-402", EXIT_ONE), quota("no: 402", None)),
     ]);
 }
 
 #[test]
-fn a_program_that_does_not_tell_is_judged_by_its_end() {
+fn an_agent_without_a_result_is_judged_by_its_exit() {
     let root = "--dangerously-skip-permissions cannot be used with root/sudo privileges for \
                 security reasons\n";
-    let killed = Ended::Signalled(9);
+    let killed = ExecStatus::Signalled(9);
     for (found, expected) in [
         (
             end_of!("claude-killed", killed),
@@ -210,42 +219,45 @@ fn a_program_that_does_not_tell_is_judged_by_its_end() {
             crashed("killed by signal 9: out of file handles"),
         ),
         (
-            end_of!("claude-killed", Ended::OutOfMemory),
+            end_of!("claude-killed", ExecStatus::OutOfMemory),
             crashed("killed: out of memory, without a word"),
         ),
-        (end_of!("codex-killed", Ended::TimedOut), AgentEnd::TimedOut),
+        (
+            end_of!("codex-killed", ExecStatus::TimedOut),
+            AgentEnd::TimedOut,
+        ),
         // It waits for an hour without a word, and somebody lost patience.
         (
-            end_of!("codex-429-waiting", Ended::TimedOut),
+            end_of!("codex-429-waiting", ExecStatus::TimedOut),
             quota(
                 "Reconnecting... 1/5 (exceeded retry limit, last status: 429 Too Many Requests)",
                 None,
             ),
         ),
         (
-            end_of!("codex-429-waiting", Ended::DiskLimit),
+            end_of!("codex-429-waiting", ExecStatus::DiskLimit),
             crashed("killed: the sandbox's disk is full, without a word"),
         ),
     ] {
         assert_eq!(found, (expected, false));
     }
-    let silent = |ended, stderr: &str| read("claude", "", ended, stderr).end;
+    let silent = |ended, stderr: &str| read_output("claude", "", ended, stderr).end;
     assert_eq!(
-        silent(ONE, root),
+        silent(EXIT_ONE, root),
         crashed(&format!("exit 1: {}", root.trim()))
     );
     assert_eq!(
-        silent(Ended::Exited(0), ""),
+        silent(ExecStatus::Exited(0), ""),
         crashed("exit 0, without a word")
     );
-    let plain = |lines: &str, ended| read("command", lines, ended, "").end;
-    assert_eq!(plain("done\n", Ended::Exited(0)), AgentEnd::Finished);
-    assert_eq!(plain("no way\n", ONE), crashed("exit 1: no way"));
-    assert_eq!(plain("", Ended::TimedOut), AgentEnd::TimedOut);
+    let plain = |lines: &str, ended| read_output("command", lines, ended, "").end;
+    assert_eq!(plain("done\n", ExecStatus::Exited(0)), AgentEnd::Finished);
+    assert_eq!(plain("no way\n", EXIT_ONE), crashed("exit 1: no way"));
+    assert_eq!(plain("", ExecStatus::TimedOut), AgentEnd::TimedOut);
 }
 
 #[test]
-fn a_hopeless_agent_need_not_be_waited_for() {
+fn an_agent_with_a_permanent_error_is_done() {
     for (lines, hopeless) in [
         (include_str!("fixtures/codex-401.jsonl"), true),
         (include_str!("fixtures/codex-402.jsonl"), true),
@@ -253,15 +265,20 @@ fn a_hopeless_agent_need_not_be_waited_for() {
         (include_str!("fixtures/codex-cut.jsonl"), false),
     ] {
         let first_try: Vec<&str> = lines.lines().take(4).collect();
-        let read = read("codex", &first_try.join("\n"), Ended::Signalled(15), "");
+        let read = read_output(
+            "codex",
+            &first_try.join("\n"),
+            ExecStatus::Signalled(15),
+            "",
+        );
         assert_eq!(read.is_done, hopeless, "{}", first_try[3]);
     }
 }
 
 #[test]
-fn what_a_model_says_about_errors_is_no_error() {
+fn model_text_about_errors_is_not_an_error() {
     let said = r#"{"type":"item.completed","item":{"id":"item_2","type":"agent_message","text":"unexpected status 401 Unauthorized; usage limit"}}"#;
-    let read = read("codex", said, ONE, "");
+    let read = read_output("codex", said, EXIT_ONE, "");
     assert_eq!(
         read.end,
         crashed("exit 1: unexpected status 401 Unauthorized; usage limit")

@@ -9,18 +9,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ralph_core::ports::{Agent, AgentEnd, AgentEvent, AgentReport, Clock, Ended};
+use ralph_core::ports::{Agent, AgentEnd, AgentEvent, AgentReport, Clock, ExecStatus};
 
-use super::{Agents, ProgramSettings};
+use super::{Agents, PresetAgentSettings};
 
 /// Two hours before the limit of the recorded outputs is lifted.
-const NOW: i64 = 1_794_797_620 - 7200;
+const NOW_SECONDS: i64 = 1_794_797_620 - 7200;
 
-struct Fixed;
+struct FixedAgentClock;
 
-impl Clock for Fixed {
+impl Clock for FixedAgentClock {
     fn now(&self) -> jiff::Timestamp {
-        jiff::Timestamp::from_second(NOW).unwrap()
+        jiff::Timestamp::from_second(NOW_SECONDS).unwrap()
     }
 
     fn monotonic(&self) -> Duration {
@@ -28,12 +28,12 @@ impl Clock for Fixed {
     }
 }
 
-fn settings(model: Option<&str>) -> ProgramSettings {
-    ProgramSettings {
+fn settings(model: Option<&str>) -> PresetAgentSettings {
+    PresetAgentSettings {
         model: model.map(str::to_owned),
         base_url: "http://127.0.0.1:4141/openai/v1".into(),
         login: BTreeMap::new(),
-        clock: Arc::new(Fixed),
+        clock: Arc::new(FixedAgentClock),
     }
 }
 
@@ -42,24 +42,27 @@ fn built_in(name: &str) -> Box<dyn Agent> {
     agents
         .get(name)
         .unwrap()
-        .program(&settings(Some("m1")))
+        .build_agent(&settings(Some("m1")))
         .unwrap()
 }
 
 /// What an agent's reader makes of an output.
-struct Read {
+struct ReaderOutcome {
     events: Vec<AgentEvent>,
     is_done: bool,
     end: AgentEnd,
     report: AgentReport,
 }
 
-fn read(agent: &str, lines: &str, ended: Ended, stderr: &str) -> Read {
+fn read_output(agent: &str, lines: &str, ended: ExecStatus, stderr: &str) -> ReaderOutcome {
     let mut reader = built_in(agent).reader();
-    let events = lines.lines().flat_map(|line| reader.line(line)).collect();
+    let events = lines
+        .lines()
+        .flat_map(|line| reader.parse_line(line))
+        .collect();
     let is_done = reader.is_done();
     let (end, report) = reader.finish(ended, stderr);
-    Read {
+    ReaderOutcome {
         events,
         is_done,
         end,

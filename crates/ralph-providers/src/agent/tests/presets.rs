@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use super::super::CredentialKind::{AnthropicApiKey, AnthropicGateway, AnthropicOauth, Openai};
-use super::super::{Agents, ModelNeeded, Output, Preset, PromptForm, Timeouts, UnknownAgent};
+use super::super::{
+    AgentOutputFormat, Agents, ModelRequired, Preset, PresetTimeouts, PromptDelivery,
+    UnknownAgentName,
+};
 use super::{built_in, settings};
 
-fn with(text: &str) -> Result<Agents, crate::agent::AgentsError> {
+fn built_in_and(text: &str) -> Result<Agents, crate::agent::AgentsError> {
     let mut agents = Agents::built_in();
     agents.extend(text)?;
     Ok(agents)
@@ -29,18 +32,23 @@ fn the_built_in_agents() {
             "claude",
             "claude",
             vec![AnthropicOauth, AnthropicApiKey, AnthropicGateway],
-            Output::StreamJson,
+            AgentOutputFormat::StreamJson,
         ),
-        ("codex", "codex", vec![Openai], Output::CodexJson),
-        ("command", "plain", vec![], Output::Lines),
-        ("opencode", "plain", vec![Openai], Output::OpencodeJson),
+        ("codex", "codex", vec![Openai], AgentOutputFormat::CodexJson),
+        ("command", "plain", vec![], AgentOutputFormat::Lines),
+        (
+            "opencode",
+            "plain",
+            vec![Openai],
+            AgentOutputFormat::OpencodeJson,
+        ),
     ]
     .map(|(name, image, kinds, output)| (name.to_owned(), image.to_owned(), kinds, output));
     assert_eq!(agents.all().map(about).collect::<Vec<_>>(), expected);
 }
 
 #[test]
-fn a_model_and_the_gate_find_their_places() {
+fn the_model_and_the_gate_address_are_filled_in() {
     let prompt = "say \"hi\"\n";
     let claude = built_in("claude").command(prompt);
     assert_eq!(claude.argv[claude.argv.len() - 2..], ["--model", "m1"]);
@@ -87,21 +95,21 @@ fn a_model_and_the_gate_find_their_places() {
 }
 
 #[test]
-fn without_a_model_an_agent_chooses_or_refuses() {
+fn without_a_model_an_agent_uses_its_default_or_fails() {
     let agents = Agents::built_in();
-    let program = |name: &str| agents.get(name).unwrap().program(&settings(None));
+    let program = |name: &str| agents.get(name).unwrap().build_agent(&settings(None));
     let claude = program("claude").unwrap().command("hi");
     assert!(!claude.argv.contains(&"--model".to_owned()));
     assert_eq!(
         program("opencode").err(),
-        Some(ModelNeeded {
+        Some(ModelRequired {
             agent: "opencode".into()
         })
     );
 }
 
 #[test]
-fn a_credential_is_told_by_its_variables() {
+fn a_credential_sets_its_variables() {
     let agents = Agents::built_in();
     let oauth = &agents.get("claude").unwrap().credentials[0];
     assert_eq!(
@@ -117,7 +125,7 @@ fn a_credential_is_told_by_its_variables() {
 
 #[test]
 fn a_project_adds_agents_and_changes_keys() {
-    let agents = with(
+    let agents = built_in_and(
         "[mine]\ncommand = [\"my-agent\", \"--once\"]\nprompt = \"argument\"\n\
          [claude.environment]\nMORE = \"1\"\n[claude.timeouts]\nidle_seconds = 60\n\
          [fast]\nlike = \"claude\"\nmodel_arguments = []\nhosts = [\"example.com\"]\n",
@@ -134,12 +142,12 @@ fn a_project_adds_agents_and_changes_keys() {
             image: "plain".into(),
             hosts: vec![],
             credentials: vec![],
-            prompt: PromptForm::Argument,
-            output: Output::Lines,
-            timeouts: Timeouts::default(),
+            prompt: PromptDelivery::Argument,
+            output: AgentOutputFormat::Lines,
+            timeouts: PresetTimeouts::default(),
         }
     );
-    let command = mine.program(&settings(None)).unwrap().command("do it");
+    let command = mine.build_agent(&settings(None)).unwrap().command("do it");
     assert_eq!(command.argv, ["my-agent", "--once", "do it"]);
     assert!(command.stdin.is_empty());
     let known = Agents::built_in();
@@ -155,7 +163,7 @@ fn a_project_adds_agents_and_changes_keys() {
 }
 
 #[test]
-fn a_mistyped_name_is_understood() {
+fn a_mistyped_name_gets_a_suggestion() {
     let known = ["claude", "codex", "command", "opencode"].map(String::from);
     for (typed, meant) in [
         ("cluade", Some("claude")),
@@ -164,9 +172,9 @@ fn a_mistyped_name_is_understood() {
     ] {
         assert_eq!(
             Agents::built_in().get(typed),
-            Err(UnknownAgent {
+            Err(UnknownAgentName {
                 name: typed.into(),
-                meant: meant.map(str::to_owned),
+                closest: meant.map(str::to_owned),
                 known: known.to_vec(),
             })
         );
@@ -219,7 +227,7 @@ fn what_has_no_meaning_is_an_error_with_its_place() {
             ),
         ),
     ] {
-        let error = with(text).unwrap_err();
+        let error = built_in_and(text).unwrap_err();
         assert_eq!((error.offset, error.why.as_str()), expected, "{text}");
     }
 }

@@ -10,13 +10,13 @@ use tokio::task::JoinHandle;
 use super::*;
 
 /// An engine on a socket of its own: each request for a path with this end gets this answer.
-struct Fake {
+struct FakeDockerEngine {
     directory: TempDir,
     server: JoinHandle<()>,
 }
 
-impl Fake {
-    fn answering(answers: &'static [(&'static str, u16, &'static str)]) -> Self {
+impl FakeDockerEngine {
+    fn with_responses(answers: &'static [(&'static str, u16, &'static str)]) -> Self {
         let directory = TempDir::new().unwrap();
         let listener = UnixListener::bind(directory.path().join("docker.sock")).unwrap();
         let server = tokio::spawn(async move {
@@ -49,13 +49,13 @@ impl Fake {
     }
 }
 
-impl Drop for Fake {
+impl Drop for FakeDockerEngine {
     fn drop(&mut self) {
         self.server.abort();
     }
 }
 
-fn problem(error: &EngineError, directory: &Path) -> (String, String) {
+fn problem(error: &DockerError, directory: &Path) -> (String, String) {
     let problem = error.problem();
     let place = directory.display().to_string();
     let what = problem.what.replace(&place, "[DIR]");
@@ -67,13 +67,13 @@ fn problem(error: &EngineError, directory: &Path) -> (String, String) {
 const VERSION: (&str, u16, &str) = ("/version", 200, r#"{"ApiVersion":"1.41"}"#);
 
 #[tokio::test]
-async fn an_engine_tells_about_itself() {
-    let fake = Fake::answering(&[
+async fn an_engine_reports_its_info() {
+    let fake = FakeDockerEngine::with_responses(&[
         VERSION,
         ("/info", 200, r#"{"OSType":"linux","NCPU":3,"MemTotal":5}"#),
     ]);
-    let engine = Engine::connect(Some(&fake.host())).await.unwrap();
-    let facts = engine.facts().await.unwrap();
+    let engine = DockerEngine::connect(Some(&fake.host())).await.unwrap();
+    let facts = engine.info().await.unwrap();
     assert_eq!(
         (facts.api_version.as_str(), facts.cpus, facts.memory),
         ("1.41", 3, 5)
@@ -82,9 +82,9 @@ async fn an_engine_tells_about_itself() {
 }
 
 #[tokio::test]
-async fn an_engine_that_is_too_old_is_refused() {
-    let fake = Fake::answering(&[("/version", 200, r#"{"ApiVersion":"1.40"}"#)]);
-    let error = Engine::connect(Some(&fake.host())).await.unwrap_err();
+async fn an_engine_that_is_too_old_is_rejected() {
+    let fake = FakeDockerEngine::with_responses(&[("/version", 200, r#"{"ApiVersion":"1.40"}"#)]);
+    let error = DockerEngine::connect(Some(&fake.host())).await.unwrap_err();
     assert_eq!(
         problem(&error, fake.directory.path()),
         (
@@ -95,10 +95,11 @@ async fn an_engine_that_is_too_old_is_refused() {
 }
 
 #[tokio::test]
-async fn an_engine_of_another_system_is_refused() {
-    let fake = Fake::answering(&[VERSION, ("/info", 200, r#"{"OSType":"windows"}"#)]);
-    let engine = Engine::connect(Some(&fake.host())).await.unwrap();
-    let error = engine.facts().await.unwrap_err();
+async fn an_engine_with_windows_containers_is_rejected() {
+    let fake =
+        FakeDockerEngine::with_responses(&[VERSION, ("/info", 200, r#"{"OSType":"windows"}"#)]);
+    let engine = DockerEngine::connect(Some(&fake.host())).await.unwrap();
+    let error = engine.info().await.unwrap_err();
     assert_eq!(
         problem(&error, fake.directory.path()),
         (
@@ -110,10 +111,10 @@ async fn an_engine_of_another_system_is_refused() {
 }
 
 #[tokio::test]
-async fn a_socket_that_is_not_there() {
+async fn a_missing_socket() {
     let directory = TempDir::new().unwrap();
     let host = format!("unix://{}/none.sock", directory.path().display());
-    let error = Engine::connect(Some(&host)).await.unwrap_err();
+    let error = DockerEngine::connect(Some(&host)).await.unwrap_err();
     assert_eq!(
         problem(&error, directory.path()),
         (
@@ -125,11 +126,11 @@ async fn a_socket_that_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_socket_that_nobody_listens_on() {
+async fn a_socket_without_a_listener() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("left.sock");
     drop(UnixListener::bind(&path).unwrap());
-    let error = Engine::connect(Some(&format!("unix://{}", path.display())))
+    let error = DockerEngine::connect(Some(&format!("unix://{}", path.display())))
         .await
         .unwrap_err();
     assert_eq!(
@@ -142,17 +143,17 @@ async fn a_socket_that_nobody_listens_on() {
 }
 
 #[tokio::test]
-async fn an_engine_that_says_nothing_is_not_waited_for() {
-    let fake = Fake::answering(&[]);
-    let error = Engine::connect_within(Some(&fake.host()), Duration::from_millis(50))
+async fn a_silent_engine_times_out() {
+    let fake = FakeDockerEngine::with_responses(&[]);
+    let error = DockerEngine::connect_within(Some(&fake.host()), Duration::from_millis(50))
         .await
         .unwrap_err();
-    assert!(matches!(error, EngineError::Silent { .. }), "{error}");
+    assert!(matches!(error, DockerError::Timeout { .. }), "{error}");
 }
 
 #[tokio::test]
 async fn a_missing_image_is_named() {
-    let fake = Fake::answering(&[
+    let fake = FakeDockerEngine::with_responses(&[
         VERSION,
         (
             "/images/none:1/json",
@@ -160,7 +161,7 @@ async fn a_missing_image_is_named() {
             r#"{"message":"No such image: none:1"}"#,
         ),
     ]);
-    let engine = Engine::connect(Some(&fake.host())).await.unwrap();
+    let engine = DockerEngine::connect(Some(&fake.host())).await.unwrap();
     let error = engine
         .call(
             "look at image `none:1`",
@@ -179,7 +180,7 @@ async fn a_missing_image_is_named() {
 
 #[tokio::test]
 async fn a_full_disk_is_told_with_its_place() {
-    let fake = Fake::answering(&[
+    let fake = FakeDockerEngine::with_responses(&[
         VERSION,
         (
             "/images/x/json",
@@ -192,7 +193,7 @@ async fn a_full_disk_is_told_with_its_place() {
             r#"{"OSType":"linux","DockerRootDir":"/data/docker"}"#,
         ),
     ]);
-    let engine = Engine::connect(Some(&fake.host())).await.unwrap();
+    let engine = DockerEngine::connect(Some(&fake.host())).await.unwrap();
     let error = engine
         .call("build image `x`", engine.api().inspect_image("x"))
         .await
@@ -208,12 +209,12 @@ async fn a_full_disk_is_told_with_its_place() {
 }
 
 #[tokio::test]
-async fn other_failures_are_told_in_the_engines_words() {
-    let fake = Fake::answering(&[
+async fn other_failures_carry_the_engines_message() {
+    let fake = FakeDockerEngine::with_responses(&[
         VERSION,
         ("/images/x/json", 500, r#"{"message":"layer is damaged"}"#),
     ]);
-    let engine = Engine::connect(Some(&fake.host())).await.unwrap();
+    let engine = DockerEngine::connect(Some(&fake.host())).await.unwrap();
     let error = engine
         .call("look at image `x`", engine.api().inspect_image("x"))
         .await
@@ -226,7 +227,7 @@ async fn other_failures_are_told_in_the_engines_words() {
 
 #[test]
 fn a_forbidden_socket_names_the_group_to_join() {
-    let error = EngineError::Forbidden {
+    let error = DockerError::PermissionDenied {
         path: "/var/run/docker.sock".into(),
         group: Some("docker".to_owned()),
     };

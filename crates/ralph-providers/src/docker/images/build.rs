@@ -6,79 +6,86 @@ use std::time::Duration;
 use bollard::body_full;
 use bollard::errors::Error;
 use bollard::query_parameters::BuildImageOptionsBuilder;
-use ralph_core::image::{ConfigFile, ImageName};
+use ralph_core::image::{ImageName, ProjectConfigFile};
 
-use super::context::{self, DOCKERFILE};
+use super::build_context::{self, DOCKERFILE};
+use super::build_output::BuildOutput;
 use super::error::ImageError;
-use super::lines::Lines;
-use super::progress::{Progress, Watcher};
+use super::progress::{ImageProgress, ImageProgressSink};
 use super::stream;
-use crate::docker::Engine;
-use crate::docker::error::{is_full, said};
+use crate::docker::DockerEngine;
+use crate::docker::error::{mentions_full_disk, root_message};
 
 /// How long a build may print nothing: a step may compile something large.
-const PATIENCE: Duration = Duration::from_mins(30);
+const BUILD_IDLE_TIMEOUT: Duration = Duration::from_mins(30);
 
 /// Marks the images that were built here.
-const LABEL: &str = "ralph.image";
+const IMAGE_LABEL: &str = "ralph.image";
 
 /// What is built.
-pub(super) struct Build<'a> {
+pub(super) struct ImageBuild<'a> {
     /// What it will be called.
     pub(super) image: &'a ImageName,
     /// Its Dockerfile.
     pub(super) dockerfile: &'a [u8],
     /// What the Dockerfile may copy.
-    pub(super) context: &'a BTreeMap<String, ConfigFile>,
+    pub(super) context: &'a BTreeMap<String, ProjectConfigFile>,
     /// The image it is built on, where the Dockerfile leaves that open.
-    pub(super) on: Option<&'a ImageName>,
+    pub(super) base: Option<&'a ImageName>,
     /// Whether steps of earlier builds are taken.
-    pub(super) cache: Cache,
+    pub(super) cache: BuildCache,
     /// The network of its steps, unless the engine's default.
     pub(super) network: Option<&'a str>,
 }
 
 /// Whether steps of earlier builds are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cache {
+pub(super) enum BuildCache {
     /// They are.
-    Used,
+    Reuse,
     /// Every step is done again.
-    Unused,
+    Ignore,
 }
 
-impl Build<'_> {
+impl ImageBuild<'_> {
     /// Builds it. Dropping the future ends the build.
     pub(super) async fn run(
         &self,
-        engine: &Engine,
-        watcher: Watcher<'_>,
+        engine: &DockerEngine,
+        watcher: ImageProgressSink<'_>,
     ) -> Result<(), ImageError> {
         let doing = format!("build image `{}`", self.image);
-        watcher(Progress::Doing(format!("building image `{}`", self.image)));
-        let packed =
-            context::pack(self.dockerfile, self.context).map_err(|source| ImageError::Read {
+        watcher(ImageProgress::Started(format!(
+            "building image `{}`",
+            self.image
+        )));
+        let packed = build_context::pack(self.dockerfile, self.context).map_err(|source| {
+            ImageError::Read {
                 path: "the files of the build".to_owned(),
                 source,
-            })?;
-        let api = engine.api().clone().with_timeout(PATIENCE);
+            }
+        })?;
+        let api = engine.api().clone().with_timeout(BUILD_IDLE_TIMEOUT);
         let mut answer = Box::pin(api.build_image(self.options(), None, Some(body_full(packed))));
-        let mut lines = Lines::default();
+        let mut lines = BuildOutput::default();
         let mut step = None;
-        while let Some(piece) = stream::next(&mut answer, &doing, PATIENCE).await? {
+        while let Some(piece) = stream::next_within(&mut answer, &doing, BUILD_IDLE_TIMEOUT).await?
+        {
             match piece {
                 Ok(info) => {
                     for told in lines.push(&info.stream.unwrap_or_default()) {
-                        step = label_of(&told).or(step);
+                        step = step_label(&told).or(step);
                         watcher(told);
                     }
                 }
                 Err(error) => {
-                    return Err(self.failure(engine, &doing, error, step, lines).await);
+                    return Err(self
+                        .classify_failure(engine, &doing, error, step, lines)
+                        .await);
                 }
             }
         }
-        lines.close().map(watcher);
+        lines.flush().map(watcher);
         Ok(())
     }
 
@@ -86,11 +93,11 @@ impl Build<'_> {
         let mut options = BuildImageOptionsBuilder::new()
             .dockerfile(DOCKERFILE)
             .t(self.image.as_str())
-            .nocache(self.cache == Cache::Unused)
+            .nocache(self.cache == BuildCache::Ignore)
             .rm(true)
             .forcerm(true)
-            .labels(&HashMap::from([(LABEL, self.image.repository())]));
-        if let Some(on) = self.on {
+            .labels(&HashMap::from([(IMAGE_LABEL, self.image.repository())]));
+        if let Some(on) = self.base {
             options = options.buildargs(&HashMap::from([("BASE_IMAGE", on.as_str())]));
         }
         if let Some(network) = self.network {
@@ -100,26 +107,26 @@ impl Build<'_> {
     }
 
     /// Says why a build failed: the engine is gone, its disk is full, or a step did not work.
-    async fn failure(
+    async fn classify_failure(
         &self,
-        engine: &Engine,
+        engine: &DockerEngine,
         doing: &str,
         error: Error,
         step: Option<String>,
-        lines: Lines,
+        lines: BuildOutput,
     ) -> ImageError {
-        let words = said(&error);
+        let words = root_message(&error);
         let is_about_a_step = matches!(
             error,
             Error::DockerStreamError { .. } | Error::DockerResponseServerError { .. }
         );
         let tail = lines.tail();
         // A step's own message says what ran out; the engine only says that the step failed.
-        if is_full(&words) || tail.iter().any(|line| is_full(line)) {
-            return engine.full(doing).await.into();
+        if mentions_full_disk(&words) || tail.iter().any(|line| mentions_full_disk(line)) {
+            return engine.disk_full_error(doing).await.into();
         }
         if !is_about_a_step {
-            return engine.failure(doing, error).await.into();
+            return engine.classify_failure(doing, error).await.into();
         }
         let ended = words
             .rsplit_once("returned a non-zero code: ")
@@ -138,8 +145,8 @@ impl Build<'_> {
 }
 
 /// Returns the short name of a step, for people.
-fn label_of(told: &Progress) -> Option<String> {
-    let Progress::Step {
+fn step_label(told: &ImageProgress) -> Option<String> {
+    let ImageProgress::Step {
         number,
         total,
         instruction,

@@ -6,34 +6,35 @@ use std::sync::Arc;
 
 use bollard::query_parameters::{RemoveImageOptions, TagImageOptionsBuilder};
 use ralph_core::image::{
-    self, AgentImage, BadImageName, Checks, Effort, ImageName, Presence, Pull,
+    self, AgentImage, ImageEffort, ImageName, ImagePresence, InvalidImageName, PullDecision,
+    RegistryChecks,
 };
 use ralph_core::ports::Clock;
 
-use super::build::{Build, Cache};
-use super::checks::CheckMemory;
+use super::base_checks::BaseCheckStore;
+use super::build::{BuildCache, ImageBuild};
 use super::error::ImageError;
-use super::found::Found;
-use super::progress::{Progress, Watcher};
-use super::recipe::{Base, Project, Recipe};
+use super::inspected::DockerImage;
+use super::progress::{ImageProgress, ImageProgressSink};
+use super::recipe::{ImageBase, ImageProject, ImageRecipe};
 use super::{load, pull};
-use crate::docker::{Engine, EngineError};
+use crate::docker::{DockerEngine, DockerError};
 
 /// The images of an engine.
 #[derive(Clone)]
-pub struct Images {
-    engine: Engine,
-    memory: CheckMemory,
+pub struct DockerImages {
+    engine: DockerEngine,
+    checks: BaseCheckStore,
     clock: Arc<dyn Clock>,
     network: Option<String>,
 }
 
-impl Images {
+impl DockerImages {
     /// Takes an engine, and the directory where it is remembered when newer versions were looked for.
-    pub fn new(engine: Engine, directory: PathBuf, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(engine: DockerEngine, directory: PathBuf, clock: Arc<dyn Clock>) -> Self {
         Self {
             engine,
-            memory: CheckMemory::new(directory),
+            checks: BaseCheckStore::new(directory),
             clock,
             network: None,
         }
@@ -49,18 +50,18 @@ impl Images {
     /// Returns the name of the image that a recipe makes, after building what is missing of it.
     pub async fn ensure(
         &self,
-        recipe: &Recipe,
-        effort: Effort,
-        watcher: Watcher<'_>,
+        recipe: &ImageRecipe,
+        effort: ImageEffort,
+        watcher: ImageProgressSink<'_>,
     ) -> Result<ImageName, ImageError> {
         let (base, version) = match &recipe.base {
-            Base::Agent { on } => {
+            ImageBase::Agent { on } => {
                 let base = self
                     .ensure_base(recipe.agent, on.as_ref(), effort, watcher)
                     .await?;
                 (base.clone(), base)
             }
-            Base::Named(image) => {
+            ImageBase::Named(image) => {
                 let found = self.require(image).await?;
                 // The name stays when the image changes; the project's layer must not.
                 let version = ImageName::parse(&format!("{image}@{}", found.digest()));
@@ -70,7 +71,10 @@ impl Images {
         match &recipe.project {
             None => Ok(base),
             Some(project) => {
-                let on = On { base, version };
+                let on = LayerBase {
+                    name: base,
+                    pinned_name: version,
+                };
                 self.ensure_project(recipe.agent, &on, project, effort, watcher)
                     .await
             }
@@ -83,21 +87,21 @@ impl Images {
         &self,
         agent: AgentImage,
         on: Option<&ImageName>,
-        effort: Effort,
-        watcher: Watcher<'_>,
+        effort: ImageEffort,
+        watcher: ImageProgressSink<'_>,
     ) -> Result<ImageName, ImageError> {
-        let on = base_of(agent, on)?;
+        let on = base_image(agent, on)?;
         let found = self.ensure_fresh(&on, effort, watcher).await?;
         let tag = image::base_tag(agent, agent.dockerfile(), found.digest());
-        if effort == Effort::Reuse && self.exists(&tag).await? {
+        if effort == ImageEffort::Reuse && self.exists(&tag).await? {
             return Ok(tag);
         }
-        let build = Build {
+        let build = ImageBuild {
             image: &tag,
             dockerfile: agent.dockerfile().as_bytes(),
             context: &BTreeMap::new(),
-            on: Some(&on),
-            cache: cache_of(effort),
+            base: Some(&on),
+            cache: cache_for(effort),
             network: self.network.as_deref(),
         };
         self.replace(build, watcher).await?;
@@ -111,7 +115,7 @@ impl Images {
         agent: AgentImage,
         on: Option<&ImageName>,
     ) -> Result<Option<ImageName>, ImageError> {
-        let found = self.inspect(&base_of(agent, on)?).await?;
+        let found = self.inspect(&base_image(agent, on)?).await?;
         Ok(found.map(|found| image::base_tag(agent, agent.dockerfile(), found.digest())))
     }
 
@@ -121,24 +125,28 @@ impl Images {
         image: &ImageName,
         dockerfile: &[u8],
         on: Option<&ImageName>,
-        watcher: Watcher<'_>,
+        watcher: ImageProgressSink<'_>,
     ) -> Result<(), ImageError> {
-        let build = Build {
+        let build = ImageBuild {
             image,
             dockerfile,
             context: &BTreeMap::new(),
-            on,
-            cache: Cache::Used,
+            base: on,
+            cache: BuildCache::Reuse,
             network: self.network.as_deref(),
         };
         self.replace(build, watcher).await
     }
 
     /// Pulls an image from its registry, whether it is here or not.
-    pub async fn pull(&self, image: &ImageName, watcher: Watcher<'_>) -> Result<(), ImageError> {
-        watcher(Progress::Doing(format!("pulling image `{image}`")));
+    pub async fn pull(
+        &self,
+        image: &ImageName,
+        watcher: ImageProgressSink<'_>,
+    ) -> Result<(), ImageError> {
+        watcher(ImageProgress::Started(format!("pulling image `{image}`")));
         pull::pull(&self.engine, image, watcher).await?;
-        self.remember(image, Answer::Came, watcher);
+        self.record_check(image, PullOutcome::Succeeded, watcher);
         Ok(())
     }
 
@@ -146,7 +154,7 @@ impl Images {
     pub async fn load(
         &self,
         path: &Path,
-        watcher: Watcher<'_>,
+        watcher: ImageProgressSink<'_>,
     ) -> Result<Vec<ImageName>, ImageError> {
         load::load(&self.engine, path, watcher).await
     }
@@ -172,21 +180,21 @@ impl Images {
         let doing = format!("remove image `{image}`");
         match self.engine.call(&doing, call).await {
             Ok(_) => Ok(()),
-            Err(error) if is_gone(&error) => Ok(()),
+            Err(error) if is_image_missing(&error) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Returns what the engine says about an image; none if it has no such image.
-    pub async fn inspect(&self, image: &ImageName) -> Result<Option<Found>, ImageError> {
+    pub async fn inspect(&self, image: &ImageName) -> Result<Option<DockerImage>, ImageError> {
         let call = self.engine.api().inspect_image(image.as_str());
         match self
             .engine
             .call(&format!("look at image `{image}`"), call)
             .await
         {
-            Ok(answer) => Ok(Some(Found::read(answer))),
-            Err(error) if is_gone(&error) => Ok(None),
+            Ok(answer) => Ok(Some(DockerImage::from_inspect(answer))),
+            Err(error) if is_image_missing(&error) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
@@ -197,14 +205,14 @@ impl Images {
     }
 
     /// Returns an image that must be there, and for the engine's machine.
-    async fn require(&self, image: &ImageName) -> Result<Found, ImageError> {
-        let missing = || EngineError::ImageMissing {
+    async fn require(&self, image: &ImageName) -> Result<DockerImage, ImageError> {
+        let missing = || DockerError::ImageMissing {
             image: image.to_string(),
         };
         let found = self.inspect(image).await?.ok_or_else(missing)?;
-        let needs = self.engine.facts().await?.architecture;
+        let needs = self.engine.info().await?.architecture;
         if found.architecture != needs {
-            let error = EngineError::Architecture {
+            let error = DockerError::WrongArchitecture {
                 image: image.to_string(),
                 has: found.architecture,
                 needs,
@@ -216,35 +224,35 @@ impl Images {
 }
 
 /// What a project's layer is put on.
-struct On {
+struct LayerBase {
     /// The image's name.
-    base: ImageName,
+    name: ImageName,
     /// A name that changes with the image.
-    version: ImageName,
+    pinned_name: ImageName,
 }
 
-impl Images {
+impl DockerImages {
     async fn ensure_project(
         &self,
         agent: AgentImage,
-        on: &On,
-        project: &Project,
-        effort: Effort,
-        watcher: Watcher<'_>,
+        on: &LayerBase,
+        project: &ImageProject,
+        effort: ImageEffort,
+        watcher: ImageProgressSink<'_>,
     ) -> Result<ImageName, ImageError> {
         let Some(layer) = project.config.layer()? else {
-            return Ok(on.base.clone());
+            return Ok(on.name.clone());
         };
-        let tag = image::project_tag(agent, &project.name, &on.version, &layer);
-        if effort == Effort::Reuse && self.exists(&tag).await? {
+        let tag = image::project_tag(agent, &project.name, &on.pinned_name, &layer);
+        if effort == ImageEffort::Reuse && self.exists(&tag).await? {
             return Ok(tag);
         }
-        let build = Build {
+        let build = ImageBuild {
             image: &tag,
             dockerfile: &layer.dockerfile,
             context: &layer.context,
-            on: Some(&on.base),
-            cache: cache_of(effort),
+            base: Some(&on.name),
+            cache: cache_for(effort),
             network: self.network.as_deref(),
         };
         self.replace(build, watcher).await?;
@@ -252,7 +260,11 @@ impl Images {
     }
 
     /// Builds an image; one that had its name and has no other is removed.
-    async fn replace(&self, build: Build<'_>, watcher: Watcher<'_>) -> Result<(), ImageError> {
+    async fn replace(
+        &self,
+        build: ImageBuild<'_>,
+        watcher: ImageProgressSink<'_>,
+    ) -> Result<(), ImageError> {
         let before = self.inspect(build.image).await?;
         build.run(&self.engine, watcher).await?;
         let Some(before) = before.and_then(|found| ImageName::parse(&found.id).ok()) else {
@@ -274,47 +286,47 @@ impl Images {
     async fn ensure_fresh(
         &self,
         image: &ImageName,
-        effort: Effort,
-        watcher: Watcher<'_>,
-    ) -> Result<Found, ImageError> {
+        effort: ImageEffort,
+        watcher: ImageProgressSink<'_>,
+    ) -> Result<DockerImage, ImageError> {
         let found = self.inspect(image).await?;
         let presence = found
             .as_ref()
-            .map_or(Presence::Missing, |found| found.presence(image));
+            .map_or(ImagePresence::Missing, |found| found.presence(image));
         let now = self.clock.now();
-        let checks = self.memory.of(image);
-        match (Pull::decide(presence, checks, effort, now), found) {
-            (Pull::Skipped, Some(found)) => Ok(found),
-            (Pull::Due, Some(found)) => match self.pull(image, watcher).await {
+        let checks = self.checks.get(image);
+        match (PullDecision::decide(presence, checks, effort, now), found) {
+            (PullDecision::Skipped, Some(found)) => Ok(found),
+            (PullDecision::Due, Some(found)) => match self.pull(image, watcher).await {
                 Ok(()) => self.require(image).await,
                 Err(error @ ImageError::Pull { .. }) => {
-                    watcher(Progress::Warning(format!(
+                    watcher(ImageProgress::Warning(format!(
                         "cannot look for a newer `{image}`, the one that is here is used: {error}"
                     )));
-                    self.remember(image, Answer::Failed, watcher);
+                    self.record_check(image, PullOutcome::Failed, watcher);
                     Ok(found)
                 }
                 Err(error) => Err(error),
             },
-            (Pull::Needed | Pull::Due | Pull::Skipped, _) => {
+            (PullDecision::Required | PullDecision::Due | PullDecision::Skipped, _) => {
                 self.pull(image, watcher).await?;
                 self.require(image).await
             }
         }
     }
 
-    fn remember(&self, image: &ImageName, answer: Answer, watcher: Watcher<'_>) {
+    fn record_check(&self, image: &ImageName, answer: PullOutcome, watcher: ImageProgressSink<'_>) {
         let now = self.clock.now();
         let succeeded = match answer {
-            Answer::Came => Some(now),
-            Answer::Failed => self.memory.of(image).succeeded,
+            PullOutcome::Succeeded => Some(now),
+            PullOutcome::Failed => self.checks.get(image).succeeded,
         };
-        let checks = Checks {
+        let checks = RegistryChecks {
             succeeded,
             tried: Some(now),
         };
-        if let Err(error) = self.memory.remember(image, checks) {
-            watcher(Progress::Warning(format!(
+        if let Err(error) = self.checks.record(image, checks) {
+            watcher(ImageProgress::Warning(format!(
                 "cannot remember that `{image}` was looked for: {error}"
             )));
         }
@@ -323,27 +335,27 @@ impl Images {
 
 /// Whether a registry answered.
 #[derive(Debug, Clone, Copy)]
-enum Answer {
-    Came,
+enum PullOutcome {
+    Succeeded,
     Failed,
 }
 
 /// Tells whether the engine says that it has no such image.
-fn is_gone(error: &EngineError) -> bool {
-    error.is_missing() || matches!(error, EngineError::ImageMissing { .. })
+fn is_image_missing(error: &DockerError) -> bool {
+    error.is_missing() || matches!(error, DockerError::ImageMissing { .. })
 }
 
 /// Returns what an agent's image is built on.
-fn base_of(agent: AgentImage, on: Option<&ImageName>) -> Result<ImageName, BadImageName> {
+fn base_image(agent: AgentImage, on: Option<&ImageName>) -> Result<ImageName, InvalidImageName> {
     match on {
         Some(image) => Ok(image.clone()),
         None => ImageName::parse(image::default_base(agent.dockerfile()).unwrap_or_default()),
     }
 }
 
-fn cache_of(effort: Effort) -> Cache {
+fn cache_for(effort: ImageEffort) -> BuildCache {
     match effort {
-        Effort::Reuse | Effort::Build => Cache::Used,
-        Effort::Rebuild => Cache::Unused,
+        ImageEffort::Reuse | ImageEffort::Build => BuildCache::Reuse,
+        ImageEffort::Rebuild => BuildCache::Ignore,
     }
 }

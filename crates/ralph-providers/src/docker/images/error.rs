@@ -1,22 +1,22 @@
 //! What can go wrong with an image.
 
-use ralph_core::image::{BadImageName, ConfigError, ImageName};
-use ralph_core::ports::Problem;
+use ralph_core::image::{ImageName, InvalidImageName, ProjectLayerError};
+use ralph_core::ports::ProviderProblem;
 
-use crate::docker::EngineError;
+use crate::docker::DockerError;
 
 /// Why there is no image.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
     /// The engine did not do it.
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    Engine(#[from] DockerError),
     /// The project's files do not say how its image is made.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(#[from] ProjectLayerError),
     /// A name is no image's.
     #[error(transparent)]
-    Name(#[from] BadImageName),
+    Name(#[from] InvalidImageName),
     /// A step of the build failed.
     #[error("cannot build image `{image}`: {why}")]
     Build {
@@ -47,7 +47,7 @@ pub enum ImageError {
 
 impl ImageError {
     /// Returns what is wrong and what to do about it.
-    pub fn problem(&self) -> Problem {
+    pub fn problem(&self) -> ProviderProblem {
         let fix = match self {
             Self::Engine(error) => return error.problem(),
             Self::Config(_) => "correct the file, and commit it".to_owned(),
@@ -58,7 +58,7 @@ impl ImageError {
             ),
             Self::Read { .. } => "make it readable, then try again".to_owned(),
         };
-        Problem {
+        ProviderProblem {
             what: self.to_string(),
             fix,
         }

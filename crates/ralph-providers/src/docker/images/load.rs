@@ -12,58 +12,61 @@ use ralph_core::image::ImageName;
 use tokio::fs::File;
 use tokio::io::AsyncReadExt as _;
 
+use super::build_output::BuildOutput;
 use super::error::ImageError;
-use super::lines::Lines;
-use super::progress::{Progress, Watcher};
+use super::progress::{ImageProgress, ImageProgressSink};
 use super::stream;
-use crate::docker::Engine;
+use crate::docker::DockerEngine;
 
 /// How long an engine may take to unpack what it got.
-const PATIENCE: Duration = Duration::from_mins(10);
+const LOAD_IDLE_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// How much of the file is read at once.
-const PIECE_BYTES: usize = 256 * 1024;
+const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Loads a file, packed or not; returns the images that were in it.
 pub(super) async fn load(
-    engine: &Engine,
+    engine: &DockerEngine,
     path: &Path,
-    watcher: Watcher<'_>,
+    watcher: ImageProgressSink<'_>,
 ) -> Result<Vec<ImageName>, ImageError> {
     let doing = format!("load images from `{}`", path.display());
-    watcher(Progress::Doing(format!("loading `{}`", path.display())));
+    watcher(ImageProgress::Started(format!(
+        "loading `{}`",
+        path.display()
+    )));
     let file = File::open(path).await.map_err(|source| ImageError::Read {
         path: path.display().to_string(),
         source,
     })?;
-    let body = body_try_stream(streams::try_unfold(file, piece));
-    let api = engine.api().clone().with_timeout(PATIENCE);
+    let body = body_try_stream(streams::try_unfold(file, read_chunk));
+    let api = engine.api().clone().with_timeout(LOAD_IDLE_TIMEOUT);
     let options = ImportImageOptionsBuilder::new().quiet(true).build();
     let mut answer = Box::pin(api.import_image(options, body, None));
-    let mut lines = Lines::default();
+    let mut lines = BuildOutput::default();
     let mut told = Vec::new();
-    while let Some(next) = stream::next(&mut answer, &doing, PATIENCE).await? {
+    while let Some(next) = stream::next_within(&mut answer, &doing, LOAD_IDLE_TIMEOUT).await? {
         match next {
             Ok(info) => told.extend(lines.push(&info.stream.unwrap_or_default())),
-            Err(error) => return Err(engine.failure(&doing, error).await.into()),
+            Err(error) => return Err(engine.classify_failure(&doing, error).await.into()),
         }
     }
-    told.extend(lines.close());
-    let loaded = told.iter().filter_map(loaded).collect();
+    told.extend(lines.flush());
+    let loaded = told.iter().filter_map(loaded_image).collect();
     told.into_iter().for_each(watcher);
     Ok(loaded)
 }
 
-async fn piece(mut file: File) -> io::Result<Option<(Bytes, File)>> {
-    let mut bytes = vec![0; PIECE_BYTES];
+async fn read_chunk(mut file: File) -> io::Result<Option<(Bytes, File)>> {
+    let mut bytes = vec![0; CHUNK_BYTES];
     let length = file.read(&mut bytes).await?;
     bytes.truncate(length);
     Ok((length > 0).then(|| (Bytes::from(bytes), file)))
 }
 
 /// Reads `Loaded image: name:tag` and `Loaded image ID: sha256:…`.
-fn loaded(told: &Progress) -> Option<ImageName> {
-    let Progress::Output(line) = told else {
+fn loaded_image(told: &ImageProgress) -> Option<ImageName> {
+    let ImageProgress::Output(line) = told else {
         return None;
     };
     let name = line

@@ -2,9 +2,9 @@
 
 /// One thing that is told while an image is built or pulled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
+pub enum ImageProgress {
     /// Something begins that takes its time.
-    Doing(String),
+    Started(String),
     /// A build has come to this instruction.
     Step {
         /// Which one, from 1.
@@ -28,4 +28,4 @@ pub enum Progress {
 }
 
 /// Takes what is told, as it happens.
-pub type Watcher<'a> = &'a mut (dyn FnMut(Progress) + Send);
+pub type ImageProgressSink<'a> = &'a mut (dyn FnMut(ImageProgress) + Send);

@@ -9,22 +9,22 @@ use bollard::query_parameters::CreateImageOptionsBuilder;
 use ralph_core::image::ImageName;
 
 use super::error::ImageError;
-use super::progress::{Progress, Watcher};
+use super::progress::{ImageProgress, ImageProgressSink};
 use super::stream;
-use crate::docker::Engine;
-use crate::docker::error::{is_full, said};
+use crate::docker::DockerEngine;
+use crate::docker::error::{mentions_full_disk, root_message};
 
 /// How long a registry may say nothing.
-const PATIENCE: Duration = Duration::from_mins(2);
+const PULL_IDLE_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// What is told when it says nothing for longer.
-const SILENT: &str = "the registry does not answer";
+const REGISTRY_TIMEOUT_MESSAGE: &str = "the registry does not answer";
 
 /// Pulls an image. Dropping the future ends it.
 pub(super) async fn pull(
-    engine: &Engine,
+    engine: &DockerEngine,
     image: &ImageName,
-    watcher: Watcher<'_>,
+    watcher: ImageProgressSink<'_>,
 ) -> Result<(), ImageError> {
     let doing = format!("pull image `{image}`");
     let options = CreateImageOptionsBuilder::new()
@@ -33,35 +33,40 @@ pub(super) async fn pull(
         .tag(image.version())
         .build();
     let mut answer = Box::pin(engine.api().create_image(Some(options), None, None));
-    let mut layers = Layers::default();
+    let mut layers = PullProgress::default();
     let silent = |_| ImageError::Pull {
         image: image.clone(),
-        why: SILENT.to_owned(),
+        why: REGISTRY_TIMEOUT_MESSAGE.to_owned(),
     };
-    while let Some(piece) = stream::next(&mut answer, &doing, PATIENCE)
+    while let Some(piece) = stream::next_within(&mut answer, &doing, PULL_IDLE_TIMEOUT)
         .await
         .map_err(silent)?
     {
         match piece {
-            Ok(info) => layers.take(info).map(&mut *watcher),
-            Err(error) => return Err(failure(engine, image, &doing, error).await),
+            Ok(info) => layers.update(info).map(&mut *watcher),
+            Err(error) => return Err(classify_failure(engine, image, &doing, error).await),
         };
     }
     Ok(())
 }
 
-async fn failure(engine: &Engine, image: &ImageName, doing: &str, error: Error) -> ImageError {
-    let words = said(&error);
+async fn classify_failure(
+    engine: &DockerEngine,
+    image: &ImageName,
+    doing: &str,
+    error: Error,
+) -> ImageError {
+    let words = root_message(&error);
     let is_refused = matches!(
         error,
         Error::DockerStreamError { .. } | Error::DockerResponseServerError { .. }
     );
     let why = if matches!(error, Error::RequestTimeoutError) {
-        SILENT.to_owned()
-    } else if is_refused && !is_full(&words) {
+        REGISTRY_TIMEOUT_MESSAGE.to_owned()
+    } else if is_refused && !mentions_full_disk(&words) {
         words
     } else {
-        return engine.failure(doing, error).await.into();
+        return engine.classify_failure(doing, error).await.into();
     };
     let image = image.clone();
     ImageError::Pull { image, why }
@@ -69,13 +74,13 @@ async fn failure(engine: &Engine, image: &ImageName, doing: &str, error: Error) 
 
 /// How much of each layer is here.
 #[derive(Debug, Default)]
-struct Layers {
+struct PullProgress {
     bytes: BTreeMap<String, (u64, u64)>,
 }
 
-impl Layers {
+impl PullProgress {
     /// Takes the next message; returns what can be told, if it changes anything.
-    fn take(&mut self, info: CreateImageInfo) -> Option<Progress> {
+    fn update(&mut self, info: CreateImageInfo) -> Option<ImageProgress> {
         let layer = info.id?;
         let (done, total) = self.bytes.get(&layer).copied().unwrap_or_default();
         let now = match info.status?.as_str() {
@@ -92,7 +97,7 @@ impl Layers {
         }
         self.bytes.insert(layer, now);
         let sum = |pick: fn(&(u64, u64)) -> u64| self.bytes.values().map(pick).sum();
-        Some(Progress::Transfer {
+        Some(ImageProgress::Transfer {
             done: sum(|layer| layer.0),
             total: sum(|layer| layer.1),
         })
@@ -105,7 +110,7 @@ mod tests {
 
     #[test]
     fn layers_are_added_up() {
-        let mut layers = Layers::default();
+        let mut layers = PullProgress::default();
         let mut told = Vec::new();
         for message in [
             r#"{"status":"Pulling from library/x","id":"1"}"#,
@@ -119,9 +124,9 @@ mod tests {
             r#"{"status":"Pull complete","id":"b","progressDetail":{}}"#,
             r#"{"status":"Digest: sha256:1"}"#,
         ] {
-            told.extend(layers.take(serde_json::from_str(message).unwrap()));
+            told.extend(layers.update(serde_json::from_str(message).unwrap()));
         }
-        let transfer = |(done, total)| Progress::Transfer { done, total };
+        let transfer = |(done, total)| ImageProgress::Transfer { done, total };
         assert_eq!(
             told,
             [(10, 100), (11, 150), (101, 150), (150, 150)].map(transfer)

@@ -1,21 +1,21 @@
 //! What an image is made from.
 
-use ralph_core::image::{AgentImage, BadImageName, ImageName, ProjectConfig};
+use ralph_core::image::{AgentImage, ImageName, InvalidImageName, ProjectConfig};
 
 /// What an image is made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recipe {
+pub struct ImageRecipe {
     /// The agent that runs in it.
     pub agent: AgentImage,
     /// What the project's layer is put on.
-    pub base: Base,
+    pub base: ImageBase,
     /// The project, where one is known.
-    pub project: Option<Project>,
+    pub project: Option<ImageProject>,
 }
 
 /// What a project's layer is put on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Base {
+pub enum ImageBase {
     /// The agent's own image, made when it is first needed.
     Agent {
         /// What it is built on instead of what its Dockerfile says.
@@ -27,19 +27,19 @@ pub enum Base {
 
 /// A project that may want a layer of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Project {
+pub struct ImageProject {
     /// The name of its directory.
     pub name: String,
     /// Its `.agent-loop` directory.
     pub config: ProjectConfig,
 }
 
-impl Base {
+impl ImageBase {
     /// The name that means the agent's own image.
     pub const AUTO: &'static str = "auto";
 
     /// Reads the setting for the image, and the one for what the agents' images are built on.
-    pub fn of_settings(image: &str, base_image: &str) -> Result<Self, BadImageName> {
+    pub fn from_settings(image: &str, base_image: &str) -> Result<Self, InvalidImageName> {
         if image != Self::AUTO {
             return ImageName::parse(image).map(Self::Named);
         }
@@ -66,18 +66,21 @@ mod tests {
     #[test]
     fn the_settings_choose_the_base() {
         let name = |text: &str| ImageName::parse(text).unwrap();
-        assert_eq!(Base::of_settings("auto", ""), Ok(Base::Agent { on: None }));
         assert_eq!(
-            Base::of_settings("auto", "corp/node:1"),
-            Ok(Base::Agent {
+            ImageBase::from_settings("auto", ""),
+            Ok(ImageBase::Agent { on: None })
+        );
+        assert_eq!(
+            ImageBase::from_settings("auto", "corp/node:1"),
+            Ok(ImageBase::Agent {
                 on: Some(name("corp/node:1"))
             })
         );
         assert_eq!(
-            Base::of_settings("ralph:latest", "ignored"),
-            Ok(Base::Named(name("ralph:latest")))
+            ImageBase::from_settings("ralph:latest", "ignored"),
+            Ok(ImageBase::Named(name("ralph:latest")))
         );
-        assert!(Base::of_settings("My Image", "").is_err());
-        assert!(Base::of_settings("auto", "My Image").is_err());
+        assert!(ImageBase::from_settings("My Image", "").is_err());
+        assert!(ImageBase::from_settings("auto", "My Image").is_err());
     }
 }

@@ -5,17 +5,17 @@ use std::time::Duration;
 use bollard::errors::Error;
 use futures_util::{Stream, StreamExt as _};
 
-use crate::docker::EngineError;
+use crate::docker::DockerError;
 
 /// Returns the next piece of an answer. Silence for longer than `patience` is an error.
-pub(super) async fn next<T>(
+pub(super) async fn next_within<T>(
     answer: &mut (impl Stream<Item = Result<T, Error>> + Unpin),
     doing: &str,
     patience: Duration,
-) -> Result<Option<Result<T, Error>>, EngineError> {
+) -> Result<Option<Result<T, Error>>, DockerError> {
     tokio::time::timeout(patience, answer.next())
         .await
-        .map_err(|_| EngineError::Silent {
+        .map_err(|_| DockerError::Timeout {
             doing: doing.to_owned(),
             limit: patience,
         })

@@ -2,32 +2,32 @@
 
 use std::net::IpAddr;
 
-use ralph_core::profile::Wire;
+use ralph_core::profile::WireApi;
 use reqwest::Url;
 
-use super::settings::{HttpSettings, SettingsError};
+use super::settings::{HttpModelSettings, HttpModelSettingsError};
 
 /// Returns the address that questions go to.
-pub(super) fn of(settings: &HttpSettings) -> Result<Url, SettingsError> {
-    let base = Url::parse(&settings.base).map_err(|_| SettingsError::Base {
+pub(super) fn request_url(settings: &HttpModelSettings) -> Result<Url, HttpModelSettingsError> {
+    let base = Url::parse(&settings.base).map_err(|_| HttpModelSettingsError::Base {
         base: settings.base.clone(),
         why: "it is no URL",
     })?;
-    check(&base, settings.credential.is_some())?;
+    check_base(&base, settings.credential.is_some())?;
     let model = &settings.endpoint.model;
     let mut url = base.clone();
     let path = base.path().trim_end_matches('/');
     let path = match settings.endpoint.wire {
-        Wire::Chat => format!("{}/chat/completions", versioned(path, settings)),
-        Wire::Responses => format!("{}/responses", versioned(path, settings)),
-        Wire::Messages => format!("{}/messages", with_version(path, &["/v1"])),
-        Wire::Gemini => format!(
+        WireApi::Chat => format!("{}/chat/completions", versioned_path(path, settings)),
+        WireApi::Responses => format!("{}/responses", versioned_path(path, settings)),
+        WireApi::Messages => format!("{}/messages", with_version(path, &["/v1"])),
+        WireApi::Gemini => format!(
             "{}/models/{model}:streamGenerateContent",
             with_version(path, &["/v1beta", "/v1", "/v1alpha"])
         ),
     };
     url.set_path(&path);
-    if settings.endpoint.wire == Wire::Gemini {
+    if settings.endpoint.wire == WireApi::Gemini {
         url.set_query(Some("alt=sse"));
     }
     Ok(url)
@@ -41,7 +41,7 @@ pub fn origin(base: &str) -> Option<String> {
 }
 
 /// Ollama's own address is not that of the API which it shares with others.
-fn versioned(path: &str, settings: &HttpSettings) -> String {
+fn versioned_path(path: &str, settings: &HttpModelSettings) -> String {
     if settings.endpoint.provider == "ollama" {
         with_version(path, &["/v1"])
     } else {
@@ -56,13 +56,13 @@ fn with_version(path: &str, versions: &[&str]) -> String {
     format!("{path}{version}")
 }
 
-fn check(base: &Url, has_key: bool) -> Result<(), SettingsError> {
+fn check_base(base: &Url, has_key: bool) -> Result<(), HttpModelSettingsError> {
     let wrong = |why| {
         let mut shown = base.clone();
         // Both fail only for addresses that cannot have them.
         shown.set_password(None).ok();
         shown.set_username("").ok();
-        Err(SettingsError::Base {
+        Err(HttpModelSettingsError::Base {
             base: shown.to_string(),
             why,
         })
@@ -76,14 +76,14 @@ fn check(base: &Url, has_key: bool) -> Result<(), SettingsError> {
     if base.query().is_some() || base.fragment().is_some() {
         return wrong("it must not have a `?` or a `#`");
     }
-    if base.scheme() == "http" && has_key && !is_near(base) {
+    if base.scheme() == "http" && has_key && !is_local_network(base) {
         return wrong("the key could be read on the way, so it must begin with `https://`");
     }
     Ok(())
 }
 
 /// Tells whether an address belongs to this machine or its own network.
-fn is_near(url: &Url) -> bool {
+fn is_local_network(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     match host.parse::<IpAddr>() {

@@ -7,24 +7,24 @@ use rustls::CertificateError;
 
 /// What is wrong with a certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Problem {
+pub(super) struct CertificateProblem {
     /// What is wrong, as the rest of a sentence about it.
     pub(super) what: String,
     /// What the user can do, as an imperative.
     pub(super) fix: &'static str,
 }
 
-const TRUST: &str = "if it is your own server or a proxy, set `SSL_CERT_FILE` to a file with the certificate of its authority";
-const TIME: &str =
+const TRUST_FIX: &str = "if it is your own server or a proxy, set `SSL_CERT_FILE` to a file with the certificate of its authority";
+const TIME_FIX: &str =
     "check the clock of this machine and the proxy; its operator has to renew it otherwise";
-const NAME: &str = "check `api_base` of its profile in `models.yaml`, and the proxy";
+const NAME_FIX: &str = "check `api_base` of its profile in `models.yaml`, and the proxy";
 
 /// Finds the certificate that a connection failed for.
-pub(super) fn problem(error: &(dyn Error + 'static)) -> Option<Problem> {
+pub(super) fn find_problem(error: &(dyn Error + 'static)) -> Option<CertificateProblem> {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(rustls::Error::InvalidCertificate(wrong)) = error.downcast_ref() {
-            return Some(Problem::of(wrong));
+            return Some(CertificateProblem::from_error(wrong));
         }
         // An I/O error does not name the error inside of it as its source.
         let inner = error
@@ -38,20 +38,20 @@ pub(super) fn problem(error: &(dyn Error + 'static)) -> Option<Problem> {
     None
 }
 
-impl Problem {
-    fn of(wrong: &CertificateError) -> Self {
+impl CertificateProblem {
+    fn from_error(wrong: &CertificateError) -> Self {
         use CertificateError as C;
         let (what, fix) = if matches!(wrong, C::Expired | C::ExpiredContext { .. }) {
-            ("has expired".into(), TIME)
+            ("has expired".into(), TIME_FIX)
         } else if matches!(wrong, C::NotValidYet | C::NotValidYetContext { .. }) {
-            ("is not valid yet".into(), TIME)
+            ("is not valid yet".into(), TIME_FIX)
         } else if matches!(wrong, C::NotValidForName | C::NotValidForNameContext { .. }) {
-            ("is for another host".into(), NAME)
+            ("is for another host".into(), NAME_FIX)
         } else if matches!(wrong, C::UnknownIssuer) {
             let what = "is signed by an authority that this machine does not trust";
-            (what.into(), TRUST)
+            (what.into(), TRUST_FIX)
         } else {
-            (format!("is not valid: {wrong}"), TRUST)
+            (format!("is not valid: {wrong}"), TRUST_FIX)
         };
         Self { what, fix }
     }
@@ -75,11 +75,11 @@ mod tests {
             let tls = rustls::Error::InvalidCertificate(wrong);
             let inside = io::Error::new(io::ErrorKind::InvalidData, tls);
             let outside = io::Error::other(inside);
-            let found = problem(&outside).unwrap();
+            let found = find_problem(&outside).unwrap();
             assert!(found.what.starts_with(expected), "{found:?}");
         }
-        assert_eq!(problem(&io::Error::other("refused")), None);
+        assert_eq!(find_problem(&io::Error::other("refused")), None);
         let tls = rustls::Error::General("x".into());
-        assert_eq!(problem(&io::Error::other(tls)), None);
+        assert_eq!(find_problem(&io::Error::other(tls)), None);
     }
 }

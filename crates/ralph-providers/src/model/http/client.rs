@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ralph_core::ports::{Model, ModelError, ModelRequest, Reply, Usage};
+use ralph_core::ports::{Model, ModelError, ModelReply, ModelRequest, TokenUsage};
 use ralph_core::price;
 use ralph_core::profile::ReplyFormat;
 use ralph_guest::running_time::{self, timeout_at};
@@ -14,27 +14,27 @@ use reqwest::header::{CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
-use super::answer::{Answer, Sent};
-use super::parameters::Parameters;
-use super::refusal::{Refusal, one_line};
-use super::settings::{HttpSettings, SettingsError};
-use super::{address, certificate, connection, waits, wire};
+use super::parameters::RequestParameters;
+use super::partial_reply::{CallEstimate, PartialReply};
+use super::rejection::{ProviderRejection, one_line};
+use super::settings::{HttpModelSettings, HttpModelSettingsError};
+use super::{address, certificate, http_client, retry_after, wire};
 
 /// How often a question is put differently because a parameter was refused.
 const MAX_ADAPTATIONS: usize = 4;
 /// How much of a refusal is read.
-const MAX_REFUSAL_BYTES: usize = 64 * 1024;
+const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 
 /// The output limit of models whose own is not known.
 const DEFAULT_OUTPUT_LIMIT: u64 = 16 * 1024;
 
 /// A model behind an HTTP API.
 pub struct HttpModel {
-    pub(super) settings: HttpSettings,
+    pub(super) settings: HttpModelSettings,
     client: Client,
     url: Url,
     /// What this model takes, as far as it has been found out.
-    parameters: Mutex<Parameters>,
+    parameters: Mutex<RequestParameters>,
 }
 
 impl fmt::Debug for HttpModel {
@@ -44,20 +44,20 @@ impl fmt::Debug for HttpModel {
 }
 
 /// Why there is no whole answer.
-pub(super) enum Failure {
+pub(super) enum ModelCallFailure {
     /// The provider said no.
-    Refused(Refusal),
+    Rejected(ProviderRejection),
     /// It said something else, or nothing.
     Error(ModelError),
 }
 
 impl HttpModel {
     /// Makes a model. Nothing is sent until it is asked.
-    pub fn new(settings: HttpSettings) -> Result<Self, SettingsError> {
+    pub fn new(settings: HttpModelSettings) -> Result<Self, HttpModelSettingsError> {
         Ok(Self {
-            client: connection::client(&settings)?,
-            url: address::of(&settings)?,
-            parameters: Mutex::new(Parameters::of(&settings)),
+            client: http_client::model_client(&settings)?,
+            url: address::request_url(&settings)?,
+            parameters: Mutex::new(RequestParameters::from_settings(&settings)),
             settings,
         })
     }
@@ -68,7 +68,7 @@ impl HttpModel {
     }
 
     /// Returns the host with its port, if the address names one.
-    fn place(&self) -> String {
+    fn host_and_port(&self) -> String {
         match self.url.port() {
             Some(port) => format!("{}:{port}", self.host()),
             None => self.host().to_owned(),
@@ -79,7 +79,7 @@ impl HttpModel {
         self.settings.name.clone()
     }
 
-    fn parameters(&self) -> Parameters {
+    fn parameters(&self) -> RequestParameters {
         self.parameters
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -87,7 +87,7 @@ impl HttpModel {
     }
 
     /// Puts the question differently next time; false if that would not help.
-    fn adapt(&self, refusal: &Refusal) -> bool {
+    fn adapt(&self, refusal: &ProviderRejection) -> bool {
         let mut parameters = self
             .parameters
             .lock()
@@ -95,24 +95,24 @@ impl HttpModel {
         parameters.adapt(&refusal.message, self.settings.endpoint.wire)
     }
 
-    async fn attempt(&self, request: &ModelRequest) -> Result<Reply, Failure> {
-        let asking = Asking {
+    async fn attempt(&self, request: &ModelRequest) -> Result<ModelReply, ModelCallFailure> {
+        let asking = ModelCall {
             model: self,
-            sent: sent(request),
+            estimate: estimate_call(request),
             deadline: running_time::now() + self.settings.timeouts.total,
         };
         let response = asking.send(request).await?;
         let status = response.status();
         if status.is_redirection() {
-            return Err(self.moved(&response));
+            return Err(self.redirect_failure(&response));
         }
         if !status.is_success() {
-            return Err(asking.refused(response).await);
+            return Err(asking.read_rejection(response).await);
         }
-        asking.read(response).await
+        asking.read_reply(response).await
     }
 
-    fn moved(&self, response: &Response) -> Failure {
+    fn redirect_failure(&self, response: &Response) -> ModelCallFailure {
         let location = response.headers().get(LOCATION);
         let target = location
             .and_then(|value| value.to_str().ok())
@@ -122,11 +122,11 @@ impl HttpModel {
             "status {}, it sends us on to `{host}`, where the credential does not belong",
             response.status().as_u16()
         );
-        Failure::Error(self.broken(message))
+        ModelCallFailure::Error(self.endpoint_error(message))
     }
 
     /// Returns the error for an address that is not the one of an API.
-    pub(super) fn broken(&self, message: String) -> ModelError {
+    pub(super) fn endpoint_error(&self, message: String) -> ModelError {
         ModelError::Broken {
             model: self.name(),
             message,
@@ -135,7 +135,7 @@ impl HttpModel {
     }
 
     /// Hides the key where a provider repeats it.
-    pub(super) fn hidden(&self, text: &str) -> String {
+    pub(super) fn redact_key(&self, text: &str) -> String {
         let key = self.settings.credential.as_ref();
         match key.map(|key| key.secret.expose().trim()) {
             Some(key) if !key.is_empty() => text.replace(key, "***"),
@@ -145,15 +145,15 @@ impl HttpModel {
 }
 
 /// One question under way.
-pub(super) struct Asking<'m> {
+pub(super) struct ModelCall<'m> {
     pub(super) model: &'m HttpModel,
-    pub(super) sent: Sent,
+    pub(super) estimate: CallEstimate,
     /// The running time of this process at which the answer must be complete.
     pub(super) deadline: Duration,
 }
 
-impl Asking<'_> {
-    async fn send(&self, request: &ModelRequest) -> Result<Response, Failure> {
+impl ModelCall<'_> {
+    async fn send(&self, request: &ModelRequest) -> Result<Response, ModelCallFailure> {
         let HttpModel {
             settings,
             client,
@@ -175,37 +175,37 @@ impl Asking<'_> {
             .post(url.clone())
             .header(CONTENT_TYPE, "application/json")
             .body(body.to_string());
-        let sent = timeout_at(self.first_byte_by(), request.send()).await;
+        let sent = timeout_at(self.first_byte_deadline(), request.send()).await;
         match sent {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) if error.is_connect() => Err(self.unreachable(&error)),
+            Ok(Err(error)) if error.is_connect() => Err(self.connect_failure(&error)),
             // It may have been heard, so it may be billed.
-            Ok(Err(error)) => Err(self.cut_off(&Answer::default(), reason(error))),
-            Err(_) => Err(self.cut_off(
-                &Answer::default(),
-                too_late("no answer began", settings.timeouts.first_byte),
+            Ok(Err(error)) => Err(self.interrupted(&PartialReply::default(), error_reason(error))),
+            Err(_) => Err(self.interrupted(
+                &PartialReply::default(),
+                timeout_message("no answer began", settings.timeouts.first_byte),
             )),
         }
     }
 
-    pub(super) fn first_byte_by(&self) -> Duration {
+    pub(super) fn first_byte_deadline(&self) -> Duration {
         let total = self.model.settings.timeouts.total;
         let begun = self.deadline.saturating_sub(total);
         (begun + self.model.settings.timeouts.first_byte).min(self.deadline)
     }
 
-    fn unreachable(&self, error: &reqwest::Error) -> Failure {
-        let place = self.model.place();
-        if let Some(problem) = certificate::problem(error) {
+    fn connect_failure(&self, error: &reqwest::Error) -> ModelCallFailure {
+        let place = self.model.host_and_port();
+        if let Some(problem) = certificate::find_problem(error) {
             // Waiting does not help: somebody has to change a setting.
-            return Failure::Error(ModelError::Broken {
+            return ModelCallFailure::Error(ModelError::Broken {
                 model: self.model.name(),
                 message: format!("the certificate of `{place}` {}", problem.what),
                 fix: Some(problem.fix.to_owned()),
             });
         }
-        let cause = deepest(error);
-        Failure::Error(ModelError::Transient {
+        let cause = root_cause(error);
+        ModelCallFailure::Error(ModelError::Transient {
             model: self.model.name(),
             status: 0,
             retry_after: None,
@@ -213,57 +213,62 @@ impl Asking<'_> {
         })
     }
 
-    pub(super) fn cut_off(&self, answer: &Answer, message: String) -> Failure {
-        Failure::Error(ModelError::CutOff {
+    pub(super) fn interrupted(&self, answer: &PartialReply, message: String) -> ModelCallFailure {
+        ModelCallFailure::Error(ModelError::CutOff {
             model: self.model.name(),
             message,
             partial: answer.text.clone(),
-            usage: answer.usage_until_now(&self.sent),
+            usage: answer.usage_so_far(&self.estimate),
         })
     }
 
-    async fn refused(&self, mut response: Response) -> Failure {
+    async fn read_rejection(&self, mut response: Response) -> ModelCallFailure {
         let status = response.status().as_u16();
         let headers = response.headers().clone();
         let mut body = Vec::new();
-        while body.len() < MAX_REFUSAL_BYTES
-            && let Ok(Ok(Some(piece))) = timeout_at(self.next_by(), response.chunk()).await
+        while body.len() < MAX_ERROR_BODY_BYTES
+            && let Ok(Ok(Some(piece))) =
+                timeout_at(self.next_chunk_deadline(), response.chunk()).await
         {
             body.extend_from_slice(&piece);
         }
-        let text = self.model.hidden(&String::from_utf8_lossy(&body));
+        let text = self.model.redact_key(&String::from_utf8_lossy(&body));
         let value = serde_json::from_str(&text).unwrap_or(Value::Null);
         let now = self.model.settings.clock.now();
-        Failure::Refused(Refusal::of(status, &text, waits::of(&headers, &value, now)))
+        ModelCallFailure::Rejected(ProviderRejection::from_body(
+            status,
+            &text,
+            retry_after::requested_wait(&headers, &value, now),
+        ))
     }
 
-    pub(super) fn next_by(&self) -> Duration {
+    pub(super) fn next_chunk_deadline(&self) -> Duration {
         (running_time::now() + self.model.settings.timeouts.idle).min(self.deadline)
     }
 }
 
 /// Returns what a request can be billed for.
-fn sent(request: &ModelRequest) -> Sent {
-    Sent {
+fn estimate_call(request: &ModelRequest) -> CallEstimate {
+    CallEstimate {
         prompt_bytes: request.system.len() + request.user.len(),
-        bound: request.max_output_tokens.map(|output_tokens| Usage {
-            input_tokens: request.most_input_tokens(),
+        bound: request.max_output_tokens.map(|output_tokens| TokenUsage {
+            input_tokens: request.max_input_tokens(),
             output_tokens,
-            ..Usage::default()
+            ..TokenUsage::default()
         }),
     }
 }
 
-pub(super) fn too_late(what: &str, limit: Duration) -> String {
+pub(super) fn timeout_message(what: &str, limit: Duration) -> String {
     format!("{what} within {} s", limit.as_secs_f64())
 }
 
-pub(super) fn reason(error: reqwest::Error) -> String {
-    one_line(&deepest(&error.without_url()))
+pub(super) fn error_reason(error: reqwest::Error) -> String {
+    one_line(&root_cause(&error.without_url()))
 }
 
 /// Returns what an error is really about.
-fn deepest(error: &reqwest::Error) -> String {
+fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;
@@ -283,24 +288,23 @@ impl Model for HttpModel {
     fn output_limit(&self) -> Option<u64> {
         let own = self.settings.max_output_tokens.map(u64::from);
         let of_wire = || wire::default_output_limit(self.settings.endpoint.wire);
-        let of_model = || price::known_window(&self.settings.name).map(|known| known.max_output);
+        let of_model = || price::embedded_window(&self.settings.name).map(|known| known.max_output);
         let known = own.or_else(of_wire).or_else(of_model);
         Some(known.unwrap_or(DEFAULT_OUTPUT_LIMIT))
     }
 
-    async fn ask(&self, request: &ModelRequest) -> Result<Reply, ModelError> {
+    async fn ask_once(&self, request: &ModelRequest) -> Result<ModelReply, ModelError> {
         let variable = self.settings.credential.as_ref();
         let variable = variable.map(|credential| credential.variable.as_str());
         let mut adaptations = 0;
         loop {
             match self.attempt(request).await {
                 Ok(reply) => return Ok(reply),
-                Err(Failure::Error(error)) => return Err(error),
-                Err(Failure::Refused(refusal)) => {
-                    let may_adapt =
-                        refusal.is_about_the_question() && adaptations < MAX_ADAPTATIONS;
+                Err(ModelCallFailure::Error(error)) => return Err(error),
+                Err(ModelCallFailure::Rejected(refusal)) => {
+                    let may_adapt = refusal.is_invalid_request() && adaptations < MAX_ADAPTATIONS;
                     if !(may_adapt && self.adapt(&refusal)) {
-                        return Err(refusal.error(&self.settings.name, variable));
+                        return Err(refusal.into_model_error(&self.settings.name, variable));
                     }
                     adaptations += 1;
                 }

@@ -1,18 +1,18 @@
 //! From a choice of model to what is known about reaching it.
 
-use ralph_core::profile::{ModelChoice, ReplyFormat, Wire};
+use ralph_core::profile::{ModelChoice, ReplyFormat, WireApi};
 
-use super::providers::{PROVIDERS, Provider};
+use super::providers::{ModelProvider, PROVIDERS};
 
 /// How a model can be reached: what the table of providers says, and what a profile says instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endpoint {
+pub struct ModelEndpoint {
     /// The provider.
     pub provider: String,
     /// The model's name at the provider.
     pub model: String,
     /// How the provider is talked to.
-    pub wire: Wire,
+    pub wire: WireApi,
     /// How the provider is told what an answer looks like.
     pub format: ReplyFormat,
     /// Where the profile says that it is; this comes before the variables.
@@ -20,7 +20,7 @@ pub struct Endpoint {
     /// The variables that may say where it is, the first one that is set counts.
     pub base_variables: Vec<String>,
     /// Where it usually is.
-    pub usual_base: Option<String>,
+    pub default_base: Option<String>,
     /// The variables that may hold its key, the first one that is set counts.
     pub key_variables: Vec<String>,
     /// Whether it answers nobody without a key.
@@ -29,7 +29,7 @@ pub struct Endpoint {
 
 /// Why nobody knows how to reach a model.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EndpointError {
+pub enum ModelEndpointError {
     /// The name has no provider in front of it.
     #[error("`{model}` does not say its provider, as `openai/{model}` would")]
     NoProvider {
@@ -48,16 +48,16 @@ pub enum EndpointError {
     },
 }
 
-impl Endpoint {
+impl ModelEndpoint {
     /// Looks up how the model of a choice can be reached.
-    pub fn of(choice: &ModelChoice) -> Result<Self, EndpointError> {
-        let (provider, model) = split(&choice.model)?;
+    pub fn for_choice(choice: &ModelChoice) -> Result<Self, ModelEndpointError> {
+        let (provider, model) = split_name(&choice.model)?;
         let known = PROVIDERS.iter().find(|known| known.name == provider);
         let mut endpoint = match known {
-            Some(known) => Self::known(known, model),
-            None if choice.api_base.is_some() => Self::unknown(provider, model),
+            Some(known) => Self::from_provider(known, model),
+            None if choice.api_base.is_some() => Self::for_unknown_provider(provider, model),
             None => {
-                return Err(EndpointError::Unknown {
+                return Err(ModelEndpointError::Unknown {
                     provider: provider.to_owned(),
                     model: choice.model.clone(),
                 });
@@ -65,7 +65,7 @@ impl Endpoint {
         };
         if let Some(base) = &choice.api_base {
             endpoint.chosen_base = Some(base.clone());
-            if Some(base) != endpoint.usual_base.as_ref() {
+            if Some(base) != endpoint.default_base.as_ref() {
                 // Somebody else's server with the same way to talk: it may know less, and need no key.
                 endpoint.needs_key = false;
                 endpoint.format = at_most_json(endpoint.format);
@@ -80,43 +80,43 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    fn known(provider: &Provider, model: &str) -> Self {
+    fn from_provider(provider: &ModelProvider, model: &str) -> Self {
         let needs_responses = provider.name == "openai" && is_responses_only(model);
         Self {
             provider: provider.name.to_owned(),
             model: model.to_owned(),
             wire: if needs_responses {
-                Wire::Responses
+                WireApi::Responses
             } else {
                 provider.wire
             },
             format: provider.format,
             chosen_base: None,
-            base_variables: owned(provider.bases),
-            usual_base: provider.base.map(str::to_owned),
-            key_variables: owned(provider.keys),
+            base_variables: to_strings(provider.bases),
+            default_base: provider.base.map(str::to_owned),
+            key_variables: to_strings(provider.keys),
             needs_key: provider.needs_key,
         }
     }
 
     /// A provider that nobody has heard of talks as most do, and has LiteLLM's usual variable.
-    fn unknown(provider: &str, model: &str) -> Self {
+    fn for_unknown_provider(provider: &str, model: &str) -> Self {
         let variable = format!("{}_API_KEY", provider.to_uppercase().replace('-', "_"));
         Self {
             provider: provider.to_owned(),
             model: model.to_owned(),
-            wire: Wire::Chat,
+            wire: WireApi::Chat,
             format: ReplyFormat::Json,
             chosen_base: None,
             base_variables: Vec::new(),
-            usual_base: None,
+            default_base: None,
             key_variables: vec![variable],
             needs_key: false,
         }
     }
 }
 
-fn owned(names: &[&str]) -> Vec<String> {
+fn to_strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
@@ -128,7 +128,7 @@ fn at_most_json(format: ReplyFormat) -> ReplyFormat {
 }
 
 /// Returns provider and model. The two providers whose models go by their bare names are recognised.
-fn split(name: &str) -> Result<(&str, &str), EndpointError> {
+fn split_name(name: &str) -> Result<(&str, &str), ModelEndpointError> {
     if let Some((provider, model)) = name.split_once('/')
         && !provider.is_empty()
         && !model.is_empty()
@@ -144,7 +144,7 @@ fn split(name: &str) -> Result<(&str, &str), EndpointError> {
     if name.starts_with("claude-") {
         return Ok(("anthropic", name));
     }
-    Err(EndpointError::NoProvider {
+    Err(ModelEndpointError::NoProvider {
         model: name.to_owned(),
     })
 }
@@ -159,8 +159,8 @@ fn is_responses_only(model: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn seen(choice: &ModelChoice) -> String {
-        match Endpoint::of(choice) {
+    fn endpoint_text(choice: &ModelChoice) -> String {
+        match ModelEndpoint::for_choice(choice) {
             Err(error) => error.to_string(),
             Ok(endpoint) => format!(
                 "{} {} {:?} {:?} {} {} {}",
@@ -170,7 +170,7 @@ mod tests {
                 endpoint.format,
                 endpoint
                     .chosen_base
-                    .or(endpoint.usual_base)
+                    .or(endpoint.default_base)
                     .unwrap_or_else(|| "nowhere".into()),
                 endpoint.key_variables.join("|"),
                 if endpoint.needs_key { "key" } else { "free" },
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_says_how_a_model_is_reached() {
+    fn a_model_name_selects_its_endpoint() {
         for (name, expected) in [
             (
                 "zai/glm-4.7",
@@ -230,29 +230,33 @@ mod tests {
                 "provider `acme` of model `acme/one` is not known, and no `api_base` says where it is",
             ),
         ] {
-            assert_eq!(seen(&ModelChoice::named(name)), expected, "{name}");
+            assert_eq!(
+                endpoint_text(&ModelChoice::for_model(name)),
+                expected,
+                "{name}"
+            );
         }
     }
 
     #[test]
-    fn a_profile_says_it_better() {
+    fn a_profile_overrides_the_provider_table() {
         let base = || Some("http://localhost:8000/v1".to_owned());
         let own = ModelChoice {
             api_base: base(),
-            ..ModelChoice::named("openai/qwen")
+            ..ModelChoice::for_model("openai/qwen")
         };
         assert_eq!(
-            seen(&own),
+            endpoint_text(&own),
             "openai qwen Chat Json http://localhost:8000/v1 OPENAI_API_KEY free"
         );
         let acme = ModelChoice {
             api_base: base(),
-            wire: Some(Wire::Messages),
+            wire: Some(WireApi::Messages),
             reply_format: Some(ReplyFormat::Text),
-            ..ModelChoice::named("ac-me/one")
+            ..ModelChoice::for_model("ac-me/one")
         };
         assert_eq!(
-            seen(&acme),
+            endpoint_text(&acme),
             "ac-me one Messages Text http://localhost:8000/v1 AC_ME_API_KEY free"
         );
         let keyed = ModelChoice {
@@ -260,13 +264,13 @@ mod tests {
             ..acme
         };
         assert_eq!(
-            seen(&keyed),
+            endpoint_text(&keyed),
             "ac-me one Messages Text http://localhost:8000/v1 WORK_API_KEY key"
         );
     }
 
     #[test]
-    fn each_provider_is_there_once_and_in_order() {
+    fn providers_are_unique_and_sorted() {
         assert!(PROVIDERS.windows(2).all(|pair| pair[0].name < pair[1].name));
     }
 }

@@ -1,6 +1,6 @@
 //! Models behind an HTTP API, named as LiteLLM names them: `zai/glm-4.7`, `openai/gpt-5`.
 //!
-//! [`Endpoint::of`] looks a model up in the table of providers: how it is talked to, where it usually
+//! [`ModelEndpoint::for_choice`] looks a model up in the table of providers: how it is talked to, where it usually
 //! is, which variables hold its address and its key. The caller reads these variables and makes an
 //! [`HttpModel`] of them; nothing here looks at the environment.
 //!
@@ -11,23 +11,25 @@
 //! `certificate`. One call is one question: whoever calls again counts again.
 
 mod address;
-mod answer;
 mod body;
 mod certificate;
 mod client;
-mod connection;
 mod endpoint;
-mod fixes;
+mod http_client;
 mod parameters;
+mod partial_reply;
 mod providers;
-mod refusal;
+mod rejection;
+mod retry_after;
 mod settings;
 mod sse;
-mod waits;
+mod suggested_fix;
 mod wire;
 
 pub use address::origin;
 pub use client::HttpModel;
-pub(crate) use connection::plain_client;
-pub use endpoint::{Endpoint, EndpointError};
-pub use settings::{Credential, HttpSettings, Network, SettingsError, Timeouts};
+pub use endpoint::{ModelEndpoint, ModelEndpointError};
+pub(crate) use http_client::plain_client;
+pub use settings::{
+    ApiCredential, HttpModelSettings, HttpModelSettingsError, ModelTimeouts, ProxySettings,
+};

@@ -1,18 +1,18 @@
 //! Which parameters a question carries: what the profile wants, minus what the model does not take.
 
-use ralph_core::profile::{ReplyFormat, Wire};
+use ralph_core::profile::{ReplyFormat, WireApi};
 
-use super::settings::HttpSettings;
+use super::settings::HttpModelSettings;
 
 /// Which parameters a question carries.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Parameters {
+pub(super) struct RequestParameters {
     /// How much chance is in the answer.
     pub(super) temperature: Option<f64>,
     /// How long an answer may be.
     pub(super) output_limit: Option<u64>,
     /// What that is called.
-    pub(super) limit_name: LimitName,
+    pub(super) limit_key: OutputLimitKey,
     /// How the provider is told what an answer looks like.
     pub(super) format: ReplyFormat,
     /// Whether a stream is asked to count its tokens.
@@ -21,13 +21,13 @@ pub(super) struct Parameters {
 
 /// What the limit of an answer is called by the chat completions of different times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LimitName {
+pub(super) enum OutputLimitKey {
     MaxTokens,
     MaxCompletionTokens,
 }
 
-impl LimitName {
-    pub(super) fn key(self) -> &'static str {
+impl OutputLimitKey {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::MaxTokens => "max_tokens",
             Self::MaxCompletionTokens => "max_completion_tokens",
@@ -36,7 +36,7 @@ impl LimitName {
 }
 
 /// What providers say about a parameter that they do not take.
-const REFUSING: [&str; 14] = [
+const UNSUPPORTED_PHRASES: [&str; 14] = [
     "unsupported",
     "not supported",
     "not support",
@@ -53,7 +53,7 @@ const REFUSING: [&str; 14] = [
     "cannot find field",
 ];
 
-const OF_FORMAT: [&str; 9] = [
+const FORMAT_PHRASES: [&str; 9] = [
     "response_format",
     "json_schema",
     "json_object",
@@ -65,30 +65,33 @@ const OF_FORMAT: [&str; 9] = [
     "mimetype",
 ];
 
-impl Parameters {
+impl RequestParameters {
     /// Returns what is sent before anybody has refused anything.
-    pub(super) fn of(settings: &HttpSettings) -> Self {
+    pub(super) fn from_settings(settings: &HttpModelSettings) -> Self {
         let endpoint = &settings.endpoint;
-        let thinks = is_reasoning(&endpoint.model);
+        let thinks = is_reasoning_model(&endpoint.model);
         let is_openai = matches!(endpoint.provider.as_str(), "openai" | "litellm_proxy");
         let name = if thinks && is_openai {
-            LimitName::MaxCompletionTokens
+            OutputLimitKey::MaxCompletionTokens
         } else {
-            LimitName::MaxTokens
+            OutputLimitKey::MaxTokens
         };
         Self {
             temperature: settings.temperature.filter(|_| !thinks),
             output_limit: settings.max_output_tokens.map(u64::from),
-            limit_name: name,
+            limit_key: name,
             format: endpoint.format,
             counts_in_stream: true,
         }
     }
 
     /// Leaves out what a refusal names; false if it names nothing that was sent.
-    pub(super) fn adapt(&mut self, refusal: &str, wire: Wire) -> bool {
+    pub(super) fn adapt(&mut self, refusal: &str, wire: WireApi) -> bool {
         let refusal = refusal.to_lowercase();
-        if !REFUSING.iter().any(|word| refusal.contains(word)) {
+        if !UNSUPPORTED_PHRASES
+            .iter()
+            .any(|word| refusal.contains(word))
+        {
             return false;
         }
         if self.temperature.is_some() && refusal.contains("temperature") {
@@ -99,36 +102,37 @@ impl Parameters {
             self.counts_in_stream = false;
             return true;
         }
-        if OF_FORMAT.iter().any(|word| refusal.contains(word)) {
-            return self.ask_for_less_format(wire);
+        if FORMAT_PHRASES.iter().any(|word| refusal.contains(word)) {
+            return self.relax_format(wire);
         }
-        match self.limit_name {
-            LimitName::MaxTokens if refusal.contains("max_tokens") => {
-                self.limit_name = LimitName::MaxCompletionTokens;
-                wire == Wire::Chat && refusal.contains("max_completion_tokens")
+        match self.limit_key {
+            OutputLimitKey::MaxTokens if refusal.contains("max_tokens") => {
+                self.limit_key = OutputLimitKey::MaxCompletionTokens;
+                wire == WireApi::Chat && refusal.contains("max_completion_tokens")
             }
-            LimitName::MaxCompletionTokens if refusal.contains("max_completion_tokens") => {
-                self.limit_name = LimitName::MaxTokens;
-                wire == Wire::Chat
+            OutputLimitKey::MaxCompletionTokens if refusal.contains("max_completion_tokens") => {
+                self.limit_key = OutputLimitKey::MaxTokens;
+                wire == WireApi::Chat
             }
-            LimitName::MaxTokens | LimitName::MaxCompletionTokens => false,
+            OutputLimitKey::MaxTokens | OutputLimitKey::MaxCompletionTokens => false,
         }
     }
 
-    fn ask_for_less_format(&mut self, wire: Wire) -> bool {
+    fn relax_format(&mut self, wire: WireApi) -> bool {
         let before = self.format;
         self.format = match (before, wire) {
-            (ReplyFormat::Schema, Wire::Chat | Wire::Responses | Wire::Gemini) => ReplyFormat::Json,
-            (ReplyFormat::Schema, Wire::Messages) | (ReplyFormat::Json | ReplyFormat::Text, _) => {
-                ReplyFormat::Text
+            (ReplyFormat::Schema, WireApi::Chat | WireApi::Responses | WireApi::Gemini) => {
+                ReplyFormat::Json
             }
+            (ReplyFormat::Schema, WireApi::Messages)
+            | (ReplyFormat::Json | ReplyFormat::Text, _) => ReplyFormat::Text,
         };
         self.format != before
     }
 }
 
 /// Tells whether a model is one of those that think first and take no temperature.
-fn is_reasoning(model: &str) -> bool {
+fn is_reasoning_model(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     let mut letters = name.chars();
     let is_o = letters.next() == Some('o')
@@ -146,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn models_that_think_are_known() {
+    fn reasoning_models_are_recognised() {
         for (model, thinks) in [
             ("gpt-5", true),
             ("gpt-5.1-codex-max", true),
@@ -159,68 +163,68 @@ mod tests {
             ("o200k", false),
             ("glm-4.7", false),
         ] {
-            assert_eq!(is_reasoning(model), thinks, "{model}");
+            assert_eq!(is_reasoning_model(model), thinks, "{model}");
         }
     }
 
-    fn all() -> Parameters {
-        Parameters {
+    fn all_parameters() -> RequestParameters {
+        RequestParameters {
             temperature: Some(0.2),
             output_limit: Some(100),
-            limit_name: LimitName::MaxTokens,
+            limit_key: OutputLimitKey::MaxTokens,
             format: ReplyFormat::Schema,
             counts_in_stream: true,
         }
     }
 
     #[test]
-    fn what_is_refused_is_left_out() {
+    fn rejected_parameters_are_left_out() {
         for (refusal, wire, expected) in [
             (
                 "Unsupported value: 'temperature' does not support 0.2 with this model.",
-                Wire::Chat,
-                Some(Parameters {
+                WireApi::Chat,
+                Some(RequestParameters {
                     temperature: None,
-                    ..all()
+                    ..all_parameters()
                 }),
             ),
             (
                 "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-                Wire::Chat,
-                Some(Parameters {
-                    limit_name: LimitName::MaxCompletionTokens,
-                    ..all()
+                WireApi::Chat,
+                Some(RequestParameters {
+                    limit_key: OutputLimitKey::MaxCompletionTokens,
+                    ..all_parameters()
                 }),
             ),
             (
                 "litellm.UnsupportedParamsError: zai does not support parameters: ['response_format']",
-                Wire::Chat,
-                Some(Parameters {
+                WireApi::Chat,
+                Some(RequestParameters {
                     format: ReplyFormat::Json,
-                    ..all()
+                    ..all_parameters()
                 }),
             ),
             (
                 "output_config: Extra inputs are not permitted",
-                Wire::Messages,
-                Some(Parameters {
+                WireApi::Messages,
+                Some(RequestParameters {
                     format: ReplyFormat::Text,
-                    ..all()
+                    ..all_parameters()
                 }),
             ),
             (
                 "unknown field `stream_options`",
-                Wire::Chat,
-                Some(Parameters {
+                WireApi::Chat,
+                Some(RequestParameters {
                     counts_in_stream: false,
-                    ..all()
+                    ..all_parameters()
                 }),
             ),
-            ("max_tokens is too large: 200000", Wire::Chat, None),
-            ("Unsupported country", Wire::Chat, None),
-            ("temperature is nice", Wire::Chat, None),
+            ("max_tokens is too large: 200000", WireApi::Chat, None),
+            ("Unsupported country", WireApi::Chat, None),
+            ("temperature is nice", WireApi::Chat, None),
         ] {
-            let mut parameters = all();
+            let mut parameters = all_parameters();
             let adapted = parameters.adapt(refusal, wire);
             let seen = adapted.then_some(parameters);
             assert_eq!(seen, expected, "{refusal}");
@@ -228,13 +232,13 @@ mod tests {
     }
 
     #[test]
-    fn a_format_is_given_up_step_by_step() {
-        let mut parameters = all();
+    fn the_format_is_relaxed_step_by_step() {
+        let mut parameters = all_parameters();
         let refusal = "response_format is not supported";
-        assert!(parameters.adapt(refusal, Wire::Chat));
+        assert!(parameters.adapt(refusal, WireApi::Chat));
         assert_eq!(parameters.format, ReplyFormat::Json);
-        assert!(parameters.adapt(refusal, Wire::Chat));
+        assert!(parameters.adapt(refusal, WireApi::Chat));
         assert_eq!(parameters.format, ReplyFormat::Text);
-        assert!(!parameters.adapt(refusal, Wire::Chat));
+        assert!(!parameters.adapt(refusal, WireApi::Chat));
     }
 }

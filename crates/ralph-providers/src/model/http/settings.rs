@@ -7,32 +7,32 @@ use std::time::Duration;
 use ralph_core::ports::Clock;
 use ralph_core::secret::Secret;
 
-use super::endpoint::Endpoint;
+use super::endpoint::ModelEndpoint;
 
 /// What an HTTP model is made from.
 #[derive(Clone)]
-pub struct HttpSettings {
+pub struct HttpModelSettings {
     /// The name that prices and records go by.
     pub name: String,
     /// How the model is reached.
-    pub endpoint: Endpoint,
+    pub endpoint: ModelEndpoint,
     /// Where its API is.
     pub base: String,
     /// What it is asked with.
-    pub credential: Option<Arc<Credential>>,
+    pub credential: Option<Arc<ApiCredential>>,
     /// How long an answer may be.
     pub max_output_tokens: Option<u32>,
     /// How much chance is in the answer.
     pub temperature: Option<f64>,
     /// How long things may take.
-    pub timeouts: Timeouts,
+    pub timeouts: ModelTimeouts,
     /// The way to the network.
-    pub network: Network,
+    pub network: ProxySettings,
     /// The time, for limits that end at a date.
     pub clock: Arc<dyn Clock>,
 }
 
-impl fmt::Debug for HttpSettings {
+impl fmt::Debug for HttpModelSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpSettings")
             .field("name", &self.name)
@@ -45,7 +45,7 @@ impl fmt::Debug for HttpSettings {
 
 /// A key and where it is from.
 #[derive(Debug)]
-pub struct Credential {
+pub struct ApiCredential {
     /// The environment variable that holds it.
     pub variable: String,
     /// The key.
@@ -54,7 +54,7 @@ pub struct Credential {
 
 /// How long the parts of a call may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeouts {
+pub struct ModelTimeouts {
     /// Until there is a connection.
     pub connect: Duration,
     /// Until the answer begins.
@@ -65,7 +65,7 @@ pub struct Timeouts {
     pub total: Duration,
 }
 
-impl Default for Timeouts {
+impl Default for ModelTimeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(15),
@@ -76,10 +76,10 @@ impl Default for Timeouts {
     }
 }
 
-impl Timeouts {
+impl ModelTimeouts {
     /// Returns timeouts for calls that may take this long.
     #[must_use]
-    pub fn within(total: Duration) -> Self {
+    pub fn for_total(total: Duration) -> Self {
         let usual = Self::default();
         Self {
             connect: usual.connect.min(total),
@@ -93,7 +93,7 @@ impl Timeouts {
 
 /// The way to the network: proxies, as the usual variables name them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Network {
+pub struct ProxySettings {
     /// The proxy for `https` addresses.
     pub https_proxy: Option<String>,
     /// The proxy for `http` addresses.
@@ -104,7 +104,7 @@ pub struct Network {
 
 /// Why settings cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SettingsError {
+pub enum HttpModelSettingsError {
     /// The address is none.
     #[error("`{base}` is not the address of an API: {why}")]
     Base {

@@ -5,7 +5,7 @@ const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct SseEvent {
     /// Its name; empty if it has none.
     pub(super) name: String,
     /// Its data, several lines joined by line breaks.
@@ -14,7 +14,7 @@ pub(super) struct Event {
 
 /// What has arrived of a stream and is not an event yet.
 #[derive(Debug, Default)]
-pub(super) struct Decoder {
+pub(super) struct SseDecoder {
     /// The line that has not ended.
     line: Vec<u8>,
     name: String,
@@ -24,11 +24,11 @@ pub(super) struct Decoder {
 
 /// An event is longer than any that makes sense.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooLong;
+pub(super) struct SseEventTooLong;
 
-impl Decoder {
+impl SseDecoder {
     /// Takes the next piece and returns the events that it completes.
-    pub(super) fn push(&mut self, piece: &[u8]) -> Result<Vec<Event>, TooLong> {
+    pub(super) fn push(&mut self, piece: &[u8]) -> Result<Vec<SseEvent>, SseEventTooLong> {
         let mut events = Vec::new();
         for byte in piece {
             let was_return = std::mem::replace(&mut self.after_return, *byte == b'\r');
@@ -39,27 +39,27 @@ impl Decoder {
                 other => self.line.push(*other),
             }
             if self.line.len() + self.data.as_ref().map_or(0, String::len) > MAX_EVENT_BYTES {
-                return Err(TooLong);
+                return Err(SseEventTooLong);
             }
         }
         Ok(events)
     }
 
     /// Returns the last event of a stream that ended without the empty line after it.
-    pub(super) fn finish(mut self) -> Option<Event> {
+    pub(super) fn finish(mut self) -> Option<SseEvent> {
         if !self.line.is_empty() {
             self.end_line();
         }
         self.end_line()
     }
 
-    fn end_line(&mut self) -> Option<Event> {
+    fn end_line(&mut self) -> Option<SseEvent> {
         let bytes = std::mem::take(&mut self.line);
         let line = String::from_utf8_lossy(&bytes);
         let line = line.trim_start_matches('\u{feff}');
         if line.is_empty() {
             let name = std::mem::take(&mut self.name);
-            return self.data.take().map(|data| Event { name, data });
+            return self.data.take().map(|data| SseEvent { name, data });
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
@@ -86,15 +86,15 @@ mod tests {
     const STREAM: &str = "\u{feff}: hello\r\n\r\nevent: ping\ndata: {\"a\": 1}\n\n\
         data:first\ndata: second\r\rid: 7\nretry: 5\ndata\n\ndata: héllo\n\nevent: lost\ndata: half";
 
-    fn event(name: &str, data: &str) -> Event {
-        Event {
+    fn event(name: &str, data: &str) -> SseEvent {
+        SseEvent {
             name: name.into(),
             data: data.into(),
         }
     }
 
     #[test]
-    fn a_stream_is_the_same_in_all_pieces() {
+    fn a_stream_decodes_the_same_however_it_is_split() {
         let expected = [
             event("ping", "{\"a\": 1}"),
             event("", "first\nsecond"),
@@ -102,8 +102,8 @@ mod tests {
             event("", "héllo"),
         ];
         for size in 1..=STREAM.len() {
-            let mut decoder = Decoder::default();
-            let events: Vec<Event> = STREAM
+            let mut decoder = SseDecoder::default();
+            let events: Vec<SseEvent> = STREAM
                 .as_bytes()
                 .chunks(size)
                 .flat_map(|piece| decoder.push(piece).unwrap())
@@ -114,11 +114,11 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_event_is_refused() {
-        let mut decoder = Decoder::default();
+    fn an_endless_event_is_rejected() {
+        let mut decoder = SseDecoder::default();
         let piece = vec![b'x'; MAX_EVENT_BYTES / 2];
         assert_eq!(decoder.push(b"data: "), Ok(Vec::new()));
         assert_eq!(decoder.push(&piece), Ok(Vec::new()));
-        assert_eq!(decoder.push(&piece), Err(TooLong));
+        assert_eq!(decoder.push(&piece), Err(SseEventTooLong));
     }
 }

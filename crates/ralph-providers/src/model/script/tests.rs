@@ -5,7 +5,7 @@ fn read_text(text: impl AsRef<[u8]>) -> Result<Vec<ScriptLine>, String> {
     let path = directory.path().join("s.jsonl");
     std::fs::write(&path, text).unwrap();
     let shown = path.display().to_string();
-    read(&path).map_err(|error| error.to_string().replace(&shown, "s.jsonl"))
+    read_script(&path).map_err(|error| error.to_string().replace(&shown, "s.jsonl"))
 }
 
 const EVERY_KEY: &str = concat!(
@@ -23,8 +23,8 @@ const EVERY_KEY: &str = concat!(
     r#"{"error": {"status": 0}, "reply": null}"#,
 );
 
-fn reply(text: &str, tokens: [Option<u64>; 2], cached: [u64; 2]) -> Answer {
-    Answer::Reply {
+fn reply(text: &str, tokens: [Option<u64>; 2], cached: [u64; 2]) -> ScriptAnswer {
+    ScriptAnswer::Reply {
         text: text.into(),
         usage: ScriptUsage {
             input: tokens[0],
@@ -45,12 +45,12 @@ fn every_key_is_understood_and_comments_are_skipped() {
             (line.number, when, line.delay.as_millis(), &line.answer)
         })
         .collect();
-    let limited = Answer::Failure(Failure {
+    let limited = ScriptAnswer::Failure(ScriptFailure {
         status: 429,
         retry_after: Some(Duration::from_millis(500)),
         is_quota: false,
     });
-    let silent = Answer::Failure(Failure {
+    let silent = ScriptAnswer::Failure(ScriptFailure {
         status: 0,
         retry_after: None,
         is_quota: false,
@@ -68,7 +68,7 @@ fn every_key_is_understood_and_comments_are_skipped() {
 }
 
 #[test]
-fn a_wrong_line_is_named_with_what_is_wrong() {
+fn an_invalid_line_is_reported_with_its_cause() {
     let cases = [
         (
             r#"{"delay_ms": 1}"#,
@@ -139,7 +139,7 @@ fn a_quota_needs_its_status() {
 }
 
 #[test]
-fn a_bad_pattern_is_named_with_its_place() {
+fn an_invalid_pattern_is_reported_with_its_location() {
     let error = read_text(r#"{"reply": "a", "when": "a("}"#).unwrap_err();
     let start = "script `s.jsonl`, line 1: `when` is not a regular expression: ";
     assert!(error.starts_with(start), "{error}");
@@ -147,7 +147,7 @@ fn a_bad_pattern_is_named_with_its_place() {
 }
 
 #[test]
-fn a_file_that_is_no_script_is_refused() {
+fn a_file_that_is_not_a_script_is_rejected() {
     let empty = "script `s.jsonl` is empty: it needs at least one line with `reply` or `error`";
     for text in ["", "\n\n", "# only\n// comments\n"] {
         assert_eq!(read_text(text).unwrap_err(), empty);
@@ -156,7 +156,9 @@ fn a_file_that_is_no_script_is_refused() {
         read_text(b"{\"reply\": \"a\"}\n# \xff\n").unwrap_err(),
         "script `s.jsonl`, line 2: is not UTF-8"
     );
-    let missing = read(Path::new("no/such.jsonl")).unwrap_err().to_string();
+    let missing = read_script(Path::new("no/such.jsonl"))
+        .unwrap_err()
+        .to_string();
     assert_eq!(
         missing,
         "cannot read script `no/such.jsonl`: No such file or directory (os error 2)"
@@ -164,13 +166,13 @@ fn a_file_that_is_no_script_is_refused() {
 }
 
 #[test]
-fn a_file_over_the_limit_is_refused() {
+fn a_file_over_the_limit_is_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("s.jsonl");
     // A hole: it takes no place on the disk.
     let file = File::create(&path).unwrap();
-    file.set_len(MAX_BYTES + 1).unwrap();
-    let error = read(&path).unwrap_err().to_string();
+    file.set_len(MAX_SCRIPT_BYTES + 1).unwrap();
+    let error = read_script(&path).unwrap_err().to_string();
     assert_eq!(
         error,
         format!(

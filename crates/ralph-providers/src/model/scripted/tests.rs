@@ -20,13 +20,13 @@ fn script(lines: &[&str]) -> Fixture {
 }
 
 impl Fixture {
-    fn model(&self, used: &[&str]) -> Scripted {
+    fn model(&self, used: &[&str]) -> ScriptedModel {
         let used: Vec<String> = used.iter().map(|&source| source.to_owned()).collect();
-        Scripted::load(&self.path, &used).unwrap()
+        ScriptedModel::load(&self.path, &used).unwrap()
     }
 
     /// Returns an error's text with the script's path replaced by `S`.
-    fn short(&self, error: &impl ToString) -> String {
+    fn redact_path(&self, error: &impl ToString) -> String {
         let path = self.path.display().to_string();
         error.to_string().replace(&path, "S")
     }
@@ -42,12 +42,16 @@ fn request(user: &str) -> ModelRequest {
 }
 
 /// Asks each prompt and returns the sources of the replies, or what went wrong.
-async fn sources(fixture: &Fixture, model: &Scripted, prompts: &[&str]) -> Vec<String> {
+async fn ask_for_sources(
+    fixture: &Fixture,
+    model: &ScriptedModel,
+    prompts: &[&str],
+) -> Vec<String> {
     let mut sources = Vec::new();
     for prompt in prompts {
-        sources.push(match model.ask(&request(prompt)).await {
+        sources.push(match model.ask_once(&request(prompt)).await {
             Ok(reply) => reply.source.unwrap(),
-            Err(error) => fixture.short(&error),
+            Err(error) => fixture.redact_path(&error),
         });
     }
     sources
@@ -65,15 +69,15 @@ async fn a_reply_carries_text_usage_and_source() {
     assert_eq!(model.name(), format!("scripted:{}", fixture.path.display()));
     let mut seen = Vec::new();
     for _ in 0..3 {
-        let reply = model.ask(&request("go on")).await.unwrap();
-        assert_eq!(reply.finish, Finish::Complete);
+        let reply = model.ask_once(&request("go on")).await.unwrap();
+        assert_eq!(reply.finish, FinishReason::Complete);
         seen.push((reply.text, reply.usage, reply.source.unwrap()));
     }
-    let usage = |input_tokens, output_tokens, cache_read_tokens| Usage {
+    let usage = |input_tokens, output_tokens, cache_read_tokens| TokenUsage {
         input_tokens,
         output_tokens,
         cache_read_tokens,
-        ..Usage::default()
+        ..TokenUsage::default()
     };
     // The prompt is `rules\n\ngo on`: 12 characters.
     let expected = [
@@ -91,7 +95,7 @@ async fn a_reply_carries_text_usage_and_source() {
 #[tokio::test]
 async fn lines_are_used_in_order_and_the_last_repeats() {
     let fixture = script(&[r#"{"reply": "a"}"#, "", r#"{"reply": "b"}"#]);
-    let seen = sources(&fixture, &fixture.model(&[]), &["p"; 4]).await;
+    let seen = ask_for_sources(&fixture, &fixture.model(&[]), &["p"; 4]).await;
     assert_eq!(seen, ["line 1", "line 3", "line 3", "line 3"]);
 }
 
@@ -112,7 +116,7 @@ async fn the_first_unused_line_that_matches_answers() {
         "x",
         "diagnose",
     ];
-    let seen = sources(&fixture, &fixture.model(&[]), &prompts).await;
+    let seen = ask_for_sources(&fixture, &fixture.model(&[]), &prompts).await;
     assert_eq!(
         seen,
         ["line 2", "line 1", "line 3", "line 4", "line 5", "line 5"]
@@ -126,7 +130,7 @@ async fn a_prompt_that_no_line_answers_is_an_error() {
         r#"{"reply": "b", "when": "two"}"#,
     ]);
     let nothing = "model `scripted:S` cannot answer: no line of the script answers this prompt";
-    let seen = sources(
+    let seen = ask_for_sources(
         &fixture,
         &fixture.model(&[]),
         &["three", "one", "one", "two", "two"],
@@ -144,13 +148,13 @@ async fn a_restart_does_not_use_a_line_twice() {
         r#"{"reply": "c"}"#,
     ]);
     let failed = "model `scripted:S` is not available at the moment: status 500, as line 2 of the script says";
-    let before = sources(&fixture, &fixture.model(&[]), &["x"; 4]).await;
+    let before = ask_for_sources(&fixture, &fixture.model(&[]), &["x"; 4]).await;
     assert_eq!(before, ["line 1", failed, "line 3", "line 4"]);
     // Failures are not in the record, so they come once per process.
-    let after = sources(&fixture, &fixture.model(&["line 3", "line 1"]), &["x"; 3]).await;
+    let after = ask_for_sources(&fixture, &fixture.model(&["line 3", "line 1"]), &["x"; 3]).await;
     assert_eq!(after, [failed, "line 4", "line 4"]);
     let at_the_end = fixture.model(&["line 1", "line 3", "line 4", "line 4"]);
-    let after = sources(&fixture, &at_the_end, &["x"; 2]).await;
+    let after = ask_for_sources(&fixture, &at_the_end, &["x"; 2]).await;
     assert_eq!(after, [failed, "line 4"]);
 }
 
@@ -158,11 +162,11 @@ async fn a_restart_does_not_use_a_line_twice() {
 fn a_used_line_that_is_gone_is_an_error() {
     let fixture = script(&[r#"{"reply": "a"}"#, r#"{"error": {"status": 500}}"#]);
     for used in ["line 3", "line 2", "line 01", "reply 1", ""] {
-        let error = Scripted::load(&fixture.path, &[used.to_owned()]).unwrap_err();
+        let error = ScriptedModel::load(&fixture.path, &[used.to_owned()]).unwrap_err();
         let expected = format!(
             "script `S` has no reply at `{used}`, which the run has used: the file has changed since"
         );
-        assert_eq!(fixture.short(&error), expected);
+        assert_eq!(fixture.redact_path(&error), expected);
     }
 }
 
@@ -186,7 +190,11 @@ async fn a_status_becomes_the_error_that_a_provider_would_cause() {
     ];
     for (status, expected) in cases {
         let fixture = script(&[&format!(r#"{{"error": {{"status": {status}}}}}"#)]);
-        let error = fixture.model(&[]).ask(&request("p")).await.unwrap_err();
+        let error = fixture
+            .model(&[])
+            .ask_once(&request("p"))
+            .await
+            .unwrap_err();
         let seen = match error {
             ModelError::Transient {
                 status,
@@ -206,7 +214,7 @@ async fn a_status_becomes_the_error_that_a_provider_would_cause() {
 }
 
 #[tokio::test]
-async fn a_delay_is_waited_for() {
+async fn a_delay_postpones_the_reply() {
     let fixture = script(&[
         r#"{"reply": "a", "delay_ms": 60}"#,
         r#"{"error": {"status": 500}, "delay_ms": 60}"#,
@@ -214,7 +222,7 @@ async fn a_delay_is_waited_for() {
     let model = fixture.model(&[]);
     for succeeds in [true, false] {
         let start = Instant::now();
-        assert_eq!(model.ask(&request("p")).await.is_ok(), succeeds);
+        assert_eq!(model.ask_once(&request("p")).await.is_ok(), succeeds);
         assert!(start.elapsed() >= Duration::from_millis(60));
     }
 }
@@ -227,7 +235,7 @@ async fn calls_at_the_same_time_never_share_a_line() {
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..40 {
         let model = Arc::clone(&model);
-        calls.spawn(async move { model.ask(&request("p")).await.unwrap().text });
+        calls.spawn(async move { model.ask_once(&request("p")).await.unwrap().text });
     }
     let mut seen: Vec<u32> = Vec::new();
     while let Some(text) = calls.join_next().await {

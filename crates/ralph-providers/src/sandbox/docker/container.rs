@@ -13,24 +13,24 @@ use bollard::query_parameters::{
     LogsOptionsBuilder, RemoveContainerOptionsBuilder,
 };
 use futures_util::StreamExt as _;
-use ralph_guest::command::Name;
+use ralph_guest::command::SandboxName;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::door::Door;
-use super::form::Form;
-use super::line::Line;
-use super::marks::{self, Marks};
+use super::container_spec::ContainerSpec;
+use super::guest_connection::GuestConnection;
+use super::guest_socket::GuestSocket;
+use super::labels::{self, SandboxLabels};
 use super::settings::DockerSettings;
-use crate::docker::{Engine, EngineError, Facts};
-use crate::sandbox::way_out::WayOut;
+use crate::docker::{DockerEngine, DockerError, DockerInfo};
+use crate::sandbox::egress::SandboxEgress;
 
 /// How long a guest may take to answer for the first time, and to make the way out ready.
-const FIRST_ANSWER: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often it is looked meanwhile whether the container still runs.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How long something that is being removed may take to disappear.
-const REMOVAL: Duration = Duration::from_secs(30);
+const REMOVE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many lines of a container's log are shown.
 const LOG_LINES: &str = "20";
 
@@ -45,7 +45,7 @@ pub(super) enum ContainerError {
     TakenOver,
     /// The engine.
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    Engine(#[from] DockerError),
     /// The guest does not answer; with what the container said.
     #[error("the guest in its container does not answer: {source}{said}")]
     Guest {
@@ -66,107 +66,111 @@ pub(super) enum ContainerError {
 
 /// A container by its sandbox, whether it is there or not.
 pub(super) struct Container {
-    pub(super) engine: Engine,
-    pub(super) facts: Facts,
+    pub(super) engine: DockerEngine,
+    pub(super) engine_info: DockerInfo,
     pub(super) settings: DockerSettings,
-    pub(super) name: Name,
-    pub(super) marks: Marks,
+    pub(super) name: SandboxName,
+    pub(super) labels: SandboxLabels,
     object: String,
     /// The directory of the socket on this machine, where the guest is reached by one.
     socket: Option<PathBuf>,
     /// Who answers what commands connect to.
-    pub(super) way_out: Option<Arc<dyn WayOut>>,
+    pub(super) egress: Option<Arc<dyn SandboxEgress>>,
     /// The engine's number of the container that this process has made. Another one of the same
     /// name is another ralph's, which has taken the sandbox over.
-    own: Mutex<Option<String>>,
+    created_id: Mutex<Option<String>>,
     /// Whether a command ran out of memory since the container was started. The engine says so
     /// about the whole container then, whatever ends it later.
-    starved: AtomicBool,
+    out_of_memory: AtomicBool,
 }
 
 impl Container {
     pub(super) fn new(
-        engine: Engine,
-        facts: Facts,
+        engine: DockerEngine,
+        facts: DockerInfo,
         settings: DockerSettings,
-        name: Name,
-        marks: Marks,
+        name: SandboxName,
+        marks: SandboxLabels,
         by_socket: bool,
     ) -> Self {
-        let object = marks::object(name);
+        let object = labels::object_name(name);
         let socket = by_socket.then(|| settings.socket_directory(&object));
         Self {
             engine,
-            facts,
+            engine_info: facts,
             settings,
             name,
-            marks,
+            labels: marks,
             object,
             socket,
-            way_out: None,
-            own: Mutex::new(None),
-            starved: AtomicBool::new(false),
+            egress: None,
+            created_id: Mutex::new(None),
+            out_of_memory: AtomicBool::new(false),
         }
     }
 
     /// Makes the container, which does not run yet, and with it the volume, if there is none.
     pub(super) async fn create(&self) -> Result<(), ContainerError> {
         if let Some(directory) = &self.socket {
-            Door::build(directory).map_err(|source| door_error(directory, source))?;
+            GuestSocket::create_directory(directory)
+                .map_err(|source| socket_error(directory, source))?;
         }
-        let form = Form {
+        let form = ContainerSpec {
             name: self.name,
-            marks: &self.marks,
+            labels: &self.labels,
             settings: &self.settings,
-            facts: &self.facts,
+            engine_info: &self.engine_info,
             socket: self.socket.as_deref(),
         };
         let options = CreateContainerOptionsBuilder::new()
             .name(&self.object)
             .build();
         let api = self.engine.api();
-        let created = api.create_container(Some(options), form.body());
+        let created = api.create_container(Some(options), form.create_body());
         let created = self.engine.call("make a container", created).await?;
-        *self.own.lock().unwrap_or_else(PoisonError::into_inner) = Some(created.id);
+        *self
+            .created_id
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(created.id);
         Ok(())
     }
 
     /// Starts the container and speaks to its guest.
-    pub(super) async fn start(&self) -> Result<Line, ContainerError> {
+    pub(super) async fn start(&self) -> Result<GuestConnection, ContainerError> {
         let line = if let Some(directory) = &self.socket {
-            let door = Door::open(directory);
-            let door = door.map_err(|source| door_error(directory, source))?;
-            self.set_going().await?;
-            let socket = self.guest_at(&door).await?;
-            timeout(FIRST_ANSWER, Line::by_socket(socket)).await
+            let door = GuestSocket::bind(directory);
+            let door = door.map_err(|source| socket_error(directory, source))?;
+            self.start_container().await?;
+            let socket = self.accept_guest(&door).await?;
+            timeout(START_TIMEOUT, GuestConnection::from_socket(socket)).await
         } else {
             // Attached before, so that not a byte of what it says is missed.
             let attached = self.attach().await?;
-            self.set_going().await?;
-            timeout(FIRST_ANSWER, Line::attached(attached)).await
+            self.start_container().await?;
+            timeout(START_TIMEOUT, GuestConnection::from_attached(attached)).await
         };
         match line.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
-            Ok(line) => self.admit(line).await,
-            Err(source) => Err(self.silent(source).await),
+            Ok(line) => self.connect_egress(line).await,
+            Err(source) => Err(self.no_answer_error(source).await),
         }
     }
 
-    async fn set_going(&self) -> Result<(), ContainerError> {
-        let own = self.own();
+    async fn start_container(&self) -> Result<(), ContainerError> {
+        let own = self.container_ref();
         let started = self.engine.api().start_container(&own, None);
         self.call("start a container", started).await?;
-        self.starved.store(false, Ordering::Relaxed);
+        self.out_of_memory.store(false, Ordering::Relaxed);
         Ok(())
     }
 
     /// Remembers that a command ran out of memory.
-    pub(super) fn has_starved(&self) {
-        self.starved.store(true, Ordering::Relaxed);
+    pub(super) fn record_out_of_memory(&self) {
+        self.out_of_memory.store(true, Ordering::Relaxed);
     }
 
     /// Tells whether a command ran out of memory since the container was started.
-    pub(super) fn is_starved(&self) -> bool {
-        self.starved.load(Ordering::Relaxed)
+    pub(super) fn was_out_of_memory(&self) -> bool {
+        self.out_of_memory.load(Ordering::Relaxed)
     }
 
     async fn attach(&self) -> Result<AttachContainerResults, ContainerError> {
@@ -176,18 +180,18 @@ impl Container {
             .stdout(true)
             .stderr(true)
             .build();
-        let own = self.own();
+        let own = self.container_ref();
         let attached = self.engine.api().attach_container(&own, Some(options));
         self.call("attach to a container", attached).await
     }
 
     /// Waits for the guest, which is the first process of the container and nobody else.
-    async fn guest_at(&self, door: &Door) -> Result<UnixStream, ContainerError> {
-        let deadline = Instant::now() + FIRST_ANSWER;
+    async fn accept_guest(&self, door: &GuestSocket) -> Result<UnixStream, ContainerError> {
+        let deadline = Instant::now() + START_TIMEOUT;
         loop {
-            let visitor = match timeout(LOOK_AGAIN, door.answer()).await {
+            let visitor = match timeout(POLL_INTERVAL, door.accept()).await {
                 Ok(Ok(visitor)) => Some(visitor),
-                Ok(Err(source)) => return Err(self.silent(source).await),
+                Ok(Err(source)) => return Err(self.no_answer_error(source).await),
                 Err(_) => None,
             };
             let state = self.state().await?;
@@ -196,31 +200,36 @@ impl Container {
                     return Ok(socket);
                 }
             } else if state.running != Some(true) {
-                return Err(self.silent(io::ErrorKind::NotConnected.into()).await);
+                return Err(self
+                    .no_answer_error(io::ErrorKind::NotConnected.into())
+                    .await);
             }
             if Instant::now() > deadline {
-                return Err(self.silent(io::ErrorKind::TimedOut.into()).await);
+                return Err(self.no_answer_error(io::ErrorKind::TimedOut.into()).await);
             }
         }
     }
 
     /// Lets commands connect to whoever answers them.
-    async fn admit(&self, mut line: Line) -> Result<Line, ContainerError> {
-        let Some(way_out) = &self.way_out else {
+    async fn connect_egress(
+        &self,
+        mut line: GuestConnection,
+    ) -> Result<GuestConnection, ContainerError> {
+        let Some(way_out) = &self.egress else {
             return Ok(line);
         };
-        match line.admit(way_out.clone(), FIRST_ANSWER).await {
+        match line.set_up_egress(way_out.clone(), START_TIMEOUT).await {
             Ok(()) => Ok(line),
-            Err(source) => Err(self.silent(source).await),
+            Err(source) => Err(self.no_answer_error(source).await),
         }
     }
 
     /// Starts the container again, which has ended; one that does not start is made again.
-    pub(super) async fn revive(&self) -> Result<Line, ContainerError> {
+    pub(super) async fn restart(&self) -> Result<GuestConnection, ContainerError> {
         match self.start().await {
             Err(ContainerError::Missing) => Err(ContainerError::Missing),
             Err(_) => {
-                self.remove_object(&self.own()).await?;
+                self.remove_object(&self.container_ref()).await?;
                 self.create().await?;
                 self.start().await
             }
@@ -229,8 +238,8 @@ impl Container {
     }
 
     /// Puts a new container in the place of whatever is there, whoever has made it.
-    pub(super) async fn take_over(&self) -> Result<Line, ContainerError> {
-        let deadline = Instant::now() + REMOVAL;
+    pub(super) async fn take_over(&self) -> Result<GuestConnection, ContainerError> {
+        let deadline = Instant::now() + REMOVE_TIMEOUT;
         loop {
             self.remove_object(&self.object).await?;
             match self.create().await {
@@ -246,7 +255,7 @@ impl Container {
     /// Ends everything in the container; a paused one too.
     pub(super) async fn kill(&self) -> Result<(), ContainerError> {
         let api = self.engine.api();
-        let own = self.own();
+        let own = self.container_ref();
         // Only one that is paused can be let go on.
         self.call("unpause a container", api.unpause_container(&own))
             .await
@@ -274,7 +283,7 @@ impl Container {
             .force(true)
             .v(true)
             .build();
-        let deadline = Instant::now() + REMOVAL;
+        let deadline = Instant::now() + REMOVE_TIMEOUT;
         loop {
             let api = self.engine.api();
             let removed = api.remove_container(object, Some(options.clone()));
@@ -284,7 +293,7 @@ impl Container {
                 Err(ContainerError::Engine(error))
                     if error.is_conflict() && Instant::now() < deadline =>
                 {
-                    sleep(LOOK_AGAIN).await;
+                    sleep(POLL_INTERVAL).await;
                 }
                 Err(error) => return Err(error),
             }
@@ -295,7 +304,7 @@ impl Container {
     pub(super) async fn is_replaced(&self) -> Result<bool, ContainerError> {
         let inspected = self.engine.api().inspect_container(&self.object, None);
         match self.call("look at a container", inspected).await {
-            Ok(found) => Ok(found.id.is_some_and(|id| id != self.own())),
+            Ok(found) => Ok(found.id.is_some_and(|id| id != self.container_ref())),
             Err(ContainerError::Missing) => Ok(false),
             Err(error) => Err(error),
         }
@@ -303,7 +312,7 @@ impl Container {
 
     /// Returns what the engine says about the container.
     pub(super) async fn state(&self) -> Result<ContainerState, ContainerError> {
-        let own = self.own();
+        let own = self.container_ref();
         let inspected = self.engine.api().inspect_container(&own, None);
         let container = self.call("look at a container", inspected).await?;
         Ok(container.state.unwrap_or_default())
@@ -316,7 +325,7 @@ impl Container {
             .stderr(true)
             .tail(LOG_LINES)
             .build();
-        let mut pieces = self.engine.api().logs(&self.own(), Some(options));
+        let mut pieces = self.engine.api().logs(&self.container_ref(), Some(options));
         let mut text = String::new();
         let gather = async {
             while let Some(Ok(piece)) = pieces.next().await {
@@ -332,12 +341,15 @@ impl Container {
     }
 
     /// Returns how the engine knows the container that this process has made.
-    fn own(&self) -> String {
-        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+    fn container_ref(&self) -> String {
+        let own = self
+            .created_id
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         own.clone().unwrap_or_else(|| self.object.clone())
     }
 
-    async fn silent(&self, source: io::Error) -> ContainerError {
+    async fn no_answer_error(&self, source: io::Error) -> ContainerError {
         let said = self.log().await;
         ContainerError::Guest { source, said }
     }
@@ -355,7 +367,7 @@ impl Container {
     }
 }
 
-fn door_error(directory: &Path, source: io::Error) -> ContainerError {
+fn socket_error(directory: &Path, source: io::Error) -> ContainerError {
     ContainerError::Door {
         directory: directory.to_owned(),
         source,

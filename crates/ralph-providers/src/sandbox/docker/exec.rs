@@ -2,24 +2,25 @@
 
 use std::time::Duration;
 
-use ralph_core::ports::{Exec, ExecOutcome, InputSource, OutputSink, Program, SandboxError};
-use ralph_guest::command::{self, Source as _};
-use ralph_guest::files::Refusal;
+use ralph_core::ports::{Exec, ExecOutcome, ExecProgram, InputSource, OutputSink, SandboxError};
+use ralph_guest::command::{self, CommandInputSource as _};
+use ralph_guest::files::ConfinedFileError;
 use ralph_guest::running_time::{self, timeout_at};
 use ralph_guest::wire::{
-    Data, ExecRequest, Flow, Messages, NotOpened, Reply, Request, Sender, Stream,
+    ExecRequest, Flow, GuestReply, GuestRequest, GuestStream, OpenStreamError, StreamData,
+    StreamMessages, StreamSender,
 };
 use tokio::time::Instant;
 
+use super::recovery::ConnectionFailure;
 use super::sandbox::DockerSandbox;
-use super::trouble::Symptom;
-use crate::sandbox::convert::{self, Fed};
+use crate::sandbox::convert::{self, CommandInput};
 
 /// How long the guest may take to tell of a timeout: it asks a command to end before it kills it.
-const AFTER_THE_TIMEOUT: Duration = Duration::from_secs(15);
+const TIMEOUT_GRACE: Duration = Duration::from_secs(15);
 
 /// Longer than any command is waited for.
-const FOREVER: Duration = Duration::from_hours(24 * 365);
+const NO_TIMEOUT: Duration = Duration::from_hours(24 * 365);
 
 /// Runs a command to its end. Dropping the future closes the stream, and the guest kills the command.
 pub(super) async fn exec(
@@ -29,28 +30,33 @@ pub(super) async fn exec(
     output: &mut dyn OutputSink,
 ) -> Result<ExecOutcome, SandboxError> {
     let started = Instant::now();
-    let line = sandbox.line().await?;
-    let what = program_of(&exec.program);
+    let line = sandbox.connection().await?;
+    let what = program_name(&exec.program);
     let cwd = exec.cwd.to_string();
-    let patience = exec.timeout.saturating_add(AFTER_THE_TIMEOUT).min(FOREVER);
+    let patience = exec.timeout.saturating_add(TIMEOUT_GRACE).min(NO_TIMEOUT);
     let deadline = running_time::now() + patience;
-    let request = Request::Exec(ExecRequest {
+    let request = GuestRequest::Exec(ExecRequest {
         program: convert::program(exec.program),
         cwd: cwd.clone(),
-        env: sandbox.env().iter().chain(&exec.env).map(own).collect(),
+        env: sandbox
+            .env()
+            .iter()
+            .chain(&exec.env)
+            .map(owned_pair)
+            .collect(),
         input: !exec.stdin.is_empty() || later.is_some(),
         timeout_ms: u64::try_from(exec.timeout.as_millis()).unwrap_or(u64::MAX),
         output_limit: exec.output_limit,
     });
-    let input = Fed::new(exec.stdin, later);
+    let input = CommandInput::new(exec.stdin, later);
     let symptom = match line.link().open(&request) {
-        Ok(stream) => match timeout_at(deadline, attend(stream, input, output)).await {
-            Ok(Some(reply)) => return judged(reply, what, &cwd, started),
-            Ok(None) => Symptom::HungUp,
-            Err(_) => Symptom::Silent,
+        Ok(stream) => match timeout_at(deadline, stream_command(stream, input, output)).await {
+            Ok(Some(reply)) => return into_outcome(reply, what, &cwd, started),
+            Ok(None) => ConnectionFailure::Closed,
+            Err(_) => ConnectionFailure::Silent,
         },
-        Err(NotOpened::Over) => Symptom::HungUp,
-        Err(NotOpened::TooLong) => {
+        Err(OpenStreamError::Closed) => ConnectionFailure::Closed,
+        Err(OpenStreamError::TooLong) => {
             // Longer than anything that a system would start.
             let source = rustix::io::Errno::TOOBIG.into();
             return Err(SandboxError::Spawn {
@@ -59,23 +65,27 @@ pub(super) async fn exec(
             });
         }
     };
-    Err(sandbox.interrupted(&line, symptom).await)
+    Err(sandbox.reconnect_after(&line, symptom).await)
 }
 
-fn own((name, value): (&String, &String)) -> (String, String) {
+fn owned_pair((name, value): (&String, &String)) -> (String, String) {
     (name.clone(), value.clone())
 }
 
-fn program_of(program: &Program) -> String {
+fn program_name(program: &ExecProgram) -> String {
     match program {
-        Program::Shell(_) => "sh".to_owned(),
-        Program::Argv(argv) => argv.first().cloned().unwrap_or_default(),
+        ExecProgram::Shell(_) => "sh".to_owned(),
+        ExecProgram::Argv(argv) => argv.first().cloned().unwrap_or_default(),
     }
 }
 
 /// Feeds a command and takes its output; none if the line ended before the command.
-async fn attend(stream: Stream, input: Fed<'_>, output: &mut dyn OutputSink) -> Option<Reply> {
-    let Stream {
+async fn stream_command(
+    stream: GuestStream,
+    input: CommandInput<'_>,
+    output: &mut dyn OutputSink,
+) -> Option<GuestReply> {
+    let GuestStream {
         sender,
         mut messages,
         mut data,
@@ -85,7 +95,7 @@ async fn attend(stream: Stream, input: Fed<'_>, output: &mut dyn OutputSink) -> 
     let reply = loop {
         tokio::select! {
             biased;
-            Some(piece) = data.next() => hand_on(output, &piece),
+            Some(piece) = data.next() => forward_chunk(output, &piece),
             message = next(&mut messages) => break message?,
             () = &mut fed, if !is_fed => is_fed = true,
         }
@@ -94,53 +104,56 @@ async fn attend(stream: Stream, input: Fed<'_>, output: &mut dyn OutputSink) -> 
     serde_json::from_slice(&reply).ok()
 }
 
-async fn next(messages: &mut Messages) -> Option<Vec<u8>> {
+async fn next(messages: &mut StreamMessages) -> Option<Vec<u8>> {
     messages.next().await
 }
 
-async fn feed(sender: &Sender, mut input: Fed<'_>) {
-    while let Some(bytes) = input.next().await {
-        sender.all(Flow::Main, &bytes).await;
+async fn feed(sender: &StreamSender, mut input: CommandInput<'_>) {
+    while let Some(bytes) = input.next_chunk().await {
+        sender.send_all(Flow::Main, &bytes).await;
     }
-    sender.end();
+    sender.finish();
 }
 
 /// Takes what came before the answer but was not looked at yet.
-fn drain(data: &mut Data, output: &mut dyn OutputSink) {
-    while let Some(piece) = data.ready() {
-        hand_on(output, &piece);
+fn drain(data: &mut StreamData, output: &mut dyn OutputSink) {
+    while let Some(piece) = data.try_next() {
+        forward_chunk(output, &piece);
     }
 }
 
-fn hand_on(output: &mut dyn OutputSink, (flow, bytes): &(Flow, Vec<u8>)) {
+fn forward_chunk(output: &mut dyn OutputSink, (flow, bytes): &(Flow, Vec<u8>)) {
     let stream = match flow {
-        Flow::Main => command::Stream::Stdout,
-        Flow::Side => command::Stream::Stderr,
+        Flow::Main => command::CommandStream::Stdout,
+        Flow::Side => command::CommandStream::Stderr,
     };
     output.chunk(convert::stream(stream), bytes);
 }
 
-fn judged(
-    reply: Reply,
+fn into_outcome(
+    reply: GuestReply,
     program: String,
     cwd: &str,
     started: Instant,
 ) -> Result<ExecOutcome, SandboxError> {
     match reply {
-        Reply::Ended(outcome) => Ok(ExecOutcome {
+        GuestReply::Ended(outcome) => Ok(ExecOutcome {
             duration: started.elapsed(),
             ..convert::outcome(outcome)
         }),
-        Reply::NotStarted(failure) => Err(match Refusal::from(failure) {
-            Refusal::Io(source) => SandboxError::Spawn { program, source },
-            refusal @ (Refusal::Escapes | Refusal::NotRegular | Refusal::NotFound) => {
-                convert::refused("start", &program, refusal)
-            }
+        GuestReply::NotStarted(failure) => Err(match ConfinedFileError::from(failure) {
+            ConfinedFileError::Io(source) => SandboxError::Spawn { program, source },
+            refusal @ (ConfinedFileError::Escapes
+            | ConfinedFileError::NotRegular
+            | ConfinedFileError::NotFound) => convert::refusal_error("start", &program, refusal),
         }),
-        Reply::Failed(failure) => Err(convert::refused("enter", cwd, failure.into())),
-        Reply::Welcome(_) | Reply::Done | Reply::Stat(_) | Reply::TooLarge { .. } => {
+        GuestReply::Failed(failure) => Err(convert::refusal_error("enter", cwd, failure.into())),
+        GuestReply::Welcome(_)
+        | GuestReply::Done
+        | GuestReply::Stat(_)
+        | GuestReply::TooLarge { .. } => {
             let source = std::io::Error::other("the guest answered something else");
-            Err(convert::failed("run", &program, source))
+            Err(convert::io_failure("run", &program, source))
         }
     }
 }

@@ -19,19 +19,19 @@
 //!   container that stopped answering.
 
 mod container;
-mod door;
+mod container_spec;
 mod exec;
-mod form;
-mod line;
-mod marks;
-mod owner;
-mod program;
+mod guest_connection;
+mod guest_socket;
+mod guest_volume;
+mod labels;
+mod owner_process;
 mod provider;
 mod prune;
+mod recovery;
 mod sandbox;
 mod settings;
-mod trouble;
 
-pub use provider::{DockerProvider, Found};
-pub use prune::Remnant;
-pub use settings::{DockerSettings, Limits, Reach};
+pub use provider::{DockerProvider, ExistingSandbox};
+pub use prune::UnusedVolume;
+pub use settings::{DockerLimits, DockerSettings, DockerTransport};

@@ -9,43 +9,43 @@ use bollard::query_parameters::{
     ListContainersOptionsBuilder, ListVolumesOptionsBuilder, RemoveVolumeOptions,
 };
 use ralph_core::ports::{
-    Isolation, Labels, Problem, Sandbox, SandboxError, SandboxId, SandboxInfo, SandboxProvider,
-    SandboxSpec,
+    Isolation, Labels, ProviderProblem, Sandbox, SandboxError, SandboxId, SandboxInfo,
+    SandboxProvider, SandboxSpec,
 };
-use ralph_guest::command::Name;
+use ralph_guest::command::SandboxName;
 use tokio::sync::OnceCell;
 
 use super::container::{Container, ContainerError};
-use super::line::Line;
-use super::marks::{self, Marks, SANDBOX, STATE};
-use super::owner::Owner;
-use super::program;
+use super::guest_connection::GuestConnection;
+use super::guest_volume;
+use super::labels::{self, SANDBOX_LABEL, STATE_LABEL, SandboxLabels};
+use super::owner_process::OwnerProcess;
 use super::sandbox::DockerSandbox;
-use super::settings::{DockerSettings, Reach};
-use crate::docker::{Engine, EngineError, Facts, go_architecture};
-use crate::sandbox::way_out::WayOut;
+use super::settings::{DockerSettings, DockerTransport};
+use crate::docker::{DockerEngine, DockerError, DockerInfo, go_architecture};
+use crate::sandbox::egress::SandboxEgress;
 
 /// Sandboxes that are containers of a Docker Engine.
 pub struct DockerProvider {
     pub(super) settings: DockerSettings,
-    way_out: Option<Arc<dyn WayOut>>,
+    egress: Option<Arc<dyn SandboxEgress>>,
     /// The engine, once it has answered.
-    engine: OnceCell<(Engine, Facts)>,
+    engine: OnceCell<(DockerEngine, DockerInfo)>,
     /// Set once the engine has the image and the guest's program.
-    equipped: OnceCell<()>,
+    prepared: OnceCell<()>,
 }
 
 /// A sandbox of any ralph on the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct ExistingSandbox {
     /// Its id.
     pub id: SandboxId,
     /// What it is marked with.
     pub labels: Labels,
     /// The state directory that it belongs to.
-    pub state: PathBuf,
+    pub state_directory: PathBuf,
     /// Whether the process that made it, or took it over since, is known to have ended.
-    pub owner_is_dead: bool,
+    pub is_orphaned: bool,
     /// When it was made, as the engine writes it.
     pub created: Option<String>,
 }
@@ -55,31 +55,31 @@ impl DockerProvider {
     pub fn new(settings: DockerSettings) -> Self {
         Self {
             settings,
-            way_out: None,
+            egress: None,
             engine: OnceCell::new(),
-            equipped: OnceCell::new(),
+            prepared: OnceCell::new(),
         }
     }
 
     /// Lets commands connect to somebody, who decides what they get.
     #[must_use]
-    pub fn with_way_out(mut self, way_out: Arc<dyn WayOut>) -> Self {
-        self.way_out = Some(way_out);
+    pub fn with_egress(mut self, way_out: Arc<dyn SandboxEgress>) -> Self {
+        self.egress = Some(way_out);
         self
     }
 
     /// Returns the sandboxes of every ralph that uses this engine.
-    pub async fn survey(&self) -> Result<Vec<Found>, EngineError> {
+    pub async fn list_all(&self) -> Result<Vec<ExistingSandbox>, DockerError> {
         let (engine, _) = self.engine().await?;
-        let mut users = users(engine).await?;
-        let mut found: Vec<Found> = volumes(engine, &[SANDBOX.to_owned()])
+        let mut users = container_owners(engine).await?;
+        let mut found: Vec<ExistingSandbox> = list_volumes(engine, &[SANDBOX_LABEL.to_owned()])
             .await?
             .into_iter()
-            .map(|(name, marks, created)| Found {
-                id: marks::id(name),
+            .map(|(name, marks, created)| ExistingSandbox {
+                id: labels::sandbox_id(name),
                 labels: marks.labels,
-                state: marks.state.into(),
-                owner_is_dead: users
+                state_directory: marks.state.into(),
+                is_orphaned: users
                     .remove(&name)
                     .or(marks.owner)
                     .is_some_and(|owner| owner.is_dead()),
@@ -92,50 +92,58 @@ impl DockerProvider {
 
     /// Removes a sandbox with everything in it, running or not. A missing one is fine.
     pub async fn discard(&self, id: &SandboxId) -> Result<(), SandboxError> {
-        let Some(name) = marks::parse(&id.0) else {
+        let Some(name) = labels::parse_id(&id.0) else {
             return Ok(());
         };
-        let (engine, facts) = self.engine().await.map_err(|error| refused(&error))?;
+        let (engine, facts) = self
+            .engine()
+            .await
+            .map_err(|error| provider_error(&error))?;
         let spec = SandboxSpec::default();
-        let marks = Marks::of(&spec, &self.settings.state);
+        let marks = SandboxLabels::from_spec(&spec, &self.settings.state_directory);
         let container = self.container((engine, facts), name, marks);
         let removed = container.remove().await;
         removed.map_err(|error| error.into_sandbox_error(&container))?;
         remove_volume(engine, name)
             .await
-            .map_err(|error| refused(&error))
+            .map_err(|error| provider_error(&error))
     }
 
     /// Returns the engine, whatever it has.
-    async fn engine(&self) -> Result<&(Engine, Facts), EngineError> {
+    async fn engine(&self) -> Result<&(DockerEngine, DockerInfo), DockerError> {
         self.engine
             .get_or_try_init(|| async {
-                let engine = Engine::connect(self.settings.host.as_deref()).await?;
-                let facts = engine.facts().await?;
+                let engine = DockerEngine::connect(self.settings.host.as_deref()).await?;
+                let facts = engine.info().await?;
                 Ok((engine, facts))
             })
             .await
     }
 
     /// Returns the engine, with the image and the guest's program in it.
-    async fn ready(&self) -> Result<&(Engine, Facts), EngineError> {
+    async fn prepared_engine(&self) -> Result<&(DockerEngine, DockerInfo), DockerError> {
         let (engine, facts) = self.engine().await?;
-        self.equipped
+        self.prepared
             .get_or_try_init(|| async {
                 // Before anything is made that an image is needed for.
                 check_image(engine, facts, &self.settings.image).await?;
-                program::install(engine, &self.settings.image).await
+                guest_volume::install(engine, &self.settings.image).await
             })
             .await?;
         self.engine().await
     }
 
-    fn container(&self, (engine, facts): (&Engine, &Facts), name: Name, marks: Marks) -> Container {
-        let by_socket = match self.settings.reach {
-            Reach::Nearest => {
+    fn container(
+        &self,
+        (engine, facts): (&DockerEngine, &DockerInfo),
+        name: SandboxName,
+        marks: SandboxLabels,
+    ) -> Container {
+        let by_socket = match self.settings.transport {
+            DockerTransport::Auto => {
                 facts.is_local_socket && !facts.is_desktop && cfg!(target_os = "linux")
             }
-            Reach::Attached => false,
+            DockerTransport::Attached => false,
         };
         let mut container = Container::new(
             engine.clone(),
@@ -145,12 +153,15 @@ impl DockerProvider {
             marks,
             by_socket,
         );
-        container.way_out.clone_from(&self.way_out);
+        container.egress.clone_from(&self.egress);
         container
     }
 
     /// Makes a sandbox, or leaves nothing behind.
-    async fn make(&self, container: &Container) -> Result<Line, ContainerError> {
+    async fn create_and_start(
+        &self,
+        container: &Container,
+    ) -> Result<GuestConnection, ContainerError> {
         let line = async {
             container.create().await?;
             container.start().await
@@ -177,31 +188,34 @@ impl SandboxProvider for DockerProvider {
         Isolation::Container
     }
 
-    async fn preflight(&self) -> Vec<Problem> {
-        if !program::is_there() {
-            return vec![Problem {
+    async fn preflight(&self) -> Vec<ProviderProblem> {
+        if !guest_volume::is_embedded() {
+            return vec![ProviderProblem {
                 what: "this ralph was built without the program that runs in containers".into(),
                 fix: "build it on Linux, or with the target `<architecture>-unknown-linux-musl` of the Rust toolchain".into(),
             }];
         }
-        let engine = match Engine::connect(self.settings.host.as_deref()).await {
+        let engine = match DockerEngine::connect(self.settings.host.as_deref()).await {
             Ok(engine) => engine,
             Err(error) => return vec![error.problem()],
         };
-        match engine.facts().await {
-            Ok(facts) => beyond(&self.settings, &facts),
+        match engine.info().await {
+            Ok(facts) => limit_problems(&self.settings, &facts),
             Err(error) => vec![error.problem()],
         }
     }
 
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, SandboxError> {
-        let (engine, facts) = self.ready().await.map_err(|error| refused(&error))?;
-        let name = Name::random();
-        let marks = Marks::of(spec, &self.settings.state);
+        let (engine, facts) = self
+            .prepared_engine()
+            .await
+            .map_err(|error| provider_error(&error))?;
+        let name = SandboxName::random();
+        let marks = SandboxLabels::from_spec(spec, &self.settings.state_directory);
         let container = self.container((engine, facts), name, marks);
-        match self.make(&container).await {
+        match self.create_and_start(&container).await {
             Ok(line) => Ok(Box::new(DockerSandbox::new(
-                marks::id(name),
+                labels::sandbox_id(name),
                 container,
                 line,
             ))),
@@ -210,23 +224,29 @@ impl SandboxProvider for DockerProvider {
     }
 
     async fn attach(&self, id: &SandboxId) -> Result<Option<Box<dyn Sandbox>>, SandboxError> {
-        let Some(name) = marks::parse(&id.0) else {
+        let Some(name) = labels::parse_id(&id.0) else {
             return Ok(None);
         };
-        let (engine, facts) = self.ready().await.map_err(|error| refused(&error))?;
-        let looked = engine.api().inspect_volume(&marks::object(name)).await;
+        let (engine, facts) = self
+            .prepared_engine()
+            .await
+            .map_err(|error| provider_error(&error))?;
+        let looked = engine
+            .api()
+            .inspect_volume(&labels::object_name(name))
+            .await;
         let volume = match engine.call("look at a volume", async { looked }).await {
             Ok(volume) => volume,
             Err(error) if error.is_missing() => return Ok(None),
-            Err(error) => return Err(refused(&error)),
+            Err(error) => return Err(provider_error(&error)),
         };
-        let Some((_, marks)) = Marks::read(&volume.labels) else {
+        let Some((_, marks)) = SandboxLabels::from_docker(&volume.labels) else {
             return Ok(None);
         };
         // Again, because the old container is removed before the new one is made.
         let checked = check_image(engine, facts, &self.settings.image).await;
-        checked.map_err(|error| refused(&error))?;
-        let container = self.container((engine, facts), name, marks.taken_over());
+        checked.map_err(|error| provider_error(&error))?;
+        let container = self.container((engine, facts), name, marks.with_current_owner());
         match container.take_over().await {
             Ok(line) => Ok(Some(Box::new(DockerSandbox::new(
                 id.clone(),
@@ -238,14 +258,17 @@ impl SandboxProvider for DockerProvider {
     }
 
     async fn list(&self) -> Result<Vec<SandboxInfo>, SandboxError> {
-        let (engine, _) = self.engine().await.map_err(|error| refused(&error))?;
-        let state = format!("{STATE}={}", self.settings.state.display());
-        let found = volumes(engine, &[SANDBOX.to_owned(), state]).await;
+        let (engine, _) = self
+            .engine()
+            .await
+            .map_err(|error| provider_error(&error))?;
+        let state = format!("{STATE_LABEL}={}", self.settings.state_directory.display());
+        let found = list_volumes(engine, &[SANDBOX_LABEL.to_owned(), state]).await;
         let mut infos: Vec<SandboxInfo> = found
-            .map_err(|error| refused(&error))?
+            .map_err(|error| provider_error(&error))?
             .into_iter()
             .map(|(name, marks, _)| SandboxInfo {
-                id: marks::id(name),
+                id: labels::sandbox_id(name),
                 labels: marks.labels,
             })
             .collect();
@@ -255,7 +278,11 @@ impl SandboxProvider for DockerProvider {
 }
 
 /// Makes sure that the engine has an image for its machine.
-async fn check_image(engine: &Engine, facts: &Facts, image: &str) -> Result<(), EngineError> {
+async fn check_image(
+    engine: &DockerEngine,
+    facts: &DockerInfo,
+    image: &str,
+) -> Result<(), DockerError> {
     let inspected = engine.api().inspect_image(image);
     let inspected = engine.call("look at an image", inspected).await?;
     let has = inspected.architecture.unwrap_or_default();
@@ -263,7 +290,7 @@ async fn check_image(engine: &Engine, facts: &Facts, image: &str) -> Result<(), 
     if has.is_empty() || has == facts.architecture {
         return Ok(());
     }
-    Err(EngineError::Architecture {
+    Err(DockerError::WrongArchitecture {
         image: image.to_owned(),
         has: has.to_owned(),
         needs: facts.architecture.clone(),
@@ -271,10 +298,10 @@ async fn check_image(engine: &Engine, facts: &Facts, image: &str) -> Result<(), 
 }
 
 /// Returns the sandboxes whose volumes have all of these labels.
-async fn volumes(
-    engine: &Engine,
+async fn list_volumes(
+    engine: &DockerEngine,
     labels: &[String],
-) -> Result<Vec<(Name, Marks, Option<String>)>, EngineError> {
+) -> Result<Vec<(SandboxName, SandboxLabels, Option<String>)>, DockerError> {
     let filters = HashMap::from([("label".to_owned(), labels.to_vec())]);
     let options = ListVolumesOptionsBuilder::new().filters(&filters).build();
     let listed = engine.api().list_volumes(Some(options));
@@ -284,15 +311,17 @@ async fn volumes(
         .unwrap_or_default()
         .into_iter()
         .filter_map(|volume| {
-            let (name, marks) = Marks::read(&volume.labels)?;
+            let (name, marks) = SandboxLabels::from_docker(&volume.labels)?;
             Some((name, marks, volume.created_at))
         })
         .collect())
 }
 
 /// Returns who has made the container of each sandbox: whoever took it over last.
-async fn users(engine: &Engine) -> Result<BTreeMap<Name, Owner>, EngineError> {
-    let filters = HashMap::from([("label".to_owned(), vec![SANDBOX.to_owned()])]);
+async fn container_owners(
+    engine: &DockerEngine,
+) -> Result<BTreeMap<SandboxName, OwnerProcess>, DockerError> {
+    let filters = HashMap::from([("label".to_owned(), vec![SANDBOX_LABEL.to_owned()])]);
     let options = ListContainersOptionsBuilder::new()
         .all(true)
         .filters(&filters)
@@ -301,13 +330,13 @@ async fn users(engine: &Engine) -> Result<BTreeMap<Name, Owner>, EngineError> {
     let listed = engine.call("list the containers", listed).await?;
     Ok(listed
         .into_iter()
-        .filter_map(|container| Marks::read(&container.labels?))
+        .filter_map(|container| SandboxLabels::from_docker(&container.labels?))
         .filter_map(|(name, marks)| Some((name, marks.owner?)))
         .collect())
 }
 
-async fn remove_volume(engine: &Engine, name: Name) -> Result<(), EngineError> {
-    let object = marks::object(name);
+async fn remove_volume(engine: &DockerEngine, name: SandboxName) -> Result<(), DockerError> {
+    let object = labels::object_name(name);
     let removed = engine
         .api()
         .remove_volume(&object, None::<RemoveVolumeOptions>);
@@ -318,9 +347,9 @@ async fn remove_volume(engine: &Engine, name: Name) -> Result<(), EngineError> {
 }
 
 /// Returns the limits that are beyond the engine's machine.
-fn beyond(settings: &DockerSettings, facts: &Facts) -> Vec<Problem> {
+fn limit_problems(settings: &DockerSettings, facts: &DockerInfo) -> Vec<ProviderProblem> {
     let mut problems = Vec::new();
-    let has = |what: &str, wanted: String, there: String, key: &str| Problem {
+    let has = |what: &str, wanted: String, there: String, key: &str| ProviderProblem {
         what: format!("the sandbox should have {wanted} {what}, the engine's machine has {there}"),
         fix: format!("lower `{key}` in `ralph.toml` or `sandbox_resources` in the task file"),
     };
@@ -343,6 +372,6 @@ fn beyond(settings: &DockerSettings, facts: &Facts) -> Vec<Problem> {
     problems
 }
 
-fn refused(error: &EngineError) -> SandboxError {
+fn provider_error(error: &DockerError) -> SandboxError {
     SandboxError::Provider(error.problem())
 }

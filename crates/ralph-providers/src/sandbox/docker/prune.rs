@@ -9,24 +9,24 @@ use bollard::query_parameters::{
 };
 use jiff::Timestamp;
 
-use super::program;
+use super::guest_volume;
 use super::provider::DockerProvider;
-use crate::docker::{Engine, EngineError};
+use crate::docker::{DockerEngine, DockerError};
 
 /// Something of a ralph's on an engine that is no sandbox, and that nothing uses.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Remnant {
+pub enum UnusedVolume {
     /// The guest's program of another build of ralph, by the name of its volume.
-    Program(String),
+    GuestVolume(String),
     /// A container that a program was put into a volume by, left when its ralph was killed.
-    Filling(String),
+    FillContainer(String),
 }
 
-impl Remnant {
+impl UnusedVolume {
     /// Returns what the engine calls it.
     pub fn name(&self) -> &str {
         match self {
-            Self::Program(name) | Self::Filling(name) => name,
+            Self::GuestVolume(name) | Self::FillContainer(name) => name,
         }
     }
 }
@@ -34,40 +34,43 @@ impl Remnant {
 impl DockerProvider {
     /// Returns what nothing uses any more, of what was made before this moment. What is younger may be
     /// in the middle of being made.
-    pub async fn remnants(&self, before: Timestamp) -> Result<Vec<Remnant>, EngineError> {
-        let engine = Engine::connect(self.settings.host.as_deref()).await?;
-        let unused = programs(&engine, "true").await?;
-        let used = programs(&engine, "false").await?;
+    pub async fn unused_volumes(
+        &self,
+        before: Timestamp,
+    ) -> Result<Vec<UnusedVolume>, DockerError> {
+        let engine = DockerEngine::connect(self.settings.host.as_deref()).await?;
+        let unused = guest_volumes(&engine, "true").await?;
+        let used = guest_volumes(&engine, "false").await?;
         let used: BTreeSet<String> = used.into_iter().map(|volume| volume.name).collect();
-        let mut remnants: BTreeSet<Remnant> = unused
+        let mut remnants: BTreeSet<UnusedVolume> = unused
             .iter()
             .filter(|volume| is_before(volume, before))
-            .filter_map(|volume| volume.labels.get(program::LABEL))
-            .filter(|name| **name != program::volume() && !used.contains(*name))
-            .map(|name| Remnant::Program(name.clone()))
+            .filter_map(|volume| volume.labels.get(guest_volume::GUEST_LABEL))
+            .filter(|name| **name != guest_volume::volume_name() && !used.contains(*name))
+            .map(|name| UnusedVolume::GuestVolume(name.clone()))
             .collect();
-        let fillings = fillings(&engine).await?;
+        let fillings = fill_containers(&engine).await?;
         remnants.extend(
             fillings
                 .into_iter()
                 .filter(|filling| filling.created.is_some_and(|at| at < before.as_second()))
-                .filter_map(|filling| filling.id.map(Remnant::Filling)),
+                .filter_map(|filling| filling.id.map(UnusedVolume::FillContainer)),
         );
         Ok(remnants.into_iter().collect())
     }
 
     /// Removes such a thing. One that is gone, or that is used again meanwhile, is fine.
-    pub async fn remove_remnant(&self, remnant: &Remnant) -> Result<(), EngineError> {
-        let engine = Engine::connect(self.settings.host.as_deref()).await?;
+    pub async fn remove_unused(&self, remnant: &UnusedVolume) -> Result<(), DockerError> {
+        let engine = DockerEngine::connect(self.settings.host.as_deref()).await?;
         match remnant {
-            Remnant::Program(name) => {
+            UnusedVolume::GuestVolume(name) => {
                 // The proof last: a volume without one is filled again by whoever needs it.
                 if remove_volume(&engine, name).await? == Removal::Done {
-                    remove_volume(&engine, &program::proof(name)).await?;
+                    remove_volume(&engine, &guest_volume::marker_volume_name(name)).await?;
                 }
                 Ok(())
             }
-            Remnant::Filling(id) => {
+            UnusedVolume::FillContainer(id) => {
                 let options = RemoveContainerOptionsBuilder::new().force(true).build();
                 let removed = engine.api().remove_container(id, Some(options));
                 match engine.call("remove a container", removed).await {
@@ -81,9 +84,12 @@ impl DockerProvider {
 
 /// Returns the volumes of guest programs; `dangling` says whether those that no container uses, or
 /// the others.
-async fn programs(engine: &Engine, dangling: &str) -> Result<Vec<Volume>, EngineError> {
+async fn guest_volumes(engine: &DockerEngine, dangling: &str) -> Result<Vec<Volume>, DockerError> {
     let filters = HashMap::from([
-        ("label".to_owned(), vec![program::LABEL.to_owned()]),
+        (
+            "label".to_owned(),
+            vec![guest_volume::GUEST_LABEL.to_owned()],
+        ),
         ("dangling".to_owned(), vec![dangling.to_owned()]),
     ]);
     let options = ListVolumesOptionsBuilder::new().filters(&filters).build();
@@ -92,8 +98,11 @@ async fn programs(engine: &Engine, dangling: &str) -> Result<Vec<Volume>, Engine
     Ok(listed.volumes.unwrap_or_default())
 }
 
-async fn fillings(engine: &Engine) -> Result<Vec<ContainerSummary>, EngineError> {
-    let filters = HashMap::from([("label".to_owned(), vec![program::LABEL.to_owned()])]);
+async fn fill_containers(engine: &DockerEngine) -> Result<Vec<ContainerSummary>, DockerError> {
+    let filters = HashMap::from([(
+        "label".to_owned(),
+        vec![guest_volume::GUEST_LABEL.to_owned()],
+    )]);
     let options = ListContainersOptionsBuilder::new()
         .all(true)
         .filters(&filters)
@@ -115,7 +124,7 @@ enum Removal {
     InUse,
 }
 
-async fn remove_volume(engine: &Engine, name: &str) -> Result<Removal, EngineError> {
+async fn remove_volume(engine: &DockerEngine, name: &str) -> Result<Removal, DockerError> {
     let removed = engine
         .api()
         .remove_volume(name, None::<RemoveVolumeOptions>);

@@ -7,24 +7,24 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::{
-    Ended, Entry, Exec, ExecOutcome, InputSource, OutputSink, Sandbox, SandboxError, SandboxId,
-    WriteMode,
+    Exec, ExecOutcome, ExecStatus, InputSource, OutputSink, Sandbox, SandboxEntry, SandboxError,
+    SandboxId, WriteMode,
 };
 use ralph_guest::files;
 use ralph_guest::running_time;
-use ralph_guest::wire::{Failure, Flow, Reply, Request, Stream, WriteWay};
+use ralph_guest::wire::{FileWriteMode, Flow, GuestFailure, GuestReply, GuestRequest, GuestStream};
 use tokio::sync::Mutex;
 
 use super::container::Container;
 use super::exec;
-use super::line::Line;
-use super::program;
-use super::trouble::{Aftermath, Symptom, gone, look_after};
-use crate::docker::EngineError;
+use super::guest_connection::GuestConnection;
+use super::guest_volume;
+use super::recovery::{ConnectionFailure, Recovery, recover, sandbox_gone};
+use crate::docker::DockerError;
 use crate::sandbox::convert;
 
 /// How long a file operation may be without any progress.
-const STUCK: Duration = Duration::from_mins(2);
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// One sandbox: a volume, and a container that works on it.
 pub(super) struct DockerSandbox {
@@ -32,22 +32,22 @@ pub(super) struct DockerSandbox {
     container: Container,
     env: BTreeMap<String, String>,
     /// None when the sandbox was removed, by this process or by somebody else.
-    line: Mutex<Option<Arc<Line>>>,
+    connection: Mutex<Option<Arc<GuestConnection>>>,
 }
 
 /// What an operation on files brings back.
-struct Answer {
-    reply: Reply,
+struct GuestResponse {
+    reply: GuestReply,
     bytes: Vec<u8>,
 }
 
 impl DockerSandbox {
-    pub(super) fn new(id: SandboxId, container: Container, line: Line) -> Self {
+    pub(super) fn new(id: SandboxId, container: Container, line: GuestConnection) -> Self {
         Self {
             id,
             env: environment(&container),
             container,
-            line: Mutex::new(Some(Arc::new(line))),
+            connection: Mutex::new(Some(Arc::new(line))),
         }
     }
 
@@ -58,8 +58,8 @@ impl DockerSandbox {
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError> {
         let outcome = exec::exec(self, exec, later, output).await?;
-        if outcome.ended == Ended::OutOfMemory {
-            self.container.has_starved();
+        if outcome.ended == ExecStatus::OutOfMemory {
+            self.container.record_out_of_memory();
         }
         Ok(outcome)
     }
@@ -70,75 +70,80 @@ impl DockerSandbox {
     }
 
     /// Returns the conversation, begun anew if the last one ended.
-    pub(super) async fn line(&self) -> Result<Arc<Line>, SandboxError> {
-        let mut held = self.line.lock().await;
-        let line = held.clone().ok_or_else(|| gone(&self.id))?;
-        if !line.link().is_over() {
+    pub(super) async fn connection(&self) -> Result<Arc<GuestConnection>, SandboxError> {
+        let mut held = self.connection.lock().await;
+        let line = held.clone().ok_or_else(|| sandbox_gone(&self.id))?;
+        if !line.link().is_closed() {
             return Ok(line);
         }
-        match look_after(&self.container, Symptom::HungUp).await {
-            Aftermath::Revived(line, _) => {
+        match recover(&self.container, ConnectionFailure::Closed).await {
+            Recovery::Restarted(line, _) => {
                 let line = Arc::new(line);
                 *held = Some(line.clone());
                 Ok(line)
             }
-            Aftermath::Gone => {
+            Recovery::Gone => {
                 *held = None;
-                Err(gone(&self.id))
+                Err(sandbox_gone(&self.id))
             }
-            Aftermath::Lost(error) => Err(error),
+            Recovery::Failed(error) => Err(error),
         }
     }
 
     /// Says why a conversation ended in the middle, and begins a new one.
-    pub(super) async fn interrupted(&self, broken: &Arc<Line>, symptom: Symptom) -> SandboxError {
-        let mut held = self.line.lock().await;
+    pub(super) async fn reconnect_after(
+        &self,
+        broken: &Arc<GuestConnection>,
+        symptom: ConnectionFailure,
+    ) -> SandboxError {
+        let mut held = self.connection.lock().await;
         let is_current = held.as_ref().is_some_and(|line| Arc::ptr_eq(line, broken));
         if held.is_none() {
-            return gone(&self.id);
+            return sandbox_gone(&self.id);
         }
         if !is_current {
             let why = "the connection to the sandbox was lost".into();
             return SandboxError::Interrupted { why };
         }
-        match look_after(&self.container, symptom).await {
-            Aftermath::Revived(line, mut why) => {
-                let complaints = broken.complaints();
+        match recover(&self.container, symptom).await {
+            Recovery::Restarted(line, mut why) => {
+                let complaints = broken.stderr();
                 if !complaints.trim().is_empty() {
                     why = format!("{why}; the guest said: {}", complaints.trim());
                 }
                 *held = Some(Arc::new(line));
                 SandboxError::Interrupted { why }
             }
-            Aftermath::Gone => {
+            Recovery::Gone => {
                 *held = None;
-                gone(&self.id)
+                sandbox_gone(&self.id)
             }
-            Aftermath::Lost(error) => error,
+            Recovery::Failed(error) => error,
         }
     }
 
     /// Asks the guest; what can be repeated is asked again if the conversation ends in the middle.
-    async fn ask(
+    async fn request(
         &self,
-        request: &Request,
+        request: &GuestRequest,
         bytes: &[u8],
-        again: Again,
-    ) -> Result<Answer, SandboxError> {
+        again: RetryPolicy,
+    ) -> Result<GuestResponse, SandboxError> {
         let mut tries = match again {
-            Again::Once => 2,
-            Again::Never => 1,
+            RetryPolicy::Once => 2,
+            RetryPolicy::Never => 1,
         };
         loop {
             tries -= 1;
-            let line = self.line().await?;
-            let symptom = match running_time::timeout(STUCK, converse(&line, request, bytes)).await
-            {
-                Ok(Some(answer)) => return Ok(answer),
-                Ok(None) => Symptom::HungUp,
-                Err(_) => Symptom::Silent,
-            };
-            let error = self.interrupted(&line, symptom).await;
+            let line = self.connection().await?;
+            let symptom =
+                match running_time::timeout(REQUEST_TIMEOUT, exchange(&line, request, bytes)).await
+                {
+                    Ok(Some(answer)) => return Ok(answer),
+                    Ok(None) => ConnectionFailure::Closed,
+                    Err(_) => ConnectionFailure::Silent,
+                };
+            let error = self.reconnect_after(&line, symptom).await;
             if tries == 0 || !matches!(error, SandboxError::Interrupted { .. }) {
                 return Err(error);
             }
@@ -146,39 +151,41 @@ impl DockerSandbox {
     }
 
     /// Asks for something that is answered with nothing but that it is done.
-    async fn have_done(
+    async fn request_done(
         &self,
         (verb, path): (&str, &SandboxPath),
-        request: &Request,
+        request: &GuestRequest,
         bytes: &[u8],
-        again: Again,
+        again: RetryPolicy,
     ) -> Result<Vec<u8>, SandboxError> {
-        let Answer { reply, bytes } = self.ask(request, bytes, again).await?;
+        let GuestResponse { reply, bytes } = self.request(request, bytes, again).await?;
         match reply {
-            Reply::Done => Ok(bytes),
-            Reply::Failed(failure) => Err(convert::refused(verb, path.as_str(), failure.into())),
-            Reply::Welcome(_)
-            | Reply::Ended(_)
-            | Reply::Stat(_)
-            | Reply::NotStarted(_)
-            | Reply::TooLarge { .. } => Err(unexpected(verb, path)),
+            GuestReply::Done => Ok(bytes),
+            GuestReply::Failed(failure) => {
+                Err(convert::refusal_error(verb, path.as_str(), failure.into()))
+            }
+            GuestReply::Welcome(_)
+            | GuestReply::Ended(_)
+            | GuestReply::Stat(_)
+            | GuestReply::NotStarted(_)
+            | GuestReply::TooLarge { .. } => Err(unexpected_reply(verb, path)),
         }
     }
 }
 
 /// Returns the environment of every command: what the way out needs, and what the sandbox was made with.
 fn environment(container: &Container) -> BTreeMap<String, String> {
-    let mut variables = match &container.way_out {
+    let mut variables = match &container.egress {
         Some(way_out) => way_out.environment(),
         None => BTreeMap::new(),
     };
-    variables.extend(container.marks.env.clone());
+    variables.extend(container.labels.env.clone());
     variables
 }
 
 /// Whether something is asked again after the sandbox stopped in the middle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Again {
+enum RetryPolicy {
     /// It comes to the same.
     Once,
     /// It would be done twice.
@@ -186,15 +193,19 @@ enum Again {
 }
 
 /// Sends a request with its bytes and takes what comes back; none if the line ended.
-async fn converse(line: &Line, request: &Request, bytes: &[u8]) -> Option<Answer> {
-    let Stream {
+async fn exchange(
+    line: &GuestConnection,
+    request: &GuestRequest,
+    bytes: &[u8],
+) -> Option<GuestResponse> {
+    let GuestStream {
         sender,
         mut messages,
         mut data,
     } = line.link().open(request).ok()?;
     let send = async {
-        sender.all(Flow::Main, bytes).await;
-        sender.end();
+        sender.send_all(Flow::Main, bytes).await;
+        sender.finish();
     };
     let mut send = std::pin::pin!(send);
     let mut is_complete = false;
@@ -207,18 +218,18 @@ async fn converse(line: &Line, request: &Request, bytes: &[u8]) -> Option<Answer
             () = &mut send, if !is_complete => is_complete = true,
         }
     };
-    while let Some((_, piece)) = data.ready() {
+    while let Some((_, piece)) = data.try_next() {
         taken.extend(piece);
     }
-    Some(Answer {
+    Some(GuestResponse {
         reply: serde_json::from_slice(&reply).ok()?,
         bytes: taken,
     })
 }
 
-fn unexpected(verb: &str, path: &SandboxPath) -> SandboxError {
+fn unexpected_reply(verb: &str, path: &SandboxPath) -> SandboxError {
     let source = std::io::Error::other("the guest answered something else");
-    convert::failed(verb, path.as_str(), source)
+    convert::io_failure(verb, path.as_str(), source)
 }
 
 #[async_trait]
@@ -227,8 +238,8 @@ impl Sandbox for DockerSandbox {
         &self.id
     }
 
-    fn prober(&self) -> Option<&str> {
-        Some(program::PATH)
+    fn probe_program(&self) -> Option<&str> {
+        Some(guest_volume::GUEST_PATH)
     }
 
     async fn exec(
@@ -239,7 +250,7 @@ impl Sandbox for DockerSandbox {
         self.run(exec, None, output).await
     }
 
-    async fn converse(
+    async fn exec_with_input(
         &self,
         exec: Exec,
         input: &mut dyn InputSource,
@@ -249,22 +260,27 @@ impl Sandbox for DockerSandbox {
     }
 
     async fn read(&self, path: &SandboxPath, limit: u64) -> Result<Vec<u8>, SandboxError> {
-        let request = Request::Read {
+        let request = GuestRequest::Read {
             path: path.to_string(),
             limit,
         };
-        let Answer { reply, bytes } = self.ask(&request, b"", Again::Once).await?;
+        let GuestResponse { reply, bytes } = self.request(&request, b"", RetryPolicy::Once).await?;
         match reply {
-            Reply::Done => Ok(bytes),
-            Reply::TooLarge { size } => Err(SandboxError::TooLarge {
+            GuestReply::Done => Ok(bytes),
+            GuestReply::TooLarge { size } => Err(SandboxError::TooLarge {
                 path: path.to_string(),
                 size,
                 limit,
             }),
-            Reply::Failed(failure) => Err(convert::refused("read", path.as_str(), failure.into())),
-            Reply::Welcome(_) | Reply::Ended(_) | Reply::Stat(_) | Reply::NotStarted(_) => {
-                Err(unexpected("read", path))
-            }
+            GuestReply::Failed(failure) => Err(convert::refusal_error(
+                "read",
+                path.as_str(),
+                failure.into(),
+            )),
+            GuestReply::Welcome(_)
+            | GuestReply::Ended(_)
+            | GuestReply::Stat(_)
+            | GuestReply::NotStarted(_) => Err(unexpected_reply("read", path)),
         }
     }
 
@@ -275,81 +291,88 @@ impl Sandbox for DockerSandbox {
         mode: WriteMode,
     ) -> Result<(), SandboxError> {
         let (way, again) = match mode {
-            WriteMode::Replace => (WriteWay::Replace, Again::Once),
-            WriteMode::Append => (WriteWay::Append, Again::Never),
+            WriteMode::Replace => (FileWriteMode::Replace, RetryPolicy::Once),
+            WriteMode::Append => (FileWriteMode::Append, RetryPolicy::Never),
         };
-        let request = Request::Write {
+        let request = GuestRequest::Write {
             path: path.to_string(),
             way,
         };
-        self.have_done(("write", path), &request, bytes, again)
+        self.request_done(("write", path), &request, bytes, again)
             .await?;
         Ok(())
     }
 
-    async fn list(&self, path: &SandboxPath) -> Result<Vec<Entry>, SandboxError> {
-        let request = Request::List {
+    async fn list(&self, path: &SandboxPath) -> Result<Vec<SandboxEntry>, SandboxError> {
+        let request = GuestRequest::List {
             path: path.to_string(),
         };
         let lines = self
-            .have_done(("list", path), &request, b"", Again::Once)
+            .request_done(("list", path), &request, b"", RetryPolicy::Once)
             .await?;
         lines
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())
             .map(|line| {
-                let entry: files::Entry = serde_json::from_slice(line).map_err(|error| {
-                    convert::failed("list", path.as_str(), std::io::Error::other(error))
-                })?;
+                let entry: files::GuestDirEntry =
+                    serde_json::from_slice(line).map_err(|error| {
+                        convert::io_failure("list", path.as_str(), std::io::Error::other(error))
+                    })?;
                 Ok(convert::entry(entry))
             })
             .collect()
     }
 
     async fn delete(&self, path: &SandboxPath) -> Result<(), SandboxError> {
-        let request = Request::Delete {
+        let request = GuestRequest::Delete {
             path: path.to_string(),
         };
-        self.have_done(("delete", path), &request, b"", Again::Once)
+        self.request_done(("delete", path), &request, b"", RetryPolicy::Once)
             .await?;
         Ok(())
     }
 
     async fn sync(&self) -> Result<(), SandboxError> {
-        let Answer { reply, .. } = self.ask(&Request::Sync, b"", Again::Once).await?;
+        let GuestResponse { reply, .. } = self
+            .request(&GuestRequest::Sync, b"", RetryPolicy::Once)
+            .await?;
         match reply {
             // A container that an earlier version of ralph created has a guest that does not know the
             // request. Its work is imported and synced on the host all the same.
-            Reply::Done | Reply::Failed(Failure::System { number: None, .. }) => Ok(()),
-            Reply::Failed(failure) => {
-                Err(convert::refused("sync sandbox", &self.id.0, failure.into()))
+            GuestReply::Done | GuestReply::Failed(GuestFailure::System { number: None, .. }) => {
+                Ok(())
             }
-            Reply::Welcome(_)
-            | Reply::Ended(_)
-            | Reply::Stat(_)
-            | Reply::NotStarted(_)
-            | Reply::TooLarge { .. } => Err(unexpected("sync", &SandboxPath::repo())),
+            GuestReply::Failed(failure) => Err(convert::refusal_error(
+                "sync sandbox",
+                &self.id.0,
+                failure.into(),
+            )),
+            GuestReply::Welcome(_)
+            | GuestReply::Ended(_)
+            | GuestReply::Stat(_)
+            | GuestReply::NotStarted(_)
+            | GuestReply::TooLarge { .. } => Err(unexpected_reply("sync", &SandboxPath::repo())),
         }
     }
 
     async fn remove(&self) -> Result<(), SandboxError> {
-        let mut line = self.line.lock().await;
+        let mut line = self.connection.lock().await;
         *line = None;
         let removed = self.container.remove().await;
         removed.map_err(|error| error.into_sandbox_error(&self.container))?;
-        let object = super::marks::object(self.container.name);
+        let object = super::labels::object_name(self.container.name);
         let api = self.container.engine.api();
         let removed = api.remove_volume(
             &object,
             None::<bollard::query_parameters::RemoveVolumeOptions>,
         );
         match self.container.engine.call("remove a volume", removed).await {
-            Err(error) if !error.is_missing() => Err(provider(&error)),
+            Err(error) if !error.is_missing() => Err(provider_error(&error)),
             Ok(()) | Err(_) => Ok(()),
         }
     }
 }
 
-fn provider(error: &EngineError) -> SandboxError {
+fn provider_error(error: &DockerError) -> SandboxError {
     SandboxError::Provider(error.problem())
 }

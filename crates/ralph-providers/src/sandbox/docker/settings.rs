@@ -2,21 +2,21 @@
 
 use std::path::PathBuf;
 
-use crate::docker::Facts;
+use crate::docker::DockerInfo;
 
 /// How the guest in a container is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum DockerTransport {
     /// By a socket where the engine is on this machine, otherwise by the container's own input and
     /// output.
-    Nearest,
+    Auto,
     /// By the container's own input and output, as with an engine on another machine.
     Attached,
 }
 
 /// What a sandbox may use of the machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
+pub struct DockerLimits {
     /// Processors; none means as many as are usual and there are.
     pub cpus: Option<f64>,
     /// Bytes of memory; none means as much as is usual and there is.
@@ -28,11 +28,11 @@ pub struct Limits {
 }
 
 /// Processors of a sandbox unless it is said.
-const USUAL_CPUS: f64 = 4.0;
+const DEFAULT_CPUS: f64 = 4.0;
 /// Memory of a sandbox unless it is said.
-const USUAL_MEMORY: u64 = 8 << 30;
+const DEFAULT_MEMORY: u64 = 8 << 30;
 
-impl Default for Limits {
+impl Default for DockerLimits {
     fn default() -> Self {
         Self {
             cpus: None,
@@ -43,20 +43,20 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl DockerLimits {
     /// Returns the processors on this machine.
     #[expect(
         clippy::cast_precision_loss,
         reason = "no machine has so many processors"
     )]
-    pub(super) fn cpus_on(&self, facts: &Facts) -> f64 {
+    pub(super) fn cpus_on(&self, facts: &DockerInfo) -> f64 {
         self.cpus
-            .unwrap_or(USUAL_CPUS.min(facts.cpus.max(1) as f64))
+            .unwrap_or(DEFAULT_CPUS.min(facts.cpus.max(1) as f64))
     }
 
     /// Returns the memory on this machine.
-    pub(super) fn memory_on(&self, facts: &Facts) -> u64 {
-        self.memory.unwrap_or(USUAL_MEMORY.min(facts.memory))
+    pub(super) fn memory_on(&self, facts: &DockerInfo) -> u64 {
+        self.memory.unwrap_or(DEFAULT_MEMORY.min(facts.memory))
     }
 }
 
@@ -68,13 +68,13 @@ pub struct DockerSettings {
     /// The image of the containers.
     pub image: String,
     /// What each may use.
-    pub limits: Limits,
+    pub limits: DockerLimits,
     /// Whether everything but the workspace and the temporary directories is read-only.
     pub read_only: bool,
     /// The state directory, which sandboxes belong to.
-    pub state: PathBuf,
+    pub state_directory: PathBuf,
     /// How the guests are reached.
-    pub reach: Reach,
+    pub transport: DockerTransport,
 }
 
 impl DockerSettings {
@@ -84,15 +84,15 @@ impl DockerSettings {
         Self {
             host: None,
             image: image.into(),
-            limits: Limits::default(),
+            limits: DockerLimits::default(),
             read_only: true,
-            state: std::path::absolute(&state).unwrap_or(state),
-            reach: Reach::Nearest,
+            state_directory: std::path::absolute(&state).unwrap_or(state),
+            transport: DockerTransport::Auto,
         }
     }
 
     /// Returns the directory of a sandbox's socket.
     pub(super) fn socket_directory(&self, object: &str) -> PathBuf {
-        self.state.join("sockets").join(object)
+        self.state_directory.join("sockets").join(object)
     }
 }

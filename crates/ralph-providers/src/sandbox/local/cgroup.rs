@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ralph_guest::cgroup::Cgroup;
-use ralph_guest::command::Name;
+use ralph_guest::command::SandboxName;
 
 use super::provider::LocalLimits;
 
@@ -27,7 +27,7 @@ impl CgroupParents {
     pub(super) fn find() -> Option<Self> {
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-        let of = |controller: &str| directory(&groups, &mounts, controller);
+        let of = |controller: &str| cgroup_directory(&groups, &mounts, controller);
         if let (Some(memory), Some(processes)) = (of("memory"), of("pids")) {
             return Some(Self::Version1 { memory, processes });
         }
@@ -60,8 +60,8 @@ impl CgroupParents {
     }
 
     /// Makes the group of a sandbox and sets its limits.
-    pub(super) fn make(&self, id: &str, limits: LocalLimits) -> io::Result<SandboxCgroup> {
-        let name = format!("{}{}", prefix(id), Name::random());
+    pub(super) fn create(&self, id: &str, limits: LocalLimits) -> io::Result<SandboxCgroup> {
+        let name = format!("{}{}", prefix(id), SandboxName::random());
         let LocalLimits { memory, processes } = limits;
         let (bytes, number) = (memory.to_string(), processes.to_string());
         let settings: Vec<(PathBuf, Vec<(&str, &str)>)> = match self {
@@ -77,7 +77,7 @@ impl CgroupParents {
                 vec![("memory.max", &bytes), ("pids.max", &number)],
             )],
         };
-        let group = SandboxCgroup::make(settings.iter().map(|(path, _)| path.clone()).collect())?;
+        let group = SandboxCgroup::create(settings.iter().map(|(path, _)| path.clone()).collect())?;
         for (directory, values) in &settings {
             for (file, value) in values {
                 fs::write(directory.join(file), value)?;
@@ -103,7 +103,7 @@ pub(super) struct SandboxCgroup {
 }
 
 impl SandboxCgroup {
-    fn make(directories: Vec<PathBuf>) -> io::Result<Self> {
+    fn create(directories: Vec<PathBuf>) -> io::Result<Self> {
         let mut group = Self {
             directories: Vec::new(),
             counters: Cgroup::default(),
@@ -112,7 +112,7 @@ impl SandboxCgroup {
             fs::create_dir(&directory)?;
             group.directories.push(directory);
         }
-        group.counters = Cgroup::within(&group.directories);
+        group.counters = Cgroup::from_directories(&group.directories);
         Ok(group)
     }
 
@@ -133,7 +133,7 @@ impl Drop for SandboxCgroup {
 
 /// Returns the directory of this process's group in the hierarchy of a controller; the empty one is
 /// the hierarchy of version 2.
-fn directory(groups: &str, mounts: &str, controller: &str) -> Option<PathBuf> {
+fn cgroup_directory(groups: &str, mounts: &str, controller: &str) -> Option<PathBuf> {
     let path = groups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let has = fields.next()?.split(',').any(|name| name == controller);
@@ -141,13 +141,13 @@ fn directory(groups: &str, mounts: &str, controller: &str) -> Option<PathBuf> {
     })?;
     let (root, point) = mounts
         .lines()
-        .find_map(|line| hierarchy(line, controller))?;
+        .find_map(|line| parse_mount(line, controller))?;
     let below = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
     Some(Path::new(point).join(below))
 }
 
 /// Returns the root and the mount point of a controller's hierarchy, if a line of mountinfo is its.
-fn hierarchy<'a>(line: &'a str, controller: &str) -> Option<(&'a str, &'a str)> {
+fn parse_mount<'a>(line: &'a str, controller: &str) -> Option<(&'a str, &'a str)> {
     let (place, system) = line.split_once(" - ")?;
     let mut place = place.split(' ').skip(3);
     let (root, point) = (place.next()?, place.next()?);
@@ -185,7 +185,7 @@ mod tests {
     fn the_group_of_this_process_is_found_in_each_hierarchy() {
         let groups =
             "5:devices:/\n4:memory:/user/a\n3:cpu,pids:/docker/abc\n0::/user.slice/b.scope\n";
-        let of = |controller| directory(groups, MOUNTS, controller);
+        let of = |controller| cgroup_directory(groups, MOUNTS, controller);
         assert_eq!(of("memory"), Some("/sys/fs/cgroup/memory/user/a".into()));
         assert_eq!(of("pids"), Some("/sys/fs/cgroup/pids/".into()));
         assert_eq!(

@@ -8,23 +8,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use ralph_core::ports::{Confinement, MemoryLimit, StateHiding};
-use ralph_guest::command::{Mark, Name};
+use ralph_guest::command::{CommandMark, SandboxName};
 use ralph_guest::launch::{
-    Available, Hiding, LAUNCH, LAUNCH_FAILED, LaunchFailure, LaunchSettings, MountAbility, PROBE,
+    Hiding, LAUNCH, LAUNCH_FAILED, LaunchFailure, LaunchSettings, LauncherSupport, MountAbility,
+    PROBE,
 };
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 
 use super::cgroup::{CgroupParents, SandboxCgroup};
 use super::provider::LocalLimits;
-use crate::sandbox::guest_program::GUEST;
+use crate::sandbox::guest_program::GUEST_PROGRAM;
 
 /// The launcher, and what it can do on this machine.
 #[derive(Debug)]
 pub(super) struct Launcher {
     /// The program, in memory: a command could replace a file.
     program: File,
-    available: Available,
+    available: LauncherSupport,
     parents: Option<CgroupParents>,
     limits: LocalLimits,
 }
@@ -33,22 +34,22 @@ impl Launcher {
     /// Prepares the launcher and tries out what it can do.
     pub(super) fn prepare(limits: LocalLimits) -> io::Result<Self> {
         let mut launcher = Self {
-            program: program()?,
-            available: Available::default(),
+            program: sealed_program()?,
+            available: LauncherSupport::default(),
             parents: None,
             limits,
         };
         let parents = CgroupParents::find();
         let probed = parents
             .as_ref()
-            .map(|parents| parents.make("probe", limits));
+            .map(|parents| parents.create("probe", limits));
         let probed = probed.and_then(Result::ok);
         launcher.available = launcher.probe(probed.as_ref())?;
         launcher.parents = parents.filter(|_| probed.is_some() && launcher.available.cgroups);
         Ok(launcher)
     }
 
-    fn probe(&self, cgroup: Option<&SandboxCgroup>) -> io::Result<Available> {
+    fn probe(&self, cgroup: Option<&SandboxCgroup>) -> io::Result<LauncherSupport> {
         let output = Command::new(self.path())
             .arg(PROBE)
             .args(cgroup.map(SandboxCgroup::directories).unwrap_or_default())
@@ -69,7 +70,7 @@ impl Launcher {
             return Ok(None);
         };
         parents.clear(id);
-        parents.make(id, self.limits).map(Some)
+        parents.create(id, self.limits).map(Some)
     }
 
     /// Returns what is kept from commands.
@@ -94,11 +95,11 @@ impl Launcher {
 
     fn hiding(&self) -> Hiding {
         match self.available {
-            Available {
+            LauncherSupport {
                 mounts: Some(_), ..
             } => Hiding::MountNamespace,
-            Available { landlock: true, .. } => Hiding::Landlock,
-            Available { .. } => Hiding::Unavailable,
+            LauncherSupport { landlock: true, .. } => Hiding::Landlock,
+            LauncherSupport { .. } => Hiding::Unavailable,
         }
     }
 
@@ -121,7 +122,7 @@ impl Launcher {
             hidden: launch.hidden.to_vec(),
             sandbox: launch.sandbox.to_owned(),
             tmp: launch.sandbox.join(ralph_guest::command::TMP),
-            kept: launch.kept.to_vec(),
+            kept: launch.visible.to_vec(),
             scope_signals: self.available.signals,
             cgroups: launch
                 .cgroup
@@ -131,7 +132,7 @@ impl Launcher {
             processes: (!limited && self.counts_processes())
                 .then_some(u64::from(self.limits.processes)),
             mark: launch.mark.limit(),
-            report: launch.report(),
+            report: launch.report_path(),
         };
         let settings = serde_json::to_string(&settings)?;
         let launcher = [self.path(), LAUNCH.to_owned(), settings];
@@ -142,40 +143,40 @@ impl Launcher {
 /// One command that is launched.
 #[derive(Debug)]
 pub(super) struct Launch<'a> {
-    pub(super) name: Name,
-    pub(super) mark: Mark,
+    pub(super) name: SandboxName,
+    pub(super) mark: CommandMark,
     pub(super) sandbox: &'a Path,
     pub(super) hidden: &'a [PathBuf],
-    pub(super) kept: &'a [PathBuf],
+    pub(super) visible: &'a [PathBuf],
     pub(super) cgroup: Option<&'a SandboxCgroup>,
 }
 
 impl Launch<'_> {
     /// Returns the file that the launcher writes a failure to, beside the sandbox and out of its reach.
-    fn report(&self) -> PathBuf {
+    fn report_path(&self) -> PathBuf {
         let file = format!(
             ".{}-{}.launch",
-            super::name::id(self.name),
+            super::name::sandbox_id(self.name),
             self.mark.limit()
         );
         self.sandbox.with_file_name(file)
     }
 
     /// Takes the launcher's report, if a command ended as one that was not started.
-    pub(super) fn failure(&self, exit_code: i32) -> Option<io::Error> {
+    pub(super) fn take_failure(&self, exit_code: i32) -> Option<io::Error> {
         if exit_code != LAUNCH_FAILED {
             return None;
         }
-        let report = self.report();
+        let report = self.report_path();
         let bytes = std::fs::read(&report).ok()?;
         std::fs::remove_file(&report).ok();
         let failure: LaunchFailure = serde_json::from_slice(&bytes).ok()?;
-        Some(failure.error())
+        Some(failure.to_io_error())
     }
 }
 
 /// Puts the guest's program into a file without a name that cannot change any more.
-fn program() -> io::Result<File> {
+fn sealed_program() -> io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = match memfd_create("ralph-launch", flags | MemfdFlags::EXEC) {
         // Kernels before 6.3 do not know that a file may be executed; there every one may.
@@ -183,7 +184,7 @@ fn program() -> io::Result<File> {
         made => made?,
     };
     let mut file = File::from(file);
-    file.write_all(GUEST)?;
+    file.write_all(GUEST_PROGRAM)?;
     fcntl_add_seals(
         &file,
         SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL,
@@ -193,7 +194,7 @@ fn program() -> io::Result<File> {
 
 /// Returns the directories below a temporary directory that commands need: a private `/tmp` must not
 /// take programs and toolchains away.
-pub(super) fn needed<'a>(
+pub(super) fn required_directories<'a>(
     search_path: &OsStr,
     toolchains: impl Iterator<Item = &'a String>,
 ) -> Vec<PathBuf> {

@@ -9,7 +9,7 @@ use ralph_guest::command;
 
 /// What a command gets from the machine it runs on.
 #[derive(Debug, Clone)]
-pub(super) struct Host {
+pub(super) struct HostEnvironment {
     /// Where programs are found.
     pub(super) search_path: OsString,
     /// Variables that say where toolchains live. `HOME` is the sandbox's, so they are not found otherwise.
@@ -18,12 +18,12 @@ pub(super) struct Host {
     pub(super) setsid: Option<PathBuf>,
 }
 
-impl Host {
+impl HostEnvironment {
     pub(super) fn new(search_path: OsString) -> Self {
         // A command that shares our terminal could write to it and read from it by `/dev/tty`.
         let has_terminal = File::open("/dev/tty").is_ok();
         let setsid = has_terminal
-            .then(|| command::find(&search_path, "setsid"))
+            .then(|| command::find_program(&search_path, "setsid"))
             .flatten();
         Self {
             search_path,
@@ -33,6 +33,6 @@ impl Host {
     }
 
     pub(super) fn has_program(&self, program: &str) -> bool {
-        command::find(&self.search_path, program).is_some()
+        command::find_program(&self.search_path, program).is_some()
     }
 }

@@ -1,18 +1,18 @@
 //! The ids of local sandboxes.
 
 use ralph_core::ports::SandboxId;
-use ralph_guest::command::Name;
+use ralph_guest::command::SandboxName;
 
 const PREFIX: &str = "local-";
 
 /// Returns a sandbox's id, which is also the name of its directory.
-pub(super) fn id(name: Name) -> SandboxId {
+pub(super) fn sandbox_id(name: SandboxName) -> SandboxId {
     SandboxId(format!("{PREFIX}{name}"))
 }
 
 /// Takes an id of this provider; any other text has no local sandbox.
-pub(super) fn parse(id: &str) -> Option<Name> {
-    Name::parse(id.strip_prefix(PREFIX)?)
+pub(super) fn parse_id(id: &str) -> Option<SandboxName> {
+    SandboxName::parse(id.strip_prefix(PREFIX)?)
 }
 
 #[cfg(test)]
@@ -21,9 +21,9 @@ mod tests {
 
     #[test]
     fn an_id_is_a_prefix_and_a_name() {
-        let name = Name::parse("000000000001").unwrap();
-        assert_eq!(id(name).0, "local-000000000001");
-        assert_eq!(parse("local-000000000001"), Some(name));
+        let name = SandboxName::parse("000000000001").unwrap();
+        assert_eq!(sandbox_id(name).0, "local-000000000001");
+        assert_eq!(parse_id("local-000000000001"), Some(name));
         for text in [
             "",
             "local-",
@@ -31,7 +31,7 @@ mod tests {
             "local-../../../etc",
             "docker-000000000001",
         ] {
-            assert_eq!(parse(text), None, "{text:?} was accepted");
+            assert_eq!(parse_id(text), None, "{text:?} was accepted");
         }
     }
 }

@@ -12,19 +12,19 @@ use async_trait::async_trait;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use ralph_core::ports::{
-    Confinement, Isolation, Problem, Sandbox, SandboxError, SandboxId, SandboxInfo,
+    Confinement, Isolation, ProviderProblem, Sandbox, SandboxError, SandboxId, SandboxInfo,
     SandboxProvider, SandboxSpec,
 };
-use ralph_guest::command::{self, Name, Owner};
-use ralph_guest::files::{Place, Refusal, erase};
+use ralph_guest::command::{self, ProcessOwner, SandboxName};
+use ralph_guest::files::{ConfinedDir, ConfinedFileError, remove_entry};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
-use super::confinement::{Launcher, needed};
-use super::host::Host;
+use super::confinement::{Launcher, required_directories};
+use super::host::HostEnvironment;
 use super::name;
-use super::record::Record;
-use super::sandbox::{Confined, LocalSandbox};
+use super::record::SandboxRecord;
+use super::sandbox::{LocalConfinement, LocalSandbox};
 
 /// Sandboxes that are directories, with commands that are processes of the user.
 ///
@@ -33,7 +33,7 @@ use super::sandbox::{Confined, LocalSandbox};
 #[derive(Debug)]
 pub struct LocalProvider {
     root: PathBuf,
-    host: Host,
+    host: HostEnvironment,
     adoption: Result<(), Errno>,
     /// Directories that commands cannot reach, apart from their own sandbox in it.
     hidden: Vec<PathBuf>,
@@ -68,7 +68,7 @@ impl LocalProvider {
         Self {
             hidden: vec![root.clone()],
             root,
-            host: Host::new(search_path.into()),
+            host: HostEnvironment::new(search_path.into()),
             adoption: command::adopt_orphans(),
             limits: LocalLimits::default(),
             launcher: OnceLock::new(),
@@ -104,56 +104,56 @@ impl LocalProvider {
     }
 
     /// Makes a sandbox, or leaves nothing behind.
-    fn make(&self, spec: &SandboxSpec) -> io::Result<(Name, Place)> {
+    fn create_directory(&self, spec: &SandboxSpec) -> io::Result<(SandboxName, ConfinedDir)> {
         private_directory().recursive(true).create(&self.root)?;
         let name = self.free_name()?;
         // The record first: a process that is killed in the middle then leaves no directory without labels,
         // and whoever finds the labels knows which run it belongs to.
-        let made = Record::of(spec)
+        let made = SandboxRecord::from_spec(spec)
             .store(&self.root, name)
-            .and_then(|()| self.furnish(name));
+            .and_then(|()| self.open_furnished(name));
         match made {
             Ok(place) => Ok((name, place)),
             Err(error) => {
                 let root = self.open_root()?;
-                erase(&root, name::id(name).0.as_ref())?;
-                Record::remove(&self.root, name)?;
+                remove_entry(&root, name::sandbox_id(name).0.as_ref())?;
+                SandboxRecord::remove(&self.root, name)?;
                 Err(error)
             }
         }
     }
 
     /// Returns a name that no sandbox has.
-    fn free_name(&self) -> io::Result<Name> {
-        let name = Name::random();
-        match self.root.join(&name::id(name).0).symlink_metadata() {
+    fn free_name(&self) -> io::Result<SandboxName> {
+        let name = SandboxName::random();
+        match self.root.join(&name::sandbox_id(name).0).symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(name),
             Err(error) => Err(error),
             Ok(_) => Err(ErrorKind::AlreadyExists.into()),
         }
     }
 
-    fn furnish(&self, name: Name) -> io::Result<Place> {
-        private_directory().create(self.root.join(&name::id(name).0))?;
-        let dir = self.open_root()?.open_dir(&name::id(name).0)?;
-        furnished(dir)
+    fn open_furnished(&self, name: SandboxName) -> io::Result<ConfinedDir> {
+        private_directory().create(self.root.join(&name::sandbox_id(name).0))?;
+        let dir = self.open_root()?.open_dir(&name::sandbox_id(name).0)?;
+        with_subdirectories(dir)
     }
 
     /// Opens a sandbox's directory; if only its record is left, that is removed.
-    fn open(&self, name: Name) -> io::Result<Option<(Place, Record)>> {
+    fn open(&self, name: SandboxName) -> io::Result<Option<(ConfinedDir, SandboxRecord)>> {
         let opened = self
             .open_root()
-            .and_then(|root| root.open_dir(&name::id(name).0));
+            .and_then(|root| root.open_dir(&name::sandbox_id(name).0));
         let dir = match opened {
             Ok(dir) => dir,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                Record::remove(&self.root, name)?;
+                SandboxRecord::remove(&self.root, name)?;
                 return Ok(None);
             }
             Err(error) => return Err(error),
         };
-        let place = furnished(dir)?;
-        let record = Record::load(&self.root, name)?;
+        let place = with_subdirectories(dir)?;
+        let record = SandboxRecord::load(&self.root, name)?;
         Ok(Some((place, record)))
     }
 
@@ -161,16 +161,21 @@ impl LocalProvider {
         Dir::open_ambient_dir(&self.root, ambient_authority())
     }
 
-    fn handle(&self, name: Name, place: Place, record: Record) -> io::Result<LocalSandbox> {
+    fn handle(
+        &self,
+        name: SandboxName,
+        place: ConfinedDir,
+        record: SandboxRecord,
+    ) -> io::Result<LocalSandbox> {
         let launcher = self.launcher();
         let cgroup = launcher
             .as_ref()
-            .map(|launcher| launcher.cgroup(&name::id(name).0));
-        let confined = Confined {
+            .map(|launcher| launcher.cgroup(&name::sandbox_id(name).0));
+        let confined = LocalConfinement {
             cgroup: cgroup.transpose()?.flatten(),
             launcher,
             hidden: self.hidden.clone(),
-            kept: needed(&self.host.search_path, self.host.toolchains.values()),
+            visible: required_directories(&self.host.search_path, self.host.toolchains.values()),
         };
         let host = self.host.clone();
         Ok(LocalSandbox::new(
@@ -182,7 +187,7 @@ impl LocalProvider {
         ))
     }
 
-    fn failed(&self, doing: &str, source: io::Error) -> SandboxError {
+    fn io_failure(&self, doing: &str, source: io::Error) -> SandboxError {
         SandboxError::Io {
             doing: format!("{doing} in `{}`", self.root.display()),
             source,
@@ -205,22 +210,22 @@ impl SandboxProvider for LocalProvider {
         Some(launcher.map_or_else(Confinement::default, |launcher| launcher.confinement()))
     }
 
-    async fn preflight(&self) -> Vec<Problem> {
+    async fn preflight(&self) -> Vec<ProviderProblem> {
         let mut problems = Vec::new();
-        if let Some(place) = unwritable(&self.root) {
-            problems.push(Problem {
+        if let Some(place) = unwritable_parent(&self.root) {
+            problems.push(ProviderProblem {
                 what: format!("cannot write in `{}`", place.display()),
                 fix: format!("make it writable for the user that runs ralph, or choose another state directory than the one of `{}`", self.root.display()),
             });
         }
         if !self.host.has_program("sh") {
-            problems.push(Problem {
+            problems.push(ProviderProblem {
                 what: "no directory of `PATH` has a program `sh`".into(),
                 fix: "add the directory of `sh`, usually `/bin`, to `PATH`".into(),
             });
         }
         if let Err(error) = self.adoption {
-            problems.push(Problem {
+            problems.push(ProviderProblem {
                 what: format!("the system does not let ralph adopt orphaned processes: {error}"),
                 fix: "run ralph where `prctl(PR_SET_CHILD_SUBREAPER)` is allowed".into(),
             });
@@ -229,18 +234,20 @@ impl SandboxProvider for LocalProvider {
     }
 
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, SandboxError> {
-        let failed = |source| self.failed("make a sandbox", source);
-        let (name, place) = self.make(spec).map_err(failed)?;
-        let sandbox = self.handle(name, place, Record::of(spec)).map_err(failed)?;
+        let failed = |source| self.io_failure("make a sandbox", source);
+        let (name, place) = self.create_directory(spec).map_err(failed)?;
+        let sandbox = self
+            .handle(name, place, SandboxRecord::from_spec(spec))
+            .map_err(failed)?;
         Ok(Box::new(sandbox))
     }
 
     async fn attach(&self, id: &SandboxId) -> Result<Option<Box<dyn Sandbox>>, SandboxError> {
-        let Some(name) = name::parse(&id.0) else {
+        let Some(name) = name::parse_id(&id.0) else {
             return Ok(None);
         };
-        command::kill(Owner::Sandbox(name)).await;
-        let failed = |source| self.failed(&format!("open sandbox `{id}`"), source);
+        command::kill_processes(ProcessOwner::Sandbox(name)).await;
+        let failed = |source| self.io_failure(&format!("open sandbox `{id}`"), source);
         let Some((place, record)) = self.open(name).map_err(failed)? else {
             return Ok(None);
         };
@@ -249,12 +256,12 @@ impl SandboxProvider for LocalProvider {
     }
 
     async fn list(&self) -> Result<Vec<SandboxInfo>, SandboxError> {
-        let failed = |source| self.failed("list the sandboxes", source);
+        let failed = |source| self.io_failure("list the sandboxes", source);
         let mut infos = Vec::new();
-        for name in Record::names(&self.root).map_err(failed)? {
-            let record = Record::load(&self.root, name).map_err(failed)?;
+        for name in SandboxRecord::names(&self.root).map_err(failed)? {
+            let record = SandboxRecord::load(&self.root, name).map_err(failed)?;
             infos.push(SandboxInfo {
-                id: name::id(name),
+                id: name::sandbox_id(name),
                 labels: record.labels,
             });
         }
@@ -269,19 +276,19 @@ fn private_directory() -> DirBuilder {
 }
 
 /// Makes sure that a sandbox has its directories.
-fn furnished(dir: Dir) -> io::Result<Place> {
-    let place = Place::new(dir);
-    place.furnish().map_err(|refusal| match refusal {
-        Refusal::Io(error) => error,
-        refusal @ (Refusal::Escapes | Refusal::NotRegular | Refusal::NotFound) => {
-            io::Error::other(refusal)
-        }
+fn with_subdirectories(dir: Dir) -> io::Result<ConfinedDir> {
+    let place = ConfinedDir::new(dir);
+    place.ensure_layout().map_err(|refusal| match refusal {
+        ConfinedFileError::Io(error) => error,
+        refusal @ (ConfinedFileError::Escapes
+        | ConfinedFileError::NotRegular
+        | ConfinedFileError::NotFound) => io::Error::other(refusal),
     })?;
     Ok(place)
 }
 
 /// Returns the directory that keeps `root` from being made or written.
-fn unwritable(root: &Path) -> Option<&Path> {
+fn unwritable_parent(root: &Path) -> Option<&Path> {
     let place = root.ancestors().find(|place| place.exists())?;
     let usable = place.is_dir() && access(place, Access::WRITE_OK | Access::EXEC_OK).is_ok();
     (!usable).then_some(place)

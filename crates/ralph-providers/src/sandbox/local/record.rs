@@ -8,26 +8,26 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use ralph_core::ports::{Labels, SandboxSpec};
-use ralph_guest::command::Name;
+use ralph_guest::command::SandboxName;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use super::name;
 
-const SUFFIX: &str = ".json";
+const RECORD_SUFFIX: &str = ".json";
 /// The end of the name of a record that is being written. Before it comes the number of the process.
-const NEW_SUFFIX: &str = ".new";
+const TEMPORARY_SUFFIX: &str = ".new";
 
 /// What is known about a sandbox apart from its files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct SandboxRecord {
     pub(super) labels: Labels,
     pub(super) env: BTreeMap<String, String>,
 }
 
-impl Record {
-    pub(super) fn of(spec: &SandboxSpec) -> Self {
+impl SandboxRecord {
+    pub(super) fn from_spec(spec: &SandboxSpec) -> Self {
         Self {
             labels: spec.labels.clone(),
             env: spec.env.clone(),
@@ -35,15 +35,15 @@ impl Record {
     }
 
     /// Writes the record so that it survives a power cut.
-    pub(super) fn store(&self, root: &Path, name: Name) -> io::Result<()> {
+    pub(super) fn store(&self, root: &Path, name: SandboxName) -> io::Result<()> {
         let temporary = root.join(format!(
-            ".{}.{}{NEW_SUFFIX}",
-            name::id(name),
+            ".{}.{}{TEMPORARY_SUFFIX}",
+            name::sandbox_id(name),
             std::process::id()
         ));
         let stored = self
             .write(&temporary)
-            .and_then(|()| fs::rename(&temporary, path(root, name)));
+            .and_then(|()| fs::rename(&temporary, record_path(root, name)));
         if stored.is_err() {
             fs::remove_file(&temporary).ok();
         }
@@ -64,8 +64,8 @@ impl Record {
 
     /// Reads the record of a sandbox. One that is missing or damaged, as after a crash in the middle
     /// of making the sandbox, says nothing: the sandbox can still be removed.
-    pub(super) fn load(root: &Path, name: Name) -> io::Result<Self> {
-        for file in [path(root, name), unfinished(root, name)] {
+    pub(super) fn load(root: &Path, name: SandboxName) -> io::Result<Self> {
+        for file in [record_path(root, name), legacy_temporary_path(root, name)] {
             match fs::read(file) {
                 Ok(bytes) => return Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -77,8 +77,8 @@ impl Record {
 
     /// Removes the record of a sandbox, also one that a crash kept from getting its name; a missing
     /// one is fine. Neither the record nor a directory that was removed before comes back after a power cut.
-    pub(super) fn remove(root: &Path, name: Name) -> io::Result<()> {
-        for file in [path(root, name), unfinished(root, name)] {
+    pub(super) fn remove(root: &Path, name: SandboxName) -> io::Result<()> {
+        for file in [record_path(root, name), legacy_temporary_path(root, name)] {
             match fs::remove_file(file) {
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 result => result?,
@@ -92,7 +92,7 @@ impl Record {
 
     /// Returns the names of all sandboxes that have a directory or a record. A record that a killed process
     /// has not finished is removed: no sandbox was made for it yet.
-    pub(super) fn names(root: &Path) -> io::Result<BTreeSet<Name>> {
+    pub(super) fn names(root: &Path) -> io::Result<BTreeSet<SandboxName>> {
         let entries = match fs::read_dir(root) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
             entries => entries?,
@@ -106,7 +106,7 @@ impl Record {
                 fs::remove_file(entry.path()).ok();
             }
             let id = file.to_str().unwrap_or_default().trim_start_matches('.');
-            names.extend(name::parse(id.strip_suffix(SUFFIX).unwrap_or(id)));
+            names.extend(name::parse_id(id.strip_suffix(RECORD_SUFFIX).unwrap_or(id)));
         }
         Ok(names)
     }
@@ -116,16 +116,16 @@ impl Record {
 fn is_abandoned(file: &OsStr) -> bool {
     let writer = file
         .to_str()
-        .and_then(|name| name.strip_suffix(NEW_SUFFIX)?.rsplit_once('.'))
+        .and_then(|name| name.strip_suffix(TEMPORARY_SUFFIX)?.rsplit_once('.'))
         .and_then(|(_, pid)| Pid::from_raw(pid.parse().ok()?));
     writer.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
 
 /// Returns where earlier versions wrote a record before it got its name.
-fn unfinished(root: &Path, name: Name) -> PathBuf {
-    root.join(format!(".{}{SUFFIX}", name::id(name)))
+fn legacy_temporary_path(root: &Path, name: SandboxName) -> PathBuf {
+    root.join(format!(".{}{RECORD_SUFFIX}", name::sandbox_id(name)))
 }
 
-fn path(root: &Path, name: Name) -> PathBuf {
-    root.join(format!("{}{SUFFIX}", name::id(name)))
+fn record_path(root: &Path, name: SandboxName) -> PathBuf {
+    root.join(format!("{}{RECORD_SUFFIX}", name::sandbox_id(name)))
 }

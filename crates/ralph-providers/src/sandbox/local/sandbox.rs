@@ -10,81 +10,87 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, MetadataExt as _};
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::{
-    Entry, Exec, ExecOutcome, InputSource, OutputSink, Sandbox, SandboxError, SandboxId, WriteMode,
+    Exec, ExecOutcome, InputSource, OutputSink, Sandbox, SandboxEntry, SandboxError, SandboxId,
+    WriteMode,
 };
-use ralph_guest::cgroup::Counters;
+use ralph_guest::cgroup::CgroupCounters;
 use ralph_guest::command::{
-    self, Bounds, Ended, Input, Invocation, Mark, Marking, Name, Owner, Start, Tree,
+    self, CommandBounds, CommandEnd, CommandMark, InputMode, Invocation, Marking, ProcessOwner,
+    ProcessTree, SandboxName, SpawnOptions,
 };
-use ralph_guest::files::{Place, Refusal, erase};
+use ralph_guest::files::{ConfinedDir, ConfinedFileError, remove_entry};
 use tokio::time::Instant;
 
 use super::cgroup::SandboxCgroup;
 use super::confinement::{Launch, Launcher};
-use super::host::Host;
+use super::host::HostEnvironment;
 use super::name;
-use super::record::Record;
-use crate::sandbox::convert::{self, Fed, Forward};
+use super::record::SandboxRecord;
+use crate::sandbox::convert::{self, CommandInput, SinkAdapter};
 
 /// One directory, seen through a handle that nothing leads out of.
 #[derive(Debug)]
 pub(super) struct LocalSandbox {
     id: SandboxId,
-    name: Name,
+    name: SandboxName,
     root: PathBuf,
-    place: Arc<Place>,
+    place: Arc<ConfinedDir>,
     env: BTreeMap<String, String>,
-    host: Host,
-    confined: Confined,
+    host: HostEnvironment,
+    confinement: LocalConfinement,
 }
 
 /// What keeps the commands of a sandbox from the rest, and limits them.
 #[derive(Debug)]
-pub(super) struct Confined {
+pub(super) struct LocalConfinement {
     pub(super) launcher: Option<Arc<Launcher>>,
     pub(super) cgroup: Option<SandboxCgroup>,
     pub(super) hidden: Vec<PathBuf>,
-    pub(super) kept: Vec<PathBuf>,
+    pub(super) visible: Vec<PathBuf>,
 }
 
 impl LocalSandbox {
     pub(super) fn new(
-        name: Name,
+        name: SandboxName,
         root: &Path,
-        place: Place,
+        place: ConfinedDir,
         env: BTreeMap<String, String>,
-        (host, confined): (Host, Confined),
+        (host, confined): (HostEnvironment, LocalConfinement),
     ) -> Self {
         Self {
-            id: name::id(name),
+            id: name::sandbox_id(name),
             name,
             root: root.to_owned(),
             place: Arc::new(place),
             env,
             host,
-            confined,
+            confinement: confined,
         }
     }
 
     /// Returns what a command is launched with, where it is.
-    fn launch<'a>(&'a self, mark: Mark, directory: &'a Path) -> Option<(&'a Launcher, Launch<'a>)> {
-        let launcher = self.confined.launcher.as_deref()?;
+    fn launch<'a>(
+        &'a self,
+        mark: CommandMark,
+        directory: &'a Path,
+    ) -> Option<(&'a Launcher, Launch<'a>)> {
+        let launcher = self.confinement.launcher.as_deref()?;
         let launch = Launch {
             name: self.name,
             mark,
             sandbox: directory,
-            hidden: &self.confined.hidden,
-            kept: &self.confined.kept,
-            cgroup: self.confined.cgroup.as_ref(),
+            hidden: &self.confinement.hidden,
+            visible: &self.confinement.visible,
+            cgroup: self.confinement.cgroup.as_ref(),
         };
         Some((launcher, launch))
     }
 
     /// Returns how commands get their mark.
     fn marking(&self) -> Marking {
-        match self.confined.launcher {
+        match self.confinement.launcher {
             Some(_) => Marking::ByLauncher,
-            None => Marking::Afterwards,
+            None => Marking::AfterSpawn,
         }
     }
 
@@ -93,33 +99,43 @@ impl LocalSandbox {
     }
 
     /// Returns what the kernel has refused to the commands of this sandbox so far.
-    fn counters(&self) -> Counters {
-        let cgroup = self.confined.cgroup.as_ref();
-        cgroup.map_or_else(Counters::default, |cgroup| cgroup.counters.counters())
+    fn counters(&self) -> CgroupCounters {
+        let cgroup = self.confinement.cgroup.as_ref();
+        cgroup.map_or_else(CgroupCounters::default, |cgroup| cgroup.counters.counters())
     }
 
     /// Says why something was not done: also, that the whole sandbox has been removed.
-    fn refused(&self, verb: &str, path: &SandboxPath, refusal: Refusal) -> SandboxError {
+    fn refusal_error(
+        &self,
+        verb: &str,
+        path: &SandboxPath,
+        refusal: ConfinedFileError,
+    ) -> SandboxError {
         match refusal {
-            Refusal::NotFound if self.is_gone() => SandboxError::Gone(self.id.clone()),
-            Refusal::NotFound | Refusal::Escapes | Refusal::NotRegular | Refusal::Io(_) => {
-                convert::refused(verb, path.as_str(), refusal)
-            }
+            ConfinedFileError::NotFound if self.is_removed() => SandboxError::Gone(self.id.clone()),
+            ConfinedFileError::NotFound
+            | ConfinedFileError::Escapes
+            | ConfinedFileError::NotRegular
+            | ConfinedFileError::Io(_) => convert::refusal_error(verb, path.as_str(), refusal),
         }
     }
 
     /// The handle outlives the directory; a directory without a name has been removed.
-    fn is_gone(&self) -> bool {
+    fn is_removed(&self) -> bool {
         let metadata = self.place.dir().dir_metadata();
         !metadata.is_ok_and(|metadata| metadata.nlink() > 0)
     }
 
     /// Returns the sandbox's directory after putting back what the last command did to the
     /// directories in it.
-    fn furnished(&self, verb: &str, path: &SandboxPath) -> Result<&Arc<Place>, SandboxError> {
+    fn existing_directory(
+        &self,
+        verb: &str,
+        path: &SandboxPath,
+    ) -> Result<&Arc<ConfinedDir>, SandboxError> {
         self.place
-            .furnish()
-            .map_err(|refusal| self.refused(verb, path, refusal))?;
+            .ensure_layout()
+            .map_err(|refusal| self.refusal_error(verb, path, refusal))?;
         Ok(&self.place)
     }
 
@@ -127,19 +143,21 @@ impl LocalSandbox {
     fn start(
         &self,
         invocation: &Invocation,
-        mark: Mark,
+        mark: CommandMark,
         cwd: &SandboxPath,
         env: &BTreeMap<String, String>,
-    ) -> Result<Tree, SandboxError> {
-        let entering = |refusal| self.refused("enter", cwd, refusal);
-        let place = self.furnished("enter", cwd)?;
-        let directory = place.enter(cwd.as_str().as_ref()).map_err(entering)?;
+    ) -> Result<ProcessTree, SandboxError> {
+        let entering = |refusal| self.refusal_error("enter", cwd, refusal);
+        let place = self.existing_directory("enter", cwd)?;
+        let directory = place
+            .open_directory(cwd.as_str().as_ref())
+            .map_err(entering)?;
         let spawn = |source| SandboxError::Spawn {
             program: invocation.argv.first().cloned().unwrap_or_default(),
             source,
         };
         let root = self.directory();
-        let variables = command::of_command(
+        let variables = command::command_environment(
             &self.host.search_path,
             &root,
             (self.name, mark),
@@ -154,7 +172,7 @@ impl LocalSandbox {
             }
             None => None,
         };
-        let start = Start {
+        let start = SpawnOptions {
             invocation: launched.as_ref().unwrap_or(invocation),
             directory: (&directory, &root.join(cwd.as_str())),
             variables: &variables,
@@ -164,7 +182,7 @@ impl LocalSandbox {
             marking: self.marking(),
         };
         start
-            .tree(mark)
+            .spawn(mark)
             .map_err(|source| match directory.symlink_metadata(".") {
                 Ok(_) => spawn(source),
                 Err(sealed) => entering(sealed.into()),
@@ -181,35 +199,35 @@ impl LocalSandbox {
     ) -> Result<ExecOutcome, SandboxError> {
         let started = Instant::now();
         let reads = if exec.stdin.is_empty() && later.is_none() {
-            Input::Nothing
+            InputMode::Null
         } else {
-            Input::Piped
+            InputMode::Piped
         };
         let invocation = Invocation::new(convert::program(exec.program), reads, self.marking());
-        let (mark, before) = (Mark::next(self.name), self.counters());
+        let (mark, before) = (CommandMark::next(self.name), self.counters());
         let tree = self.start(&invocation, mark, &exec.cwd, &exec.env)?;
-        let bounds = Bounds {
+        let bounds = CommandBounds {
             started,
-            input: Fed::new([invocation.opening, &exec.stdin].concat(), later),
+            input: CommandInput::new([invocation.preamble, &exec.stdin].concat(), later),
             timeout: exec.timeout,
             output_limit: exec.output_limit,
-            warden: command::never(),
+            watchdog: command::no_watchdog(),
         };
-        let attended = command::attend(tree, bounds, &mut Forward(output)).await;
+        let attended = command::supervise(tree, bounds, &mut SinkAdapter(output)).await;
         let outcome = attended.map_err(|source| SandboxError::Io {
             doing: format!("wait for a command in sandbox `{}`", self.id),
             source,
         })?;
-        if let (Ended::Exited(code), directory) = (outcome.ended, self.directory())
+        if let (CommandEnd::Exited(code), directory) = (outcome.ended, self.directory())
             && let Some((_, launch)) = self.launch(mark, &directory)
-            && let Some(source) = launch.failure(code)
+            && let Some(source) = launch.take_failure(code)
         {
             return Err(SandboxError::Spawn {
                 program: invocation.argv.into_iter().next().unwrap_or_default(),
                 source,
             });
         }
-        Ok(convert::outcome(self.counters().judge(outcome, before)))
+        Ok(convert::outcome(self.counters().apply_to(outcome, before)))
     }
 }
 
@@ -227,7 +245,7 @@ impl Sandbox for LocalSandbox {
         self.run(exec, None, output).await
     }
 
-    async fn converse(
+    async fn exec_with_input(
         &self,
         exec: Exec,
         input: &mut dyn InputSource,
@@ -237,9 +255,9 @@ impl Sandbox for LocalSandbox {
     }
 
     async fn read(&self, path: &SandboxPath, limit: u64) -> Result<Vec<u8>, SandboxError> {
-        let refused = |refusal| self.refused("read", path, refusal);
-        let place = self.furnished("read", path)?;
-        let reading = place.read(path.as_str().as_ref()).map_err(refused)?;
+        let refused = |refusal| self.refusal_error("read", path, refusal);
+        let place = self.existing_directory("read", path)?;
+        let reading = place.open_file(path.as_str().as_ref()).map_err(refused)?;
         let too_large = |size| SandboxError::TooLarge {
             path: path.to_string(),
             size,
@@ -248,8 +266,8 @@ impl Sandbox for LocalSandbox {
         if reading.size() > limit {
             return Err(too_large(reading.size()));
         }
-        let bytes = reading.whole(limit);
-        let bytes = bytes.map_err(|source| convert::failed("read", path.as_str(), source))?;
+        let bytes = reading.read_bounded(limit);
+        let bytes = bytes.map_err(|source| convert::io_failure("read", path.as_str(), source))?;
         if bytes.len() as u64 > limit {
             return Err(too_large(bytes.len() as u64));
         }
@@ -262,60 +280,60 @@ impl Sandbox for LocalSandbox {
         bytes: &[u8],
         mode: WriteMode,
     ) -> Result<(), SandboxError> {
-        let refused = |refusal| self.refused("write", path, refusal);
+        let refused = |refusal| self.refusal_error("write", path, refusal);
         let target = Path::new(path.as_str());
-        let place = self.furnished("write", path)?;
+        let place = self.existing_directory("write", path)?;
         let mut writing = match mode {
             WriteMode::Replace => place.replace(target),
             WriteMode::Append => place.append(target),
         }
         .map_err(refused)?;
         writing
-            .piece(bytes)
+            .write_chunk(bytes)
             .map_err(|source| refused(source.into()))?;
         writing.finish().map_err(refused)
     }
 
-    async fn list(&self, path: &SandboxPath) -> Result<Vec<Entry>, SandboxError> {
-        let refused = |refusal| self.refused("list", path, refusal);
-        let place = self.furnished("list", path)?;
+    async fn list(&self, path: &SandboxPath) -> Result<Vec<SandboxEntry>, SandboxError> {
+        let refused = |refusal| self.refusal_error("list", path, refusal);
+        let place = self.existing_directory("list", path)?;
         let entries = place.list(path.as_str().as_ref()).map_err(refused)?;
         Ok(entries.into_iter().map(convert::entry).collect())
     }
 
     async fn delete(&self, path: &SandboxPath) -> Result<(), SandboxError> {
-        let place = self.furnished("delete", path)?.clone();
+        let place = self.existing_directory("delete", path)?.clone();
         let whole = PathBuf::from(path.as_str());
-        in_background(move || place.delete(&whole))
+        run_blocking(move || place.delete(&whole))
             .await
-            .map_err(|refusal| self.refused("delete", path, refusal))
+            .map_err(|refusal| self.refusal_error("delete", path, refusal))
     }
 
     async fn sync(&self) -> Result<(), SandboxError> {
         let place = self.place.clone();
-        in_background(move || Ok(place.sync()?))
+        run_blocking(move || Ok(place.sync()?))
             .await
-            .map_err(|refusal| self.refused("sync", &SandboxPath::repo(), refusal))
+            .map_err(|refusal| self.refusal_error("sync", &SandboxPath::repo(), refusal))
     }
 
     async fn remove(&self) -> Result<(), SandboxError> {
-        command::kill(Owner::Sandbox(self.name)).await;
+        command::kill_processes(ProcessOwner::Sandbox(self.name)).await;
         let (root, name) = (self.root.clone(), self.name);
-        in_background(move || {
+        run_blocking(move || {
             let parent = Dir::open_ambient_dir(&root, ambient_authority())?;
-            erase(&parent, name::id(name).0.as_ref())?;
-            Ok(Record::remove(&root, name)?)
+            remove_entry(&parent, name::sandbox_id(name).0.as_ref())?;
+            Ok(SandboxRecord::remove(&root, name)?)
         })
         .await
-        .map_err(|refusal| convert::refused("remove sandbox", &self.id.0, refusal))
+        .map_err(|refusal| convert::refusal_error("remove sandbox", &self.id.0, refusal))
     }
 }
 
 /// Does something long on a thread of its own: a directory can hold any number of files.
-async fn in_background(
-    work: impl FnOnce() -> Result<(), Refusal> + Send + 'static,
-) -> Result<(), Refusal> {
+async fn run_blocking(
+    work: impl FnOnce() -> Result<(), ConfinedFileError> + Send + 'static,
+) -> Result<(), ConfinedFileError> {
     tokio::task::spawn_blocking(work)
         .await
-        .unwrap_or_else(|stopped| Err(Refusal::Io(io::Error::other(stopped))))
+        .unwrap_or_else(|stopped| Err(ConfinedFileError::Io(io::Error::other(stopped))))
 }

@@ -43,17 +43,17 @@ pub(super) struct Launch<'a> {
     pub(super) mark: Mark,
     pub(super) sandbox: &'a Path,
     pub(super) hidden: &'a [PathBuf],
-    pub(super) kept: &'a [PathBuf],
+    pub(super) visible: &'a [PathBuf],
     pub(super) cgroup: Option<&'a SandboxCgroup>,
 }
 
 impl Launch<'_> {
-    pub(super) fn failure(&self, _exit_code: i32) -> Option<io::Error> {
+    pub(super) fn take_failure(&self, _exit_code: i32) -> Option<io::Error> {
         None
     }
 }
 
-pub(super) fn needed<'a>(
+pub(super) fn required_directories<'a>(
     _search_path: &OsStr,
     _toolchains: impl Iterator<Item = &'a String>,
 ) -> Vec<PathBuf> {

@@ -12,9 +12,9 @@ mod processes;
 mod pushing;
 
 /// A clock that stands still.
-struct Stopped(jiff::Timestamp);
+struct FrozenScmClock(jiff::Timestamp);
 
-impl Clock for Stopped {
+impl Clock for FrozenScmClock {
     fn now(&self) -> jiff::Timestamp {
         self.0
     }
@@ -27,15 +27,15 @@ impl Clock for Stopped {
 const MORNING: &str = "2026-03-01T08:00:00Z";
 const EVENING: &str = "2026-03-01T20:00:00Z";
 
-fn git_program() -> Git {
-    Git {
+fn git_program() -> GitProgram {
+    GitProgram {
         program: "git".into(),
         path: std::env::var_os("PATH").unwrap(),
         config: "/dev/null".into(),
     }
 }
 
-fn git(directory: &Path, arguments: &[&str]) {
+fn run_git(directory: &Path, arguments: &[&str]) {
     let output = Command::new("git")
         .arg("-C")
         .arg(directory)
@@ -52,13 +52,13 @@ fn git(directory: &Path, arguments: &[&str]) {
 }
 
 /// A directory with a repository `repo` (one commit on `main`) and the records `state/pulls`.
-struct Place(tempfile::TempDir);
+struct ScmFixture(tempfile::TempDir);
 
-impl Place {
+impl ScmFixture {
     fn new() -> Self {
         let place = Self(tempfile::tempdir().unwrap());
-        git(place.root(), &["init", "-q", "-b", "main", "repo"]);
-        git(
+        run_git(place.root(), &["init", "-q", "-b", "main", "repo"]);
+        run_git(
             &place.repo(),
             &["commit", "-q", "--allow-empty", "-m", "one"],
         );
@@ -78,7 +78,7 @@ impl Place {
     }
 
     fn scm_at(&self, repo: &Path, time: &str) -> LocalScm {
-        let clock = Arc::new(Stopped(time.parse().unwrap()));
+        let clock = Arc::new(FrozenScmClock(time.parse().unwrap()));
         LocalScm::new(&self.records(), repo, git_program(), clock).unwrap()
     }
 
@@ -87,13 +87,13 @@ impl Place {
     }
 
     /// Returns the directory of the repository's records.
-    fn shelf(&self) -> PathBuf {
-        self.scm().shelf.directory
+    fn store_directory(&self) -> PathBuf {
+        self.scm().store.directory
     }
 
     /// Returns an error's text with the place replaced by `P` and the shelf by `SHELF`.
-    fn short(&self, error: &ScmError) -> String {
-        let directory = self.shelf().display().to_string();
+    fn redact_paths(&self, error: &ScmError) -> String {
+        let directory = self.store_directory().display().to_string();
         let root = self.root().canonicalize().unwrap().display().to_string();
         error
             .to_string()
@@ -128,7 +128,7 @@ fn record_names(directory: &Path) -> Vec<String> {
 
 #[tokio::test]
 async fn a_pull_request_is_a_private_file() {
-    let place = Place::new();
+    let place = ScmFixture::new();
     let scm = place.scm();
     assert_eq!(scm.name(), "local");
     assert_eq!(scm.remote(), place.repo().to_str().unwrap());
@@ -136,7 +136,7 @@ async fn a_pull_request_is_a_private_file() {
     assert!(!place.root().join("state").exists());
 
     let opened = scm.open(&draft("r1", "ralph/a")).await.unwrap();
-    let path = place.shelf().join("1.json");
+    let path = place.store_directory().join("1.json");
     let expected = PullRequest {
         number: 1,
         url: format!("file://{}", path.display()),
@@ -157,18 +157,25 @@ async fn a_pull_request_is_a_private_file() {
     assert_eq!(seen, wanted);
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&path), 0o600);
-    for directory in [place.shelf(), place.records(), place.root().join("state")] {
+    for directory in [
+        place.store_directory(),
+        place.records(),
+        place.root().join("state"),
+    ] {
         assert_eq!(mode(&directory), 0o700);
     }
-    let digest = Digest::of(place.repo().to_str().unwrap().as_bytes());
-    assert_eq!(place.shelf(), place.records().join(&digest.as_str()[..16]));
+    let digest = Digest::compute(place.repo().to_str().unwrap().as_bytes());
+    assert_eq!(
+        place.store_directory(),
+        place.records().join(&digest.as_str()[..16])
+    );
 }
 
 #[tokio::test]
-async fn a_url_leads_back_to_its_record() {
-    let place = Place::new();
+async fn a_url_resolves_to_its_record() {
+    let place = ScmFixture::new();
     let records = place.root().join("Application Support");
-    let clock = Arc::new(Stopped(MORNING.parse().unwrap()));
+    let clock = Arc::new(FrozenScmClock(MORNING.parse().unwrap()));
     let scm = LocalScm::new(&records, &place.repo(), git_program(), clock).unwrap();
     let opened = scm.open(&draft("r1", "ralph/a")).await.unwrap();
     assert!(
@@ -176,7 +183,7 @@ async fn a_url_leads_back_to_its_record() {
         "{}",
         opened.url
     );
-    let record = LocalScm::read(&LocalScm::record_path(&opened.url).unwrap()).unwrap();
+    let record = LocalScm::read_record(&LocalScm::record_path(&opened.url).unwrap()).unwrap();
     assert_eq!(
         record,
         PullRecord::new(
@@ -190,7 +197,7 @@ async fn a_url_leads_back_to_its_record() {
 
 #[tokio::test]
 async fn a_run_opens_one_pull_request_per_branch() {
-    let place = Place::new();
+    let place = ScmFixture::new();
     let morning = place.scm();
     let evening = place.scm_at(&place.repo(), EVENING);
     let number = async |scm: &LocalScm, run: &str, head: &str| {
@@ -199,7 +206,7 @@ async fn a_run_opens_one_pull_request_per_branch() {
     assert_eq!(number(&morning, "r1", "a").await, 1);
     assert_eq!(number(&morning, "r1", "b").await, 2);
     assert_eq!(number(&morning, "r2", "a").await, 3);
-    let path = place.shelf().join("1.json");
+    let path = place.store_directory().join("1.json");
     let before = std::fs::read(&path).unwrap();
     // Asked again with nothing new to say, the record is not touched.
     assert_eq!(number(&evening, "r1", "a").await, 1);
@@ -223,13 +230,16 @@ async fn a_run_opens_one_pull_request_per_branch() {
         opened_at: MORNING.parse().unwrap(),
         ..PullRecord::new(1, morning.remote(), &changed, EVENING.parse().unwrap())
     };
-    assert_eq!(LocalScm::read(&path).unwrap(), wanted);
-    assert_eq!(record_names(&place.shelf()), ["1.json", "2.json", "3.json"]);
+    assert_eq!(LocalScm::read_record(&path).unwrap(), wanted);
+    assert_eq!(
+        record_names(&place.store_directory()),
+        ["1.json", "2.json", "3.json"]
+    );
 }
 
 #[tokio::test]
 async fn an_update_changes_its_own_pull_request_only() {
-    let place = Place::new();
+    let place = ScmFixture::new();
     place.scm().open(&draft("r1", "a")).await.unwrap();
     let evening = place.scm_at(&place.repo(), EVENING);
     let ready = PullDraft {
@@ -242,27 +252,27 @@ async fn an_update_changes_its_own_pull_request_only() {
         opened_at: MORNING.parse().unwrap(),
         ..PullRecord::new(1, evening.remote(), &ready, EVENING.parse().unwrap())
     };
-    let path = place.shelf().join("1.json");
-    assert_eq!(LocalScm::read(&path).unwrap(), wanted);
+    let path = place.store_directory().join("1.json");
+    assert_eq!(LocalScm::read_record(&path).unwrap(), wanted);
 
     let foreign = evening.update(1, &draft("r2", "a")).await.unwrap_err();
     assert_eq!(
-        place.short(&foreign),
+        place.redact_paths(&foreign),
         "cannot update pull request 1 for run `r2` and branch `a`: it belongs to run `r1` and branch `a`"
     );
     let missing = evening.update(7, &ready).await.unwrap_err();
     assert_eq!(
-        place.short(&missing),
+        place.redact_paths(&missing),
         "cannot read pull request record `SHELF/7.json`: No such file or directory (os error 2)"
     );
-    assert_eq!(LocalScm::read(&path).unwrap(), wanted);
-    assert_eq!(record_names(&place.shelf()), ["1.json"]);
+    assert_eq!(LocalScm::read_record(&path).unwrap(), wanted);
+    assert_eq!(record_names(&place.store_directory()), ["1.json"]);
 }
 
 #[tokio::test]
-async fn repositories_have_their_own_numbers_whatever_path_leads_there() {
-    let place = Place::new();
-    git(place.root(), &["init", "-q", "--bare", "other.git"]);
+async fn repositories_are_numbered_separately_whatever_path_names_them() {
+    let place = ScmFixture::new();
+    run_git(place.root(), &["init", "-q", "--bare", "other.git"]);
     std::os::unix::fs::symlink(place.repo(), place.root().join("link")).unwrap();
     let link = place.scm_at(&place.root().join("link"), MORNING);
     let other = place.scm_at(&place.root().join("other.git"), MORNING);
@@ -274,8 +284,8 @@ async fn repositories_have_their_own_numbers_whatever_path_leads_there() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn tasks_that_open_at_once_get_one_number_each() {
-    let place = Place::new();
+async fn concurrent_tasks_get_distinct_numbers() {
+    let place = ScmFixture::new();
     let scm = Arc::new(place.scm());
     let mut tasks = tokio::task::JoinSet::new();
     for index in 0..24 {
@@ -291,5 +301,5 @@ async fn tasks_that_open_at_once_get_one_number_each() {
     let mut given: Vec<u64> = seen.iter().map(|(_, number)| *number).collect();
     given.sort_unstable();
     assert_eq!(given, (1..=12).collect::<Vec<u64>>());
-    assert_eq!(record_names(&place.shelf()).len(), 12);
+    assert_eq!(record_names(&place.store_directory()).len(), 12);
 }

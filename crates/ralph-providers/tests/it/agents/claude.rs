@@ -3,35 +3,38 @@
 use std::time::Duration;
 
 use ralph_core::ports::{AgentEnd, AgentEvent};
-use ralph_test::Step;
+use ralph_test::ScenarioStep;
 use serde_json::json;
 
-use super::work::{Work, Worked};
+use super::agent_run::{AgentTestOutcome, AgentWorkFixture};
 
-async fn ends<const N: usize>(steps: [Step; N], switches: &[(&str, &str)]) -> Option<Worked> {
-    let work = Work::prepare("claude", |_| steps).await?;
-    Some(work.go(switches).await.0)
+async fn outcome<const N: usize>(
+    steps: [ScenarioStep; N],
+    switches: &[(&str, &str)],
+) -> Option<AgentTestOutcome> {
+    let work = AgentWorkFixture::prepare("claude", |_| steps).await?;
+    Some(work.run(switches).await.0)
 }
 
-fn write(repo: &str) -> Step {
+fn write(repo: &str) -> ScenarioStep {
     let input = json!({"file_path": format!("{repo}/hello.txt"), "content": "hi\n"});
-    Step::tool("Write", input)
+    ScenarioStep::tool("Write", input)
 }
 
 #[tokio::test]
 async fn it_finishes_two_steps() {
-    let steps = |repo: &str| [write(repo), Step::text("Done.")];
-    let Some(work) = Work::prepare("claude", steps).await else {
+    let steps = |repo: &str| [write(repo), ScenarioStep::text("Done.")];
+    let Some(work) = AgentWorkFixture::prepare("claude", steps).await else {
         return;
     };
-    let (worked, work) = work.go(&[]).await;
+    let (worked, work) = work.run(&[]).await;
     assert_eq!(worked.end, AgentEnd::Finished);
     assert_eq!(worked.report.summary, "Done.");
     assert_eq!(worked.report.usage.total(), 220);
     let file = std::fs::read_to_string(work.repo.join("hello.txt")).unwrap();
     assert_eq!(file, "hi\n");
-    assert_eq!(worked.asked.len(), 2);
-    for request in &worked.asked {
+    assert_eq!(worked.requests.len(), 2);
+    for request in &worked.requests {
         let authorization = request.header("authorization");
         assert_eq!(authorization, Some("Bearer sk-ant-oat01-phantom"));
         assert_eq!(request.json()["model"], "claude-sonnet-5-5");
@@ -48,12 +51,16 @@ async fn it_finishes_two_steps() {
 async fn it_takes_a_message_while_it_works() {
     let steps = |repo: &str| {
         let slow = json!({"command": "read -t 2 < <(:;tail -f /dev/null)", "description": "waits"});
-        [Step::tool("Bash", slow), write(repo), Step::text("Done.")]
+        [
+            ScenarioStep::tool("Bash", slow),
+            write(repo),
+            ScenarioStep::text("Done."),
+        ]
     };
-    let Some(work) = Work::prepare("claude", steps).await else {
+    let Some(work) = AgentWorkFixture::prepare("claude", steps).await else {
         return;
     };
-    let (worked, _) = work.steered("use tabs, please").go(&[]).await;
+    let (worked, _) = work.with_message("use tabs, please").run(&[]).await;
     assert_eq!(worked.end, AgentEnd::Finished);
     let acknowledged: Vec<_> = worked
         .events
@@ -69,14 +76,14 @@ async fn it_takes_a_message_while_it_works() {
         })
         .collect();
     assert_eq!(acknowledged, ["use tabs, please"]);
-    let second = String::from_utf8(worked.asked[1].body.clone()).unwrap();
+    let second = String::from_utf8(worked.requests[1].body.clone()).unwrap();
     assert!(second.contains("use tabs, please"), "{second}");
 }
 
 #[tokio::test]
 async fn its_credential_is_refused() {
-    let refused = [Step::error(401, "invalid bearer token")];
-    let Some(worked) = ends(refused, &[]).await else {
+    let refused = [ScenarioStep::error(401, "invalid bearer token")];
+    let Some(worked) = outcome(refused, &[]).await else {
         return;
     };
     assert_eq!(
@@ -90,34 +97,43 @@ async fn its_credential_is_refused() {
 #[tokio::test]
 async fn the_budget_is_used_up() {
     let spent = "ralph: the budget is used up";
-    let Some(worked) = ends([Step::error(402, spent)], &[]).await else {
+    let Some(worked) = outcome([ScenarioStep::error(402, spent)], &[]).await else {
         return;
     };
-    assert_eq!((worked.end, worked.asked.len()), (AgentEnd::OutOfBudget, 1));
+    assert_eq!(
+        (worked.end, worked.requests.len()),
+        (AgentEnd::OutOfBudget, 1)
+    );
 }
 
 #[tokio::test]
 async fn the_budget_is_used_up_in_the_middle_of_an_answer() {
     let spent = "ralph: the budget is used up";
-    let steps = [Step::fail("I will", 402, spent), Step::error(402, spent)];
-    let Some(worked) = ends(steps, &[]).await else {
+    let steps = [
+        ScenarioStep::fail("I will", 402, spent),
+        ScenarioStep::error(402, spent),
+    ];
+    let Some(worked) = outcome(steps, &[]).await else {
         return;
     };
-    assert_eq!((worked.end, worked.asked.len()), (AgentEnd::OutOfBudget, 2));
+    assert_eq!(
+        (worked.end, worked.requests.len()),
+        (AgentEnd::OutOfBudget, 2)
+    );
 }
 
 #[tokio::test]
 async fn its_limit_is_reached_for_long() {
     let lifted = jiff::Timestamp::now().as_second() + 7200;
-    let limit = Step::error(429, "This request would exceed your account's rate limit")
-        .header("retry-after", "7200")
-        .header("anthropic-ratelimit-unified-status", "rejected")
-        .header("anthropic-ratelimit-unified-reset", &lifted.to_string())
-        .header(
+    let limit = ScenarioStep::error(429, "This request would exceed your account's rate limit")
+        .with_header("retry-after", "7200")
+        .with_header("anthropic-ratelimit-unified-status", "rejected")
+        .with_header("anthropic-ratelimit-unified-reset", &lifted.to_string())
+        .with_header(
             "anthropic-ratelimit-unified-representative-claim",
             "five_hour",
         );
-    let Some(worked) = ends([limit], &[]).await else {
+    let Some(worked) = outcome([limit], &[]).await else {
         return;
     };
     let AgentEnd::Quota {
@@ -127,14 +143,19 @@ async fn its_limit_is_reached_for_long() {
         panic!("{:?}", worked.end);
     };
     assert!((7100..=7200).contains(&wait.as_secs()), "{wait:?}");
-    assert_eq!(worked.asked.len(), 1);
+    assert_eq!(worked.requests.len(), 1);
 }
 
 #[tokio::test]
 async fn it_gets_over_a_busy_provider_and_a_broken_answer() {
-    let busy = || Step::error(529, "Overloaded");
-    let steps = [busy(), busy(), Step::cut("I will"), Step::text("Done.")];
-    let Some(worked) = ends(steps, &[]).await else {
+    let busy = || ScenarioStep::error(529, "Overloaded");
+    let steps = [
+        busy(),
+        busy(),
+        ScenarioStep::cut("I will"),
+        ScenarioStep::text("Done."),
+    ];
+    let Some(worked) = outcome(steps, &[]).await else {
         return;
     };
     assert_eq!(worked.end, AgentEnd::Finished);
@@ -145,7 +166,7 @@ async fn it_gets_over_a_busy_provider_and_a_broken_answer() {
 #[tokio::test]
 async fn every_answer_breaks() {
     let retries = [("CLAUDE_CODE_MAX_RETRIES", "1")];
-    let Some(worked) = ends([Step::cut("I will")], &retries).await else {
+    let Some(worked) = outcome([ScenarioStep::cut("I will")], &retries).await else {
         return;
     };
     assert!(
@@ -158,7 +179,7 @@ async fn every_answer_breaks() {
 #[tokio::test]
 async fn it_is_killed_in_the_middle_of_its_work() {
     let kill = json!({"command": "kill -9 $PPID", "description": "ends it"});
-    let Some(worked) = ends([Step::tool("Bash", kill)], &[]).await else {
+    let Some(worked) = outcome([ScenarioStep::tool("Bash", kill)], &[]).await else {
         return;
     };
     assert_eq!(
@@ -170,11 +191,11 @@ async fn it_is_killed_in_the_middle_of_its_work() {
 }
 
 #[tokio::test]
-async fn its_time_is_up() {
-    let slow = |_: &str| [Step::text("Done.").stalling(Duration::from_mins(1))];
-    let Some(work) = Work::prepare("claude", slow).await else {
+async fn it_times_out() {
+    let slow = |_: &str| [ScenarioStep::text("Done.").with_stall(Duration::from_mins(1))];
+    let Some(work) = AgentWorkFixture::prepare("claude", slow).await else {
         return;
     };
-    let (worked, _) = work.within(Duration::from_secs(4)).go(&[]).await;
-    assert_eq!((worked.end, worked.asked.len()), (AgentEnd::TimedOut, 1));
+    let (worked, _) = work.with_timeout(Duration::from_secs(4)).run(&[]).await;
+    assert_eq!((worked.end, worked.requests.len()), (AgentEnd::TimedOut, 1));
 }

@@ -3,31 +3,36 @@
 use std::time::Duration;
 
 use ralph_core::ports::{AgentEnd, AgentEvent};
-use ralph_test::Step;
+use ralph_test::ScenarioStep;
 use serde_json::json;
 
-use super::work::{Work, Worked};
+use super::agent_run::{AgentTestOutcome, AgentWorkFixture};
 
-async fn ends<const N: usize>(steps: [Step; N]) -> Option<Worked> {
-    let work = Work::prepare("codex", |_| steps).await?;
-    Some(work.go(&[]).await.0)
+async fn outcome<const N: usize>(steps: [ScenarioStep; N]) -> Option<AgentTestOutcome> {
+    let work = AgentWorkFixture::prepare("codex", |_| steps).await?;
+    Some(work.run(&[]).await.0)
 }
 
 #[tokio::test]
 async fn it_finishes_two_steps() {
     let write = json!({"cmd": "echo hi > hello.txt"});
-    let steps = |_: &str| [Step::tool("exec_command", write), Step::text("Done.")];
-    let Some(work) = Work::prepare("codex", steps).await else {
+    let steps = |_: &str| {
+        [
+            ScenarioStep::tool("exec_command", write),
+            ScenarioStep::text("Done."),
+        ]
+    };
+    let Some(work) = AgentWorkFixture::prepare("codex", steps).await else {
         return;
     };
-    let (worked, work) = work.go(&[]).await;
+    let (worked, work) = work.run(&[]).await;
     assert_eq!(worked.end, AgentEnd::Finished);
     assert_eq!(worked.report.summary, "Done.");
     assert_eq!(worked.report.usage.total(), 220);
     let file = std::fs::read_to_string(work.repo.join("hello.txt")).unwrap();
     assert_eq!(file, "hi\n");
-    assert_eq!(worked.asked.len(), 2);
-    for request in &worked.asked {
+    assert_eq!(worked.requests.len(), 2);
+    for request in &worked.requests {
         assert_eq!(request.path, "/v1/responses");
         assert_eq!(request.header("authorization"), Some("Bearer sk-phantom"));
         assert_eq!(request.json()["model"], "test-model");
@@ -41,7 +46,8 @@ async fn it_finishes_two_steps() {
 
 #[tokio::test]
 async fn its_credential_is_refused() {
-    let Some(worked) = ends([Step::error(401, "Incorrect API key provided")]).await else {
+    let Some(worked) = outcome([ScenarioStep::error(401, "Incorrect API key provided")]).await
+    else {
         return;
     };
     let AgentEnd::Unauthorized { why } = worked.end else {
@@ -49,12 +55,13 @@ async fn its_credential_is_refused() {
     };
     assert!(why.contains("401 Unauthorized: Incorrect API key provided"));
     // It would ask six times.
-    assert!(worked.asked.len() < 6, "{}", worked.asked.len());
+    assert!(worked.requests.len() < 6, "{}", worked.requests.len());
 }
 
 #[tokio::test]
 async fn the_budget_is_used_up() {
-    let Some(worked) = ends([Step::error(402, "ralph: the budget is used up")]).await else {
+    let Some(worked) = outcome([ScenarioStep::error(402, "ralph: the budget is used up")]).await
+    else {
         return;
     };
     assert_eq!(worked.end, AgentEnd::OutOfBudget);
@@ -62,32 +69,37 @@ async fn the_budget_is_used_up() {
 
 #[tokio::test]
 async fn its_limit_is_reached_for_long() {
-    let limit = Step::error(429, "Rate limit reached").header("retry-after", "3600");
-    let Some(work) = Work::prepare("codex", |_| [limit]).await else {
+    let limit = ScenarioStep::error(429, "Rate limit reached").with_header("retry-after", "3600");
+    let Some(work) = AgentWorkFixture::prepare("codex", |_| [limit]).await else {
         return;
     };
     // It would wait for an hour.
-    let (worked, _) = work.within(Duration::from_secs(4)).go(&[]).await;
+    let (worked, _) = work.with_timeout(Duration::from_secs(4)).run(&[]).await;
     let AgentEnd::Quota { why, wait: None } = worked.end else {
         panic!("{:?}", worked.end);
     };
     assert!(why.contains("429 Too Many Requests"), "{why}");
-    assert_eq!(worked.asked.len(), 1);
+    assert_eq!(worked.requests.len(), 1);
 }
 
 #[tokio::test]
 async fn it_gets_over_a_busy_provider_and_a_broken_answer() {
-    let busy = || Step::error(529, "Overloaded");
-    let steps = [busy(), busy(), Step::cut("I will"), Step::text("Done.")];
-    let Some(worked) = ends(steps).await else {
+    let busy = || ScenarioStep::error(529, "Overloaded");
+    let steps = [
+        busy(),
+        busy(),
+        ScenarioStep::cut("I will"),
+        ScenarioStep::text("Done."),
+    ];
+    let Some(worked) = outcome(steps).await else {
         return;
     };
-    assert_eq!((worked.end, worked.asked.len()), (AgentEnd::Finished, 4));
+    assert_eq!((worked.end, worked.requests.len()), (AgentEnd::Finished, 4));
 }
 
 #[tokio::test]
 async fn every_answer_breaks() {
-    let Some(worked) = ends([Step::cut("I will")]).await else {
+    let Some(worked) = outcome([ScenarioStep::cut("I will")]).await else {
         return;
     };
     assert!(
@@ -100,7 +112,7 @@ async fn every_answer_breaks() {
 #[tokio::test]
 async fn it_is_killed_in_the_middle_of_its_work() {
     let kill = json!({"cmd": "kill -9 $PPID"});
-    let Some(worked) = ends([Step::tool("exec_command", kill)]).await else {
+    let Some(worked) = outcome([ScenarioStep::tool("exec_command", kill)]).await else {
         return;
     };
     let AgentEnd::Crashed { why } = worked.end else {

@@ -1,8 +1,8 @@
 //! Answers that are complete although they are not what the documentation of their API says.
 
-use ralph_core::ports::{Finish, Usage};
-use ralph_core::profile::Wire;
-use ralph_test::{FakeAnswer, FakeModelApi};
+use ralph_core::ports::{FinishReason, TokenUsage};
+use ralph_core::profile::WireApi;
+use ralph_test::{FakeModelApi, FakeResponse};
 
 use super::{ask, model};
 
@@ -11,39 +11,39 @@ const STOP: &str = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
 const COUNT: &str = r#"{"choices":[],"usage":{"prompt_tokens":50,"completion_tokens":9}}"#;
 const WHOLE: &str = r#"{"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":50,"completion_tokens":9}}"#;
 
-fn counted() -> Usage {
-    Usage {
+fn counted() -> TokenUsage {
+    TokenUsage {
         input_tokens: 50,
         output_tokens: 9,
-        ..Usage::default()
+        ..TokenUsage::default()
     }
 }
 
 #[tokio::test]
 async fn a_stream_is_complete_without_a_mark_at_its_end() {
-    let stopped = || FakeAnswer::stream().event(TEXT).event(STOP);
+    let stopped = || FakeResponse::stream().event(TEXT).event(STOP);
     for answer in [
         stopped().event(COUNT),
         // The last event has no empty line after it.
         stopped().text(&format!("data: {COUNT}")),
         // The connection breaks after everything was said.
         stopped().event(COUNT).cut(),
-        FakeAnswer::new(
+        FakeResponse::new(
             200,
             "text/event-stream",
             &format!("data: {TEXT}\n\ndata: {STOP}\n\ndata: {COUNT}\n\n"),
         ),
     ] {
         let api = FakeModelApi::start([answer]).unwrap();
-        let reply = ask(&model(Wire::Chat, &api)).await.unwrap();
+        let reply = ask(&model(WireApi::Chat, &api)).await.unwrap();
         assert_eq!((reply.text.as_str(), reply.usage), ("hello", counted()));
-        assert_eq!(reply.finish, Finish::Complete);
+        assert_eq!(reply.finish, FinishReason::Complete);
     }
     let text = r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"hello"}}"#;
     let stop = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":50,"output_tokens":9}}"#;
-    let messages = FakeAnswer::stream().event(text).event(stop);
+    let messages = FakeResponse::stream().event(text).event(stop);
     let api = FakeModelApi::start([messages]).unwrap();
-    let reply = ask(&model(Wire::Messages, &api)).await.unwrap();
+    let reply = ask(&model(WireApi::Messages, &api)).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.usage), ("hello", counted()));
 }
 
@@ -63,8 +63,8 @@ async fn the_content_counts_and_not_its_declared_type() {
         ("application/json", &blanks),
         ("application/json", &marked),
     ] {
-        let api = FakeModelApi::start([FakeAnswer::new(200, kind, body)]).unwrap();
-        let reply = ask(&model(Wire::Chat, &api)).await.unwrap();
+        let api = FakeModelApi::start([FakeResponse::new(200, kind, body)]).unwrap();
+        let reply = ask(&model(WireApi::Chat, &api)).await.unwrap();
         assert_eq!(
             (reply.text.as_str(), reply.usage),
             ("hello", counted()),
@@ -81,14 +81,14 @@ async fn a_content_may_be_a_list_of_parts() {
     let event =
         format!(r#"{{"choices":[{{"delta":{{"content":{parts}}},"finish_reason":"stop"}}]}}"#);
     for answer in [
-        FakeAnswer::json(200, &whole),
-        FakeAnswer::stream().event(&event),
+        FakeResponse::json(200, &whole),
+        FakeResponse::stream().event(&event),
     ] {
         let api = FakeModelApi::start([answer]).unwrap();
-        let reply = ask(&model(Wire::Chat, &api)).await.unwrap();
+        let reply = ask(&model(WireApi::Chat, &api)).await.unwrap();
         assert_eq!(
             (reply.text.as_str(), reply.finish),
-            ("hello", Finish::Complete)
+            ("hello", FinishReason::Complete)
         );
     }
 }
@@ -103,24 +103,27 @@ async fn a_refusal_keeps_the_words_of_the_model() {
     let end = r#"{"type":"response.completed","response":{"usage":{"input_tokens":5,"output_tokens":2}}}"#;
     let messages = r#"{"content":[{"type":"text","text":"I will not"}],"stop_reason":"refusal"}"#;
     for (wire, answer) in [
-        (Wire::Chat, FakeAnswer::json(200, chat)),
+        (WireApi::Chat, FakeResponse::json(200, chat)),
         (
-            Wire::Chat,
-            FakeAnswer::stream()
+            WireApi::Chat,
+            FakeResponse::stream()
                 .event(&delta("I will"))
                 .event(&delta(" not"))
                 .event(STOP)
                 .event("[DONE]"),
         ),
-        (Wire::Responses, FakeAnswer::json(200, responses)),
-        (Wire::Responses, FakeAnswer::stream().event(part).event(end)),
-        (Wire::Messages, FakeAnswer::json(200, messages)),
+        (WireApi::Responses, FakeResponse::json(200, responses)),
+        (
+            WireApi::Responses,
+            FakeResponse::stream().event(part).event(end),
+        ),
+        (WireApi::Messages, FakeResponse::json(200, messages)),
     ] {
         let api = FakeModelApi::start([answer]).unwrap();
         let reply = ask(&model(wire, &api)).await.unwrap();
         assert_eq!(
             (reply.text.as_str(), reply.finish),
-            ("I will not", Finish::Refused),
+            ("I will not", FinishReason::Refused),
             "{wire:?}"
         );
     }

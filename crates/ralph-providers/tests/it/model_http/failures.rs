@@ -3,17 +3,17 @@
 use std::time::{Duration, Instant};
 
 use ralph_core::action::limits::MAX_REPLY_BYTES;
-use ralph_core::ports::{Finish, ModelError, Usage};
-use ralph_core::profile::Wire;
-use ralph_providers::model::http::{HttpModel, SettingsError, Timeouts};
-use ralph_test::{FakeAnswer, FakeModelApi};
+use ralph_core::ports::{FinishReason, ModelError, TokenUsage};
+use ralph_core::profile::WireApi;
+use ralph_providers::model::http::{HttpModel, HttpModelSettingsError, ModelTimeouts};
+use ralph_test::{FakeModelApi, FakeResponse};
 
 use super::{KEY, ask, model, settings};
 
 const HALF: &str = r#"{"choices":[{"index":0,"delta":{"content":"{\"summary\":"}}]}"#;
 
 /// Returns what an answer comes to, in one line.
-async fn seen(wire: Wire, answer: FakeAnswer) -> String {
+async fn error_text(wire: WireApi, answer: FakeResponse) -> String {
     let api = FakeModelApi::start([answer]).unwrap();
     let error = ask(&model(wire, &api)).await.unwrap_err();
     let told = format!("{error:?}");
@@ -50,33 +50,33 @@ async fn seen(wire: Wire, answer: FakeAnswer) -> String {
 async fn half_an_answer_is_an_error_that_is_charged() {
     for (answer, expected) in [
         (
-            FakeAnswer::stream().event(HALF),
+            FakeResponse::stream().event(HALF),
             "cut off, the stream ended before the answer did, \"{\\\"summary\\\":\", 10 tokens",
         ),
         (
-            FakeAnswer::stream().event(HALF).event(r#"{"choices":[{"delta":{},"finish_reason":""}],"usage":{"prompt_tokens":50,"completion_tokens":9}}"#),
+            FakeResponse::stream().event(HALF).event(r#"{"choices":[{"delta":{},"finish_reason":""}],"usage":{"prompt_tokens":50,"completion_tokens":9}}"#),
             "cut off, the stream ended before the answer did, \"{\\\"summary\\\":\", 59 tokens",
         ),
         (
-            FakeAnswer::stream().event(HALF).event(r#"{"error":{"message":"the server is on fire","code":500}}"#).event("[DONE]"),
+            FakeResponse::stream().event(HALF).event(r#"{"error":{"message":"the server is on fire","code":500}}"#).event("[DONE]"),
             "cut off, the server is on fire, \"{\\\"summary\\\":\", 10 tokens",
         ),
         (
-            FakeAnswer::stream().event(HALF).event("{\"choices\":"),
+            FakeResponse::stream().event(HALF).event("{\"choices\":"),
             "cut off, an event is no JSON: EOF while parsing a value at line 1 column 11, \"{\\\"summary\\\":\", 10 tokens",
         ),
         (
-            FakeAnswer::json(200, "{\"choices\":[{\"message\":"),
+            FakeResponse::json(200, "{\"choices\":[{\"message\":"),
             "cut off, its JSON ended too early, \"{\\\"choices\\\":[{\\\"message\\\":\", 14 tokens",
         ),
     ] {
-        assert_eq!(seen(Wire::Chat, answer).await, expected);
+        assert_eq!(error_text(WireApi::Chat, answer).await, expected);
     }
     for answer in [
-        FakeAnswer::stream().event(HALF).cut(),
-        FakeAnswer::json(200, "{\"choices\"").cut(),
+        FakeResponse::stream().event(HALF).cut(),
+        FakeResponse::json(200, "{\"choices\"").cut(),
     ] {
-        let seen = seen(Wire::Chat, answer).await;
+        let seen = error_text(WireApi::Chat, answer).await;
         assert!(seen.starts_with("cut off, "), "{seen}");
     }
 }
@@ -87,11 +87,11 @@ async fn each_wire_needs_its_own_end() {
     let delta = r#"{"type":"response.output_text.delta","delta":"x"}"#;
     let part = r#"{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}"#;
     for (wire, event) in [
-        (Wire::Messages, text),
-        (Wire::Responses, delta),
-        (Wire::Gemini, part),
+        (WireApi::Messages, text),
+        (WireApi::Responses, delta),
+        (WireApi::Gemini, part),
     ] {
-        let seen = seen(wire, FakeAnswer::stream().event(event)).await;
+        let seen = error_text(wire, FakeResponse::stream().event(event)).await;
         let expected = "cut off, the stream ended before the answer did, \"x\", 7 tokens";
         assert_eq!(seen, expected, "{wire:?}");
     }
@@ -104,28 +104,28 @@ async fn an_error_in_a_stream_is_what_it_says_it_is() {
     let quota = r#"{"type":"response.failed","response":{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}}"#;
     for (wire, answer, expected) in [
         (
-            Wire::Messages,
-            FakeAnswer::stream().named("error", overloaded),
+            WireApi::Messages,
+            FakeResponse::stream().named_event("error", overloaded),
             "transient 529 None overloaded_error: Overloaded",
         ),
         (
-            Wire::Responses,
-            FakeAnswer::stream().named("response.failed", quota),
+            WireApi::Responses,
+            FakeResponse::stream().named_event("response.failed", quota),
             "quota None insufficient_quota: You exceeded your current quota",
         ),
         (
-            Wire::Chat,
-            FakeAnswer::json(200, r#"{"error":{"code":502,"message":"upstream"}}"#),
+            WireApi::Chat,
+            FakeResponse::json(200, r#"{"error":{"code":502,"message":"upstream"}}"#),
             "transient 502 None upstream",
         ),
     ] {
-        assert_eq!(seen(wire, answer).await, expected);
+        assert_eq!(error_text(wire, answer).await, expected);
     }
 }
 
 #[tokio::test]
 async fn a_refusal_is_waited_for_or_not() {
-    let busy = |status| FakeAnswer::json(status, r#"{"error":{"message":"busy"}}"#);
+    let busy = |status| FakeResponse::json(status, r#"{"error":{"message":"busy"}}"#);
     let echo = format!(r#"{{"error":{{"message":"no model for {KEY}"}}}}"#);
     for (answer, expected) in [
         (
@@ -150,11 +150,11 @@ async fn a_refusal_is_waited_for_or_not() {
         (busy(401), "unauthorized 401 Some(\"TEST_API_KEY\") busy"),
         (busy(403), "unauthorized 403 Some(\"TEST_API_KEY\") busy"),
         (
-            FakeAnswer::json(404, &echo),
+            FakeResponse::json(404, &echo),
             "broken status 404, no model for *** — correct `litellm_model` of its profile in `models.yaml`",
         ),
         (
-            FakeAnswer::json(400, r#"{"error":{"message":"max_tokens: 1000 > 512"}}"#),
+            FakeResponse::json(400, r#"{"error":{"message":"max_tokens: 1000 > 512"}}"#),
             "broken status 400, max_tokens: 1000 > 512 — change `max_output_tokens` of its profile in `models.yaml`",
         ),
         (
@@ -162,56 +162,56 @@ async fn a_refusal_is_waited_for_or_not() {
             "transient 429 Some(0ns) busy",
         ),
         (
-            FakeAnswer::new(502, "text/html", "<html><h1>Bad gateway</h1></html>"),
+            FakeResponse::new(502, "text/html", "<html><h1>Bad gateway</h1></html>"),
             "transient 502 None a web page instead of an answer",
         ),
         (
-            FakeAnswer::new(200, "text/html", "<html>log in</html>"),
+            FakeResponse::new(200, "text/html", "<html>log in</html>"),
             "broken `127.0.0.1` answers with a web page instead of JSON — correct `api_base` of its profile in `models.yaml`",
         ),
     ] {
-        assert_eq!(seen(Wire::Chat, answer).await, expected);
+        assert_eq!(error_text(WireApi::Chat, answer).await, expected);
     }
 }
 
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
-    let other = FakeModelApi::start([FakeAnswer::json(200, "{}")]).unwrap();
+    let other = FakeModelApi::start([FakeResponse::json(200, "{}")]).unwrap();
     for status in [301, 302, 307, 308] {
         let target = format!(
             "{}/chat/completions",
             other.url().replace("127.0.0.1", "localhost")
         );
-        let moved = FakeAnswer::new(status, "text/plain", "").header("location", &target);
-        let seen = seen(Wire::Chat, moved).await;
+        let moved = FakeResponse::new(status, "text/plain", "").header("location", &target);
+        let seen = error_text(WireApi::Chat, moved).await;
         let expected = format!(
             "broken status {status}, it sends us on to `localhost`, where the credential does not belong — correct `api_base` of its profile in `models.yaml`"
         );
         assert_eq!(seen, expected);
     }
-    assert_eq!(other.heard(), []);
+    assert_eq!(other.received(), []);
 }
 
 #[tokio::test]
-async fn nobody_is_waited_for_too_long() {
+async fn slow_providers_time_out() {
     let long = Duration::from_secs(20);
-    let timeouts = |first_byte, idle, total| Timeouts {
+    let timeouts = |first_byte, idle, total| ModelTimeouts {
         connect: Duration::from_secs(5),
         first_byte: Duration::from_millis(first_byte),
         idle: Duration::from_millis(idle),
         total: Duration::from_millis(total),
     };
-    let dawdling = (0..60).fold(FakeAnswer::stream(), |answer, _| {
+    let dawdling = (0..60).fold(FakeResponse::stream(), |answer, _| {
         answer.event(HALF).wait(Duration::from_millis(50))
     });
     for (answer, timeouts, expected) in [
         (
-            FakeAnswer::stream().wait(long),
+            FakeResponse::stream().wait(long),
             timeouts(200, 5000, 9000),
             "the answer of model `acme/one` was cut off: no answer began within 0.2 s",
         ),
         (
-            FakeAnswer::stream().event(HALF).wait(long),
+            FakeResponse::stream().event(HALF).wait(long),
             timeouts(5000, 200, 9000),
             "the answer of model `acme/one` was cut off: nothing more came within 0.2 s",
         ),
@@ -222,7 +222,7 @@ async fn nobody_is_waited_for_too_long() {
         ),
     ] {
         let api = FakeModelApi::start([answer]).unwrap();
-        let mut settings = settings("acme/one", Wire::Chat, &api.url(), KEY);
+        let mut settings = settings("acme/one", WireApi::Chat, &api.url(), KEY);
         settings.timeouts = timeouts;
         let started = Instant::now();
         let error = ask(&HttpModel::new(settings).unwrap()).await.unwrap_err();
@@ -235,10 +235,10 @@ async fn nobody_is_waited_for_too_long() {
 async fn an_answer_beyond_the_limit_is_cut_and_says_so() {
     let piece = "x".repeat(256 * 1024);
     let event = serde_json::json!({"choices": [{"delta": {"content": piece}}]}).to_string();
-    let endless = (0..40).fold(FakeAnswer::stream(), |answer, _| answer.event(&event));
+    let endless = (0..40).fold(FakeResponse::stream(), |answer, _| answer.event(&event));
     let api = FakeModelApi::start([endless]).unwrap();
-    let reply = ask(&model(Wire::Chat, &api)).await.unwrap();
-    assert_eq!(reply.finish, Finish::Length);
+    let reply = ask(&model(WireApi::Chat, &api)).await.unwrap();
+    assert_eq!(reply.finish, FinishReason::Length);
     assert!(reply.text.len() > MAX_REPLY_BYTES && reply.text.len() < MAX_REPLY_BYTES * 2);
     assert!(reply.usage.output_tokens > 500_000, "{:?}", reply.usage);
 }
@@ -253,24 +253,24 @@ async fn nonsense_is_not_counted() {
         let body = format!(
             r#"{{"choices":[{{"message":{{"content":"123456"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
         );
-        let api = FakeModelApi::start([FakeAnswer::json(200, &body)]).unwrap();
-        let reply = ask(&model(Wire::Chat, &api)).await.unwrap();
-        let expected = Usage {
+        let api = FakeModelApi::start([FakeResponse::json(200, &body)]).unwrap();
+        let reply = ask(&model(WireApi::Chat, &api)).await.unwrap();
+        let expected = TokenUsage {
             input_tokens: 6,
             output_tokens: 2,
-            ..Usage::default()
+            ..TokenUsage::default()
         };
         assert_eq!(reply.usage, expected, "{usage}");
     }
 }
 
 #[tokio::test]
-async fn nobody_there_can_be_asked_again() {
+async fn a_refused_connection_can_be_retried() {
     let address = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
         .unwrap();
-    let settings = settings("acme/one", Wire::Chat, &format!("http://{address}"), KEY);
+    let settings = settings("acme/one", WireApi::Chat, &format!("http://{address}"), KEY);
     let error = ask(&HttpModel::new(settings).unwrap()).await.unwrap_err();
     let ModelError::Transient {
         status: 0, message, ..
@@ -283,8 +283,8 @@ async fn nobody_there_can_be_asked_again() {
 }
 
 #[tokio::test]
-async fn an_unknown_host_is_named_and_can_be_asked_again() {
-    let settings = settings("acme/one", Wire::Chat, "https://nowhere.invalid/v1", KEY);
+async fn an_unknown_host_is_named_and_can_be_retried() {
+    let settings = settings("acme/one", WireApi::Chat, "https://nowhere.invalid/v1", KEY);
     let error = ask(&HttpModel::new(settings).unwrap()).await.unwrap_err();
     let ModelError::Transient {
         status: 0, message, ..
@@ -301,11 +301,11 @@ async fn an_unknown_host_is_named_and_can_be_asked_again() {
 #[test]
 fn a_key_goes_nowhere_that_others_can_read() {
     let refused = |base: &str| {
-        let settings = settings("acme/one", Wire::Chat, base, KEY);
+        let settings = settings("acme/one", WireApi::Chat, base, KEY);
         HttpModel::new(settings).map(drop)
     };
     let wrong = |base: &str, why| {
-        Err(SettingsError::Base {
+        Err(HttpModelSettingsError::Base {
             base: base.into(),
             why,
         })
@@ -337,11 +337,16 @@ fn a_key_goes_nowhere_that_others_can_read() {
         )
     );
     assert_eq!(refused("nowhere"), wrong("nowhere", "it is no URL"));
-    let mut settings = settings("acme/one", Wire::Chat, "https://example.com", "two\nlines");
+    let mut settings = settings(
+        "acme/one",
+        WireApi::Chat,
+        "https://example.com",
+        "two\nlines",
+    );
     settings.temperature = None;
     assert_eq!(
         HttpModel::new(settings).map(drop),
-        Err(SettingsError::Key {
+        Err(HttpModelSettingsError::Key {
             variable: "TEST_API_KEY".into()
         })
     );

@@ -2,9 +2,9 @@
 
 use ralph_core::action;
 use ralph_core::ports::ModelError;
-use ralph_core::profile::Wire;
+use ralph_core::profile::WireApi;
 use ralph_providers::model::http::HttpModel;
-use ralph_test::{LiteLlm, left_out_without_litellm};
+use ralph_test::{LiteLlm, skip_without_litellm};
 
 use super::{ask, settings};
 
@@ -28,24 +28,27 @@ model_list:
 router_settings: {num_retries: 0}
 "#;
 
-fn model(name: &str, wire: Wire, proxy: &LiteLlm, key: &str) -> HttpModel {
+fn model(name: &str, wire: WireApi, proxy: &LiteLlm, key: &str) -> HttpModel {
     HttpModel::new(settings(name, wire, &proxy.url(), key)).unwrap()
 }
 
 #[tokio::test]
 async fn a_gateway_answers_on_every_wire_that_it_has() {
-    if left_out_without_litellm() {
+    if skip_without_litellm() {
         return;
     }
     let proxy = LiteLlm::start(CONFIG);
     for (name, wire) in [
-        ("litellm_proxy/zai/glm-4.7", Wire::Chat),
-        ("litellm_proxy/openai/gpt-5", Wire::Chat),
-        ("litellm_proxy/openai/gpt-5.1-codex-max", Wire::Chat),
-        ("litellm_proxy/anthropic/claude-sonnet-4-6", Wire::Chat),
-        ("litellm_proxy/ollama/qwen3", Wire::Chat),
-        ("litellm_proxy/anthropic/claude-sonnet-4-6", Wire::Messages),
-        ("litellm_proxy/openai/gpt-5", Wire::Gemini),
+        ("litellm_proxy/zai/glm-4.7", WireApi::Chat),
+        ("litellm_proxy/openai/gpt-5", WireApi::Chat),
+        ("litellm_proxy/openai/gpt-5.1-codex-max", WireApi::Chat),
+        ("litellm_proxy/anthropic/claude-sonnet-4-6", WireApi::Chat),
+        ("litellm_proxy/ollama/qwen3", WireApi::Chat),
+        (
+            "litellm_proxy/anthropic/claude-sonnet-4-6",
+            WireApi::Messages,
+        ),
+        ("litellm_proxy/openai/gpt-5", WireApi::Gemini),
     ] {
         let reply = ask(&model(name, wire, &proxy, LiteLlm::KEY)).await;
         let reply = reply.unwrap_or_else(|error| panic!("{name} {wire:?}: {error}"));
@@ -55,8 +58,8 @@ async fn a_gateway_answers_on_every_wire_that_it_has() {
         if let Some(answered) = &reply.answered_by {
             assert!(name.ends_with(answered.as_str()), "{name} {answered}");
         }
-        if (name, wire) == ("litellm_proxy/zai/glm-4.7", Wire::Chat) {
-            let price = ralph_core::price::known(name).unwrap();
+        if (name, wire) == ("litellm_proxy/zai/glm-4.7", WireApi::Chat) {
+            let price = ralph_core::price::embedded_price(name).unwrap();
             let cost = ralph_core::price::cost(&price, &reply.usage);
             assert_eq!(reply.billed, Some(cost), "{:?}", reply.usage);
         }
@@ -64,7 +67,7 @@ async fn a_gateway_answers_on_every_wire_that_it_has() {
     // Its mock of this wire breaks off at the start of a stream: an error, and never an answer.
     let codex = model(
         "litellm_proxy/openai/gpt-5",
-        Wire::Responses,
+        WireApi::Responses,
         &proxy,
         LiteLlm::KEY,
     );
@@ -75,13 +78,13 @@ async fn a_gateway_answers_on_every_wire_that_it_has() {
 }
 
 async fn refusals(proxy: &LiteLlm) {
-    let busy = model("litellm_proxy/busy", Wire::Chat, proxy, LiteLlm::KEY);
+    let busy = model("litellm_proxy/busy", WireApi::Chat, proxy, LiteLlm::KEY);
     let error = ask(&busy).await.unwrap_err();
     assert!(
         matches!(error, ModelError::Transient { status: 429, .. }),
         "{error:?}"
     );
-    let unknown = model("litellm_proxy/unknown", Wire::Chat, proxy, LiteLlm::KEY);
+    let unknown = model("litellm_proxy/unknown", WireApi::Chat, proxy, LiteLlm::KEY);
     let error = ask(&unknown).await.unwrap_err();
     assert!(matches!(error, ModelError::Broken { .. }), "{error:?}");
 }

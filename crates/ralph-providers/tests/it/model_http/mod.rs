@@ -10,19 +10,19 @@ mod wires;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ralph_core::ports::{Clock, Model as _, ModelError, ModelRequest, Reply};
-use ralph_core::profile::{ModelChoice, ReplyFormat, Wire};
+use ralph_core::ports::{Clock, Model as _, ModelError, ModelReply, ModelRequest};
+use ralph_core::profile::{ModelChoice, ReplyFormat, WireApi};
 use ralph_core::secret::Secret;
 use ralph_providers::model::http::{
-    Credential, Endpoint, HttpModel, HttpSettings, Network, Timeouts,
+    ApiCredential, HttpModel, HttpModelSettings, ModelEndpoint, ModelTimeouts, ProxySettings,
 };
 use ralph_test::FakeModelApi;
 
 const KEY: &str = "sk-a-key-that-nobody-may-see";
 
-struct Noon;
+struct NoonClock;
 
-impl Clock for Noon {
+impl Clock for NoonClock {
     fn now(&self) -> jiff::Timestamp {
         "2026-01-01T12:00:00Z".parse().unwrap()
     }
@@ -32,30 +32,30 @@ impl Clock for Noon {
     }
 }
 
-fn settings(model: &str, wire: Wire, base: &str, key: &str) -> HttpSettings {
+fn settings(model: &str, wire: WireApi, base: &str, key: &str) -> HttpModelSettings {
     let choice = ModelChoice {
         api_base: Some(base.to_owned()),
         wire: Some(wire),
-        ..ModelChoice::named(model)
+        ..ModelChoice::for_model(model)
     };
-    HttpSettings {
+    HttpModelSettings {
         name: model.to_owned(),
-        endpoint: Endpoint::of(&choice).unwrap(),
+        endpoint: ModelEndpoint::for_choice(&choice).unwrap(),
         base: base.to_owned(),
-        credential: Some(Arc::new(Credential {
+        credential: Some(Arc::new(ApiCredential {
             variable: "TEST_API_KEY".into(),
             secret: Secret::new(key.to_owned()),
         })),
         max_output_tokens: Some(1000),
         temperature: Some(0.5),
-        timeouts: Timeouts::default(),
-        network: Network::default(),
-        clock: Arc::new(Noon),
+        timeouts: ModelTimeouts::default(),
+        network: ProxySettings::default(),
+        clock: Arc::new(NoonClock),
     }
 }
 
 /// Returns a model of the fake, asked for a schema where the wire has one.
-fn model(wire: Wire, api: &FakeModelApi) -> HttpModel {
+fn model(wire: WireApi, api: &FakeModelApi) -> HttpModel {
     let mut settings = settings("acme/one", wire, &api.url(), KEY);
     settings.endpoint.format = ReplyFormat::Schema;
     HttpModel::new(settings).unwrap()
@@ -70,6 +70,6 @@ fn question() -> ModelRequest {
     }
 }
 
-async fn ask(model: &HttpModel) -> Result<Reply, ModelError> {
-    model.ask(&question()).await
+async fn ask(model: &HttpModel) -> Result<ModelReply, ModelError> {
+    model.ask_once(&question()).await
 }

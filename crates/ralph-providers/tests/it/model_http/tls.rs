@@ -1,18 +1,18 @@
 //! Certificates that cannot be trusted: waiting does not help against these.
 
 use ralph_core::ports::ModelError;
-use ralph_core::profile::Wire;
+use ralph_core::profile::WireApi;
 use ralph_providers::model::http::HttpModel;
-use ralph_test::{FakeAnswer, FakeCertificate, FakeModelApi};
+use ralph_test::{FakeCertificate, FakeModelApi, FakeResponse};
 
 use super::{KEY, ask, settings};
 
 #[tokio::test]
 async fn a_certificate_that_is_not_trusted_is_a_wrong_setting() {
     let certificate = FakeCertificate::new("127.0.0.1");
-    let api = FakeModelApi::start_tls([FakeAnswer::json(200, "{}")], &certificate).unwrap();
+    let api = FakeModelApi::start_tls([FakeResponse::json(200, "{}")], &certificate).unwrap();
     let place = api.url().replace("https://", "");
-    let settings = settings("acme/one", Wire::Chat, &api.url(), KEY);
+    let settings = settings("acme/one", WireApi::Chat, &api.url(), KEY);
     let error = ask(&HttpModel::new(settings).unwrap()).await.unwrap_err();
     let ModelError::Broken { message, fix, .. } = error else {
         panic!("{error:?}");
@@ -22,5 +22,5 @@ async fn a_certificate_that_is_not_trusted_is_a_wrong_setting() {
     );
     assert_eq!(message, expected);
     assert!(fix.unwrap().contains("`SSL_CERT_FILE`"));
-    assert_eq!(api.heard(), []);
+    assert_eq!(api.received(), []);
 }

@@ -1,35 +1,37 @@
 //! The counts of providers, in all the words that they have for them.
 
-use ralph_core::ports::Usage;
-use ralph_core::profile::Wire;
-use ralph_test::{FakeAnswer, FakeModelApi};
+use ralph_core::ports::TokenUsage;
+use ralph_core::profile::WireApi;
+use ralph_test::{FakeModelApi, FakeResponse};
 use serde_json::{Value, json};
 
 use super::{ask, model};
 
 /// Returns a whole answer with this usage.
-fn answer(wire: Wire, usage: &Value) -> FakeAnswer {
+fn response_with_usage(wire: WireApi, usage: &Value) -> FakeResponse {
     let body = match wire {
-        Wire::Chat => json!({"choices": [{"message": {"content": "hello"}}], "usage": usage}),
-        Wire::Responses => json!({
+        WireApi::Chat => json!({"choices": [{"message": {"content": "hello"}}], "usage": usage}),
+        WireApi::Responses => json!({
             "output": [{"type": "message", "content": [{"type": "output_text", "text": "hello"}]}],
             "usage": usage,
         }),
-        Wire::Messages => json!({"content": [{"type": "text", "text": "hello"}], "usage": usage}),
-        Wire::Gemini => json!({
+        WireApi::Messages => {
+            json!({"content": [{"type": "text", "text": "hello"}], "usage": usage})
+        }
+        WireApi::Gemini => json!({
             "candidates": [{"content": {"parts": [{"text": "hello"}]}, "finishReason": "STOP"}],
             "usageMetadata": usage,
         }),
     };
-    FakeAnswer::json(200, &body.to_string())
+    FakeResponse::json(200, &body.to_string())
 }
 
 /// Asserts how a usage is counted: input, output, read from a cache, written to one, for an hour, reasoning.
-async fn assert_counted(wire: Wire, told: &Value, counts: [u64; 6]) {
+async fn assert_counted(wire: WireApi, told: &Value, counts: [u64; 6]) {
     let [input, output, read, write, hour, reasoning] = counts;
-    let api = FakeModelApi::start([answer(wire, told)]).unwrap();
+    let api = FakeModelApi::start([response_with_usage(wire, told)]).unwrap();
     let reply = ask(&model(wire, &api)).await.unwrap();
-    let expected = Usage {
+    let expected = TokenUsage {
         input_tokens: input,
         output_tokens: output,
         cache_read_tokens: read,
@@ -45,14 +47,14 @@ async fn reasoning_is_counted_once() {
     for (wire, told, counts) in [
         // OpenAI: reasoning is part of the output.
         (
-            Wire::Chat,
+            WireApi::Chat,
             json!({"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150,
                    "completion_tokens_details": {"reasoning_tokens": 40}}),
             [100, 50, 0, 0, 0, 40],
         ),
         // xAI: it is counted apart, and the total has it.
         (
-            Wire::Chat,
+            WireApi::Chat,
             json!({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 150,
                    "prompt_tokens_details": {"text_tokens": 100, "cached_tokens": 60},
                    "completion_tokens_details": {"reasoning_tokens": 40}}),
@@ -60,19 +62,19 @@ async fn reasoning_is_counted_once() {
         ),
         // More reasoning than answer cannot be a part of it.
         (
-            Wire::Chat,
+            WireApi::Chat,
             json!({"prompt_tokens": 100, "completion_tokens": 10,
                    "completion_tokens_details": {"reasoning_tokens": 40}}),
             [100, 50, 0, 0, 0, 40],
         ),
         (
-            Wire::Responses,
+            WireApi::Responses,
             json!({"input_tokens": 100, "output_tokens": 10, "total_tokens": 150,
                    "output_tokens_details": {"reasoning_tokens": 40}}),
             [100, 50, 0, 0, 0, 40],
         ),
         (
-            Wire::Gemini,
+            WireApi::Gemini,
             json!({"promptTokenCount": 100, "candidatesTokenCount": 10, "thoughtsTokenCount": 40,
                    "cachedContentTokenCount": 60}),
             [100, 50, 60, 0, 0, 40],
@@ -87,14 +89,14 @@ async fn cache_writes_are_counted_by_their_time() {
     for (wire, told, counts) in [
         // A gateway's words for Anthropic's cache.
         (
-            Wire::Chat,
+            WireApi::Chat,
             json!({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110,
                    "prompt_tokens_details": {"cached_tokens": 20, "cache_creation_tokens": 30,
                        "cache_creation_token_details": {"ephemeral_1h_input_tokens": 5}}}),
             [100, 10, 20, 30, 5, 0],
         ),
         (
-            Wire::Messages,
+            WireApi::Messages,
             json!({"input_tokens": 50, "output_tokens": 10, "cache_read_input_tokens": 20,
                    "cache_creation_input_tokens": 30,
                    "cache_creation": {"ephemeral_5m_input_tokens": 25, "ephemeral_1h_input_tokens": 5}}),
@@ -102,7 +104,7 @@ async fn cache_writes_are_counted_by_their_time() {
         ),
         // Parts are never larger than the whole.
         (
-            Wire::Messages,
+            WireApi::Messages,
             json!({"input_tokens": 50, "output_tokens": 10, "cache_creation_input_tokens": 30,
                    "cache_creation": {"ephemeral_1h_input_tokens": 31}}),
             [80, 10, 0, 30, 30, 0],

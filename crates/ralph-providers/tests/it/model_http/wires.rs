@@ -1,58 +1,63 @@
 //! What is sent and what is read, on each wire, as providers really answer.
 
-use ralph_core::ports::{Finish, Model as _, ModelRequest, Usage};
-use ralph_core::profile::Wire;
-use ralph_test::{FakeAnswer, FakeModelApi};
+use ralph_core::ports::{FinishReason, Model as _, ModelRequest, TokenUsage};
+use ralph_core::profile::WireApi;
+use ralph_test::{FakeModelApi, FakeResponse};
 use serde_json::{Value, json};
 
 use super::{ask, model, question};
 
-const ALL: [Wire; 4] = [Wire::Chat, Wire::Responses, Wire::Messages, Wire::Gemini];
+const ALL: [WireApi; 4] = [
+    WireApi::Chat,
+    WireApi::Responses,
+    WireApi::Messages,
+    WireApi::Gemini,
+];
 
 /// A stream as the provider of a wire sends it.
-fn stream(wire: Wire) -> FakeAnswer {
-    let answer = FakeAnswer::stream().text(": keep alive\n\n");
+fn streamed_response(wire: WireApi) -> FakeResponse {
+    let answer = FakeResponse::stream().text(": keep alive\n\n");
     match wire {
-        Wire::Chat => answer
+        WireApi::Chat => answer
             .event(r#"{"model":"one-2026","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#)
             .event(r#"{"choices":[{"index":0,"delta":{"reasoning_content":"hm"}}]}"#)
             .event(r#"{"choices":[{"index":0,"delta":{"content":"hél"}}]}"#)
             .event(r#"{"choices":[{"index":0,"delta":{"content":"lo"},"finish_reason":"stop"}]}"#)
             .event(r#"{"choices":[{"index":0,"delta":{}}],"usage":{"prompt_tokens":100,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":60}}}"#)
             .event("[DONE]"),
-        Wire::Responses => answer
-            .named("response.created", r#"{"type":"response.created","response":{"id":"r"}}"#)
-            .named("response.output_text.delta", r#"{"type":"response.output_text.delta","delta":"hél"}"#)
-            .named("response.output_text.delta", r#"{"type":"response.output_text.delta","delta":"lo"}"#)
-            .named("response.completed", r#"{"type":"response.completed","response":{"model":"one-2026","status":"completed","error":null,"usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":60},"output_tokens":7}}}"#),
-        Wire::Messages => answer
-            .named("message_start", r#"{"type":"message_start","message":{"model":"one-2026","usage":{"input_tokens":40,"cache_read_input_tokens":60,"cache_creation_input_tokens":0,"output_tokens":1}}}"#)
-            .named("ping", r#"{"type":"ping"}"#)
-            .named("content_block_start", r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#)
-            .named("content_block_delta", r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}"#)
-            .named("content_block_delta", r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hél"}}"#)
-            .named("content_block_delta", r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"lo"}}"#)
-            .named("message_delta", r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":7}}"#)
-            .named("message_stop", r#"{"type":"message_stop"}"#),
-        Wire::Gemini => answer
+        WireApi::Responses => answer
+            .named_event("response.created", r#"{"type":"response.created","response":{"id":"r"}}"#)
+            .named_event("response.output_text.delta", r#"{"type":"response.output_text.delta","delta":"hél"}"#)
+            .named_event("response.output_text.delta", r#"{"type":"response.output_text.delta","delta":"lo"}"#)
+            .named_event("response.completed", r#"{"type":"response.completed","response":{"model":"one-2026","status":"completed","error":null,"usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":60},"output_tokens":7}}}"#),
+        WireApi::Messages => answer
+            .named_event("message_start", r#"{"type":"message_start","message":{"model":"one-2026","usage":{"input_tokens":40,"cache_read_input_tokens":60,"cache_creation_input_tokens":0,"output_tokens":1}}}"#)
+            .named_event("ping", r#"{"type":"ping"}"#)
+            .named_event("content_block_start", r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#)
+            .named_event("content_block_delta", r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}"#)
+            .named_event("content_block_delta", r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hél"}}"#)
+            .named_event("content_block_delta", r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"lo"}}"#)
+            .named_event("message_delta", r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":7}}"#)
+            .named_event("message_stop", r#"{"type":"message_stop"}"#),
+        WireApi::Gemini => answer
             .event(r#"{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"hél"}]}}],"modelVersion":"one-2026"}"#)
             .event(r#"{"candidates":[{"content":{"parts":[{"text":"lo"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":60,"candidatesTokenCount":4,"thoughtsTokenCount":3}}"#),
     }
 }
 
 /// A whole answer, which some servers send though a stream was asked for.
-fn whole(wire: Wire) -> &'static str {
+fn complete_response(wire: WireApi) -> &'static str {
     match wire {
-        Wire::Chat => {
+        WireApi::Chat => {
             r#"{"model":"one-2026","choices":[{"message":{"content":"héllo"},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":60}}}"#
         }
-        Wire::Responses => {
+        WireApi::Responses => {
             r#"{"model":"one-2026","status":"completed","error":null,"output":[{"type":"reasoning"},{"type":"message","content":[{"type":"output_text","text":"héllo"}]}],"usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":60},"output_tokens":7}}"#
         }
-        Wire::Messages => {
+        WireApi::Messages => {
             r#"{"model":"one-2026","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"héllo"}],"stop_reason":"end_turn","usage":{"input_tokens":40,"cache_read_input_tokens":60,"output_tokens":7}}"#
         }
-        Wire::Gemini => {
+        WireApi::Gemini => {
             r#"[{"candidates":[{"content":{"parts":[{"text":"hél"}]}}],"modelVersion":"one-2026"},{"candidates":[{"content":{"parts":[{"text":"lo"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":60,"candidatesTokenCount":7}}]"#
         }
     }
@@ -61,21 +66,25 @@ fn whole(wire: Wire) -> &'static str {
 #[tokio::test]
 async fn an_answer_is_read_as_a_stream_and_as_a_whole() {
     for wire in ALL {
-        let api = FakeModelApi::start([stream(wire), FakeAnswer::json(200, whole(wire))]).unwrap();
+        let api = FakeModelApi::start([
+            streamed_response(wire),
+            FakeResponse::json(200, complete_response(wire)),
+        ])
+        .unwrap();
         let model = model(wire, &api);
         for _ in 0..2 {
             let reply = ask(&model).await.unwrap();
             assert_eq!(reply.text, "héllo", "{wire:?}");
-            assert_eq!(reply.finish, Finish::Complete);
+            assert_eq!(reply.finish, FinishReason::Complete);
             assert_eq!(reply.answered_by.as_deref(), Some("one-2026"));
-            let usage = Usage {
+            let usage = TokenUsage {
                 input_tokens: 100,
                 output_tokens: 7,
                 cache_read_tokens: 60,
-                ..Usage::default()
+                ..TokenUsage::default()
             };
             // Only Gemini's stream counts its thoughts.
-            let counted = Usage {
+            let counted = TokenUsage {
                 reasoning_tokens: 0,
                 ..reply.usage
             };
@@ -88,33 +97,33 @@ async fn an_answer_is_read_as_a_stream_and_as_a_whole() {
 async fn a_question_is_what_the_wire_wants() {
     for (wire, line, key, expected) in [
         (
-            Wire::Chat,
+            WireApi::Chat,
             "POST /chat/completions HTTP/1.1",
             "authorization",
             r#"{"model":"one","messages":[{"role":"system","content":"the rules"},{"role":"user","content":"the task"}],"stream":true,"stream_options":{"include_usage":true},"max_tokens":1000,"temperature":0.5,"response_format":{"type":"json_schema","json_schema":{"name":"reply","strict":true,"schema":"SCHEMA"}}}"#,
         ),
         (
-            Wire::Responses,
+            WireApi::Responses,
             "POST /responses HTTP/1.1",
             "authorization",
             r#"{"model":"one","instructions":"the rules","input":"the task","stream":true,"store":false,"max_output_tokens":1000,"temperature":0.5,"text":{"format":{"type":"json_schema","name":"reply","strict":true,"schema":"SCHEMA"}}}"#,
         ),
         (
-            Wire::Messages,
+            WireApi::Messages,
             "POST /v1/messages HTTP/1.1",
             "x-api-key",
             r#"{"model":"one","max_tokens":1000,"system":[{"type":"text","text":"the rules"}],"messages":[{"role":"user","content":"the task"}],"stream":true,"temperature":0.5,"output_config":{"format":{"type":"json_schema","schema":"SCHEMA"}}}"#,
         ),
         (
-            Wire::Gemini,
+            WireApi::Gemini,
             "POST /v1beta/models/one:streamGenerateContent?alt=sse HTTP/1.1",
             "x-goog-api-key",
             r#"{"systemInstruction":{"parts":[{"text":"the rules"}]},"contents":[{"role":"user","parts":[{"text":"the task"}]}],"generationConfig":{"maxOutputTokens":1000,"temperature":0.5,"responseMimeType":"application/json","responseJsonSchema":"SCHEMA"}}"#,
         ),
     ] {
-        let api = FakeModelApi::start([stream(wire)]).unwrap();
+        let api = FakeModelApi::start([streamed_response(wire)]).unwrap();
         ask(&model(wire, &api)).await.unwrap();
-        let heard = &api.heard()[0];
+        let heard = &api.received()[0];
         assert_eq!(heard.line, line);
         assert!(heard.headers[key].ends_with(super::KEY), "{wire:?}");
         let schema = ralph_core::action::json_schema().to_string();
@@ -127,24 +136,24 @@ async fn a_question_is_what_the_wire_wants() {
 async fn a_question_of_another_form_is_not_held_to_the_schema() {
     for (wire, key, expected) in [
         (
-            Wire::Chat,
+            WireApi::Chat,
             "response_format",
             json!({"type": "json_object"}),
         ),
         (
-            Wire::Responses,
+            WireApi::Responses,
             "text",
             json!({"format": {"type": "json_object"}}),
         ),
-        (Wire::Messages, "output_config", Value::Null),
+        (WireApi::Messages, "output_config", Value::Null),
     ] {
-        let api = FakeModelApi::start([stream(wire)]).unwrap();
+        let api = FakeModelApi::start([streamed_response(wire)]).unwrap();
         let request = ModelRequest {
             schema: None,
             ..question()
         };
-        model(wire, &api).ask(&request).await.unwrap();
-        let body: Value = serde_json::from_str(&api.heard()[0].body).unwrap();
+        model(wire, &api).ask_once(&request).await.unwrap();
+        let body: Value = serde_json::from_str(&api.received()[0].body).unwrap();
         assert_eq!(body[key], expected, "{wire:?}");
     }
 }
@@ -152,21 +161,21 @@ async fn a_question_of_another_form_is_not_held_to_the_schema() {
 #[tokio::test]
 async fn a_request_lowers_the_output_limit_of_its_profile_and_never_raises_it() {
     for (wire, path) in [
-        (Wire::Chat, "/max_tokens"),
-        (Wire::Responses, "/max_output_tokens"),
-        (Wire::Messages, "/max_tokens"),
-        (Wire::Gemini, "/generationConfig/maxOutputTokens"),
+        (WireApi::Chat, "/max_tokens"),
+        (WireApi::Responses, "/max_output_tokens"),
+        (WireApi::Messages, "/max_tokens"),
+        (WireApi::Gemini, "/generationConfig/maxOutputTokens"),
     ] {
         for (most, sent) in [(300, 300), (5000, 1000)] {
-            let api = FakeModelApi::start([stream(wire)]).unwrap();
+            let api = FakeModelApi::start([streamed_response(wire)]).unwrap();
             let request = ModelRequest {
                 max_output_tokens: Some(most),
                 ..question()
             };
             let model = model(wire, &api);
             assert_eq!(model.output_limit(), Some(1000));
-            model.ask(&request).await.unwrap();
-            let body: Value = serde_json::from_str(&api.heard()[0].body).unwrap();
+            model.ask_once(&request).await.unwrap();
+            let body: Value = serde_json::from_str(&api.received()[0].body).unwrap();
             assert_eq!(body.pointer(path), Some(&json!(sent)), "{wire:?}");
         }
     }
@@ -176,7 +185,7 @@ async fn a_request_lowers_the_output_limit_of_its_profile_and_never_raises_it() 
 async fn why_an_answer_ended_is_understood() {
     let chat = |reason: &str| {
         (
-            Wire::Chat,
+            WireApi::Chat,
             format!(
                 r#"{{"choices":[{{"message":{{"content":"x"}},"finish_reason":"{reason}"}}]}}"#
             ),
@@ -184,67 +193,67 @@ async fn why_an_answer_ended_is_understood() {
     };
     let responses = |reason: &str| {
         (
-            Wire::Responses,
+            WireApi::Responses,
             format!(r#"{{"output":[],"incomplete_details":{{"reason":"{reason}"}}}}"#),
         )
     };
     let messages = |reason: &str| {
         (
-            Wire::Messages,
+            WireApi::Messages,
             format!(r#"{{"content":[{{"type":"text","text":"x"}}],"stop_reason":"{reason}"}}"#),
         )
     };
     let gemini = |reason: &str| {
         (
-            Wire::Gemini,
+            WireApi::Gemini,
             format!(r#"{{"candidates":[{{"content":{{"parts":[]}},"finishReason":"{reason}"}}]}}"#),
         )
     };
     for ((wire, body), finish) in [
-        (chat("length"), Finish::Length),
-        (chat("content_filter"), Finish::Refused),
-        (chat("stop"), Finish::Complete),
-        (responses("max_output_tokens"), Finish::Length),
-        (responses("content_filter"), Finish::Refused),
-        (messages("max_tokens"), Finish::Length),
-        (messages("refusal"), Finish::Refused),
-        (messages("stop_sequence"), Finish::Complete),
-        (gemini("MAX_TOKENS"), Finish::Length),
-        (gemini("SAFETY"), Finish::Refused),
+        (chat("length"), FinishReason::Length),
+        (chat("content_filter"), FinishReason::Refused),
+        (chat("stop"), FinishReason::Complete),
+        (responses("max_output_tokens"), FinishReason::Length),
+        (responses("content_filter"), FinishReason::Refused),
+        (messages("max_tokens"), FinishReason::Length),
+        (messages("refusal"), FinishReason::Refused),
+        (messages("stop_sequence"), FinishReason::Complete),
+        (gemini("MAX_TOKENS"), FinishReason::Length),
+        (gemini("SAFETY"), FinishReason::Refused),
         (
             (
-                Wire::Gemini,
+                WireApi::Gemini,
                 r#"{"promptFeedback":{"blockReason":"OTHER"}}"#.to_owned(),
             ),
-            Finish::Refused,
+            FinishReason::Refused,
         ),
     ] {
-        let api = FakeModelApi::start([FakeAnswer::json(200, &body)]).unwrap();
+        let api = FakeModelApi::start([FakeResponse::json(200, &body)]).unwrap();
         let reply = ask(&model(wire, &api)).await.unwrap();
         assert_eq!(reply.finish, finish, "{body}");
     }
 }
 
 #[tokio::test]
-async fn what_a_model_refuses_is_left_out_from_then_on() {
+async fn rejected_parameters_are_omitted_from_then_on() {
     let refusals = [
         "Unsupported value: 'temperature' does not support 0.5 with this model.",
         "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
         "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
     ];
-    let mut answers: Vec<FakeAnswer> = refusals
+    let mut answers: Vec<FakeResponse> = refusals
         .iter()
         .map(|message| {
             let body = serde_json::json!({"error": {"message": message, "code": "unsupported"}});
-            FakeAnswer::json(400, &body.to_string())
+            FakeResponse::json(400, &body.to_string())
         })
         .collect();
-    answers.push(stream(Wire::Chat));
+    answers.push(streamed_response(WireApi::Chat));
     let api = FakeModelApi::start(answers).unwrap();
-    let model = model(Wire::Chat, &api);
+    let model = model(WireApi::Chat, &api);
     assert_eq!(ask(&model).await.unwrap().text, "héllo");
     assert_eq!(ask(&model).await.unwrap().text, "héllo");
-    let heard = api.heard();
+    let heard = api.received();
     assert_eq!(heard.len(), 5);
     for request in &heard[3..] {
         let body: Value = serde_json::from_str(&request.body).unwrap();

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use ralph_core::ports::Usage;
+use ralph_core::ports::TokenUsage;
 use ralph_core::price::{self, OutputCounts, PriceBook};
-use ralph_test::{left_out_without_litellm, litellm_script};
+use ralph_test::{run_litellm_script, skip_without_litellm};
 use serde::Deserialize;
 use serde_json::Value;
 
 /// The first line of the script.
 #[derive(Deserialize)]
-struct Header {
+struct PriceFixtureHeader {
     map: String,
     xai: String,
     xai_calls: Vec<([u64; 4], f64)>,
@@ -18,7 +18,7 @@ struct Header {
 
 /// A model with the calls that LiteLLM has priced.
 #[derive(Deserialize)]
-struct Priced {
+struct PricedModel {
     model: String,
     provider: String,
     #[serde(default)]
@@ -26,9 +26,9 @@ struct Priced {
     error: Option<String>,
 }
 
-impl Priced {
+impl PricedModel {
     /// Returns the name that a profile or the gate has for the model.
-    fn whole_name(&self) -> String {
+    fn full_name(&self) -> String {
         let prefix = format!("{}/", self.provider);
         if self.model.starts_with(&prefix) {
             self.model.clone()
@@ -63,9 +63,9 @@ impl Priced {
     }
 }
 
-fn usage(counts: [u64; 6]) -> Usage {
+fn usage(counts: [u64; 6]) -> TokenUsage {
     let [input, output, read, write, hour, reasoning] = counts;
-    Usage {
+    TokenUsage {
         input_tokens: input,
         output_tokens: output,
         cache_read_tokens: read,
@@ -76,8 +76,8 @@ fn usage(counts: [u64; 6]) -> Usage {
 }
 
 /// Returns the calls that ralph prices in another way, as text; one if it has no price at all.
-fn differences(book: &PriceBook, priced: &Priced) -> Vec<String> {
-    let Some(price) = book.price(&priced.whole_name()) else {
+fn differences(book: &PriceBook, priced: &PricedModel) -> Vec<String> {
+    let Some(price) = book.price(&priced.full_name()) else {
         return vec!["ralph has no price".to_owned()];
     };
     let mut differences = Vec::new();
@@ -101,11 +101,11 @@ fn assert_xai(book: &PriceBook, model: &str, calls: &[([u64; 4], f64)]) {
             reasoning,
             total: Some(total),
         };
-        let usage = Usage {
+        let usage = TokenUsage {
             input_tokens: input,
             output_tokens: counts.billed(),
             reasoning_tokens: reasoning,
-            ..Usage::default()
+            ..TokenUsage::default()
         };
         let ralph = price::cost(&book.price(model).unwrap(), &usage).dollars();
         assert!(
@@ -117,13 +117,13 @@ fn assert_xai(book: &PriceBook, model: &str, calls: &[([u64; 4], f64)]) {
 
 #[test]
 fn every_chat_model_costs_what_litellm_charges() {
-    if left_out_without_litellm() {
+    if skip_without_litellm() {
         return;
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/prices/litellm_costs.py");
-    let printed = litellm_script(&script);
+    let printed = run_litellm_script(&script);
     let mut lines = printed.lines();
-    let header: Header = serde_json::from_str(lines.next().unwrap()).unwrap();
+    let header: PriceFixtureHeader = serde_json::from_str(lines.next().unwrap()).unwrap();
     let map = std::fs::read_to_string(&header.map).unwrap();
     let book = PriceBook::from_litellm(&map).unwrap();
     let entries: Value = serde_json::from_str(&map).unwrap();
@@ -131,7 +131,7 @@ fn every_chat_model_costs_what_litellm_charges() {
     let (mut models, mut calls, mut listed) = (0, 0, 0);
     let mut wrong = Vec::new();
     for line in lines {
-        let priced: Priced = serde_json::from_str(line).unwrap();
+        let priced: PricedModel = serde_json::from_str(line).unwrap();
         assert_eq!(priced.error, None, "{}", priced.model);
         models += 1;
         calls += priced.calls.len();

@@ -1,13 +1,13 @@
 //! What every provider promises.
 
-use ralph_test::{left_out_without_docker, sandbox_contract};
+use ralph_test::{sandbox_contract, skip_without_docker};
 
-use super::place::Place;
+use super::fixture::DockerTestEnv;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_a_socket() {
-    if !left_out_without_docker() {
-        let place = Place::new();
+    if !skip_without_docker() {
+        let place = DockerTestEnv::new();
         sandbox_contract(&place.provider).await;
         place.assert_empty();
     }
@@ -15,8 +15,8 @@ async fn over_a_socket() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_the_containers_own_input_and_output() {
-    if !left_out_without_docker() {
-        let place = Place::attached();
+    if !skip_without_docker() {
+        let place = DockerTestEnv::attached();
         sandbox_contract(&place.provider).await;
         place.assert_empty();
     }

@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
-use ralph_core::ports::{Ended, Exec, Sandbox};
-use ralph_providers::sandbox::Limits;
-use ralph_test::left_out_without_docker;
+use ralph_core::ports::{Exec, ExecStatus, Sandbox};
+use ralph_providers::sandbox::DockerLimits;
+use ralph_test::skip_without_docker;
 
-use super::place::{AMPLE, Place, others, run, sh};
+use super::fixture::{DockerTestEnv, TEST_TIMEOUT, other_processes, run, sh};
 
 /// Long enough for a busy machine to start everything that a command here starts.
 const SHORT: Duration = Duration::from_secs(4);
 
 #[tokio::test]
 async fn a_fork_bomb_is_ended() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::with(|settings| {
-        settings.limits = Limits {
+    let place = DockerTestEnv::with_settings(|settings| {
+        settings.limits = DockerLimits {
             processes: 128,
-            ..Limits::default()
+            ..DockerLimits::default()
         };
     });
     let sandbox = place.sandbox().await;
@@ -42,14 +42,14 @@ while True:
         };
         let (outcome, _) = run(&*sandbox, exec).await;
         let took = (outcome.ended, outcome.process_limit);
-        assert_eq!(took, (Ended::TimedOut, true), "{bomb}");
+        assert_eq!(took, (ExecStatus::TimedOut, true), "{bomb}");
         assert_eq!(sh(&*sandbox, "echo usable").await, "usable\n");
-        assert_eq!(others(&*sandbox).await, "0", "{bomb}");
+        assert_eq!(other_processes(&*sandbox).await, "0", "{bomb}");
     }
     // The next command is not blamed for the last one.
-    let (outcome, _) = run(&*sandbox, Exec::shell("true | true", AMPLE)).await;
+    let (outcome, _) = run(&*sandbox, Exec::shell("true | true", TEST_TIMEOUT)).await;
     assert!(!outcome.process_limit, "{outcome:?}");
-    place.end().await;
+    place.finish().await;
 }
 
 /// Leaves processes behind in every way that there is: as a daemon, without a terminal, without an
@@ -75,39 +75,39 @@ async fn assert_still(sandbox: &dyn Sandbox) {
     let counts = sh(sandbox, line).await;
     let counts: Vec<&str> = counts.lines().collect();
     assert_eq!(counts[0], counts[1], "something still runs");
-    assert_eq!(others(sandbox).await, "0");
+    assert_eq!(other_processes(sandbox).await, "0");
 }
 
 #[tokio::test]
 async fn nothing_survives_its_command() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
     // At its end.
-    let (outcome, _) = run(&*sandbox, Exec::shell(LEAVERS, AMPLE)).await;
-    assert_eq!(outcome.ended, Ended::Exited(0));
+    let (outcome, _) = run(&*sandbox, Exec::shell(LEAVERS, TEST_TIMEOUT)).await;
+    assert_eq!(outcome.ended, ExecStatus::Exited(0));
     assert_still(&*sandbox).await;
     // At its timeout.
     let line = format!("{LEAVERS}; trap '' TERM; while :; do sleep 1; done");
     let (outcome, _) = run(&*sandbox, Exec::shell(line, SHORT)).await;
-    assert_eq!(outcome.ended, Ended::TimedOut);
+    assert_eq!(outcome.ended, ExecStatus::TimedOut);
     assert_still(&*sandbox).await;
     // When it kills itself.
     let line = format!("{LEAVERS}; kill -9 $$");
-    let (outcome, _) = run(&*sandbox, Exec::shell(line, AMPLE)).await;
-    assert_eq!(outcome.ended, Ended::Signalled(9));
+    let (outcome, _) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
+    assert_eq!(outcome.ended, ExecStatus::Signalled(9));
     assert_still(&*sandbox).await;
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
-async fn what_one_command_left_is_not_taken_for_anothers() {
-    if left_out_without_docker() {
+async fn ending_one_command_spares_processes_of_another() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
     // While another one runs, which must not notice.
     let long = "(env -i setsid sh -c 'PATH=/usr/bin:/bin; while ! [ -f stop ]; do echo . >> other; sleep 0.02; done' </dev/null >/dev/null 2>&1 &)
@@ -126,35 +126,35 @@ async fn what_one_command_left_is_not_taken_for_anothers() {
         .collect();
     assert_eq!(counts[0], counts[2], "what the short one left still runs");
     assert!(counts[1] < counts[3], "what the long one left was ended");
-    assert_eq!(others(&*sandbox).await, "0");
-    place.end().await;
+    assert_eq!(other_processes(&*sandbox).await, "0");
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn a_command_may_kill_all_that_it_can() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
     let line = "sleep 60 & kill -9 -1; echo survived; kill -9 1 2>/dev/null || echo refused; kill -TERM 1 2>/dev/null || echo refused";
     assert_eq!(sh(&*sandbox, line).await, "survived\nrefused\nrefused\n");
     let (outcome, _) = run(
         &*sandbox,
-        Exec::shell("sh -c 'kill -9 -1'; echo not reached", AMPLE),
+        Exec::shell("sh -c 'kill -9 -1'; echo not reached", TEST_TIMEOUT),
     )
     .await;
-    assert_eq!(outcome.ended, Ended::Signalled(9));
+    assert_eq!(outcome.ended, ExecStatus::Signalled(9));
     // Stopped, or without anybody to wait for it: it is ended all the same.
     let (outcome, _) = run(
         &*sandbox,
         Exec::shell("kill -STOP $$; echo not reached", SHORT),
     )
     .await;
-    assert_eq!(outcome.ended, Ended::TimedOut);
+    assert_eq!(outcome.ended, ExecStatus::TimedOut);
     let line = "python3 -c 'import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.kill(os.getppid(), 9); signal.pause()'";
-    let (outcome, _) = run(&*sandbox, Exec::shell(line, AMPLE)).await;
-    assert_eq!(outcome.ended, Ended::Signalled(9));
-    assert_eq!(others(&*sandbox).await, "0");
-    place.end().await;
+    let (outcome, _) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
+    assert_eq!(outcome.ended, ExecStatus::Signalled(9));
+    assert_eq!(other_processes(&*sandbox).await, "0");
+    place.finish().await;
 }

@@ -3,26 +3,28 @@
 use std::time::{Duration, Instant};
 
 use ralph_core::ports::{
-    Ended, Exec, ExecOutcome, Sandbox, SandboxError, SandboxProvider as _, WriteMode,
+    Exec, ExecOutcome, ExecStatus, Sandbox, SandboxError, SandboxProvider as _, WriteMode,
 };
-use ralph_providers::sandbox::Limits;
-use ralph_test::left_out_without_docker;
+use ralph_providers::sandbox::DockerLimits;
+use ralph_test::skip_without_docker;
 
-use super::place::{AMPLE, Place, object, others, repo, run, sh, try_run};
+use super::fixture::{
+    DockerTestEnv, TEST_TIMEOUT, object_name, other_processes, repo, run, sh, try_run,
+};
 
 /// A command that says that it runs, and then does nothing more.
 const LONG: &str = "echo kept > file; (setsid sleep 60 &); echo begun > begun; sleep 60";
 
 /// Runs a command, does something to its container as soon as it runs, and returns what came of it.
-async fn struck(
-    place: &Place,
+async fn run_and_strike(
+    place: &DockerTestEnv,
     sandbox: &dyn Sandbox,
     exec: Exec,
     blow: &[&str],
 ) -> Result<ExecOutcome, SandboxError> {
-    let container = object(sandbox.id());
+    let container = object_name(sandbox.id());
     let strike = async {
-        let deadline = Instant::now() + AMPLE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while sandbox.read(&repo("begun"), 100).await.is_err() {
             assert!(Instant::now() < deadline, "the command has not begun");
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -33,7 +35,7 @@ async fn struck(
     outcome
 }
 
-fn why(outcome: Result<ExecOutcome, SandboxError>) -> String {
+fn interruption_reason(outcome: Result<ExecOutcome, SandboxError>) -> String {
     match outcome {
         Err(SandboxError::Interrupted { why }) => why,
         other => panic!("{other:?}"),
@@ -43,96 +45,114 @@ fn why(outcome: Result<ExecOutcome, SandboxError>) -> String {
 /// Asserts that a sandbox works as before, with its files and without its old processes.
 async fn assert_usable(sandbox: &dyn Sandbox) {
     assert_eq!(sh(sandbox, "cat file; rm -f begun file").await, "kept\n");
-    assert_eq!(others(sandbox).await, "0");
+    assert_eq!(other_processes(sandbox).await, "0");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_deaths_are_told_apart() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    for place in [Place::new(), Place::attached()] {
+    for place in [DockerTestEnv::new(), DockerTestEnv::attached()] {
         let sandbox = place.sandbox().await;
         // The command by itself.
-        let (outcome, _) = run(&*sandbox, Exec::shell("kill -9 $$", AMPLE)).await;
-        assert_eq!(outcome.ended, Ended::Signalled(9));
+        let (outcome, _) = run(&*sandbox, Exec::shell("kill -9 $$", TEST_TIMEOUT)).await;
+        assert_eq!(outcome.ended, ExecStatus::Signalled(9));
         // The container from outside.
-        let outcome = struck(&place, &*sandbox, Exec::shell(LONG, AMPLE), &["kill"]).await;
+        let outcome = run_and_strike(
+            &place,
+            &*sandbox,
+            Exec::shell(LONG, TEST_TIMEOUT),
+            &["kill"],
+        )
+        .await;
         assert_eq!(
-            why(outcome),
+            interruption_reason(outcome),
             "the sandbox's container was killed from outside"
         );
         assert_usable(&*sandbox).await;
         // Asked to stop.
-        let outcome = struck(&place, &*sandbox, Exec::shell(LONG, AMPLE), &["stop"]).await;
+        let outcome = run_and_strike(
+            &place,
+            &*sandbox,
+            Exec::shell(LONG, TEST_TIMEOUT),
+            &["stop"],
+        )
+        .await;
         assert_eq!(
-            why(outcome),
+            interruption_reason(outcome),
             "the sandbox's container stopped with exit code 0"
         );
         assert_usable(&*sandbox).await;
         // While nothing runs: nobody has to know.
-        place.docker(&["kill", &object(sandbox.id())]);
+        place.docker(&["kill", &object_name(sandbox.id())]);
         assert_eq!(sh(&*sandbox, "echo again").await, "again\n");
-        place.docker(&["stop", &object(sandbox.id())]);
+        place.docker(&["stop", &object_name(sandbox.id())]);
         sandbox
             .write(&repo("file"), b"x", WriteMode::Replace)
             .await
             .unwrap();
-        place.end().await;
+        place.finish().await;
     }
 }
 
 #[tokio::test]
 async fn a_killed_container_is_not_one_without_memory() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::with(|settings| {
-        settings.limits = Limits {
+    let place = DockerTestEnv::with_settings(|settings| {
+        settings.limits = DockerLimits {
             memory: Some(64 << 20),
-            ..Limits::default()
+            ..DockerLimits::default()
         };
     });
     let sandbox = place.sandbox().await;
-    let hungry = Exec::argv(["python3", "-c", "x = b'x' * (200 << 20)"], AMPLE);
+    let hungry = Exec::argv(["python3", "-c", "x = b'x' * (200 << 20)"], TEST_TIMEOUT);
     let (outcome, _) = run(&*sandbox, hungry).await;
-    assert_eq!(outcome.ended, Ended::OutOfMemory);
+    assert_eq!(outcome.ended, ExecStatus::OutOfMemory);
     // The engine remembers that, and says so about the whole container.
-    let outcome = struck(&place, &*sandbox, Exec::shell(LONG, AMPLE), &["kill"]).await;
+    let outcome = run_and_strike(
+        &place,
+        &*sandbox,
+        Exec::shell(LONG, TEST_TIMEOUT),
+        &["kill"],
+    )
+    .await;
     let said = "the sandbox's container was killed from outside, or for lack of memory";
-    assert_eq!(why(outcome), said);
+    assert_eq!(interruption_reason(outcome), said);
     assert_usable(&*sandbox).await;
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn a_paused_container_is_noticed_by_our_own_clock() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
     let exec = Exec::shell(LONG, Duration::from_secs(1));
-    let outcome = struck(&place, &*sandbox, exec, &["pause"]).await;
+    let outcome = run_and_strike(&place, &*sandbox, exec, &["pause"]).await;
     assert_eq!(
-        why(outcome),
+        interruption_reason(outcome),
         "the sandbox does not respond: its container is paused"
     );
     assert_usable(&*sandbox).await;
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_removed_container_is_gone_and_its_workspace_is_not() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    for place in [Place::new(), Place::attached()] {
+    for place in [DockerTestEnv::new(), DockerTestEnv::attached()] {
         let sandbox = place.sandbox().await;
-        let outcome = struck(
+        let outcome = run_and_strike(
             &place,
             &*sandbox,
-            Exec::shell(LONG, AMPLE),
+            Exec::shell(LONG, TEST_TIMEOUT),
             &["rm", "--force"],
         )
         .await;
@@ -141,13 +161,13 @@ async fn a_removed_container_is_gone_and_its_workspace_is_not() {
             "{outcome:?}"
         );
         // It stays so, and says so at once.
-        let (outcome, _) = try_run(&*sandbox, Exec::shell("true", AMPLE)).await;
+        let (outcome, _) = try_run(&*sandbox, Exec::shell("true", TEST_TIMEOUT)).await;
         assert!(matches!(outcome, Err(SandboxError::Gone(_))), "{outcome:?}");
         let written = sandbox.write(&repo("file"), b"x", WriteMode::Replace).await;
         assert!(matches!(written, Err(SandboxError::Gone(_))), "{written:?}");
         let again = place.provider.attach(sandbox.id()).await.unwrap().unwrap();
         assert_usable(&*again).await;
         sandbox.remove().await.unwrap();
-        place.end().await;
+        place.finish().await;
     }
 }

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use ralph_core::ports::{Ended, Exec, Sandbox};
-use ralph_providers::sandbox::Limits;
-use ralph_test::left_out_without_docker;
+use ralph_core::ports::{Exec, ExecStatus, Sandbox};
+use ralph_providers::sandbox::DockerLimits;
+use ralph_test::skip_without_docker;
 
-use super::place::{AMPLE, Place, others, run, sh};
+use super::fixture::{DockerTestEnv, TEST_TIMEOUT, other_processes, run, sh};
 
-fn small() -> Place {
-    Place::with(|settings| {
-        settings.limits = Limits {
+fn small_disk() -> DockerTestEnv {
+    DockerTestEnv::with_settings(|settings| {
+        settings.limits = DockerLimits {
             disk: 50 << 20,
-            ..Limits::default()
+            ..DockerLimits::default()
         };
     })
 }
@@ -22,7 +22,7 @@ async fn assert_ended(sandbox: &dyn Sandbox, exec: Exec, why: &str) {
     let what = exec.label().to_owned();
     let (outcome, output) = run(sandbox, exec).await;
     let said = (output.stdout_text(), output.stderr_text());
-    assert_eq!(outcome.ended, Ended::DiskLimit, "{what}: {said:?}");
+    assert_eq!(outcome.ended, ExecStatus::DiskLimit, "{what}: {said:?}");
     assert!(
         outcome.duration < Duration::from_secs(20),
         "{what}: {outcome:?}"
@@ -35,7 +35,7 @@ async fn assert_ended(sandbox: &dyn Sandbox, exec: Exec, why: &str) {
     );
     assert!(line.contains(why), "{what}: {line}");
     assert_eq!(outcome.stderr_bytes, said.1.len() as u64, "{what}");
-    assert_eq!(others(sandbox).await, "0", "{what}");
+    assert_eq!(other_processes(sandbox).await, "0", "{what}");
     // There is time to make room.
     sh(
         sandbox,
@@ -46,10 +46,10 @@ async fn assert_ended(sandbox: &dyn Sandbox, exec: Exec, why: &str) {
 
 #[tokio::test]
 async fn a_full_disk_ends_a_command() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = small();
+    let place = small_disk();
     let sandbox = place.sandbox().await;
     // Written by a process that hides, and by many small files.
     for line in [
@@ -58,22 +58,22 @@ async fn a_full_disk_ends_a_command() {
     ] {
         assert_ended(
             &*sandbox,
-            Exec::shell(line, AMPLE),
+            Exec::shell(line, TEST_TIMEOUT),
             "MiB, at most 50 MiB are allowed",
         )
         .await;
     }
     // A hole takes no room.
     sh(&*sandbox, "truncate -s 100G hole; sleep 1.5").await;
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn files_without_a_name_count_until_they_are_closed() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = small();
+    let place = small_disk();
     let sandbox = place.sandbox().await;
     let unlinked = "import os, sys, time
 for number in range(10):
@@ -85,7 +85,7 @@ time.sleep(60)";
     // Not to be looked into by others of the same user.
     let hidden = format!("import ctypes; ctypes.CDLL(None).prctl(4, 0)\n{unlinked}");
     for script in [unlinked, &hidden] {
-        let exec = Exec::argv(["python3", "-c", script], AMPLE);
+        let exec = Exec::argv(["python3", "-c", script], TEST_TIMEOUT);
         assert_ended(&*sandbox, exec, "MiB, at most 50 MiB are allowed").await;
     }
     // Memory is not disk, and what is closed is free.
@@ -95,55 +95,64 @@ for number in range(4):
     with open('file', 'wb') as file: file.write(bytes(30 << 20)); os.unlink('file')
     time.sleep(0.6)
 print('done')";
-    let (outcome, output) = run(&*sandbox, Exec::argv(["python3", "-c", other], AMPLE)).await;
-    assert_eq!(outcome.ended, Ended::Exited(0), "{}", output.stderr_text());
-    place.end().await;
+    let (outcome, output) = run(
+        &*sandbox,
+        Exec::argv(["python3", "-c", other], TEST_TIMEOUT),
+    )
+    .await;
+    assert_eq!(
+        outcome.ended,
+        ExecStatus::Exited(0),
+        "{}",
+        output.stderr_text()
+    );
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn files_below_very_long_paths_count() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = small();
+    let place = small_disk();
     let sandbox = place.sandbox().await;
     let deep = "import os, time
 for number in range(40):
     os.mkdir('d' * 200); os.chdir('d' * 200)
 with open('file', 'wb') as file: file.write(bytes(100 << 20))
 time.sleep(60)";
-    let exec = Exec::argv(["python3", "-c", deep], AMPLE);
+    let exec = Exec::argv(["python3", "-c", deep], TEST_TIMEOUT);
     assert_ended(&*sandbox, exec, "MiB, at most 50 MiB are allowed").await;
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn files_without_content_count() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = small();
+    let place = small_disk();
     let sandbox = place.sandbox().await;
     let crowd = "import os, time
 for number in range(200000):
     if number % 1000 == 0: os.mkdir(f'd{number}')
     os.close(os.open(f'd{number - number % 1000}/{number}', os.O_CREAT))
 time.sleep(60)";
-    let exec = Exec::argv(["python3", "-c", crowd], AMPLE);
+    let exec = Exec::argv(["python3", "-c", crowd], TEST_TIMEOUT);
     assert_ended(&*sandbox, exec, "files, at most 12800 are allowed").await;
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn a_writable_image_counts_as_well() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::with(|settings| {
+    let place = DockerTestEnv::with_settings(|settings| {
         settings.read_only = false;
-        settings.limits = Limits {
+        settings.limits = DockerLimits {
             disk: 50 << 20,
-            ..Limits::default()
+            ..DockerLimits::default()
         };
     });
     let sandbox = place.sandbox().await;
@@ -152,9 +161,9 @@ async fn a_writable_image_counts_as_well() {
     let line = "head -c 30M /dev/zero > file; head -c 40M /dev/zero > /run/lock/file; sleep 60";
     assert_ended(
         &*sandbox,
-        Exec::shell(line, AMPLE),
+        Exec::shell(line, TEST_TIMEOUT),
         "MiB, at most 50 MiB are allowed",
     )
     .await;
-    place.end().await;
+    place.finish().await;
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use ralph_core::ports::{Exec, SandboxError, WriteMode};
-use ralph_test::left_out_without_docker;
+use ralph_test::skip_without_docker;
 
-use super::place::{AMPLE, Place, repo, sh, try_run};
+use super::fixture::{DockerTestEnv, TEST_TIMEOUT, repo, sh, try_run};
 
 /// How long an operation may take that has nothing to wait for.
 const AT_ONCE: Duration = Duration::from_secs(5);
@@ -35,17 +35,20 @@ while not os.path.exists("stop"):
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "a table of cases in one sandbox")]
 async fn nothing_is_read_or_written_outside_and_nothing_waits() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
     sh(
         &*sandbox,
         "echo kept > /tmp/outside; chmod 666 /tmp/outside; echo kept > /tmp/file",
     )
     .await;
-    let exchange = try_run(&*sandbox, Exec::argv(["python3", "-c", EXCHANGER], AMPLE));
+    let exchange = try_run(
+        &*sandbox,
+        Exec::argv(["python3", "-c", EXCHANGER], TEST_TIMEOUT),
+    );
     let host = async {
         let mut seen = [0; 4];
         for round in 0..400 {
@@ -100,7 +103,7 @@ async fn nothing_is_read_or_written_outside_and_nothing_waits() {
     // A link may lead out of the repository, as long as it stays in the sandbox.
     let left = sh(&*sandbox, "rm -rf ./* && ls -A . .. | grep -vx file").await;
     assert_eq!(left, ".:\n\n..:\nhome\nrepo\nscratch\ntmp\n");
-    place.end().await;
+    place.finish().await;
 }
 
 /// Counts an error that an exchanged file may bring; any other one is a mistake.

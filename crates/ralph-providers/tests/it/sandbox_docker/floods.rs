@@ -2,17 +2,17 @@
 
 use std::fs;
 
-use ralph_core::ports::{Ended, Exec, OutputSink, Stream};
-use ralph_test::left_out_without_docker;
+use ralph_core::ports::{Exec, ExecStatus, OutputSink, OutputStream};
+use ralph_test::skip_without_docker;
 
-use super::place::{AMPLE, Place, others, run, sh};
-use crate::sandbox_local::alone::alone;
+use super::fixture::{DockerTestEnv, TEST_TIMEOUT, other_processes, run, sh};
+use crate::sandbox_local::own_process::runs_in_own_process;
 
 /// How much more memory this process may need, whatever is printed.
-const GROWTH: u64 = 64 << 10;
+const MAX_GROWTH_KIB: u64 = 64 << 10;
 
 /// Returns how much memory this process has, in KiB.
-fn resident() -> u64 {
+fn resident_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"));
     line.unwrap().trim_end_matches("kB").trim().parse().unwrap()
@@ -20,22 +20,22 @@ fn resident() -> u64 {
 
 /// Counts what comes, and looks at the memory of this process now and then.
 #[derive(Default)]
-struct Watch {
+struct FloodSink {
     stdout: u64,
     stderr: u64,
     chunks: u64,
     highest: u64,
 }
 
-impl OutputSink for Watch {
-    fn chunk(&mut self, stream: Stream, bytes: &[u8]) {
+impl OutputSink for FloodSink {
+    fn chunk(&mut self, stream: OutputStream, bytes: &[u8]) {
         match stream {
-            Stream::Stdout => self.stdout += bytes.len() as u64,
-            Stream::Stderr => self.stderr += bytes.len() as u64,
+            OutputStream::Stdout => self.stdout += bytes.len() as u64,
+            OutputStream::Stderr => self.stderr += bytes.len() as u64,
         }
         self.chunks += 1;
         if self.chunks.is_multiple_of(512) {
-            self.highest = self.highest.max(resident());
+            self.highest = self.highest.max(resident_memory());
         }
     }
 }
@@ -43,33 +43,33 @@ impl OutputSink for Watch {
 #[tokio::test]
 async fn gibibytes_are_counted_and_not_kept() {
     let test = "sandbox_docker::floods::gibibytes_are_counted_and_not_kept";
-    if left_out_without_docker() || !alone(test) {
+    if skip_without_docker() || !runs_in_own_process(test) {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
     sh(&*sandbox, "true").await;
-    let before = resident();
+    let before = resident_memory();
     for (line, limit, ended, stdout, stderr) in [
         (
             "head -c 1G /dev/zero; printf end >&2; exit 3",
             u64::MAX,
-            Ended::Exited(3),
+            ExecStatus::Exited(3),
             1 << 30,
             3,
         ),
         (
             "head -c 1G /dev/zero & head -c 1G /dev/zero >&2; wait",
             u64::MAX,
-            Ended::Exited(0),
+            ExecStatus::Exited(0),
             1 << 30,
             1 << 30,
         ),
     ] {
-        let mut watch = Watch::default();
+        let mut watch = FloodSink::default();
         let exec = Exec {
             output_limit: limit,
-            ..Exec::shell(line, AMPLE)
+            ..Exec::shell(line, TEST_TIMEOUT)
         };
         let outcome = sandbox.exec(exec, &mut watch).await.unwrap();
         assert_eq!(outcome.ended, ended, "{line}");
@@ -80,17 +80,20 @@ async fn gibibytes_are_counted_and_not_kept() {
         );
         assert_eq!((watch.stdout, watch.stderr), (stdout, stderr), "{line}");
         let growth = watch.highest.saturating_sub(before);
-        assert!(growth <= GROWTH, "{growth} KiB more were needed for {line}");
+        assert!(
+            growth <= MAX_GROWTH_KIB,
+            "{growth} KiB more were needed for {line}"
+        );
     }
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn a_flood_is_cut_at_its_limit() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
     // Also when nobody can stop it by closing a pipe, and when it is not the first process.
     for line in [
@@ -99,48 +102,51 @@ async fn a_flood_is_cut_at_its_limit() {
         "trap '' PIPE TERM; (setsid yes &) ; (setsid yes >&2 &); sleep 60",
         "while :; do printf %099999d 0; done",
     ] {
-        let mut watch = Watch::default();
+        let mut watch = FloodSink::default();
         let exec = Exec {
             output_limit: 10 << 20,
-            ..Exec::shell(line, AMPLE)
+            ..Exec::shell(line, TEST_TIMEOUT)
         };
         let outcome = sandbox.exec(exec, &mut watch).await.unwrap();
-        assert_eq!(outcome.ended, Ended::OutputLimit, "{line}");
+        assert_eq!(outcome.ended, ExecStatus::OutputLimit, "{line}");
         assert_eq!(watch.stdout + watch.stderr, 10 << 20, "{line}");
-        assert_eq!(others(&*sandbox).await, "0", "{line}");
+        assert_eq!(other_processes(&*sandbox).await, "0", "{line}");
     }
     // Exactly at the limit nothing is cut.
     let exec = Exec {
         output_limit: 1000,
-        ..Exec::shell("printf %01000d 0", AMPLE)
+        ..Exec::shell("printf %01000d 0", TEST_TIMEOUT)
     };
-    assert_eq!(run(&*sandbox, exec).await.0.ended, Ended::Exited(0));
-    place.end().await;
+    assert_eq!(run(&*sandbox, exec).await.0.ended, ExecStatus::Exited(0));
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn a_line_may_be_as_long_as_it_likes() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
     let length = 64 << 20;
     let line = format!("head -c {length} /dev/zero | tr '\\0' x; echo; echo next");
-    let (outcome, output) = run(&*sandbox, Exec::shell(line, AMPLE)).await;
-    assert_eq!(outcome.ended, Ended::Exited(0));
+    let (outcome, output) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
+    assert_eq!(outcome.ended, ExecStatus::Exited(0));
     assert_eq!(output.stdout.len(), length + 6);
     assert!(output.stdout[..length].iter().all(|byte| *byte == b'x'));
     assert_eq!(&output.stdout[length..], b"\nnext\n");
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn the_last_bytes_are_never_lost() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    for (place, rounds) in [(Place::new(), 400), (Place::attached(), 100)] {
+    for (place, rounds) in [
+        (DockerTestEnv::new(), 400),
+        (DockerTestEnv::attached(), 100),
+    ] {
         let sandbox = place.sandbox().await;
         for round in 0..rounds {
             let line = match round % 4 {
@@ -150,7 +156,7 @@ async fn the_last_bytes_are_never_lost() {
                 2 => "(printf out; printf err >&2; kill -9 $$)",
                 _ => "exec 3>&1; (printf out >&3; printf err >&2; exec kill -9 $$) & wait",
             };
-            let (_, output) = run(&*sandbox, Exec::shell(line, AMPLE)).await;
+            let (_, output) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
             let came = (output.stdout_text(), output.stderr_text());
             assert_eq!(
                 came,
@@ -158,25 +164,25 @@ async fn the_last_bytes_are_never_lost() {
                 "{round}: {line}"
             );
         }
-        place.end().await;
+        place.finish().await;
     }
 }
 
 #[tokio::test]
 async fn output_is_not_waited_for_longer_than_its_command() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
     // A grandchild holds the output, and goes on writing to it.
     let line = "(trap '' TERM HUP; while :; do echo more; sleep 0.1; done) & echo first";
-    let (outcome, output) = run(&*sandbox, Exec::shell(line, AMPLE)).await;
-    assert_eq!(outcome.ended, Ended::Exited(0));
+    let (outcome, output) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
+    assert_eq!(outcome.ended, ExecStatus::Exited(0));
     assert!(
         output.stdout_text().starts_with("first\n") || output.stdout_text().contains("\nfirst\n")
     );
     // Otherwise the grandchild would hold it until its timeout.
-    assert!(outcome.duration < AMPLE, "{outcome:?}");
-    place.end().await;
+    assert!(outcome.duration < TEST_TIMEOUT, "{outcome:?}");
+    place.finish().await;
 }

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use ralph_core::path::SandboxPath;
-use ralph_core::ports::{Ended, Exec, SandboxError, WriteMode};
-use ralph_test::left_out_without_docker;
+use ralph_core::ports::{Exec, ExecStatus, SandboxError, WriteMode};
+use ralph_test::skip_without_docker;
 
-use super::place::{AMPLE, Place, repo, run, sh, try_run};
+use super::fixture::{DockerTestEnv, TEST_TIMEOUT, repo, run, sh, try_run};
 
 /// What has to work whatever happened before.
 const WORKS: &str = r#"echo x > file && mkdir -p a/b && mktemp >/dev/null && cd "$HOME" && echo x > y && cd ../scratch && echo x > z && echo works"#;
 
 #[tokio::test]
 async fn what_a_command_does_to_its_place_ends_with_it() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
     for line in [
         "ulimit -f 0; ulimit -n 3; ulimit -u 1; ulimit -v 1; true",
@@ -29,9 +29,9 @@ async fn what_a_command_does_to_its_place_ends_with_it() {
         "mkdir inner; cd inner; rmdir ../inner",
         "setfacl -m u::0 . 2>/dev/null; chmod 6777 . \"$HOME\"",
     ] {
-        let (outcome, _) = run(&*sandbox, Exec::shell(line, AMPLE)).await;
+        let (outcome, _) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
         assert!(
-            matches!(outcome.ended, Ended::Exited(_)),
+            matches!(outcome.ended, ExecStatus::Exited(_)),
             "{line}: {outcome:?}"
         );
         let written = sandbox
@@ -43,37 +43,37 @@ async fn what_a_command_does_to_its_place_ends_with_it() {
         assert_eq!(sh(&*sandbox, WORKS).await, "works\n", "after {line}");
         sh(&*sandbox, "cat written >/dev/null; rm -rf ./*").await;
     }
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn directories_cannot_be_exchanged() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
     // Each of them belongs to the command, but what they are in does not.
     let line = r#"for d in repo scratch home tmp; do
         (rmdir /workspace/$d; mv /workspace/$d /workspace/other; ln -s /etc /workspace/$d; mkfifo /workspace/x) 2>/dev/null && echo "exchanged $d"
         done; ls /workspace"#;
     assert_eq!(sh(&*sandbox, line).await, "home\nrepo\nscratch\ntmp\n");
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn a_directory_that_cannot_be_entered_is_named() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
     sh(&*sandbox, "mkdir -p sealed/inner loop; chmod 000 sealed; ln -s loop2 loop1; ln -s loop1 loop2; ln -s / root; touch file; mkfifo pipe").await;
     let mut said = Vec::new();
     for directory in [
         "sealed", "loop1", "root", "root/etc", "file", "pipe", "none",
     ] {
-        let exec = Exec::shell("true", AMPLE).in_dir(repo(directory));
+        let exec = Exec::shell("true", TEST_TIMEOUT).in_dir(repo(directory));
         let (outcome, _) = try_run(&*sandbox, exec).await;
         said.push(outcome.unwrap_err().to_string());
     }
@@ -89,15 +89,15 @@ async fn a_directory_that_cannot_be_entered_is_named() {
             "`repo/none` does not exist",
         ]
     );
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn every_ending_is_told_exactly() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
     sh(
         &*sandbox,
@@ -105,21 +105,21 @@ async fn every_ending_is_told_exactly() {
     )
     .await;
     for (line, ended) in [
-        ("./plain", Ended::Exited(126)),
-        ("./dir", Ended::Exited(126)),
-        ("no-such-program", Ended::Exited(127)),
-        ("./none", Ended::Exited(127)),
-        ("./broken", Ended::Exited(127)),
-        ("exit 126", Ended::Exited(126)),
-        ("exit 130", Ended::Exited(130)),
-        ("exec sh -c 'kill -9 $$'", Ended::Signalled(9)),
-        ("sh -c 'kill -9 $$'; exit $?", Ended::Exited(137)),
-        ("kill -TERM $$", Ended::Signalled(15)),
-        ("kill -SEGV $$", Ended::Signalled(11)),
-        ("kill -34 $$", Ended::Signalled(34)),
-        ("if", Ended::Exited(2)),
+        ("./plain", ExecStatus::Exited(126)),
+        ("./dir", ExecStatus::Exited(126)),
+        ("no-such-program", ExecStatus::Exited(127)),
+        ("./none", ExecStatus::Exited(127)),
+        ("./broken", ExecStatus::Exited(127)),
+        ("exit 126", ExecStatus::Exited(126)),
+        ("exit 130", ExecStatus::Exited(130)),
+        ("exec sh -c 'kill -9 $$'", ExecStatus::Signalled(9)),
+        ("sh -c 'kill -9 $$'; exit $?", ExecStatus::Exited(137)),
+        ("kill -TERM $$", ExecStatus::Signalled(15)),
+        ("kill -SEGV $$", ExecStatus::Signalled(11)),
+        ("kill -34 $$", ExecStatus::Signalled(34)),
+        ("if", ExecStatus::Exited(2)),
     ] {
-        let (outcome, _) = run(&*sandbox, Exec::shell(line, AMPLE)).await;
+        let (outcome, _) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
         assert_eq!(outcome.ended, ended, "{line}");
     }
     for (program, said) in [
@@ -140,32 +140,32 @@ async fn every_ending_is_told_exactly() {
             "cannot start `a\0b`: nul byte found in provided data",
         ),
     ] {
-        let (outcome, _) = try_run(&*sandbox, Exec::argv([program], AMPLE)).await;
+        let (outcome, _) = try_run(&*sandbox, Exec::argv([program], TEST_TIMEOUT)).await;
         assert_eq!(outcome.unwrap_err().to_string(), said);
     }
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn nothing_is_too_large_to_be_refused() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
     // Many arguments, as a list of files has them.
     let files: Vec<String> = (0..20_000)
         .map(|number| format!("directory/file-{number}"))
         .collect();
     let argv = [vec!["printf".to_owned(), "%s\n".to_owned()], files].concat();
-    let (outcome, _) = run(&*sandbox, Exec::argv(argv, AMPLE)).await;
+    let (outcome, _) = run(&*sandbox, Exec::argv(argv, TEST_TIMEOUT)).await;
     assert_eq!(
         (outcome.ended, outcome.stdout_bytes),
-        (Ended::Exited(0), 408_890)
+        (ExecStatus::Exited(0), 408_890)
     );
     // More than the system takes, or anybody would send.
     for size in [200 << 10, 3 << 20, 40 << 20] {
-        let exec = Exec::argv(["true".to_owned(), "x".repeat(size)], AMPLE);
+        let exec = Exec::argv(["true".to_owned(), "x".repeat(size)], TEST_TIMEOUT);
         let (outcome, _) = try_run(&*sandbox, exec).await;
         let said = outcome.unwrap_err().to_string();
         assert_eq!(
@@ -176,14 +176,14 @@ async fn nothing_is_too_large_to_be_refused() {
     // A time without end has none; it is not over at once either.
     for timeout in [Duration::MAX, Duration::from_secs(1 << 40)] {
         let (outcome, _) = run(&*sandbox, Exec::shell("exit 4", timeout)).await;
-        assert_eq!(outcome.ended, Ended::Exited(4));
+        assert_eq!(outcome.ended, ExecStatus::Exited(4));
     }
     let (outcome, _) = run(&*sandbox, Exec::shell("sleep 60", Duration::ZERO)).await;
-    assert_eq!(outcome.ended, Ended::TimedOut);
+    assert_eq!(outcome.ended, ExecStatus::TimedOut);
     let large = sandbox.read(&SandboxPath::repo(), 1).await;
     assert!(
         matches!(large, Err(SandboxError::NotRegular(_))),
         "{large:?}"
     );
-    place.end().await;
+    place.finish().await;
 }

@@ -9,16 +9,16 @@ use ralph_test::BASE_IMAGE;
 use serde_json::json;
 
 /// An image that is removed with this value.
-pub(super) struct Image {
+pub(super) struct TemporaryImage {
     pub(super) tag: String,
 }
 
-impl Image {
+impl TemporaryImage {
     /// Builds an image on top of the usual one from the lines of a Dockerfile.
-    pub(super) fn built(lines: &str) -> Self {
+    pub(super) fn build(lines: &str) -> Self {
         let image = Self { tag: unique_tag() };
         let file = format!("FROM {BASE_IMAGE}\n{lines}\n");
-        feed(
+        docker_with_input(
             &["build", "--quiet", "--tag", &image.tag, "-"],
             file.as_bytes(),
         );
@@ -29,7 +29,7 @@ impl Image {
     pub(super) fn bare(architecture: &str) -> Self {
         let image = Self { tag: unique_tag() };
         let layer = archive(&[("file", b"")]);
-        let digest = Digest::of(&layer);
+        let digest = Digest::compute(&layer);
         let digest = digest.as_str();
         let config = json!({
             "architecture": architecture,
@@ -47,7 +47,7 @@ impl Image {
             ("config.json", config.to_string().as_bytes()),
             ("manifest.json", manifest.to_string().as_bytes()),
         ]);
-        feed(&["load"], &all);
+        docker_with_input(&["load"], &all);
         image
     }
 }
@@ -63,7 +63,7 @@ fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
     builder.into_inner().unwrap()
 }
 
-impl Drop for Image {
+impl Drop for TemporaryImage {
     fn drop(&mut self) {
         let removed = Command::new("docker")
             .args(["image", "rm", "--force", &self.tag])
@@ -80,7 +80,7 @@ fn unique_tag() -> String {
 }
 
 /// Runs `docker` with something to read; it has to succeed.
-fn feed(arguments: &[&str], input: &[u8]) {
+fn docker_with_input(arguments: &[&str], input: &[u8]) {
     let mut docker = Command::new("docker")
         .args(arguments)
         // The builder that every engine has.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use ralph_core::ports::{Ended, Exec};
-use ralph_providers::sandbox::Limits;
-use ralph_test::left_out_without_docker;
+use ralph_core::ports::{Exec, ExecStatus};
+use ralph_providers::sandbox::DockerLimits;
+use ralph_test::skip_without_docker;
 use serde_json::{Value, json};
 
-use super::place::{AMPLE, Place, inspect, run, sh};
+use super::fixture::{DockerTestEnv, TEST_TIMEOUT, inspect, run, sh};
 
 const MEBIBYTE: u64 = 1 << 20;
 
@@ -15,13 +15,13 @@ const MEBIBYTE: u64 = 1 << 20;
 /// the workspace, to signal, and to become somebody else.
 const CAPABILITIES: &str = "00000000000000eb";
 
-fn small() -> Place {
-    Place::with(|settings| {
-        settings.limits = Limits {
+fn small_limits() -> DockerTestEnv {
+    DockerTestEnv::with_settings(|settings| {
+        settings.limits = DockerLimits {
             cpus: Some(0.5),
             memory: Some(256 * MEBIBYTE),
             processes: 40,
-            ..Limits::default()
+            ..DockerLimits::default()
         };
     })
 }
@@ -29,10 +29,10 @@ fn small() -> Place {
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "a table of cases in one sandbox")]
 async fn the_engine_says_what_a_container_may_use() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = small();
+    let place = small_limits();
     let sandbox = place.sandbox().await;
     let inspected = inspect(&place, sandbox.id());
     let host = &inspected["HostConfig"];
@@ -98,15 +98,15 @@ async fn the_engine_says_what_a_container_may_use() {
     assert_eq!(inspected["Config"]["User"], "0:0");
     // Or the engine would run the image's own check as root.
     assert_eq!(inspected["Config"]["Healthcheck"]["Test"], json!(["NONE"]));
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn a_command_feels_its_limits() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = small();
+    let place = small_limits();
     let sandbox = place.sandbox().await;
 
     // For a second of a clock on the wall, half a second of a processor.
@@ -114,7 +114,7 @@ async fn a_command_feels_its_limits() {
 end = time.monotonic() + 1
 while time.monotonic() < end: pass
 print(time.process_time())";
-    let (_, output) = run(&*sandbox, Exec::argv(["python3", "-c", busy], AMPLE)).await;
+    let (_, output) = run(&*sandbox, Exec::argv(["python3", "-c", busy], TEST_TIMEOUT)).await;
     let used: f64 = output.stdout_text().trim().parse().unwrap();
     assert!(used < 0.75, "{used} s of a processor");
 
@@ -126,31 +126,39 @@ try:
         started += 1
 except BlockingIOError: pass
 print(started)";
-    let (outcome, output) = run(&*sandbox, Exec::argv(["python3", "-c", crowd], AMPLE)).await;
+    let (outcome, output) = run(
+        &*sandbox,
+        Exec::argv(["python3", "-c", crowd], TEST_TIMEOUT),
+    )
+    .await;
     let started: u32 = output.stdout_text().trim().parse().unwrap();
     assert!((30..40).contains(&started), "{started} processes");
     assert!(outcome.process_limit, "{outcome:?}");
 
     let hungry = "x = b'x' * (300 << 20)";
-    let (outcome, _) = run(&*sandbox, Exec::argv(["python3", "-c", hungry], AMPLE)).await;
-    assert_eq!(outcome.ended, Ended::OutOfMemory);
+    let (outcome, _) = run(
+        &*sandbox,
+        Exec::argv(["python3", "-c", hungry], TEST_TIMEOUT),
+    )
+    .await;
+    assert_eq!(outcome.ended, ExecStatus::OutOfMemory);
 
     // What is in memory instead of on a disk cannot use all of it up.
     let line = "head -c 1G /dev/zero > /tmp/x; head -c 1G /dev/zero > /var/tmp/x; head -c 1G /dev/zero > /dev/shm/x
         rm -f /tmp/x /var/tmp/x /dev/shm/x; echo done";
-    let (outcome, output) = run(&*sandbox, Exec::shell(line, AMPLE)).await;
+    let (outcome, output) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
     let said = (outcome.ended, output.stdout_text());
-    assert_eq!(said, (Ended::Exited(0), "done\n".to_owned()));
+    assert_eq!(said, (ExecStatus::Exited(0), "done\n".to_owned()));
     assert_eq!(output.stderr_text().matches("No space left").count(), 3);
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn a_command_has_no_rights() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
     let status = sh(&*sandbox, "cat /proc/self/status").await;
     let fields: BTreeMap<&str, &str> = status
@@ -181,7 +189,7 @@ async fn a_command_has_no_rights() {
             (echo x > "$f") 2>&1 | sed 's/.*: //' ; done | sort | uniq -c | sed 's/^ *//'
         for f in "$HOME" "$TMPDIR" /tmp /var/tmp /dev/shm ../scratch .; do
             printf '#!/bin/sh\necho "ran"\n' > "$f/tool" && chmod 755 "$f/tool" && "$f/tool" || echo "not in $f"; done"#;
-    let (_, output) = run(&*sandbox, Exec::shell(line, AMPLE)).await;
+    let (_, output) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
     // A shared memory is not for programs; everything else that can be written can be run.
     assert_eq!(
         output.stdout_text(),
@@ -192,5 +200,5 @@ async fn a_command_has_no_rights() {
     let line = "cp /bin/sh ./shell && chmod 4755 shell && ./shell -p -c 'id -u'; su -c 'id -u' 2>/dev/null; \
         mount -t tmpfs x /tmp 2>/dev/null; passwd -d root 2>/dev/null; echo end";
     assert_eq!(sh(&*sandbox, line).await, "10001\nend\n");
-    place.end().await;
+    place.finish().await;
 }

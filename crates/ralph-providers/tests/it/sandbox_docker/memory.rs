@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use ralph_core::ports::{Ended, Exec};
-use ralph_providers::sandbox::Limits;
-use ralph_test::left_out_without_docker;
+use ralph_core::ports::{Exec, ExecStatus};
+use ralph_providers::sandbox::DockerLimits;
+use ralph_test::skip_without_docker;
 
-use super::place::{AMPLE, Place, others, run, sh};
+use super::fixture::{DockerTestEnv, TEST_TIMEOUT, other_processes, run, sh};
 
-fn small() -> Place {
-    Place::with(|settings| {
-        settings.limits = Limits {
+fn small_memory() -> DockerTestEnv {
+    DockerTestEnv::with_settings(|settings| {
+        settings.limits = DockerLimits {
             memory: Some(64 << 20),
-            ..Limits::default()
+            ..DockerLimits::default()
         };
     })
 }
@@ -21,10 +21,10 @@ const HUNGRY: &str = r#"python3 -c "x = b'x' * (200 << 20); print(len(x))""#;
 
 #[tokio::test]
 async fn memory_that_ran_out_is_never_green() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = small();
+    let place = small_memory();
     let sandbox = place.sandbox().await;
     for line in [
         HUNGRY.to_owned(),
@@ -34,23 +34,23 @@ async fn memory_that_ran_out_is_never_green() {
         format!("({HUNGRY}) >/dev/null 2>&1 & wait; exit 0"),
         format!("echo before; {HUNGRY} || echo after; setsid {HUNGRY} & wait"),
     ] {
-        let (outcome, _) = run(&*sandbox, Exec::shell(&line, AMPLE)).await;
-        assert_eq!(outcome.ended, Ended::OutOfMemory, "{line}");
+        let (outcome, _) = run(&*sandbox, Exec::shell(&line, TEST_TIMEOUT)).await;
+        assert_eq!(outcome.ended, ExecStatus::OutOfMemory, "{line}");
         assert_eq!(sh(&*sandbox, "echo usable").await, "usable\n");
     }
     // What is kept by others does not count for the next one.
-    let (outcome, _) = run(&*sandbox, Exec::shell("exit 7", AMPLE)).await;
-    assert_eq!(outcome.ended, Ended::Exited(7));
-    assert_eq!(others(&*sandbox).await, "0");
-    place.end().await;
+    let (outcome, _) = run(&*sandbox, Exec::shell("exit 7", TEST_TIMEOUT)).await;
+    assert_eq!(outcome.ended, ExecStatus::Exited(7));
+    assert_eq!(other_processes(&*sandbox).await, "0");
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn a_command_that_spares_itself_is_ended_before_the_guest() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = small();
+    let place = small_memory();
     let sandbox = place.sandbox().await;
     // Many small ones, each of which would rather have any other killed.
     let line = r#"echo 0 > /proc/self/oom_score_adj; echo -1000 > /proc/self/oom_score_adj 2>/dev/null
@@ -62,10 +62,10 @@ while True: kept.append(bytearray(1 << 20)); time.sleep(0.01)" &
         done; wait"#;
     let (outcome, _) = run(&*sandbox, Exec::shell(line, Duration::from_secs(3))).await;
     // Its outcome is known: the guest was there all the time.
-    let known = [Ended::OutOfMemory, Ended::TimedOut].contains(&outcome.ended);
+    let known = [ExecStatus::OutOfMemory, ExecStatus::TimedOut].contains(&outcome.ended);
     assert!(known, "{outcome:?}");
     assert_eq!(sh(&*sandbox, "echo usable").await, "usable\n");
-    place.end().await;
+    place.finish().await;
 }
 
 /// Leaves as much as fits in every kind of memory that outlives a process.
@@ -88,31 +88,31 @@ except OSError: pass
 
 #[tokio::test]
 async fn nothing_is_left_in_shared_memory_for_later_commands() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = small();
+    let place = small_memory();
     let sandbox = place.sandbox().await;
     for _ in 0..3 {
-        let exec = Exec::argv(["python3", "-c", LEAVE], AMPLE);
+        let exec = Exec::argv(["python3", "-c", LEAVE], TEST_TIMEOUT);
         let (outcome, output) = run(&*sandbox, exec).await;
         let ended = (outcome.ended, output.stderr_text());
-        assert_eq!(ended, (Ended::Exited(0), String::new()));
+        assert_eq!(ended, (ExecStatus::Exited(0), String::new()));
         let left = "ls -A /dev/shm /dev/mqueue; tail -q -n +2 /proc/sysvipc/shm /proc/sysvipc/msg /proc/sysvipc/sem";
         assert_eq!(sh(&*sandbox, left).await, "/dev/mqueue:\n\n/dev/shm:\n");
     }
     // It needs most of the memory there is.
     let large = r#"python3 -c "x = b'x' * (40 << 20); print(len(x))""#;
     assert_eq!(sh(&*sandbox, large).await, "41943040\n");
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn shared_memory_stays_while_another_command_runs() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
     let long =
         "echo mine > /dev/shm/mine; while ! [ -e stop ]; do sleep 0.02; done; cat /dev/shm/mine";
@@ -127,36 +127,40 @@ async fn shared_memory_stays_while_another_command_runs() {
     let (long, _) = tokio::join!(sh(&*sandbox, long), short);
     assert_eq!(long, "mine\n");
     assert_eq!(sh(&*sandbox, "ls /dev/shm").await, "");
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn a_full_temporary_directory_is_an_error_and_not_a_death() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = small();
+    let place = small_memory();
     let sandbox = place.sandbox().await;
     // By bytes, and by files without any.
     let fill = "for d in /tmp /var/tmp; do head -c 1G /dev/zero > $d/x; done";
     let crowd = "import os
 for number in range(1000000): os.close(os.open(f'/tmp/{number}', os.O_CREAT))";
     for exec in [
-        Exec::shell(fill, AMPLE),
-        Exec::argv(["python3", "-c", crowd], AMPLE),
+        Exec::shell(fill, TEST_TIMEOUT),
+        Exec::argv(["python3", "-c", crowd], TEST_TIMEOUT),
     ] {
         let (outcome, output) = run(&*sandbox, exec).await;
-        assert_eq!(outcome.ended, Ended::Exited(1));
+        assert_eq!(outcome.ended, ExecStatus::Exited(1));
         let said = output.stderr_text();
         assert!(said.contains("No space left on device"), "{said}");
         // Later commands have the rest, and are told what is wrong.
         let large = r#"python3 -c "x = b'x' * (20 << 20); print(len(x))""#;
         assert_eq!(sh(&*sandbox, large).await, "20971520\n");
-        let (outcome, output) = run(&*sandbox, Exec::shell("cp /etc/passwd /tmp/new", AMPLE)).await;
+        let (outcome, output) = run(
+            &*sandbox,
+            Exec::shell("cp /etc/passwd /tmp/new", TEST_TIMEOUT),
+        )
+        .await;
         assert!(!outcome.ended.is_success(), "{outcome:?}");
         let said = output.stderr_text();
         assert!(said.contains("No space left on device"), "{said}");
         sh(&*sandbox, "find /tmp /var/tmp -mindepth 1 -delete").await;
     }
-    place.end().await;
+    place.finish().await;
 }

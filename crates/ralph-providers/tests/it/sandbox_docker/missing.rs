@@ -1,14 +1,14 @@
 //! What a sandbox needs and does not find: an image, a machine that fits, room.
 
 use ralph_core::ports::{SandboxError, SandboxProvider as _, SandboxSpec};
-use ralph_providers::sandbox::Limits;
-use ralph_test::left_out_without_docker;
+use ralph_providers::sandbox::DockerLimits;
+use ralph_test::skip_without_docker;
 
-use super::image::Image;
-use super::place::{Place, sh};
+use super::fixture::{DockerTestEnv, sh};
+use super::image::TemporaryImage;
 
 /// Tries to make a sandbox, which has to fail without leaving anything behind, and returns why.
-async fn refused(place: &Place) -> (String, String) {
+async fn create_error(place: &DockerTestEnv) -> (String, String) {
     let made = place.provider.create(&SandboxSpec::default()).await;
     place.assert_empty();
     match made.map(drop) {
@@ -19,17 +19,18 @@ async fn refused(place: &Place) -> (String, String) {
 
 #[tokio::test]
 async fn a_missing_image_is_named_with_the_way_to_build_it() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::with(|settings| settings.image = "ralph-test-hostile:none".into());
-    let (what, fix) = refused(&place).await;
+    let place =
+        DockerTestEnv::with_settings(|settings| settings.image = "ralph-test-hostile:none".into());
+    let (what, fix) = create_error(&place).await;
     assert_eq!(what, "there is no image `ralph-test-hostile:none`");
     assert!(fix.contains("`ralph image build`"), "{fix}");
 
     // Also one that disappears after it was found.
-    let image = Image::built("LABEL vanishes=soon");
-    let place = Place::with(|settings| settings.image.clone_from(&image.tag));
+    let image = TemporaryImage::build("LABEL vanishes=soon");
+    let place = DockerTestEnv::with_settings(|settings| settings.image.clone_from(&image.tag));
     let first = place.sandbox().await;
     let second = place.sandbox().await;
     first.remove().await.unwrap();
@@ -43,26 +44,26 @@ async fn a_missing_image_is_named_with_the_way_to_build_it() {
         .map(drop);
     assert_eq!(made.unwrap_err().to_string(), missing);
     // Sandboxes that are there can still be listed, used and removed, but not be made anew.
-    for provider in [&place.provider, &place.another()] {
+    for provider in [&place.provider, &place.second_provider()] {
         assert_eq!(provider.list().await.unwrap().len(), 1);
     }
     assert_eq!(sh(&*second, "echo works").await, "works\n");
-    for provider in [&place.provider, &place.another()] {
+    for provider in [&place.provider, &place.second_provider()] {
         let attached = provider.attach(second.id()).await.map(drop);
         assert_eq!(attached.unwrap_err().to_string(), missing);
     }
     assert_eq!(sh(&*second, "echo works").await, "works\n");
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn an_image_for_another_machine_is_not_started() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let image = Image::bare("s390x");
-    let place = Place::with(|settings| settings.image.clone_from(&image.tag));
-    let (what, fix) = refused(&place).await;
+    let image = TemporaryImage::bare("s390x");
+    let place = DockerTestEnv::with_settings(|settings| settings.image.clone_from(&image.tag));
+    let (what, fix) = create_error(&place).await;
     assert!(
         what.contains("is for `s390x`, the Docker Engine's machine is"),
         "{what}"
@@ -71,15 +72,15 @@ async fn an_image_for_another_machine_is_not_started() {
 }
 
 #[tokio::test]
-async fn limits_beyond_the_machine_are_told_beforehand() {
-    if left_out_without_docker() {
+async fn limits_beyond_the_machine_are_reported_by_preflight() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::with(|settings| {
-        settings.limits = Limits {
+    let place = DockerTestEnv::with_settings(|settings| {
+        settings.limits = DockerLimits {
             cpus: Some(4096.0),
             memory: Some(1 << 50),
-            ..Limits::default()
+            ..DockerLimits::default()
         };
     });
     let problems = place.provider.preflight().await;
@@ -96,5 +97,5 @@ async fn limits_beyond_the_machine_are_told_beforehand() {
         what[1].starts_with("the sandbox should have 1048576.0 GiB of memory, "),
         "{what:?}"
     );
-    refused(&place).await;
+    create_error(&place).await;
 }

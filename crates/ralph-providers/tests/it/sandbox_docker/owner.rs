@@ -5,10 +5,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ralph_core::ports::{Labels, SandboxId, SandboxProvider as _, SandboxSpec};
-use ralph_providers::sandbox::{DockerProvider, DockerSettings, Found};
-use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use ralph_providers::sandbox::{DockerProvider, DockerSettings, ExistingSandbox};
+use ralph_test::{BASE_IMAGE, skip_without_docker};
 
-use super::place::{Place, object, sh};
+use super::fixture::{DockerTestEnv, object_name, sh};
 
 /// The state directory of the process that is killed.
 const STATE: &str = "RALPH_TEST_STATE";
@@ -27,16 +27,16 @@ async fn leave_behind(state: &Path) {
         .unwrap();
 }
 
-async fn found(place: &Place) -> Vec<Found> {
-    let mut found = place.provider.survey().await.unwrap();
-    found.retain(|found| found.state == place.state());
+async fn found(place: &DockerTestEnv) -> Vec<ExistingSandbox> {
+    let mut found = place.provider.list_all().await.unwrap();
+    found.retain(|found| found.state_directory == place.state());
     found
 }
 
-fn owned(found: &[Found]) -> Vec<(SandboxId, bool)> {
+fn owned(found: &[ExistingSandbox]) -> Vec<(SandboxId, bool)> {
     found
         .iter()
-        .map(|found| (found.id.clone(), found.owner_is_dead))
+        .map(|found| (found.id.clone(), found.is_orphaned))
         .collect()
 }
 
@@ -45,10 +45,10 @@ async fn what_a_killed_ralph_left_is_found() {
     if let Some(state) = std::env::var_os(STATE) {
         return leave_behind(Path::new(&state)).await;
     }
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let status = Command::new(std::env::current_exe().unwrap())
         .args([TEST, "--exact"])
         .env(STATE, place.state())
@@ -58,7 +58,7 @@ async fn what_a_killed_ralph_left_is_found() {
     assert!(!status.success());
     let left = found(&place).await;
     assert_eq!(left.len(), 1, "{left:?}");
-    assert!(left[0].owner_is_dead, "{left:?}");
+    assert!(left[0].is_orphaned, "{left:?}");
     assert_eq!(
         left[0].labels,
         Labels::from([("run".into(), "left".into())])
@@ -67,7 +67,12 @@ async fn what_a_killed_ralph_left_is_found() {
 
     // Nothing runs in it any more, though nobody has looked after it.
     let deadline = Instant::now() + Duration::from_secs(10);
-    let running = ["inspect", "--format", "{{.State.Running}}", &object(&id)];
+    let running = [
+        "inspect",
+        "--format",
+        "{{.State.Running}}",
+        &object_name(&id),
+    ];
     while place.docker(&running) != "false" {
         assert!(Instant::now() < deadline, "the container still runs");
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -89,5 +94,5 @@ async fn what_a_killed_ralph_left_is_found() {
     place.provider.discard(&id).await.unwrap();
     place.provider.discard(&id).await.unwrap();
     assert_eq!(owned(&found(&place).await), [(mine.id().clone(), false)]);
-    place.end().await;
+    place.finish().await;
 }

@@ -3,31 +3,31 @@
 use std::time::{Duration, Instant};
 
 use ralph_core::ports::{Exec, SandboxError, SandboxProvider as _, SandboxSpec, WriteMode};
-use ralph_providers::sandbox::Reach;
-use ralph_test::{PrivateEngine, left_out_without_docker};
+use ralph_providers::sandbox::DockerTransport;
+use ralph_test::{PrivateDockerEngine, skip_without_docker};
 
-use super::place::{AMPLE, Place, repo, sh, try_run};
+use super::fixture::{DockerTestEnv, TEST_TIMEOUT, repo, sh, try_run};
 
 /// How long the outcome of a command may stay unknown.
-const KNOWN: Duration = Duration::from_mins(1);
+const OUTCOME_TIMEOUT: Duration = Duration::from_mins(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[expect(clippy::too_many_lines, reason = "a table of cases in one sandbox")]
 async fn an_engine_that_comes_back_brings_its_sandboxes() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let mut engine = tokio::task::spawn_blocking(|| PrivateEngine::start().unwrap())
+    let mut engine = tokio::task::spawn_blocking(|| PrivateDockerEngine::start().unwrap())
         .await
         .unwrap();
     let at = |reach| {
         let host = engine.host();
-        Place::with(move |settings| {
+        DockerTestEnv::with_settings(move |settings| {
             settings.host = Some(host);
-            settings.reach = reach;
+            settings.transport = reach;
         })
     };
-    let places = [at(Reach::Nearest), at(Reach::Attached)];
+    let places = [at(DockerTransport::Auto), at(DockerTransport::Attached)];
     let sandboxes = [places[0].sandbox().await, places[1].sandbox().await];
     for sandbox in &sandboxes {
         sandbox
@@ -43,12 +43,16 @@ async fn an_engine_that_comes_back_brings_its_sandboxes() {
         engine
     });
     let started = Instant::now();
-    let long = || Exec::shell("echo begun; sleep 600", AMPLE * 10);
+    let long = || Exec::shell("echo begun; sleep 600", TEST_TIMEOUT * 10);
     let (one, other) = tokio::join!(
         try_run(&*sandboxes[0], long()),
         try_run(&*sandboxes[1], long()),
     );
-    assert!(started.elapsed() < KNOWN, "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < OUTCOME_TIMEOUT,
+        "{:?}",
+        started.elapsed()
+    );
     for (outcome, output) in [one, other] {
         assert!(
             matches!(outcome, Err(SandboxError::Interrupted { .. })),
@@ -63,9 +67,9 @@ async fn an_engine_that_comes_back_brings_its_sandboxes() {
 
     // And without an engine: a provider says so, and how to mend it.
     drop(sandboxes);
-    let gone = Place::with(|settings| settings.host = Some(engine.host()));
+    let gone = DockerTestEnv::with_settings(|settings| settings.host = Some(engine.host()));
     for place in places {
-        place.end().await;
+        place.finish().await;
     }
     tokio::task::spawn_blocking(move || drop(engine))
         .await

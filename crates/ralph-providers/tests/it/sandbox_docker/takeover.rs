@@ -4,31 +4,33 @@ use std::time::{Duration, Instant};
 
 use ralph_core::ports::{Exec, Sandbox, SandboxError, SandboxProvider as _, WriteMode};
 use ralph_providers::sandbox::DockerProvider;
-use ralph_test::left_out_without_docker;
+use ralph_test::skip_without_docker;
 
-use super::place::{AMPLE, Place, object, others, repo, sh, try_run};
+use super::fixture::{
+    DockerTestEnv, TEST_TIMEOUT, object_name, other_processes, repo, sh, try_run,
+};
 
-async fn taken(provider: &DockerProvider, sandbox: &dyn Sandbox) -> Box<dyn Sandbox> {
+async fn take_over(provider: &DockerProvider, sandbox: &dyn Sandbox) -> Box<dyn Sandbox> {
     provider.attach(sandbox.id()).await.unwrap().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_first_ones_commands_end() {
-    if left_out_without_docker() {
+async fn commands_of_the_first_owner_end() {
+    if skip_without_docker() {
         return;
     }
-    for place in [Place::new(), Place::attached()] {
+    for place in [DockerTestEnv::new(), DockerTestEnv::attached()] {
         let first = place.sandbox().await;
-        let another = place.another();
+        let another = place.second_provider();
         let long = "(setsid sh -c 'while :; do echo . >> beat; sleep 0.02; done' &) ; sleep 60";
-        let running = try_run(&*first, Exec::shell(long, AMPLE));
+        let running = try_run(&*first, Exec::shell(long, TEST_TIMEOUT));
         let taking = async {
             while first.read(&repo("beat"), 1 << 20).await.is_err() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
-            let second = taken(&another, &*first).await;
+            let second = take_over(&another, &*first).await;
             // At once, not only when the first one notices.
-            assert_eq!(others(&*second).await, "0");
+            assert_eq!(other_processes(&*second).await, "0");
             second
         };
         let ((outcome, _), second) = tokio::join!(running, taking);
@@ -40,10 +42,13 @@ async fn the_first_ones_commands_end() {
         assert_eq!(said, expected);
 
         // The first one cannot disturb it any more, not even by trying.
-        let busy = try_run(&*second, Exec::shell("sleep 1; echo undisturbed", AMPLE));
+        let busy = try_run(
+            &*second,
+            Exec::shell("sleep 1; echo undisturbed", TEST_TIMEOUT),
+        );
         let trying = async {
             for _ in 0..2 {
-                let (outcome, _) = try_run(&*first, Exec::shell("touch late", AMPLE)).await;
+                let (outcome, _) = try_run(&*first, Exec::shell("touch late", TEST_TIMEOUT)).await;
                 assert_eq!(outcome.unwrap_err().to_string(), expected);
                 let written = first.write(&repo("late"), b"x", WriteMode::Replace).await;
                 assert!(
@@ -57,19 +62,19 @@ async fn the_first_ones_commands_end() {
         assert!(outcome.unwrap().ended.is_success());
         assert_eq!(output.stdout_text(), "undisturbed\n");
         assert_eq!(sh(&*second, "rm beat; ls -A").await, "");
-        place.end().await;
+        place.finish().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_container_may_be_in_any_state() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let first = place.sandbox().await;
     sh(&*first, "echo kept > file").await;
-    let container = object(first.id());
+    let container = object_name(first.id());
     let volume = format!("{container}:/workspace");
     let create = [
         "create",
@@ -105,7 +110,7 @@ async fn a_container_may_be_in_any_state() {
             place.docker(command);
         }
         let started = Instant::now();
-        let next = taken(&place.another(), &*holders[0]).await;
+        let next = take_over(&place.second_provider(), &*holders[0]).await;
         assert_eq!(
             sh(&*next, "cat file; id -u").await,
             "kept\n10001\n",
@@ -119,36 +124,36 @@ async fn a_container_may_be_in_any_state() {
         // The earlier ones are still there, and still in nobody's way.
         holders.push(next);
     }
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_at_once_end_with_one() {
-    if left_out_without_docker() {
+async fn concurrent_takeovers_leave_one_owner() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let first = place.sandbox().await;
-    let (one, other) = (place.another(), place.another());
+    let (one, other) = (place.second_provider(), place.second_provider());
     let (one, other) = tokio::join!(one.attach(first.id()), other.attach(first.id()));
     let mut usable = 0;
     for attached in [one, other] {
         // The one that came too late may see it already while it attaches, or at its first command.
         if let Ok(Some(sandbox)) = attached {
-            let (outcome, _) = try_run(&*sandbox, Exec::shell("true", AMPLE)).await;
+            let (outcome, _) = try_run(&*sandbox, Exec::shell("true", TEST_TIMEOUT)).await;
             usable += u32::from(outcome.is_ok());
         }
     }
     assert_eq!(usable, 1);
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn several_sandboxes_at_once() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let (a, b, c, d) = tokio::join!(
         place.sandbox(),
         place.sandbox(),
@@ -169,10 +174,10 @@ async fn several_sandboxes_at_once() {
     let line =
         |number: usize| format!("for i in 1 2 3 4 5 6 7 8; do cat number; done; exit {number}");
     let ran = tokio::join!(
-        try_run(&*all[0], Exec::shell(line(0), AMPLE)),
-        try_run(&*all[1], Exec::shell(line(1), AMPLE)),
-        try_run(&*all[2], Exec::shell(line(2), AMPLE)),
-        try_run(&*all[3], Exec::shell(line(3), AMPLE)),
+        try_run(&*all[0], Exec::shell(line(0), TEST_TIMEOUT)),
+        try_run(&*all[1], Exec::shell(line(1), TEST_TIMEOUT)),
+        try_run(&*all[2], Exec::shell(line(2), TEST_TIMEOUT)),
+        try_run(&*all[3], Exec::shell(line(3), TEST_TIMEOUT)),
     );
     for (number, (outcome, output)) in [ran.0, ran.1, ran.2, ran.3].into_iter().enumerate() {
         assert_eq!(
@@ -182,5 +187,5 @@ async fn several_sandboxes_at_once() {
         assert_eq!(output.stdout_text(), number.to_string().repeat(8));
     }
     assert_eq!(place.provider.list().await.unwrap().len(), 4);
-    place.end().await;
+    place.finish().await;
 }

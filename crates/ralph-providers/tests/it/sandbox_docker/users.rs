@@ -2,13 +2,13 @@
 
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::{Exec, Sandbox, SandboxError};
-use ralph_test::left_out_without_docker;
+use ralph_test::skip_without_docker;
 
-use super::image::Image;
-use super::place::{AMPLE, Place, sh, try_run};
+use super::fixture::{DockerTestEnv, TEST_TIMEOUT, sh, try_run};
+use super::image::TemporaryImage;
 
-async fn in_image(tag: &str) -> (Place, Box<dyn Sandbox>) {
-    let place = Place::with(|settings| settings.image = tag.to_owned());
+async fn in_image(tag: &str) -> (DockerTestEnv, Box<dyn Sandbox>) {
+    let place = DockerTestEnv::with_settings(|settings| settings.image = tag.to_owned());
     let sandbox = place.sandbox().await;
     (place, sandbox)
 }
@@ -19,7 +19,7 @@ const WHO: &str = r#"echo "$(id -u):$(id -g):$(id -G) $HOME $USER $(stat -c %u .
 
 #[tokio::test]
 async fn no_image_makes_a_command_root() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     for (lines, expected) in [
@@ -41,19 +41,19 @@ async fn no_image_makes_a_command_root() {
             "10001:10001:10001 /workspace/home agent 10001 10001\nbounded\n",
         ),
     ] {
-        let image = Image::built(lines);
+        let image = TemporaryImage::build(lines);
         let (place, sandbox) = in_image(&image.tag).await;
         assert_eq!(sh(&*sandbox, WHO).await, expected, "{lines}");
-        place.end().await;
+        place.finish().await;
     }
 }
 
 #[tokio::test]
-async fn what_an_image_brings_along_is_not_run_and_not_in_the_way() {
-    if left_out_without_docker() {
+async fn image_entrypoint_healthcheck_and_files_are_ignored() {
+    if skip_without_docker() {
         return;
     }
-    let image = Image::built(
+    let image = TemporaryImage::build(
         "RUN mkdir -p /workspace/repo /data && echo old > /workspace/repo/file && chmod 777 /workspace /data\n\
         VOLUME /data\nWORKDIR /workspace/repo\nENTRYPOINT [\"false\"]\nCMD [\"false\"]\n\
         HEALTHCHECK --interval=1s CMD touch /workspace/repo/health\n\
@@ -68,19 +68,19 @@ async fn what_an_image_brings_along_is_not_run_and_not_in_the_way() {
     assert_eq!(top, "755 0\nhome\nrepo\nscratch\ntmp\n");
     let list = sandbox.list(&SandboxPath::repo()).await.unwrap();
     assert_eq!(list, []);
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn an_image_without_anything_says_so() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let image = Image::bare("amd64");
+    let image = TemporaryImage::bare("amd64");
     let (place, sandbox) = in_image(&image.tag).await;
     for (exec, missing) in [
-        (Exec::shell("true", AMPLE), "sh"),
-        (Exec::argv(["/bin/true"], AMPLE), "/bin/true"),
+        (Exec::shell("true", TEST_TIMEOUT), "sh"),
+        (Exec::argv(["/bin/true"], TEST_TIMEOUT), "/bin/true"),
     ] {
         let (outcome, _) = try_run(&*sandbox, exec).await;
         assert!(
@@ -88,5 +88,5 @@ async fn an_image_without_anything_says_so() {
             "{outcome:?}"
         );
     }
-    place.end().await;
+    place.finish().await;
 }

@@ -7,19 +7,19 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 use ralph_core::ports::{Exec, Sandbox};
-use ralph_test::left_out_without_docker;
+use ralph_test::skip_without_docker;
 
-use super::place::{AMPLE, Place, object, root_sh, run, sh};
+use super::fixture::{DockerTestEnv, TEST_TIMEOUT, object_name, root_sh, run, sh};
 
 const PROBE: &str = include_str!("walls/probe.py");
 
 /// A service on every address of this machine, which nobody inside may reach.
-struct Outside {
+struct HostService {
     listener: TcpListener,
     arguments: Vec<String>,
 }
 
-impl Outside {
+impl HostService {
     fn new() -> Self {
         let listener = TcpListener::bind("[::]:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -31,7 +31,7 @@ impl Outside {
         }
     }
 
-    fn assert_nobody_came(&self) {
+    fn assert_no_connection(&self) {
         let came = self.listener.accept().map_err(|error| error.kind());
         assert_eq!(came.map(drop), Err(ErrorKind::WouldBlock));
     }
@@ -64,13 +64,13 @@ async fn probed_by_a_command(sandbox: &dyn Sandbox, arguments: &[String]) -> Str
         arguments.to_vec(),
     ]
     .concat();
-    let (_, output) = run(sandbox, Exec::argv(argv, AMPLE).with_stdin(PROBE)).await;
+    let (_, output) = run(sandbox, Exec::argv(argv, TEST_TIMEOUT).with_stdin(PROBE)).await;
     assert_eq!(output.stderr_text(), "");
     output.stdout_text()
 }
 
 fn probed_by_root(sandbox: &dyn Sandbox, arguments: &[String]) -> String {
-    let container = object(sandbox.id());
+    let container = object_name(sandbox.id());
     let mut docker = Command::new("docker")
         .args(["exec", "--interactive", "--user", "0", &container])
         .args(["python3", "-"])
@@ -157,12 +157,12 @@ fn assert_walls(found: &str, changed: &[(&str, &str)]) {
 
 #[tokio::test]
 async fn there_is_no_way_out() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
-    let outside = Outside::new();
+    let outside = HostService::new();
     let by_command = probed_by_a_command(&*sandbox, &outside.arguments).await;
     assert_walls(
         &by_command,
@@ -185,17 +185,17 @@ async fn there_is_no_way_out() {
             ("environment", "HOME HOSTNAME LC_CTYPE PATH"),
         ],
     );
-    outside.assert_nobody_came();
+    outside.assert_no_connection();
     assert_eq!(sh(&*sandbox, "echo alive").await, "alive\n");
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
 async fn sandboxes_do_not_see_each_other() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let (one, other) = (place.sandbox().await, place.sandbox().await);
     let serve = r#"import socket, time
 for family, address in [(socket.AF_INET, ("0.0.0.0", 4141)), (socket.AF_UNIX, "\0ralph-test")]:
@@ -208,13 +208,16 @@ for family, address in [(socket.AF_INET, ("127.0.0.1", 4141)), (socket.AF_UNIX, 
     try: socket.socket(family).connect(address); print("reached")
     except ConnectionRefusedError: print("refused")
 print([p for p in os.listdir("/proc") if p.isdigit() and int(p) not in (1, os.getpid())])"#;
-    let mut output = ralph_test::Collect::default();
-    let served = one.exec(Exec::argv(["python3", "-c", serve], AMPLE), &mut output);
+    let mut output = ralph_test::CollectedOutput::default();
+    let served = one.exec(
+        Exec::argv(["python3", "-c", serve], TEST_TIMEOUT),
+        &mut output,
+    );
     let looked = async {
-        while one.read(&super::place::repo("ready"), 1).await.is_err() {
+        while one.read(&super::fixture::repo("ready"), 1).await.is_err() {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
-        run(&*other, Exec::argv(["python3", "-c", look], AMPLE))
+        run(&*other, Exec::argv(["python3", "-c", look], TEST_TIMEOUT))
             .await
             .1
     };
@@ -223,16 +226,16 @@ print([p for p in os.listdir("/proc") if p.isdigit() and int(p) not in (1, os.ge
         seen = looked => seen,
     };
     assert_eq!(seen.stdout_text(), "refused\nrefused\n[]\n");
-    place.end().await;
+    place.finish().await;
 }
 
 #[tokio::test]
-async fn nobody_inside_speaks_for_the_guest() {
-    if left_out_without_docker() {
+async fn no_process_inside_can_impersonate_the_guest() {
+    if skip_without_docker() {
         return;
     }
     // Whatever connects the guest with the host: a command holds nothing of it.
-    for place in [Place::new(), Place::attached()] {
+    for place in [DockerTestEnv::new(), DockerTestEnv::attached()] {
         let sandbox = place.sandbox().await;
         let line = "ls -l /proc/self/fd | sed 's/.* -> //' | grep -v '^/proc\\|^total'";
         let held = sh(&*sandbox, line).await;
@@ -252,16 +255,16 @@ async fn nobody_inside_speaks_for_the_guest() {
             "cat /proc/net/unix | tail -n +2 | grep -c 00010000 || true",
         );
         assert_eq!(listening, "0");
-        place.end().await;
+        place.finish().await;
     }
 }
 
 #[tokio::test]
 async fn nothing_of_this_machine_is_in_the_environment() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let place = Place::new();
+    let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
     let seen = sh(&*sandbox, "env; cat /proc/*/environ 2>/dev/null; cat /etc/hosts /etc/hostname /proc/sys/kernel/hostname").await;
     for (name, value) in std::env::vars() {
@@ -271,5 +274,5 @@ async fn nothing_of_this_machine_is_in_the_environment() {
     let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     assert!(own.trim().len() < 4 || !seen.contains(own.trim()), "{seen}");
     assert!(seen.contains("127.0.0.1\tlocalhost"), "{seen}");
-    place.end().await;
+    place.finish().await;
 }

@@ -6,22 +6,22 @@ use std::process::Command;
 use std::time::Duration;
 
 use ralph_core::ports::{
-    Ended, Exec, MemoryLimit, Sandbox, SandboxProvider as _, SandboxSpec, StateHiding,
+    Exec, ExecStatus, MemoryLimit, Sandbox, SandboxProvider as _, SandboxSpec, StateHiding,
 };
 use ralph_providers::sandbox::{LocalLimits, LocalProvider};
 use tempfile::TempDir;
 
-use super::place::{AMPLE, run, sh};
+use super::fixture::{TEST_TIMEOUT, run, sh};
 
 /// A variable that a process which runs one test under other conditions has.
-const AGAIN: &str = "RALPH_TEST_AGAIN";
+const RERUN_VARIABLE: &str = "RALPH_TEST_AGAIN";
 
 /// A state directory with a run whose contract a command would like to change.
-struct State {
+struct GuardedState {
     directory: TempDir,
 }
 
-impl State {
+impl GuardedState {
     /// Makes one apart from `/tmp`, as users have it.
     fn new() -> Self {
         Self::within(Path::new(env!("CARGO_TARGET_TMPDIR")))
@@ -67,7 +67,7 @@ impl State {
             format!("unshare -rm sh -c 'umount -l {state}; cat {task}'"),
             format!("nsenter -t {} -m cat {task}", std::process::id()),
         ] {
-            let (outcome, output) = run(sandbox, Exec::shell(&line, AMPLE)).await;
+            let (outcome, output) = run(sandbox, Exec::shell(&line, TEST_TIMEOUT)).await;
             assert!(!outcome.ended.is_success(), "`{line}` worked: {output:?}");
             assert!(
                 !output.stdout_text().contains("max"),
@@ -76,7 +76,7 @@ impl State {
         }
         // Below a private /tmp this makes a directory, and not that of the host.
         let line = format!("mkdir -p {state}/runs/r2 && touch {state}/runs/r2/x");
-        run(sandbox, Exec::shell(line, AMPLE)).await;
+        run(sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
         let kept = fs::read_to_string(self.path().join("runs/r1/ralph_task.md")).unwrap();
         assert_eq!(kept, "max: 1\n");
         assert_eq!(fs::read_dir(self.path().join("runs")).unwrap().count(), 1);
@@ -87,15 +87,15 @@ impl State {
 
 /// Tells whether this process runs a test under the conditions that `wrapper` makes. If not, it starts
 /// one that does, and the test is over when that one has passed.
-fn again(test: &str, wrapper: &[&str]) -> bool {
-    if std::env::var_os(AGAIN).is_some() {
+fn rerun_under(test: &str, wrapper: &[&str]) -> bool {
+    if std::env::var_os(RERUN_VARIABLE).is_some() {
         return true;
     }
     let output = Command::new(wrapper[0])
         .args(&wrapper[1..])
         .arg(std::env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture"])
-        .env(AGAIN, "yes")
+        .env(RERUN_VARIABLE, "yes")
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned()
@@ -127,7 +127,7 @@ const WITHOUT_NAMESPACES: [&str; 6] = [
 
 #[tokio::test]
 async fn the_state_directory_is_out_of_reach() {
-    let state = State::new();
+    let state = GuardedState::new();
     let provider = state.provider();
     let confinement = provider.confinement().unwrap();
     assert_eq!(
@@ -158,10 +158,10 @@ async fn the_state_directory_is_out_of_reach() {
 async fn the_state_directory_of_an_ordinary_user_is_out_of_reach() {
     let test =
         "sandbox_local::confinement::the_state_directory_of_an_ordinary_user_is_out_of_reach";
-    if rustix::process::geteuid().is_root() && !again(test, &AS_NOBODY) {
+    if rustix::process::geteuid().is_root() && !rerun_under(test, &AS_NOBODY) {
         return;
     }
-    let state = State::within(Path::new("/tmp"));
+    let state = GuardedState::within(Path::new("/tmp"));
     let provider = state.provider();
     let confinement = provider.confinement().unwrap();
     assert_eq!(
@@ -180,10 +180,10 @@ async fn the_state_directory_of_an_ordinary_user_is_out_of_reach() {
 #[tokio::test]
 async fn without_namespaces_landlock_keeps_the_state_directory() {
     let test = "sandbox_local::confinement::without_namespaces_landlock_keeps_the_state_directory";
-    if !again(test, &WITHOUT_NAMESPACES) {
+    if !rerun_under(test, &WITHOUT_NAMESPACES) {
         return;
     }
-    let state = State::new();
+    let state = GuardedState::new();
     let provider = state.provider();
     let confinement = provider.confinement().unwrap();
     assert_eq!(confinement.state, StateHiding::Landlock, "{confinement:?}");
@@ -194,8 +194,8 @@ async fn without_namespaces_landlock_keeps_the_state_directory() {
     assert_eq!(sh(&*sandbox, line).await, "x\nfine\n");
     let missing = sandbox
         .exec(
-            Exec::argv(["no-such-program-here"], AMPLE),
-            &mut ralph_test::Collect::default(),
+            Exec::argv(["no-such-program-here"], TEST_TIMEOUT),
+            &mut ralph_test::CollectedOutput::default(),
         )
         .await;
     let missing = missing.unwrap_err().to_string();
@@ -208,7 +208,7 @@ async fn without_namespaces_landlock_keeps_the_state_directory() {
 
 #[tokio::test]
 async fn a_command_cannot_signal_or_trace_ralph() {
-    let state = State::new();
+    let state = GuardedState::new();
     let provider = state.provider();
     assert!(provider.confinement().unwrap().signals);
     let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
@@ -221,7 +221,7 @@ async fn a_command_cannot_signal_or_trace_ralph() {
 
 #[tokio::test]
 async fn each_sandbox_has_a_tmp_of_its_own() {
-    let state = State::new();
+    let state = GuardedState::new();
     let provider = state.provider();
     let (one, other) = (
         provider.create(&SandboxSpec::default()).await.unwrap(),
@@ -255,7 +255,7 @@ async fn each_sandbox_has_a_tmp_of_its_own() {
 
 #[tokio::test]
 async fn programs_below_tmp_are_still_found() {
-    let state = State::within(Path::new("/tmp"));
+    let state = GuardedState::within(Path::new("/tmp"));
     let tools = TempDir::new_in("/tmp").unwrap();
     std::os::unix::fs::symlink("/bin/echo", tools.path().join("shout")).unwrap();
     let path = format!("{}:/usr/bin:/bin", tools.path().display());
@@ -266,7 +266,7 @@ async fn programs_below_tmp_are_still_found() {
 }
 
 /// A provider whose sandboxes may use little.
-fn small(state: &State) -> LocalProvider {
+fn small_provider(state: &GuardedState) -> LocalProvider {
     state.provider().with_limits(LocalLimits {
         memory: 256 << 20,
         processes: 40,
@@ -275,8 +275,8 @@ fn small(state: &State) -> LocalProvider {
 
 #[tokio::test]
 async fn a_fork_bomb_is_held_and_ends_with_its_command() {
-    let state = State::new();
-    let provider = small(&state);
+    let state = GuardedState::new();
+    let provider = small_provider(&state);
     let confinement = provider.confinement().unwrap();
     assert_eq!(confinement.processes, Some(40), "{confinement:?}");
     let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
@@ -286,7 +286,7 @@ async fn a_fork_bomb_is_held_and_ends_with_its_command() {
         Duration::from_secs(5),
     );
     let (outcome, _) = run(&*sandbox, bomb).await;
-    assert_eq!(outcome.ended, Ended::TimedOut);
+    assert_eq!(outcome.ended, ExecStatus::TimedOut);
     assert!(outcome.process_limit);
     assert_eq!(sh(&*sandbox, "echo alive").await, "alive\n");
     sandbox.remove().await.unwrap();
@@ -294,25 +294,25 @@ async fn a_fork_bomb_is_held_and_ends_with_its_command() {
 
 #[tokio::test]
 async fn memory_that_runs_out_is_reported() {
-    let state = State::new();
-    let provider = small(&state);
+    let state = GuardedState::new();
+    let provider = small_provider(&state);
     let limit = provider.confinement().unwrap().memory;
     assert_eq!(limit, Some(MemoryLimit::Sandbox(256 << 20)));
     let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
-    let hungry = Exec::shell("head -c 1G /dev/zero | tail -c 900M | wc -c", AMPLE);
+    let hungry = Exec::shell("head -c 1G /dev/zero | tail -c 900M | wc -c", TEST_TIMEOUT);
     let (outcome, _) = run(&*sandbox, hungry).await;
-    assert_eq!(outcome.ended, Ended::OutOfMemory);
+    assert_eq!(outcome.ended, ExecStatus::OutOfMemory);
     assert_eq!(sh(&*sandbox, "echo alive").await, "alive\n");
 }
 
 #[tokio::test]
 async fn an_ordinary_user_has_limits_without_control_groups() {
     let test = "sandbox_local::confinement::an_ordinary_user_has_limits_without_control_groups";
-    if rustix::process::geteuid().is_root() && !again(test, &AS_NOBODY) {
+    if rustix::process::geteuid().is_root() && !rerun_under(test, &AS_NOBODY) {
         return;
     }
-    let state = State::within(Path::new("/tmp"));
-    let provider = small(&state);
+    let state = GuardedState::within(Path::new("/tmp"));
+    let provider = small_provider(&state);
     let confinement = provider.confinement().unwrap();
     if confinement.memory == Some(MemoryLimit::Sandbox(256 << 20)) {
         // Control groups are delegated to this user, so the limits are theirs.
@@ -322,7 +322,7 @@ async fn an_ordinary_user_has_limits_without_control_groups() {
     assert_eq!(confinement.processes, Some(40));
     let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
     let crowd = "i=0; while [ $i -lt 100 ]; do sleep 20 & i=$((i+1)); done; echo all started";
-    let (outcome, output) = run(&*sandbox, Exec::shell(crowd, AMPLE)).await;
+    let (outcome, output) = run(&*sandbox, Exec::shell(crowd, TEST_TIMEOUT)).await;
     assert!(!outcome.ended.is_success(), "{output:?}");
     assert!(!output.stdout_text().contains("all started"), "{output:?}");
     // Each command is counted apart, and so are the user's other processes.
@@ -337,8 +337,8 @@ async fn an_ordinary_user_has_limits_without_control_groups() {
 
 #[tokio::test]
 async fn a_command_cannot_leave_its_control_group() {
-    let state = State::new();
-    let provider = small(&state);
+    let state = GuardedState::new();
+    let provider = small_provider(&state);
     let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
     let line = "groups() { grep ralph- /proc/$$/cgroup; }; before=$(groups)
         for file in $(find /sys/fs/cgroup/pids /sys/fs/cgroup/memory /sys/fs/cgroup -maxdepth 1 -name cgroup.procs)
@@ -350,8 +350,8 @@ async fn a_command_cannot_leave_its_control_group() {
 
 #[tokio::test]
 async fn control_groups_go_with_their_sandbox() {
-    let state = State::new();
-    let provider = small(&state);
+    let state = GuardedState::new();
+    let provider = small_provider(&state);
     let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
     let id = sandbox.id().clone();
     let group = sh(&*sandbox, "cat /proc/self/cgroup").await;

@@ -9,11 +9,11 @@ use ralph_core::ports::{
     Labels, SandboxError, SandboxId, SandboxInfo, SandboxProvider as _, SandboxSpec, WriteMode,
 };
 
-use super::place::{Place, provider_at, repo, sh};
+use super::fixture::{LocalTestEnv, provider_at, repo, sh};
 
 #[tokio::test]
 async fn a_sandbox_is_private_and_its_record_is_beside_it() {
-    let place = Place::new();
+    let place = LocalTestEnv::new();
     let spec = SandboxSpec {
         labels: Labels::from([("run".into(), "r1".into())]),
         env: [("A".into(), "1".into())].into(),
@@ -36,8 +36,8 @@ async fn a_sandbox_is_private_and_its_record_is_beside_it() {
 }
 
 #[tokio::test]
-async fn what_a_crash_left_is_listed_and_removed() {
-    let place = Place::new();
+async fn leftovers_of_a_crash_are_listed_and_removed() {
+    let place = LocalTestEnv::new();
     let (no_record, no_directory) = ("local-00000000000a", "local-00000000000b");
     fs::create_dir_all(place.root().join(no_record)).unwrap();
     fs::write(place.root().join(format!("{no_directory}.json")), "{").unwrap();
@@ -59,7 +59,7 @@ async fn what_a_crash_left_is_listed_and_removed() {
 
 #[tokio::test]
 async fn any_tree_can_be_removed() {
-    let place = Place::new();
+    let place = LocalTestEnv::new();
     let sandbox = place.sandbox().await;
     let repo = place.root().join(&sandbox.id().0).join("repo");
     let mut deep = Dir::open_ambient_dir(repo, ambient_authority()).unwrap();
@@ -78,7 +78,7 @@ async fn any_tree_can_be_removed() {
 
 #[tokio::test]
 async fn what_a_command_does_to_itself_ends_with_it() {
-    let place = Place::new();
+    let place = LocalTestEnv::new();
     let sandbox = place.sandbox().await;
     sh(
         &*sandbox,
@@ -95,7 +95,7 @@ async fn what_a_command_does_to_itself_ends_with_it() {
 
 #[tokio::test]
 async fn an_exchanged_directory_is_not_followed() {
-    let place = Place::new();
+    let place = LocalTestEnv::new();
     let sandbox = place.sandbox().await;
     sandbox
         .write(&repo("file"), b"own", WriteMode::Replace)
@@ -120,8 +120,8 @@ async fn an_exchanged_directory_is_not_followed() {
 }
 
 #[tokio::test]
-async fn what_keeps_it_from_working_is_told_beforehand() {
-    let place = Place::new();
+async fn preflight_reports_problems() {
+    let place = LocalTestEnv::new();
     let file = place.outside("file");
     fs::write(&file, "").unwrap();
     let provider = ralph_providers::sandbox::LocalProvider::new(file.join("below"), "/nowhere");

@@ -1,12 +1,12 @@
 //! The local sandbox: the contract, and what only it can be asked.
 
 #[cfg(target_os = "linux")]
-pub(crate) mod alone;
-#[cfg(target_os = "linux")]
 mod confinement;
 mod contract;
 mod directories;
-mod place;
+mod fixture;
+#[cfg(target_os = "linux")]
+pub(crate) mod own_process;
 #[cfg(target_os = "linux")]
 mod processes;
 #[cfg(target_os = "linux")]

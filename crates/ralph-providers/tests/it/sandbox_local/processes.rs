@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use ralph_core::ports::{Ended, Exec, SandboxId, SandboxProvider as _, WriteMode};
+use ralph_core::ports::{Exec, ExecStatus, SandboxId, SandboxProvider as _, WriteMode};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::alone::alone;
-use super::place::{AMPLE, Place, provider_at, repo, run, sh};
+use super::fixture::{LocalTestEnv, TEST_TIMEOUT, provider_at, repo, run, sh};
+use super::own_process::runs_in_own_process;
 
 const SHORT: Duration = Duration::from_secs(2);
 
@@ -24,30 +24,30 @@ fn runaway(beat: &Path) -> String {
     )
 }
 
-fn beats(beat: &Path) -> u64 {
+fn heartbeat_count(beat: &Path) -> u64 {
     fs::metadata(beat).unwrap().len()
 }
 
-async fn is_still(beat: &Path) -> bool {
-    let before = beats(beat);
+async fn has_stopped(beat: &Path) -> bool {
+    let before = heartbeat_count(beat);
     tokio::time::sleep(Duration::from_millis(300)).await;
-    beats(beat) == before
+    heartbeat_count(beat) == before
 }
 
 #[tokio::test]
 async fn a_runaway_is_ended_at_the_timeout() {
-    let place = Place::new();
+    let place = LocalTestEnv::new();
     let sandbox = place.sandbox().await;
     let beat = place.outside("beat");
     let line = format!("{}; sleep 60", runaway(&beat));
     let (outcome, _) = run(&*sandbox, Exec::shell(line, SHORT)).await;
-    assert_eq!(outcome.ended, Ended::TimedOut);
-    assert!(is_still(&beat).await);
+    assert_eq!(outcome.ended, ExecStatus::TimedOut);
+    assert!(has_stopped(&beat).await);
 }
 
 #[tokio::test]
 async fn a_runaway_belongs_to_its_own_command() {
-    let place = Place::new();
+    let place = LocalTestEnv::new();
     let (one, other) = (place.sandbox().await, place.sandbox().await);
     let (one_beat, other_beat) = (place.outside("one"), place.outside("other"));
     let long = format!(
@@ -59,7 +59,7 @@ async fn a_runaway_belongs_to_its_own_command() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         sh(&*other, &runaway(&other_beat)).await;
-        let seen = (is_still(&other_beat).await, is_still(&one_beat).await);
+        let seen = (has_stopped(&other_beat).await, has_stopped(&one_beat).await);
         one.write(&repo("stop"), b"", WriteMode::Replace)
             .await
             .unwrap();
@@ -67,12 +67,12 @@ async fn a_runaway_belongs_to_its_own_command() {
     };
     let (_, seen) = tokio::join!(sh(&*one, &long), short);
     assert_eq!(seen, (true, false), "(ended, still runs)");
-    assert!(is_still(&one_beat).await);
+    assert!(has_stopped(&one_beat).await);
 }
 
 #[tokio::test]
 async fn a_daemon_of_this_process_itself_is_left_alone() {
-    let place = Place::new();
+    let place = LocalTestEnv::new();
     let sandbox = place.sandbox().await;
     let beat = place.outside("beat");
     let host = Command::new("sh")
@@ -81,7 +81,7 @@ async fn a_daemon_of_this_process_itself_is_left_alone() {
         .unwrap();
     assert!(host.success());
     sh(&*sandbox, "(setsid sleep 60 &); true").await;
-    assert!(!is_still(&beat).await);
+    assert!(!has_stopped(&beat).await);
     let pid = fs::read_to_string(place.outside("beat.pid")).unwrap();
     let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     kill_process(pid, Signal::KILL).unwrap();
@@ -89,7 +89,7 @@ async fn a_daemon_of_this_process_itself_is_left_alone() {
 
 #[tokio::test]
 async fn a_crowd_that_restarts_itself_is_ended() {
-    let place = Place::new();
+    let place = LocalTestEnv::new();
     let sandbox = place.sandbox().await;
     let beat = place.outside("beat");
     let line = format!(
@@ -98,8 +98,8 @@ async fn a_crowd_that_restarts_itself_is_ended() {
         beat = beat.display()
     );
     let (outcome, _) = run(&*sandbox, Exec::shell(line, SHORT)).await;
-    assert_eq!(outcome.ended, Ended::TimedOut);
-    assert!(is_still(&beat).await);
+    assert_eq!(outcome.ended, ExecStatus::TimedOut);
+    assert!(has_stopped(&beat).await);
 }
 
 /// Where the process that is killed keeps its sandboxes.
@@ -129,10 +129,10 @@ async fn what_a_killed_ralph_left_is_ended() {
         tokio::join!(sh(&*sandbox, &line), killing);
         unreachable!("this process has killed itself");
     }
-    if !alone(test) {
+    if !runs_in_own_process(test) {
         return;
     }
-    let place = Place::new();
+    let place = LocalTestEnv::new();
     let status = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact"])
         .env(LEFT_BEHIND, place.outside(""))
@@ -141,7 +141,7 @@ async fn what_a_killed_ralph_left_is_ended() {
         .status;
     assert!(!status.success());
     let beat = place.outside("beat");
-    assert!(!is_still(&beat).await);
+    assert!(!has_stopped(&beat).await);
     let ids: Vec<SandboxId> = place
         .provider
         .list()
@@ -152,13 +152,13 @@ async fn what_a_killed_ralph_left_is_ended() {
         .collect();
     assert_eq!(ids.len(), 1);
     let sandbox = place.provider.attach(&ids[0]).await.unwrap().unwrap();
-    assert!(is_still(&beat).await);
+    assert!(has_stopped(&beat).await);
     assert_eq!(sh(&*sandbox, "echo usable").await, "usable\n");
 }
 
 #[tokio::test]
 async fn removing_ends_what_runs() {
-    let place = Place::new();
+    let place = LocalTestEnv::new();
     let sandbox = place.sandbox().await;
     let beat = place.outside("beat");
     let line = format!("{}; sleep 60", runaway(&beat));
@@ -168,18 +168,19 @@ async fn removing_ends_what_runs() {
         }
         sandbox.remove().await.unwrap();
     };
-    let ((outcome, _), ()) = tokio::join!(run(&*sandbox, Exec::shell(line, AMPLE)), removing);
-    assert_eq!(outcome.ended, Ended::Signalled(9));
-    assert!(is_still(&beat).await);
+    let ((outcome, _), ()) =
+        tokio::join!(run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)), removing);
+    assert_eq!(outcome.ended, ExecStatus::Signalled(9));
+    assert!(has_stopped(&beat).await);
     assert!(!place.root().join(&sandbox.id().0).exists());
 }
 
 #[tokio::test]
 async fn orphans_are_reaped_while_a_command_runs() {
-    if !alone("sandbox_local::processes::orphans_are_reaped_while_a_command_runs") {
+    if !runs_in_own_process("sandbox_local::processes::orphans_are_reaped_while_a_command_runs") {
         return;
     }
-    let place = Place::new();
+    let place = LocalTestEnv::new();
     let sandbox = place.sandbox().await;
     let line = "i=0; while [ $i -lt 50 ]; do (sh -c true &); i=$((i+1)); done; sleep 6
         ps -o stat= --ppid $PPID | grep -c Z; true";

@@ -4,10 +4,10 @@ use ralph_core::id::Digest;
 
 use super::HELLO;
 use super::archive::{ar, tar};
-use crate::internet::{Page, Pages};
+use crate::internet::{SitePage, SitePages};
 
 /// Returns a repository with one package, which has the file `/usr/share/NAME`: `/debian/`.
-pub fn apt(name: &str) -> Pages {
+pub fn apt(name: &str) -> SitePages {
     let control = format!(
         "Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: Nobody <nobody@allowed.example>\n\
          Description: says hello\n"
@@ -21,14 +21,14 @@ pub fn apt(name: &str) -> Pages {
             &tar(&[(&format!("./usr/share/{name}"), hello.as_bytes())]),
         ),
     ]);
-    let (size, digest) = (bytes.len(), Digest::of(&bytes));
+    let (size, digest) = (bytes.len(), Digest::compute(&bytes));
     let index = format!("{control}Filename: ./{name}.deb\nSize: {size}\nSHA256: {digest}\n");
     // This is how apt writes the paths of a repository without directories.
-    Pages::from([
-        ("/debian/./Packages".to_owned(), Page::text(&index)),
+    SitePages::from([
+        ("/debian/./Packages".to_owned(), SitePage::text(&index)),
         (
             format!("/debian/./{name}.deb"),
-            Page::file("application/octet-stream", bytes),
+            SitePage::file("application/octet-stream", bytes),
         ),
     ])
 }

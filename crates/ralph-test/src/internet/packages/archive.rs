@@ -1,13 +1,13 @@
 //! Packs files the ways that package managers want them, without making them any smaller.
 
 /// A file: its path and what is in it.
-pub(super) type Member<'a> = (&'a str, &'a [u8]);
+pub(super) type ArchiveMember<'a> = (&'a str, &'a [u8]);
 
 /// The most that one block of a gzip file holds when it is not compressed.
-const BLOCK: usize = 0xffff;
+const MAX_STORED_BLOCK: usize = 0xffff;
 
 /// Packs files as tar.
-pub(super) fn tar(members: &[Member<'_>]) -> Vec<u8> {
+pub(super) fn tar(members: &[ArchiveMember<'_>]) -> Vec<u8> {
     let mut builder = tar::Builder::new(Vec::new());
     for (path, bytes) in members {
         let mut header = tar::Header::new_ustar();
@@ -23,7 +23,7 @@ pub(super) fn tar(members: &[Member<'_>]) -> Vec<u8> {
 /// Wraps bytes as gzip.
 pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
-    let blocks: Vec<&[u8]> = bytes.chunks(BLOCK).collect();
+    let blocks: Vec<&[u8]> = bytes.chunks(MAX_STORED_BLOCK).collect();
     for (index, block) in blocks.iter().enumerate() {
         let length = u16::try_from(block.len()).expect("a block");
         file.push(u8::from(index + 1 == blocks.len()));
@@ -37,7 +37,7 @@ pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Packs files as ar, in which a Debian package is.
-pub(super) fn ar(members: &[Member<'_>]) -> Vec<u8> {
+pub(super) fn ar(members: &[ArchiveMember<'_>]) -> Vec<u8> {
     let mut file = b"!<arch>\n".to_vec();
     for (path, bytes) in members {
         let length = bytes.len();
@@ -55,7 +55,7 @@ pub(super) fn ar(members: &[Member<'_>]) -> Vec<u8> {
 }
 
 /// Packs files as zip.
-pub(super) fn zip(members: &[Member<'_>]) -> Vec<u8> {
+pub(super) fn zip(members: &[ArchiveMember<'_>]) -> Vec<u8> {
     let (mut file, mut directory) = (Vec::new(), Vec::new());
     for (path, bytes) in members {
         let offset = size(&file);
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_checksum_is_the_usual_one() {
+    fn checksum_is_crc32() {
         assert_eq!(checksum(b"123456789"), 0xcbf4_3926);
     }
 }

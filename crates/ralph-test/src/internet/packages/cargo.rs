@@ -5,11 +5,11 @@ use serde_json::json;
 
 use super::HELLO;
 use super::archive::{gzip, tar};
-use crate::internet::{Page, Pages};
+use crate::internet::{SitePage, SitePages};
 
 /// Returns a registry with one crate, which has a constant `HELLO`: `/index/`. `origin` is the address
 /// of the site, as `https://host`; the name has at least four letters.
-pub fn cargo(origin: &str, name: &str) -> Pages {
+pub fn cargo(origin: &str, name: &str) -> SitePages {
     let manifest =
         format!("[package]\nname = \"{name}\"\nversion = \"1.0.0\"\nedition = \"2021\"\n");
     let module = format!("pub const HELLO: &str = \"{HELLO}\";\n");
@@ -22,23 +22,23 @@ pub fn cargo(origin: &str, name: &str) -> Pages {
         "name": name,
         "vers": "1.0.0",
         "deps": [],
-        "cksum": Digest::of(&bytes).as_str(),
+        "cksum": Digest::compute(&bytes).as_str(),
         "features": {},
         "yanked": false,
     });
     let (first, second) = (&name[..2], &name[2..4]);
-    Pages::from([
+    SitePages::from([
         (
             "/index/config.json".to_owned(),
-            Page::file("application/json", config.to_string()),
+            SitePage::file("application/json", config.to_string()),
         ),
         (
             format!("/index/{first}/{second}/{name}"),
-            Page::text(&format!("{line}\n")),
+            SitePage::text(&format!("{line}\n")),
         ),
         (
             format!("/crates/{name}/1.0.0/download"),
-            Page::file("application/gzip", bytes),
+            SitePage::file("application/gzip", bytes),
         ),
     ])
 }

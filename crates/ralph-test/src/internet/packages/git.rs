@@ -4,28 +4,28 @@ use std::path::Path;
 use std::process::Command;
 
 use super::HELLO;
-use crate::internet::{Page, Pages};
+use crate::internet::{SitePage, SitePages};
 
 /// Returns a repository with one commit, which has the file `hello.txt`: `/NAME.git`.
 ///
 /// # Panics
 /// If there is no `git` on this machine.
-pub fn git(name: &str) -> Pages {
+pub fn git(name: &str) -> SitePages {
     let directory = tempfile::tempdir().expect("a directory");
     let (work, bare) = (directory.path().join("work"), directory.path().join("bare"));
     std::fs::create_dir(&work).expect("a directory");
     std::fs::write(work.join("hello.txt"), format!("{HELLO}\n")).expect("a file");
-    run(&work, &["init", "--quiet", "--initial-branch", "main"]);
-    run(&work, &["add", "."]);
-    run(&work, &["commit", "--quiet", "--message", "Say hello"]);
-    run(&work, &["clone", "--quiet", "--bare", ".", "../bare"]);
-    run(&bare, &["update-server-info"]);
-    let mut pages = Pages::new();
-    gather(&bare, &format!("/{name}.git"), &mut pages);
+    run_git(&work, &["init", "--quiet", "--initial-branch", "main"]);
+    run_git(&work, &["add", "."]);
+    run_git(&work, &["commit", "--quiet", "--message", "Say hello"]);
+    run_git(&work, &["clone", "--quiet", "--bare", ".", "../bare"]);
+    run_git(&bare, &["update-server-info"]);
+    let mut pages = SitePages::new();
+    collect_pages(&bare, &format!("/{name}.git"), &mut pages);
     pages
 }
 
-fn run(directory: &Path, arguments: &[&str]) {
+fn run_git(directory: &Path, arguments: &[&str]) {
     let done = Command::new("git")
         .args([
             "-c",
@@ -40,14 +40,14 @@ fn run(directory: &Path, arguments: &[&str]) {
     assert!(done.status.success(), "git {arguments:?}: {done:?}");
 }
 
-fn gather(directory: &Path, path: &str, pages: &mut Pages) {
+fn collect_pages(directory: &Path, path: &str, pages: &mut SitePages) {
     for entry in std::fs::read_dir(directory).expect("a directory").flatten() {
         let path = format!("{path}/{}", entry.file_name().to_string_lossy());
         if entry.path().is_dir() {
-            gather(&entry.path(), &path, pages);
+            collect_pages(&entry.path(), &path, pages);
         } else {
             let bytes = std::fs::read(entry.path()).expect("a file");
-            pages.insert(path, Page::file("application/octet-stream", bytes));
+            pages.insert(path, SitePage::file("application/octet-stream", bytes));
         }
     }
 }

@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::HELLO;
 use super::archive::{gzip, tar};
-use crate::internet::{Page, Pages};
+use crate::internet::{SitePage, SitePages};
 
 /// Returns a registry with one package, which exports a text: `/NAME`. `origin` is the address of the
 /// site, as `https://host`.
-pub fn npm(origin: &str, name: &str) -> Pages {
+pub fn npm(origin: &str, name: &str) -> SitePages {
     let manifest = json!({ "name": name, "version": "1.0.0", "main": "index.js" });
     let module = format!("module.exports = '{HELLO}';\n");
     let bytes = gzip(&tar(&[
@@ -24,8 +24,11 @@ pub fn npm(origin: &str, name: &str) -> Pages {
         "versions": { "1.0.0": version },
     });
     let document = document.to_string();
-    Pages::from([
-        (format!("/{name}"), Page::file("application/json", document)),
-        (path, Page::file("application/octet-stream", bytes)),
+    SitePages::from([
+        (
+            format!("/{name}"),
+            SitePage::file("application/json", document),
+        ),
+        (path, SitePage::file("application/octet-stream", bytes)),
     ])
 }

@@ -4,10 +4,10 @@ use ralph_core::id::Digest;
 
 use super::HELLO;
 use super::archive::zip;
-use crate::internet::{Page, Pages};
+use crate::internet::{SitePage, SitePages};
 
 /// Returns an index with one package, which has a module of the same name: `/simple/`.
-pub fn python(name: &str) -> Pages {
+pub fn python(name: &str) -> SitePages {
     let information = format!("{name}-1.0.dist-info");
     let module = format!("HELLO = '{HELLO}'\n");
     let metadata = format!("Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n");
@@ -24,15 +24,15 @@ pub fn python(name: &str) -> Pages {
     let bytes = zip(&members);
     let file = format!("{name}-1.0-py3-none-any.whl");
     let link = format!("/files/{file}");
-    let digest = Digest::of(&bytes);
+    let digest = Digest::compute(&bytes);
     let index = format!(
         "<!DOCTYPE html><html><body><a href=\"{link}#sha256={digest}\">{file}</a></body></html>"
     );
-    Pages::from([
+    SitePages::from([
         (
             format!("/simple/{}/", name.replace('_', "-")),
-            Page::file("text/html", index),
+            SitePage::file("text/html", index),
         ),
-        (link, Page::file("application/zip", bytes)),
+        (link, SitePage::file("application/zip", bytes)),
     ])
 }

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::world::{BRANCH, RUN, World, failed, git, set_branch};
-use crate::audit::{Status, audit};
+use super::fixture::{AuditFixture, BRANCH, RUN, failed_checks, git, set_branch};
+use crate::audit::{AuditStatus, audit};
 
 #[test]
 fn a_run_that_succeeded_is_green() {
-    let audit = World::succeeded().audit();
+    let audit = AuditFixture::succeeded().audit();
     assert!(audit.is_green());
     snapbox::assert_data_eq!(
         audit.render(),
@@ -39,7 +39,7 @@ run 260301-080000-00af: 13 passed, 0 failed, 2 not applicable
 }
 
 #[test]
-fn a_crash_at_any_record_breaks_no_promise() {
+fn a_crash_after_any_record_passes_the_audit() {
     const EFFECTS: [&str; 6] = [
         "sandbox_created",
         "workspace_ready",
@@ -48,13 +48,13 @@ fn a_crash_at_any_record_breaks_no_promise() {
         "pull_request_updated",
         "iteration_finished",
     ];
-    let world = World::succeeded();
+    let world = AuditFixture::succeeded();
     for told in 1..world.entries.len() {
         // The last effect may be there already without its record.
         let ahead = usize::from(EFFECTS.contains(&world.entries[told].kind()));
         for shown in told..=told + ahead {
-            world.journal(told);
-            world.show(shown);
+            world.write_journal(told);
+            world.write_run_dir(shown);
             let audit = world.audit();
             assert!(audit.is_green(), "{told}/{shown}:\n{}", audit.render());
         }
@@ -62,10 +62,10 @@ fn a_crash_at_any_record_breaks_no_promise() {
 }
 
 #[test]
-fn the_story_is_told_in_the_runners_words() {
-    let world = World::succeeded();
+fn the_fixture_uses_the_runners_event_names() {
+    let world = AuditFixture::succeeded();
     for line in world.read("journal.jsonl").lines() {
-        let record: ralph_core::event::Record =
+        let record: ralph_core::event::JournalRecord =
             serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         let again = serde_json::to_value(&record.event).unwrap();
         let told: Value = serde_json::from_str(line).unwrap();
@@ -74,8 +74,8 @@ fn the_story_is_told_in_the_runners_words() {
 }
 
 #[test]
-fn what_people_do_with_a_delivered_branch_is_a_note() {
-    let world = World::succeeded();
+fn user_changes_to_a_delivered_branch_are_notes() {
+    let world = AuditFixture::succeeded();
     set_branch(&world.origin(), None);
     let note = format!(
         "note: `{}` has no branch `{BRANCH}` any more",
@@ -90,56 +90,56 @@ fn what_people_do_with_a_delivered_branch_is_a_note() {
     assert_eq!(green_note(&world), note);
 }
 
-fn green_note(world: &World) -> String {
+fn green_note(world: &AuditFixture) -> String {
     let audit = world.audit();
-    assert_eq!(failed(&audit), Vec::<&str>::new());
+    assert_eq!(failed_checks(&audit), Vec::<&str>::new());
     let check = audit.checks.iter().find(|check| check.id == "I12").unwrap();
     check.findings.join("\n")
 }
 
 #[test]
 fn a_run_on_a_source_host_is_not_asked_for_local_records() {
-    let mut world = World::succeeded();
-    let plan = &mut world.event("run_created", 1)["plan"];
+    let mut world = AuditFixture::succeeded();
+    let plan = &mut world.event_mut("run_created", 1)["plan"];
     plan["scm"] = json!("github");
     plan["repo"] = json!("https://github.com/octo/greet");
-    world.retell(|_| {});
-    fs::remove_file(world.pull(1)).unwrap();
+    world.edit_entries(|_| {});
+    fs::remove_file(world.pull_path(1)).unwrap();
     let audit = world.audit();
-    assert_eq!(failed(&audit), Vec::<&str>::new());
-    assert_eq!(audit.checks[3].status, Status::NotApplicable);
+    assert_eq!(failed_checks(&audit), Vec::<&str>::new());
+    assert_eq!(audit.checks[3].status, AuditStatus::NotApplicable);
 }
 
 #[test]
 fn a_person_may_raise_a_budget() {
-    let mut world = World::succeeded();
-    let raised = super::world::TASK.replace("max_iterations: 5", "max_iterations: 9");
-    let contract = crate::audit::task::contract(&raised);
+    let mut world = AuditFixture::succeeded();
+    let raised = super::fixture::TASK.replace("max_iterations: 5", "max_iterations: 9");
+    let contract = crate::audit::task::contract_digest(&raised);
     world.write("ralph_task.md", &raised);
-    world.event("run_created", 1)["plan"]["limits"]["max_iterations"] = json!(1);
-    world.event("verify_finished", 1)["contract"] = json!(contract);
-    let place = world.place("iteration_started", 2);
-    world.retell(|entries| {
+    world.event_mut("run_created", 1)["plan"]["limits"]["max_iterations"] = json!(1);
+    world.event_mut("verify_finished", 1)["contract"] = json!(contract);
+    let place = world.entry_index("iteration_started", 2);
+    world.edit_entries(|entries| {
         let mut change = entries[place].clone();
         change.epoch = entries[place - 1].epoch;
         change.event = json!({"type": "contract_changed", "contract": contract, "changes": []});
         entries.insert(place, change);
     });
-    assert_eq!(failed(&world.audit()), Vec::<&str>::new());
+    assert_eq!(failed_checks(&world.audit()), Vec::<&str>::new());
 }
 
 #[test]
 fn an_amended_commit_is_not_lost_and_a_refused_one_not_missed() {
-    let mut world = World::succeeded();
+    let mut world = AuditFixture::succeeded();
     let detail = format!("commit {}", "d".repeat(40));
-    world.event("action_finished", 4)["detail"] = json!(detail);
-    world.retell(|_| {});
-    assert_eq!(failed(&world.audit()), Vec::<&str>::new());
+    world.event_mut("action_finished", 4)["detail"] = json!(detail);
+    world.edit_entries(|_| {});
+    assert_eq!(failed_checks(&world.audit()), Vec::<&str>::new());
 
-    let mut lost = world.entries[world.place("action_started", 3)].clone();
-    let mut world = World::succeeded();
-    let place = world.place("action_started", 3);
-    world.retell(|entries| {
+    let mut lost = world.entries[world.entry_index("action_started", 3)].clone();
+    let mut world = AuditFixture::succeeded();
+    let place = world.entry_index("action_started", 3);
+    world.edit_entries(|entries| {
         let mut insert = |event: Value| {
             lost.event = event;
             entries.insert(place, lost.clone());
@@ -155,7 +155,7 @@ fn an_amended_commit_is_not_lost_and_a_refused_one_not_missed() {
         );
     });
     assert_eq!(
-        failed(&world.audit()),
+        failed_checks(&world.audit()),
         Vec::<&str>::new(),
         "{}",
         world.audit().render()
@@ -167,14 +167,14 @@ fn a_directory_without_a_run_is_not_green() {
     let dir = tempfile::tempdir().unwrap();
     let audit = audit(&dir.path().join("nothing"), dir.path(), "/nowhere", &[]);
     assert_eq!(audit.run, "nothing");
-    assert_eq!(failed(&audit), ["I2", "I5", "CON"]);
+    assert_eq!(failed_checks(&audit), ["I2", "I5", "CON"]);
 }
 
 #[test]
-fn a_missing_git_is_told() {
-    let world = World::succeeded();
+fn a_missing_git_is_reported() {
+    let world = AuditFixture::succeeded();
     let audit = audit(&world.run_dir(), &world.state_dir(), "/nowhere", &[]);
-    assert_eq!(failed(&audit), ["I3", "I12", "DEL"]);
+    assert_eq!(failed_checks(&audit), ["I3", "I12", "DEL"]);
     let finding = &audit.checks[2].findings[0];
     assert!(
         finding.starts_with("repo.git cannot be read: cannot run git:"),
@@ -183,8 +183,8 @@ fn a_missing_git_is_told() {
 }
 
 #[test]
-fn replaced_objects_do_not_deceive() {
-    let world = World::succeeded();
+fn replaced_objects_are_ignored() {
+    let world = AuditFixture::succeeded();
     let message = format!("step 2\n\nRalph-Run: {RUN}");
     let tree = format!("{}^{{tree}}", world.base);
     let other = git(
@@ -192,7 +192,7 @@ fn replaced_objects_do_not_deceive() {
         &["commit-tree", "-p", &world.base, "-m", &message, &tree],
     );
     git(&world.repo(), &["replace", &world.commits[1], &other]);
-    assert_eq!(failed(&world.audit()), Vec::<&str>::new());
+    assert_eq!(failed_checks(&world.audit()), Vec::<&str>::new());
 }
 
 /// The oracle must not use the code that it judges.

@@ -44,8 +44,8 @@ pub struct BuildArgs {
     #[arg(long, conflicts_with_all = ["dockerfile", "agent"])]
     pub nix: bool,
     /// Build from this Dockerfile, or from the one that ships with ralph
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", value_parser = Dockerfile::parse)]
-    pub dockerfile: Option<Dockerfile>,
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", value_parser = DockerfileChoice::parse)]
+    pub dockerfile: Option<DockerfileChoice>,
     /// Build the image of this agent: claude, codex or plain
     #[arg(long, value_name = "NAME", value_parser = AgentImage::parse)]
     pub agent: Option<AgentImage>,
@@ -56,21 +56,21 @@ pub struct BuildArgs {
 
 /// Which Dockerfile is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Dockerfile {
+pub enum DockerfileChoice {
     /// The one that ships with ralph.
-    Own,
+    Bundled,
     /// Somebody's.
     File(PathBuf),
 }
 
-impl Dockerfile {
+impl DockerfileChoice {
     #[expect(
         clippy::unnecessary_wraps,
         reason = "clap takes functions that can fail"
     )]
     fn parse(text: &str) -> Result<Self, std::convert::Infallible> {
         Ok(match text {
-            "" => Self::Own,
+            "" => Self::Bundled,
             path => Self::File(PathBuf::from(path)),
         })
     }

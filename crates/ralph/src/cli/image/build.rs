@@ -2,30 +2,30 @@
 
 use std::path::{Path, PathBuf};
 
-use ralph_core::image::{AgentImage, Effort, ImageName};
+use ralph_core::image::{AgentImage, ImageEffort, ImageName};
 
-use super::args::{BuildArgs, Dockerfile};
-use super::command::{self, Shown};
+use super::args::{BuildArgs, DockerfileChoice};
+use super::command::{self, ImageProgressOutput};
 use super::nix;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit::ExitCode;
-use crate::cli::lint::read;
+use crate::cli::lint::read_task_bytes;
 use crate::config::Settings;
-use crate::terminal::line::{Line, Tone};
-use crate::wire::image::{Base, ImageError, Images};
+use crate::providers::image::{DockerImages, ImageBase, ImageError};
+use crate::terminal::styled_line::{StyledLine, Tone};
 
 /// The name of an image that nobody named.
 const DEFAULT_NAME: &str = "ralph:latest";
 
 /// How an image is made.
-enum Method {
+enum BuildMethod {
     /// By the flake that ships with ralph.
     Nix(PathBuf),
     /// From the Dockerfile that ships with ralph.
-    Own(AgentImage),
+    BundledDockerfile(AgentImage),
     /// From somebody's Dockerfile.
-    File(PathBuf),
+    Dockerfile(PathBuf),
 }
 
 /// Builds an image and says what it is called.
@@ -34,29 +34,32 @@ pub(super) async fn run(
     settings: &Settings,
     context: &Context,
 ) -> Result<ExitCode, CliError> {
-    let (base, on) = (command::base(settings)?, command::built_on(settings)?);
-    let (method, note) = choose(&args, context)?;
-    let images = command::images(settings, context).await?;
-    let mut shown = Shown::new(context, settings);
+    let (base, on) = (
+        command::configured_base(settings)?,
+        command::agent_base_image(settings)?,
+    );
+    let (method, note) = choose_method(&args, context)?;
+    let images = command::connect_images(settings, context).await?;
+    let mut shown = ImageProgressOutput::new(context, settings);
     if let Some(note) = note {
-        shown.line(&Line::new().quiet(note));
+        shown.line(&StyledLine::new().quiet(note));
     }
     let built = match method {
-        Method::Nix(program) => {
+        BuildMethod::Nix(program) => {
             let tarball = nix::build(&program, context, &mut shown).await?;
-            let name = named(&args, &base)?;
-            load(&images, &tarball, &name, &mut shown)
+            let name = requested_name(&args, &base)?;
+            load_nix_image(&images, &tarball, &name, &mut shown)
                 .await
                 .map(|()| vec![name])
         }
-        Method::Own(agent) => {
+        BuildMethod::BundledDockerfile(agent) => {
             let other = args.tag.as_ref().or(base.name());
-            own(&images, agent, on.as_ref(), other, &mut shown).await
+            build_agent_image(&images, agent, on.as_ref(), other, &mut shown).await
         }
-        Method::File(path) => {
-            let text = dockerfile(context, &path)?;
-            let name = named(&args, &base)?;
-            let mut watcher = |progress| shown.take(progress);
+        BuildMethod::Dockerfile(path) => {
+            let text = read_dockerfile(context, &path)?;
+            let name = requested_name(&args, &base)?;
+            let mut watcher = |progress| shown.show(progress);
             images
                 .build_file(&name, &text, on.as_ref(), &mut watcher)
                 .await
@@ -65,38 +68,45 @@ pub(super) async fn run(
     };
     let names = match built {
         Ok(names) => names,
-        Err(error) => return Err(shown.failed(&error)),
+        Err(error) => return Err(shown.into_error(&error)),
     };
     for name in &names {
-        shown.line(&Line::new().with(Tone::Good, "built ").strong(name.as_str()));
+        shown.line(
+            &StyledLine::new()
+                .span(Tone::Good, "built ")
+                .strong(name.as_str()),
+        );
     }
-    if let Some(hint) = hint(&names, &base) {
-        shown.line(&Line::new().quiet(&hint));
+    if let Some(hint) = usage_hint(&names, &base) {
+        shown.line(&StyledLine::new().quiet(&hint));
     }
     Ok(ExitCode::Success)
 }
 
 /// Returns how the image is made, and what to say about that choice.
-fn choose(args: &BuildArgs, context: &Context) -> Result<(Method, Option<&'static str>), CliError> {
+fn choose_method(
+    args: &BuildArgs,
+    context: &Context,
+) -> Result<(BuildMethod, Option<&'static str>), CliError> {
     let agent = args.agent.unwrap_or(AgentImage::Plain);
     match &args.dockerfile {
-        Some(Dockerfile::File(_)) if args.agent.is_some() => Err(CliError::usage(
+        Some(DockerfileChoice::File(_)) if args.agent.is_some() => Err(CliError::usage(
             "--agent <NAME> does not go with --dockerfile <FILE>",
             "an agent's image has a Dockerfile of its own",
             "leave one of them out",
         )),
-        Some(Dockerfile::File(file)) => Ok((Method::File(file.clone()), None)),
-        Some(Dockerfile::Own) => Ok((Method::Own(agent), None)),
-        None if args.agent.is_some() => Ok((Method::Own(agent), None)),
-        None => match nix::find(context) {
-            Some(program) => Ok((Method::Nix(program), None)),
+        Some(DockerfileChoice::File(file)) => Ok((BuildMethod::Dockerfile(file.clone()), None)),
+        Some(DockerfileChoice::Bundled) => Ok((BuildMethod::BundledDockerfile(agent), None)),
+        None if args.agent.is_some() => Ok((BuildMethod::BundledDockerfile(agent), None)),
+        None => match nix::find_nix(context) {
+            Some(program) => Ok((BuildMethod::Nix(program), None)),
             None if args.nix => Err(CliError::runtime(
                 "cannot build the image with nix",
                 "there is no `nix` on PATH",
                 "install it, or use `ralph image build --dockerfile`",
             )),
             None => Ok((
-                Method::Own(agent),
+                BuildMethod::BundledDockerfile(agent),
                 Some("nix is not installed: building from the Dockerfile that ships with ralph"),
             )),
         },
@@ -104,16 +114,16 @@ fn choose(args: &BuildArgs, context: &Context) -> Result<(Method, Option<&'stati
 }
 
 /// Builds an agent's image, and gives it another name if one was asked for.
-async fn own(
-    images: &Images,
+async fn build_agent_image(
+    images: &DockerImages,
     agent: AgentImage,
     on: Option<&ImageName>,
     other: Option<&ImageName>,
-    shown: &mut Shown<'_>,
+    shown: &mut ImageProgressOutput<'_>,
 ) -> Result<Vec<ImageName>, ImageError> {
-    let mut watcher = |progress| shown.take(progress);
+    let mut watcher = |progress| shown.show(progress);
     let built = images
-        .ensure_base(agent, on, Effort::Build, &mut watcher)
+        .ensure_base(agent, on, ImageEffort::Build, &mut watcher)
         .await?;
     let mut names = vec![built.clone()];
     if let Some(other) = other {
@@ -124,13 +134,13 @@ async fn own(
 }
 
 /// Loads what nix made and gives it its name.
-async fn load(
-    images: &Images,
+async fn load_nix_image(
+    images: &DockerImages,
     tarball: &Path,
     name: &ImageName,
-    shown: &mut Shown<'_>,
+    shown: &mut ImageProgressOutput<'_>,
 ) -> Result<(), ImageError> {
-    let mut watcher = |progress| shown.take(progress);
+    let mut watcher = |progress| shown.show(progress);
     let loaded = images.load(tarball, &mut watcher).await?;
     match loaded.first() {
         Some(image) if image != name => images.tag(image, name).await,
@@ -139,7 +149,7 @@ async fn load(
 }
 
 /// Returns the name that was asked for, by a flag or in the settings.
-fn named(args: &BuildArgs, base: &Base) -> Result<ImageName, CliError> {
+fn requested_name(args: &BuildArgs, base: &ImageBase) -> Result<ImageName, CliError> {
     match args.tag.as_ref().or(base.name()) {
         Some(name) => Ok(name.clone()),
         None => ImageName::parse(DEFAULT_NAME).map_err(|error| {
@@ -148,8 +158,8 @@ fn named(args: &BuildArgs, base: &Base) -> Result<ImageName, CliError> {
     }
 }
 
-fn dockerfile(context: &Context, path: &Path) -> Result<Vec<u8>, CliError> {
-    read(path, context).map_err(|error| {
+fn read_dockerfile(context: &Context, path: &Path) -> Result<Vec<u8>, CliError> {
+    read_task_bytes(path, context).map_err(|error| {
         CliError::runtime(
             format!("cannot read the Dockerfile `{}`", path.display()),
             error.to_string(),
@@ -159,12 +169,12 @@ fn dockerfile(context: &Context, path: &Path) -> Result<Vec<u8>, CliError> {
 }
 
 /// Says how a run comes to use what was built, if it would not by itself.
-fn hint(names: &[ImageName], base: &Base) -> Option<String> {
+fn usage_hint(names: &[ImageName], base: &ImageBase) -> Option<String> {
     let used = match base {
-        Base::Agent { .. } => names
+        ImageBase::Agent { .. } => names
             .iter()
             .any(|name| name.repository().starts_with("agent-loop-sandbox-")),
-        Base::Named(used) => names.contains(used),
+        ImageBase::Named(used) => names.contains(used),
     };
     let name = names.last().filter(|_| !used)?;
     Some(format!(

@@ -1,19 +1,19 @@
 //! What the commands on images share.
 
 use ralph_core::image::ImageName;
-use ralph_core::ports::Problem;
+use ralph_core::ports::ProviderProblem;
 
 use super::args::{ImageArgs, ImageCommand};
-use super::show::show;
+use super::progress::show_progress;
 use super::{build, pull, status};
 use crate::cli::container;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit::ExitCode;
 use crate::config::Settings;
-use crate::terminal::line::Line;
-use crate::terminal::{Mode, Work};
-use crate::wire::image::{Base, ImageError, Images, Progress};
+use crate::providers::image::{DockerImages, ImageBase, ImageError, ImageProgress};
+use crate::terminal::styled_line::StyledLine;
+use crate::terminal::{OutputMode, ProgressDisplay};
 
 /// Does what was typed.
 pub(in crate::cli) async fn run(args: ImageArgs, context: &Context) -> Result<ExitCode, CliError> {
@@ -26,9 +26,9 @@ pub(in crate::cli) async fn run(args: ImageArgs, context: &Context) -> Result<Ex
 }
 
 /// Returns what a project's sandboxes start from, by its settings.
-pub(super) fn base(settings: &Settings) -> Result<Base, CliError> {
+pub(super) fn configured_base(settings: &Settings) -> Result<ImageBase, CliError> {
     let sandbox = &settings.sandbox;
-    Base::of_settings(&sandbox.image, &sandbox.base_image).map_err(|error| {
+    ImageBase::from_settings(&sandbox.image, &sandbox.base_image).map_err(|error| {
         CliError::usage(
             "`ralph.toml` names an image that cannot be one",
             error.to_string(),
@@ -38,70 +38,73 @@ pub(super) fn base(settings: &Settings) -> Result<Base, CliError> {
 }
 
 /// Returns what the agents' images are built on, if the settings say.
-pub(super) fn built_on(settings: &Settings) -> Result<Option<ImageName>, CliError> {
+pub(super) fn agent_base_image(settings: &Settings) -> Result<Option<ImageName>, CliError> {
     let mut settings = settings.clone();
-    Base::AUTO.clone_into(&mut settings.sandbox.image);
-    Ok(match base(&settings)? {
-        Base::Agent { on } => on,
-        Base::Named(_) => None,
+    ImageBase::AUTO.clone_into(&mut settings.sandbox.image);
+    Ok(match configured_base(&settings)? {
+        ImageBase::Agent { on } => on,
+        ImageBase::Named(_) => None,
     })
 }
 
 /// Connects to the engine that runs would use, too.
-pub(super) async fn images(settings: &Settings, context: &Context) -> Result<Images, CliError> {
-    let host = container::engine(settings, context).await?;
-    let connected = context.wiring()?.images(host.as_deref()).await;
-    connected.map_err(|error| told(&error.problem()))
+pub(super) async fn connect_images(
+    settings: &Settings,
+    context: &Context,
+) -> Result<DockerImages, CliError> {
+    let host = container::find_docker_engine(settings, context).await?;
+    let connected = context.providers()?.images(host.as_deref()).await;
+    connected.map_err(|error| problem_error(&error.problem()))
 }
 
 /// Work with an image, shown on standard output.
-pub(super) struct Shown<'a> {
+pub(super) struct ImageProgressOutput<'a> {
     context: &'a Context,
-    work: Work,
+    work: ProgressDisplay,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> ImageProgressOutput<'a> {
     /// Shows it as it fits standard output and the settings.
     pub(super) fn new(context: &'a Context, settings: &Settings) -> Self {
-        Self::with(context, context.view_mode(false, settings))
+        Self::with_mode(context, context.view_mode(false, settings))
     }
 
     /// Shows it in this way.
-    pub(super) fn with(context: &'a Context, mode: Mode) -> Self {
+    pub(super) fn with_mode(context: &'a Context, mode: OutputMode) -> Self {
         Self {
             context,
-            work: Work::new(Box::new(std::io::stdout()), mode),
+            work: ProgressDisplay::new(Box::new(std::io::stdout()), mode),
         }
     }
 
     /// Shows one thing that was told.
-    pub(super) fn take(&mut self, progress: Progress) {
-        show(&mut self.work, progress);
+    pub(super) fn show(&mut self, progress: ImageProgress) {
+        show_progress(&mut self.work, progress);
     }
 
     /// Shows a line that stays.
-    pub(super) fn line(&self, line: &Line) {
+    pub(super) fn line(&self, line: &StyledLine) {
         self.work.line(line);
     }
 
     /// Returns what went wrong, after showing the end of a build that was hidden so far.
-    pub(super) fn failed(self, error: &ImageError) -> CliError {
+    pub(super) fn into_error(self, error: &ImageError) -> CliError {
         let was_hidden = self.work.has_spinner();
         drop(self.work);
         if was_hidden {
-            let lines: Vec<Line> = error
+            let lines: Vec<StyledLine> = error
                 .tail()
                 .iter()
-                .map(|line| Line::of(line).indented())
+                .map(|line| StyledLine::from_text(line).indented())
                 .collect();
-            self.context.output().complain(&lines);
+            self.context.output().print_stderr_lines(&lines);
         }
-        told(&error.problem())
+        problem_error(&error.problem())
     }
 }
 
 /// Turns a problem into a line with three parts.
-pub(super) fn told(problem: &Problem) -> CliError {
+pub(super) fn problem_error(problem: &ProviderProblem) -> CliError {
     let (what, why) = problem
         .what
         .split_once(": ")

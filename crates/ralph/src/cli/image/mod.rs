@@ -10,10 +10,10 @@ mod build;
 mod command;
 mod ensure;
 mod nix;
+mod progress;
 mod pull;
-mod show;
 mod status;
 
 pub use args::ImageArgs;
 pub(super) use command::run;
-pub(super) use ensure::ensure;
+pub(super) use ensure::ensure_image;

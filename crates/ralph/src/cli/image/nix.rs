@@ -6,10 +6,10 @@ use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::Command;
 
-use super::command::Shown;
+use super::command::ImageProgressOutput;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::wire::image::Progress;
+use crate::providers::image::ImageProgress;
 
 /// The flake that ships with ralph.
 const FLAKE: &str = include_str!("../../../../../flake.nix");
@@ -18,7 +18,7 @@ const FLAKE: &str = include_str!("../../../../../flake.nix");
 const MAX_PATH_BYTES: u64 = 64 * 1024;
 
 /// Finds the program.
-pub(super) fn find(context: &Context) -> Option<PathBuf> {
+pub(super) fn find_nix(context: &Context) -> Option<PathBuf> {
     std::env::split_paths(context.environment().search_path()?)
         .map(|directory| directory.join("nix"))
         .find(|file| file.is_absolute() && file.is_file())
@@ -28,7 +28,7 @@ pub(super) fn find(context: &Context) -> Option<PathBuf> {
 pub(super) async fn build(
     program: &Path,
     context: &Context,
-    shown: &mut Shown<'_>,
+    shown: &mut ImageProgressOutput<'_>,
 ) -> Result<PathBuf, CliError> {
     let failed = |why: String| {
         CliError::runtime(
@@ -38,12 +38,14 @@ pub(super) async fn build(
         )
     };
     // It stays, and with it the versions that nix chose the first time.
-    let directory = context.state()?.root().join("images/flake");
+    let directory = context.state_dir()?.root().join("images/flake");
     std::fs::create_dir_all(&directory)
         .and_then(|()| std::fs::write(directory.join("flake.nix"), FLAKE))
         .map_err(|error| failed(format!("cannot write `{}`: {error}", directory.display())))?;
-    shown.take(Progress::Doing("building the image with nix".to_owned()));
-    let mut child = command(program, &directory, context)
+    shown.show(ImageProgress::Started(
+        "building the image with nix".to_owned(),
+    ));
+    let mut child = build_command(program, &directory, context)
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -63,7 +65,7 @@ pub(super) async fn build(
         if let Some(stderr) = stderr {
             let mut lines = BufReader::new(stderr).lines();
             while let Ok(Some(line)) = lines.next_line().await {
-                shown.take(Progress::Output(line.clone()));
+                shown.show(ImageProgress::Output(line.clone()));
                 last = Some(line).filter(|line| !line.trim().is_empty()).or(last);
             }
         }
@@ -84,7 +86,7 @@ pub(super) async fn build(
 }
 
 /// Returns the command that builds the image and prints its path.
-fn command(program: &Path, directory: &Path, context: &Context) -> Command {
+fn build_command(program: &Path, directory: &Path, context: &Context) -> Command {
     let mut command = Command::new(program);
     command
         .args(["--extra-experimental-features", "nix-command flakes"])

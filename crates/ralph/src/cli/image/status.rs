@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use ralph_core::image::AgentImage;
-use ralph_core::ports::Problem;
+use ralph_core::ports::ProviderProblem;
 use serde_json::{Value, json};
 
 use super::args::StatusArgs;
@@ -11,21 +11,21 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit::ExitCode;
 use crate::config::Settings;
+use crate::providers::image::{DockerImage, DockerImages, ImageBase, ImageError};
 use crate::terminal::format;
-use crate::terminal::line::{Line, Tone};
-use crate::wire::image::{Base, Found, ImageError, Images};
+use crate::terminal::styled_line::{StyledLine, Tone};
 
 /// What is known about an image.
-struct Status {
+struct ImageStatusReport {
     /// What it is called, as far as that is known.
     name: String,
-    state: State,
+    state: ImageAvailability,
 }
 
-enum State {
-    Here(Box<Found>),
-    Missing(Problem),
-    Unknown(Problem),
+enum ImageAvailability {
+    Present(Box<DockerImage>),
+    Missing(ProviderProblem),
+    Unknown(ProviderProblem),
 }
 
 /// Prints what is known. Not to know is no error.
@@ -35,53 +35,57 @@ pub(super) async fn run(
     context: &Context,
 ) -> Result<ExitCode, CliError> {
     let base = match (&args.image, args.agent) {
-        (Some(image), _) => Base::Named(image.clone()),
+        (Some(image), _) => ImageBase::Named(image.clone()),
         // An agent's image is meant, whatever the settings name.
-        (None, Some(_)) => Base::Agent {
-            on: command::built_on(settings)?,
+        (None, Some(_)) => ImageBase::Agent {
+            on: command::agent_base_image(settings)?,
         },
-        (None, None) => command::base(settings)?,
+        (None, None) => command::configured_base(settings)?,
     };
     let agent = args.agent.unwrap_or(AgentImage::Plain);
-    let status = match command::images(settings, context).await {
-        Ok(images) => look(&images, agent, &base).await,
-        Err(error) => Status {
-            name: name_of(agent, &base),
-            state: State::Unknown(Problem {
+    let status = match command::connect_images(settings, context).await {
+        Ok(images) => query_status(&images, agent, &base).await,
+        Err(error) => ImageStatusReport {
+            name: expected_name(agent, &base),
+            state: ImageAvailability::Unknown(ProviderProblem {
                 what: format!("{}: {}", error.what, error.why),
                 fix: error.fix,
             }),
         },
     };
     if args.json {
-        context.output().json(&status.json())?;
+        context.output().print_json(&status.json())?;
     } else {
         context
             .output()
-            .lines(&status.lines(context.clock().now()))?;
+            .print_lines(&status.lines(context.clock().now()))?;
     }
     Ok(ExitCode::Success)
 }
 
-async fn look(images: &Images, agent: AgentImage, base: &Base) -> Status {
-    let mut name = name_of(agent, base);
-    let state = match find(images, agent, base, &mut name).await {
-        Ok(Some(found)) => State::Here(Box::new(found)),
-        Ok(None) => State::Missing(missing(&name, base)),
-        Err(error) => State::Unknown(error.problem()),
+async fn query_status(
+    images: &DockerImages,
+    agent: AgentImage,
+    base: &ImageBase,
+) -> ImageStatusReport {
+    let mut name = expected_name(agent, base);
+    let state = match find_image(images, agent, base, &mut name).await {
+        Ok(Some(found)) => ImageAvailability::Present(Box::new(found)),
+        Ok(None) => ImageAvailability::Missing(missing_problem(&name, base)),
+        Err(error) => ImageAvailability::Unknown(error.problem()),
     };
-    Status { name, state }
+    ImageStatusReport { name, state }
 }
 
-async fn find(
-    images: &Images,
+async fn find_image(
+    images: &DockerImages,
     agent: AgentImage,
-    base: &Base,
+    base: &ImageBase,
     name: &mut String,
-) -> Result<Option<Found>, ImageError> {
+) -> Result<Option<DockerImage>, ImageError> {
     let image = match base {
-        Base::Named(image) => Some(image.clone()),
-        Base::Agent { on } => images.base_tag(agent, on.as_ref()).await?,
+        ImageBase::Named(image) => Some(image.clone()),
+        ImageBase::Agent { on } => images.base_tag(agent, on.as_ref()).await?,
     };
     let Some(image) = image else {
         return Ok(None);
@@ -91,36 +95,36 @@ async fn find(
 }
 
 /// Returns an image's name without asking anybody.
-fn name_of(agent: AgentImage, base: &Base) -> String {
+fn expected_name(agent: AgentImage, base: &ImageBase) -> String {
     match base {
-        Base::Named(image) => image.to_string(),
-        Base::Agent { .. } => format!("agent-loop-sandbox-{agent}"),
+        ImageBase::Named(image) => image.to_string(),
+        ImageBase::Agent { .. } => format!("agent-loop-sandbox-{agent}"),
     }
 }
 
-fn missing(name: &str, base: &Base) -> Problem {
+fn missing_problem(name: &str, base: &ImageBase) -> ProviderProblem {
     let fix = match base {
-        Base::Agent { .. } => {
+        ImageBase::Agent { .. } => {
             "`ralph image build` builds it, and so does the first run that needs it".to_owned()
         }
-        Base::Named(image) => format!(
+        ImageBase::Named(image) => format!(
             "build it with `ralph image build --tag {image}`, or get it with `ralph image pull --image {image}`"
         ),
     };
-    Problem {
+    ProviderProblem {
         what: format!("there is no image `{name}`"),
         fix,
     }
 }
 
-impl Status {
+impl ImageStatusReport {
     fn json(&self) -> Value {
         let mut value = json!({
             "image": self.name, "status": "", "id": null, "size_bytes": null, "created_at": null,
             "tags": [], "architecture": null, "user": null, "problem": null,
         });
         match &self.state {
-            State::Here(found) => {
+            ImageAvailability::Present(found) => {
                 value["status"] = "present".into();
                 value["id"] = found.id.as_str().into();
                 value["size_bytes"] = found.size.into();
@@ -129,11 +133,11 @@ impl Status {
                 value["architecture"] = found.architecture.as_str().into();
                 value["user"] = found.user.as_str().into();
             }
-            State::Missing(problem) => {
+            ImageAvailability::Missing(problem) => {
                 value["status"] = "missing".into();
                 value["problem"] = json!({"what": problem.what, "fix": problem.fix});
             }
-            State::Unknown(problem) => {
+            ImageAvailability::Unknown(problem) => {
                 value["status"] = "unknown".into();
                 value["problem"] = json!({"what": problem.what, "fix": problem.fix});
             }
@@ -141,12 +145,12 @@ impl Status {
         value
     }
 
-    fn lines(&self, now: Timestamp) -> Vec<Line> {
-        let row = |label: &str| Line::new().quiet(&format!("{label:<9}"));
+    fn lines(&self, now: Timestamp) -> Vec<StyledLine> {
+        let row = |label: &str| StyledLine::new().quiet(&format!("{label:<9}"));
         let mut lines = vec![row("image").strong(&self.name)];
         let problem = match &self.state {
-            State::Here(found) => {
-                lines.push(row("status").with(Tone::Good, "present"));
+            ImageAvailability::Present(found) => {
+                lines.push(row("status").span(Tone::Good, "present"));
                 lines.push(row("size").plain(&format::bytes(found.size)));
                 let created = found.created.map_or_else(
                     || "unknown".to_owned(),
@@ -163,17 +167,17 @@ impl Status {
                 lines.push(row("id").plain(&found.id));
                 return lines;
             }
-            State::Missing(problem) => {
-                lines.push(row("status").with(Tone::Warn, "not found"));
+            ImageAvailability::Missing(problem) => {
+                lines.push(row("status").span(Tone::Warn, "not found"));
                 problem
             }
-            State::Unknown(problem) => {
-                lines.push(row("status").with(Tone::Warn, "unknown"));
-                lines.push(row("why").folded(Tone::Plain, &problem.what));
+            ImageAvailability::Unknown(problem) => {
+                lines.push(row("status").span(Tone::Warn, "unknown"));
+                lines.push(row("why").wrapped(Tone::Plain, &problem.what));
                 problem
             }
         };
-        lines.push(row("fix").folded(Tone::Plain, &problem.fix));
+        lines.push(row("fix").wrapped(Tone::Plain, &problem.fix));
         lines
     }
 }

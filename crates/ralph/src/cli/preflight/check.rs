@@ -1,12 +1,12 @@
 //! The list of checks.
 
-use super::ground::Ground;
+use super::preflight_context::PreflightContext;
 use super::{agent, machine, network, project, sandbox};
-use crate::cli::checks::Outcome;
+use crate::cli::checks::CheckOutcome;
 
 /// One check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Check {
+pub(super) enum PreflightCheck {
     Git,
     State,
     Settings,
@@ -22,7 +22,7 @@ pub(super) enum Check {
     Disk,
 }
 
-impl Check {
+impl PreflightCheck {
     /// All checks, in the order in which they are told.
     pub(super) const ALL: [Self; 13] = [
         Self::Git,
@@ -60,26 +60,26 @@ impl Check {
     }
 
     /// Looks, and changes nothing. None if there is nothing to look at.
-    pub(super) async fn look(self, ground: &Ground<'_>) -> Option<Outcome> {
+    pub(super) async fn run(self, ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
         match self {
-            Self::Git => Some(machine::git(ground)),
-            Self::State => Some(machine::state(ground)),
-            Self::Settings => Some(project::settings(ground)),
-            Self::Task => project::task(ground),
-            Self::Repository => project::repository(ground).await,
-            Self::Trust => project::trust(ground).await,
-            Self::Agent => agent::preset(ground).await,
-            Self::Credential => agent::credential(ground).await,
-            Self::Model => Some(project::model(ground)),
-            Self::Network => network::gate(ground).await,
-            Self::Sandbox => Some(sandbox::provider(ground).await),
-            Self::Image => sandbox::image(ground).await,
-            Self::Disk => Some(machine::disk(ground)),
+            Self::Git => Some(machine::check_git(ground)),
+            Self::State => Some(machine::check_state_dir(ground)),
+            Self::Settings => Some(project::check_settings(ground)),
+            Self::Task => project::check_task(ground),
+            Self::Repository => project::check_repository(ground).await,
+            Self::Trust => project::check_trust(ground).await,
+            Self::Agent => agent::check_agent(ground).await,
+            Self::Credential => agent::check_credential(ground).await,
+            Self::Model => Some(project::check_model(ground)),
+            Self::Network => network::check_gate(ground).await,
+            Self::Sandbox => Some(sandbox::check_provider(ground).await),
+            Self::Image => sandbox::check_image(ground).await,
+            Self::Disk => Some(machine::check_disk(ground)),
         }
     }
 
     /// Says why a check was left out, unless another has said it.
-    pub(super) fn left_out(self) -> Option<&'static str> {
+    pub(super) fn skip_reason(self) -> Option<&'static str> {
         match self {
             Self::Task => Some("there is no ralph_task.md here, so no task file was checked"),
             Self::Repository => Some("without a task file no repository was checked"),

@@ -2,46 +2,46 @@
 
 use std::path::{Path, PathBuf};
 
-use ralph_core::ports::Problem;
+use ralph_core::ports::ProviderProblem;
 use rustix::fs::{Access, access, statvfs};
 
-use super::ground::Ground;
-use crate::cli::checks::Outcome;
+use super::preflight_context::PreflightContext;
+use crate::cli::checks::CheckOutcome;
 
 /// Free space that a run's files need, in bytes.
-const STATE_BYTES: u64 = 1 << 30;
+const MIN_STATE_BYTES: u64 = 1 << 30;
 /// Free space that containers need, in bytes: a workspace, and what tests write.
-const ENGINE_BYTES: u64 = 2 << 30;
+const MIN_ENGINE_BYTES: u64 = 2 << 30;
 
 /// Git can be started.
-pub(super) fn git(ground: &Ground<'_>) -> Outcome {
+pub(super) fn check_git(ground: &PreflightContext<'_>) -> CheckOutcome {
     match &ground.git {
-        Ok(version) => Outcome::Passed(version.trim().to_owned()),
+        Ok(version) => CheckOutcome::Passed(version.trim().to_owned()),
         Err(error) => error.clone().into(),
     }
 }
 
 /// The state directory can be written, or made.
-pub(super) fn state(ground: &Ground<'_>) -> Outcome {
-    let root = match &ground.wiring {
+pub(super) fn check_state_dir(ground: &PreflightContext<'_>) -> CheckOutcome {
+    let root = match &ground.providers {
         Ok(wiring) => wiring.state.root(),
         Err(error) => return error.clone().into(),
     };
     let shown = root.display();
-    let Some(place) = nearest(root) else {
-        return Outcome::failed(
+    let Some(place) = nearest_existing(root) else {
+        return CheckOutcome::failed(
             format!("no directory of `{shown}` can be looked at"),
             "set RALPH_HOME to a directory of yours",
         );
     };
     let usable = place.is_dir() && access(&place, Access::WRITE_OK | Access::EXEC_OK).is_ok();
     if !usable {
-        return Outcome::failed(
+        return CheckOutcome::failed(
             format!("cannot write in `{}`", place.display()),
             "make it a directory that you can write, or set RALPH_HOME to another",
         );
     }
-    Outcome::Passed(if place == root {
+    CheckOutcome::Passed(if place == root {
         shown.to_string()
     } else {
         format!("{shown}, which the first run makes")
@@ -49,11 +49,11 @@ pub(super) fn state(ground: &Ground<'_>) -> Outcome {
 }
 
 /// There is space for the state, and for containers where the engine is on this machine.
-pub(super) fn disk(ground: &Ground<'_>) -> Outcome {
+pub(super) fn check_disk(ground: &PreflightContext<'_>) -> CheckOutcome {
     let mut places = Vec::new();
-    if let Ok(wiring) = &ground.wiring {
+    if let Ok(wiring) = &ground.providers {
         let fix = "free some space, or set RALPH_HOME to a directory on another disk";
-        places.push((wiring.state.root().to_owned(), STATE_BYTES, fix));
+        places.push((wiring.state.root().to_owned(), MIN_STATE_BYTES, fix));
     }
     if let Some((_, facts)) = &ground.engine
         && facts.is_local_socket
@@ -61,25 +61,25 @@ pub(super) fn disk(ground: &Ground<'_>) -> Outcome {
         && Path::new(&facts.data_root).exists()
     {
         let fix = "make room with `docker system prune`, which removes what no container uses";
-        places.push((PathBuf::from(&facts.data_root), ENGINE_BYTES, fix));
+        places.push((PathBuf::from(&facts.data_root), MIN_ENGINE_BYTES, fix));
     }
     let spaces = places.iter().filter_map(|(path, needed, fix)| {
-        let free = free(path)?;
+        let free = free_bytes(path)?;
         Some((path.as_path(), free, *needed, *fix))
     });
-    judge(&spaces.collect::<Vec<_>>())
+    check_space(&spaces.collect::<Vec<_>>())
 }
 
-fn judge(spaces: &[(&Path, u64, u64, &str)]) -> Outcome {
+fn check_space(spaces: &[(&Path, u64, u64, &str)]) -> CheckOutcome {
     let told = |path: &Path, free| format!("`{}` has {} free", path.display(), gibibytes(free));
     let problems = spaces
         .iter()
         .filter(|(_, free, needed, _)| free < needed)
-        .map(|(path, free, needed, fix)| Problem {
+        .map(|(path, free, needed, fix)| ProviderProblem {
             what: format!("{}, {} is needed", told(path, *free), gibibytes(*needed)),
             fix: (*fix).to_owned(),
         });
-    Outcome::of(problems.collect(), || {
+    CheckOutcome::from_problems(problems.collect(), || {
         let seen: Vec<String> = spaces
             .iter()
             .map(|(path, free, _, _)| told(path, *free))
@@ -94,14 +94,14 @@ fn gibibytes(bytes: u64) -> String {
 }
 
 /// Returns the bytes that can still be written at a path; none where that cannot be found out.
-fn free(path: &Path) -> Option<u64> {
-    let place = nearest(path)?;
+fn free_bytes(path: &Path) -> Option<u64> {
+    let place = nearest_existing(path)?;
     let stat = statvfs(&place).ok()?;
     Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 /// Returns the path itself, or the nearest directory above it that is there.
-fn nearest(path: &Path) -> Option<PathBuf> {
+fn nearest_existing(path: &Path) -> Option<PathBuf> {
     let mut places = path.ancestors();
     places.find(|place| place.exists()).map(Path::to_path_buf)
 }
@@ -111,27 +111,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn too_little_space_is_told_with_the_numbers() {
+    fn too_little_space_is_reported_with_numbers() {
         let (state, engine) = (Path::new("/state"), Path::new("/docker"));
         let fix = "free some space";
         assert_eq!(
-            judge(&[
-                (state, 5 << 30, STATE_BYTES, fix),
-                (engine, 2 << 30, ENGINE_BYTES, fix),
+            check_space(&[
+                (state, 5 << 30, MIN_STATE_BYTES, fix),
+                (engine, 2 << 30, MIN_ENGINE_BYTES, fix),
             ]),
-            Outcome::Passed("`/state` has 5.0 GiB free, `/docker` has 2.0 GiB free".into())
+            CheckOutcome::Passed("`/state` has 5.0 GiB free, `/docker` has 2.0 GiB free".into())
         );
         assert_eq!(
-            judge(&[
-                (state, 300 << 20, STATE_BYTES, fix),
-                (engine, 0, ENGINE_BYTES, fix),
+            check_space(&[
+                (state, 300 << 20, MIN_STATE_BYTES, fix),
+                (engine, 0, MIN_ENGINE_BYTES, fix),
             ]),
-            Outcome::Failed(vec![
-                Problem {
+            CheckOutcome::Failed(vec![
+                ProviderProblem {
                     what: "`/state` has 0.2 GiB free, 1.0 GiB is needed".into(),
                     fix: fix.into(),
                 },
-                Problem {
+                ProviderProblem {
                     what: "`/docker` has 0.0 GiB free, 2.0 GiB is needed".into(),
                     fix: fix.into(),
                 },

@@ -7,12 +7,12 @@
 mod agent;
 mod check;
 mod command;
-mod ground;
 mod machine;
 mod network;
+mod preflight_context;
 mod project;
 mod sandbox;
 
-pub(super) use agent::place_and_end;
+pub(super) use agent::describe_credential;
 pub(super) use command::run;
-pub(super) use network::{closed, told};
+pub(super) use network::{describe_policy, gate_error};

@@ -3,98 +3,107 @@
 use std::collections::BTreeSet;
 
 use ralph_core::id::RunId;
-use ralph_core::net::Policy;
+use ralph_core::net::EgressPolicy;
 use ralph_core::plan::NetworkPlan;
 use ralph_core::price::PriceBook;
-use ralph_gate::{Gate, Identity};
+use ralph_gate::{Gate, SandboxIdentity};
 
-use super::ground::Ground;
-use crate::cli::checks::Outcome;
+use super::preflight_context::PreflightContext;
+use crate::cli::checks::CheckOutcome;
 use crate::cli::error::CliError;
 use crate::cli::network;
-use crate::gate::{Opening, Port};
-use crate::terminal::lines::life;
-use crate::wire::Wiring;
+use crate::gate::{CredentialPort, GateConfig};
+use crate::providers::Providers;
+use crate::terminal::lines::lifecycle;
 
 /// The rules for the network have a meaning, and a gate can keep them.
-pub(super) async fn gate(ground: &Ground<'_>) -> Option<Outcome> {
-    let (Ok(settings), Ok(wiring)) = (&ground.settings, &ground.wiring) else {
-        return Some(Outcome::NotRun("the settings cannot be used".into()));
+pub(super) async fn check_gate(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    let (Ok(settings), Ok(wiring)) = (&ground.settings, &ground.providers) else {
+        return Some(CheckOutcome::NotRun("the settings cannot be used".into()));
     };
     let preset = ground.worker.preset();
     match ground.sandbox.as_deref() {
         Ok("docker") => {
             let hosts = preset.map(|preset| preset.hosts.as_slice());
-            let plan = network::plan(&settings.sandbox.network, hosts.unwrap_or_default());
+            let plan = network::network_plan(&settings.sandbox.network, hosts.unwrap_or_default());
             Some(match plan {
                 Ok(plan) => {
-                    let idle = network::idle_list(&settings.sandbox.network);
-                    contained(plan, idle, wiring).await
+                    let idle = network::unused_list_notice(&settings.sandbox.network);
+                    check_container_gate(plan, idle, wiring).await
                 }
                 Err(error) => error.into(),
             })
         }
         // Only what the agent asks of its model goes through a gate.
-        Ok(_) if preset.is_some() => Some(alone(wiring).await),
+        Ok(_) if preset.is_some() => Some(check_agent_gate(wiring).await),
         Ok(_) => None,
-        Err(_) => Some(Outcome::NotRun("the settings cannot be used".into())),
+        Err(_) => Some(CheckOutcome::NotRun("the settings cannot be used".into())),
     }
 }
 
-async fn contained(plan: NetworkPlan, idle: Option<String>, wiring: &Wiring) -> Outcome {
+async fn check_container_gate(
+    plan: NetworkPlan,
+    idle: Option<String>,
+    wiring: &Providers,
+) -> CheckOutcome {
     let idle = idle.map_or_else(String::new, |idle| format!("; {idle}"));
-    let told = format!("{}{idle}", told(&plan));
-    match open(plan, wiring).await {
-        Ok(_) => Outcome::Passed(told),
+    let told = format!("{}{idle}", describe_policy(&plan));
+    match open_gate(plan, wiring).await {
+        Ok(_) => CheckOutcome::Passed(told),
         Err(error) => error.into(),
     }
 }
 
-async fn alone(wiring: &Wiring) -> Outcome {
-    let gate = match open(NetworkPlan::default(), wiring).await {
+async fn check_agent_gate(wiring: &Providers) -> CheckOutcome {
+    let gate = match open_gate(NetworkPlan::default(), wiring).await {
         Ok(gate) => gate,
         Err(error) => return error.into(),
     };
-    match Port::open(gate).await {
-        Ok(_) => Outcome::Passed(
+    match CredentialPort::open(gate).await {
+        Ok(_) => CheckOutcome::Passed(
             "the agent asks its model through the gate, and reaches whatever else you reach".into(),
         ),
-        Err(error) => closed(&error).into(),
+        Err(error) => gate_error(&error).into(),
     }
 }
 
 /// Says the policy in words.
-pub(in crate::cli) fn told(plan: &NetworkPlan) -> String {
+pub(in crate::cli) fn describe_policy(plan: &NetworkPlan) -> String {
     let name = match &plan.policy {
-        Policy::Deny => "deny",
-        Policy::Allowlist(_) => "allowlist",
-        Policy::AllowAll => "allow-all",
+        EgressPolicy::Deny => "deny",
+        EgressPolicy::Allowlist(_) => "allowlist",
+        EgressPolicy::AllowAll => "allow-all",
     };
-    format!("{name}: commands can reach {}", life::reach(plan))
+    format!(
+        "{name}: commands can reach {}",
+        lifecycle::network_summary(plan)
+    )
 }
 
 /// Opens a gate. Nothing is written before it has decided something.
-async fn open(network: NetworkPlan, wiring: &Wiring) -> Result<Gate, CliError> {
-    let opening = Opening {
-        identity: Identity {
+async fn open_gate(network: NetworkPlan, wiring: &Providers) -> Result<Gate, CliError> {
+    let opening = GateConfig {
+        identity: SandboxIdentity {
             run: RunId::new(wiring.clock.now(), 0),
             sandbox: "preflight".into(),
         },
         network,
         routes: Vec::new(),
         provider_tools: BTreeSet::new(),
-        named: Vec::new(),
+        private_providers: Vec::new(),
         prices: PriceBook::default(),
-        records: wiring.state.root().join("preflight"),
+        egress_log: wiring.state.root().join("preflight"),
         redactor: wiring.redactor.clone(),
         clock: wiring.clock.clone(),
     };
     let opened = opening.open().await;
-    opened.map(|(gate, _)| gate).map_err(|error| closed(&error))
+    opened
+        .map(|(gate, _)| gate)
+        .map_err(|error| gate_error(&error))
 }
 
 /// Says why no gate can be opened.
-pub(in crate::cli) fn closed(error: &dyn std::error::Error) -> CliError {
+pub(in crate::cli) fn gate_error(error: &dyn std::error::Error) -> CliError {
     CliError::runtime(
         "no gate can be opened",
         error.to_string(),

@@ -1,26 +1,26 @@
 //! What the project must have: settings, a task, a repository, a model.
 
-use ralph_core::lint::Severity;
-use ralph_core::ports::Problem;
+use ralph_core::lint::LintSeverity;
+use ralph_core::ports::ProviderProblem;
 
-use super::ground::{Ground, Task, Worker};
-use crate::cli::checks::Outcome;
+use super::preflight_context::{PreflightContext, PreflightTask, PreflightWorker};
+use crate::cli::checks::CheckOutcome;
 use crate::cli::error::CliError;
-use crate::cli::planning::{self, Source};
+use crate::cli::planning::{self, SourceRepository};
 use crate::cli::{agent, secrets, trust};
 use crate::terminal::format;
 
 /// `ralph.toml` and `config/models.yaml` say something that has a meaning.
-pub(super) fn settings(ground: &Ground<'_>) -> Outcome {
+pub(super) fn check_settings(ground: &PreflightContext<'_>) -> CheckOutcome {
     let settings = ground.settings.as_ref().err();
     let profiles = ground.profiles.as_ref().err();
     let errors = settings.into_iter().chain(profiles);
-    let problems = errors.map(|error| Problem {
+    let problems = errors.map(|error| ProviderProblem {
         what: format!("{}: {}", error.what, error.why),
         fix: error.fix.clone(),
     });
-    Outcome::of(problems.collect(), || {
-        let warning = secrets::warning(&ground.context.redactor());
+    CheckOutcome::from_problems(problems.collect(), || {
+        let warning = secrets::unredacted_warning(&ground.context.redactor());
         warning.map_or_else(
             || "they can be read".into(),
             |warning| format!("they can be read; {warning}"),
@@ -29,46 +29,52 @@ pub(super) fn settings(ground: &Ground<'_>) -> Outcome {
 }
 
 /// The task file keeps the rules.
-pub(super) fn task(ground: &Ground<'_>) -> Option<Outcome> {
-    let Task { shown, report, .. } = ground.task.as_ref()?;
+pub(super) fn check_task(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    let PreflightTask {
+        display_path: shown,
+        report,
+        ..
+    } = ground.task.as_ref()?;
     let report = match report {
         Ok(report) => report,
         Err(error) if error.is_missing() => {
-            return Some(Outcome::failed(
+            return Some(CheckOutcome::failed(
                 format!("there is no task file `{shown}`"),
                 "name another file, or write one with `ralph init`",
             ));
         }
         Err(error) => {
-            return Some(Outcome::failed(
+            return Some(CheckOutcome::failed(
                 format!("cannot read `{shown}`: {error}"),
                 error.hint(),
             ));
         }
     };
     let errors = report.findings.iter();
-    let errors = errors.filter(|finding| finding.severity == Severity::Error);
+    let errors = errors.filter(|finding| finding.severity == LintSeverity::Error);
     let problems = errors.map(|finding| {
-        let (what, fix) = planning::told(finding);
+        let (what, fix) = planning::describe_finding(finding);
         let what = format!("`{shown}`, {what}");
-        Problem { what, fix }
+        ProviderProblem { what, fix }
     });
-    Some(Outcome::of(problems.collect(), || shown.clone()))
+    Some(CheckOutcome::from_problems(problems.collect(), || {
+        shown.clone()
+    }))
 }
 
 /// There is a repository with the branch that the work starts from.
-pub(super) async fn repository(ground: &Ground<'_>) -> Option<Outcome> {
+pub(super) async fn check_repository(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
     let file = ground.task.as_ref()?;
     let Some(task) = ground.usable_task() else {
-        return Some(Outcome::NotRun("the task file cannot be used".into()));
+        return Some(CheckOutcome::NotRun("the task file cannot be used".into()));
     };
     if ground.git.is_err() {
-        return Some(Outcome::NotRun("git cannot be used".into()));
+        return Some(CheckOutcome::NotRun("git cannot be used".into()));
     }
-    let git = ground.context.git_to_look();
-    let found = Source::find(&ground.args, task, &file.path, &git, ground.context).await;
+    let git = ground.context.git_read_only();
+    let found = SourceRepository::find(&ground.args, task, &file.path, &git, ground.context).await;
     Some(match found {
-        Ok(source) => Outcome::Passed(format!(
+        Ok(source) => CheckOutcome::Passed(format!(
             "{}, branch {} at {}",
             source.path.display(),
             source.base_branch,
@@ -80,34 +86,34 @@ pub(super) async fn repository(ground: &Ground<'_>) -> Option<Outcome> {
 
 /// What the repository's files propose is approved, and they set nothing that only the user may set. None
 /// if they propose nothing.
-pub(super) async fn trust(ground: &Ground<'_>) -> Option<Outcome> {
+pub(super) async fn check_trust(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
     let file = ground.task.as_ref().map(|task| task.path.as_path());
     let task = file.zip(ground.usable_task());
-    let git = ground.context.git_to_look();
-    let review = match trust::review(&ground.args, task, &git, ground.context).await {
+    let git = ground.context.git_read_only();
+    let review = match trust::review_run(&ground.args, task, &git, ground.context).await {
         Ok(review) => review,
         // Another check reports what cannot be read.
         Err(_) if ground.context.environment().dotenv_problem().is_none() => return None,
         Err(error) => return Some(error.into()),
     };
-    let refused = review.overreach.iter().map(|overreach| Problem {
+    let refused = review.overreach.iter().map(|overreach| ProviderProblem {
         what: format!(
             "{} may not set `{}`: {}",
             overreach.file, overreach.key, overreach.allows
         ),
         fix: "remove it, or put it into your own configuration".to_owned(),
     });
-    let pending = review.pending.iter().map(|proposal| Problem {
+    let pending = review.pending.iter().map(|proposal| ProviderProblem {
         what: format!(
             "{}: {} = {} is not approved: {}",
             proposal.file, proposal.key, proposal.value, proposal.allows
         ),
         fix: "see and approve it with `ralph trust`".to_owned(),
     });
-    let problems: Vec<Problem> = refused.chain(pending).collect();
+    let problems: Vec<ProviderProblem> = refused.chain(pending).collect();
     let approved = review.approved.len();
     (approved > 0 || !problems.is_empty()).then(|| {
-        Outcome::of(problems, || {
+        CheckOutcome::from_problems(problems, || {
             let count = format::plural(approved as u64, "proposal", "proposals");
             format!("{count} of this repository approved")
         })
@@ -115,16 +121,16 @@ pub(super) async fn trust(ground: &Ground<'_>) -> Option<Outcome> {
 }
 
 /// A model is chosen, and this version has it; an agent asks one of its own.
-pub(super) fn model(ground: &Ground<'_>) -> Outcome {
+pub(super) fn check_model(ground: &PreflightContext<'_>) -> CheckOutcome {
     match &ground.worker {
-        Worker::Model | Worker::Unknown => asked_model(ground),
-        Worker::Contradiction(_) | Worker::Agent(Err(_)) => {
-            Outcome::NotRun("nobody knows which agent asks it".into())
+        PreflightWorker::Model | PreflightWorker::Unknown => check_resolved_model(ground),
+        PreflightWorker::Contradiction(_) | PreflightWorker::Agent(Err(_)) => {
+            CheckOutcome::NotRun("nobody knows which agent asks it".into())
         }
-        Worker::Agent(Ok(preset)) => {
+        PreflightWorker::Agent(Ok(preset)) => {
             let model = ground.args.model.as_deref();
             match agent::require_model(preset, model) {
-                Ok(()) => Outcome::Passed(match model {
+                Ok(()) => CheckOutcome::Passed(match model {
                     Some(model) => format!("`{}` is told to use `{model}`", preset.name),
                     None => format!("`{}` chooses one itself", preset.name),
                 }),
@@ -134,22 +140,22 @@ pub(super) fn model(ground: &Ground<'_>) -> Outcome {
     }
 }
 
-fn asked_model(ground: &Ground<'_>) -> Outcome {
+fn check_resolved_model(ground: &PreflightContext<'_>) -> CheckOutcome {
     if ground.task.is_some() && ground.usable_task().is_none() && ground.args.model.is_none() {
-        return Outcome::NotRun("the task file cannot be used, and may choose one".into());
+        return CheckOutcome::NotRun("the task file cannot be used, and may choose one".into());
     }
-    let (Ok(wiring), Ok(_)) = (&ground.wiring, &ground.profiles) else {
-        return Outcome::NotRun("the settings cannot be used".into());
+    let (Ok(wiring), Ok(_)) = (&ground.providers, &ground.profiles) else {
+        return CheckOutcome::NotRun("the settings cannot be used".into());
     };
     let chosen = || -> Result<String, CliError> {
         let (args, task) = (&ground.args, ground.usable_task());
         let (model, profile) = (args.model.as_deref(), args.profile.as_deref());
         let choice = planning::model_choice(model, profile, task, ground.context)?;
-        wiring.models.make(&choice, &[])?;
+        wiring.models.create(&choice, &[])?;
         Ok(choice.model)
     };
     match chosen() {
-        Ok(name) => Outcome::Passed(name),
+        Ok(name) => CheckOutcome::Passed(name),
         Err(error) => error.into(),
     }
 }

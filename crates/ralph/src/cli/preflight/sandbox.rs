@@ -2,17 +2,17 @@
 
 use ralph_core::image::AgentImage;
 use ralph_core::plan::ContainerPlan;
-use ralph_core::ports::{Isolation, Problem};
+use ralph_core::ports::{Isolation, ProviderProblem};
 
-use super::ground::Ground;
-use crate::cli::checks::Outcome;
+use super::preflight_context::PreflightContext;
+use crate::cli::checks::CheckOutcome;
 use crate::cli::{container, ready_image};
-use crate::wire::image::Base;
+use crate::providers::image::ImageBase;
 
 /// The provider works here.
-pub(super) async fn provider(ground: &Ground<'_>) -> Outcome {
-    let (Ok(name), Ok(wiring)) = (&ground.sandbox, &ground.wiring) else {
-        return Outcome::NotRun("the settings cannot be used".into());
+pub(super) async fn check_provider(ground: &PreflightContext<'_>) -> CheckOutcome {
+    let (Ok(name), Ok(wiring)) = (&ground.sandbox, &ground.providers) else {
+        return CheckOutcome::NotRun("the settings cannot be used".into());
     };
     if let Err(error) = container::require_known(name) {
         return error.into();
@@ -27,7 +27,7 @@ pub(super) async fn provider(ground: &Ground<'_>) -> Outcome {
         Ok(limits) => limits,
         Err(error) => return error.into(),
     };
-    let provider = match wiring.sandboxes(name, container, limits) {
+    let provider = match wiring.sandbox_provider(name, container, limits) {
         Ok(provider) => provider,
         Err(error) => return error.into(),
     };
@@ -39,49 +39,55 @@ pub(super) async fn provider(ground: &Ground<'_>) -> Outcome {
     let confined = provider
         .confinement()
         .map_or_else(String::new, |confinement| {
-            format!("; {}; {}", confinement.walls(), confinement.limits())
+            format!(
+                "; {}; {}",
+                confinement.describe_isolation(),
+                confinement.describe_limits()
+            )
         });
     let engine = ground.engine.as_ref();
     let engine = engine.map_or_else(String::new, |(engine, facts)| {
         let (version, address) = (&facts.version, engine.address());
         format!("; Docker Engine {version} at {address}")
     });
-    Outcome::of(provider.preflight().await, || {
+    CheckOutcome::from_problems(provider.preflight().await, || {
         format!("{name}: {isolation}{confined}{engine}")
     })
 }
 
 /// The image is there, for the engine's machine.
-pub(super) async fn image(ground: &Ground<'_>) -> Option<Outcome> {
+pub(super) async fn check_image(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
     let plan = ground.container.as_ref()?;
     let (Ok(plan), Some((engine, facts))) = (plan, &ground.engine) else {
-        return Some(Outcome::NotRun("no Docker Engine answers".into()));
+        return Some(CheckOutcome::NotRun("no Docker Engine answers".into()));
     };
-    if plan.image == Base::AUTO {
-        return Some(agents_image(ground, plan).await);
+    if plan.image == ImageBase::AUTO {
+        return Some(check_agent_image(ground, plan).await);
     }
-    Some(match ready_image::find(engine, facts, &plan.image).await {
-        Ok(image) => Outcome::Passed(image.to_string()),
-        Err(problem) => problem.into(),
-    })
+    Some(
+        match ready_image::find_image(engine, facts, &plan.image).await {
+            Ok(image) => CheckOutcome::Passed(image.to_string()),
+            Err(problem) => problem.into(),
+        },
+    )
 }
 
 /// Looks at the image that ships for whoever does the work. That it is missing is fine: it is built.
-async fn agents_image(ground: &Ground<'_>, plan: &ContainerPlan) -> Outcome {
-    let (Ok(wiring), Ok(settings)) = (&ground.wiring, &ground.settings) else {
-        return Outcome::NotRun("the settings cannot be used".into());
+async fn check_agent_image(ground: &PreflightContext<'_>, plan: &ContainerPlan) -> CheckOutcome {
+    let (Ok(wiring), Ok(settings)) = (&ground.providers, &ground.settings) else {
+        return CheckOutcome::NotRun("the settings cannot be used".into());
     };
     let preset = ground.worker.preset();
     let agent = preset.map_or(AgentImage::Plain, |preset| {
-        AgentImage::of_agent(&preset.image)
+        AgentImage::for_agent(&preset.image)
     });
     let looked = async || {
-        let base = Base::of_settings(&plan.image, &settings.sandbox.base_image);
-        let base = base.map_err(|error| Problem {
+        let base = ImageBase::from_settings(&plan.image, &settings.sandbox.base_image);
+        let base = base.map_err(|error| ProviderProblem {
             what: error.to_string(),
             fix: "correct `base_image` in ralph.toml".into(),
         })?;
-        let Base::Agent { on } = base else {
+        let ImageBase::Agent { on } = base else {
             return Ok(None);
         };
         let images = wiring.images(plan.engine.as_deref()).await;
@@ -92,14 +98,14 @@ async fn agents_image(ground: &Ground<'_>, plan: &ContainerPlan) -> Outcome {
         };
         let is_here = images.exists(&tag).await;
         let is_here = is_here.map_err(|error| error.problem())?;
-        Ok::<_, Problem>(Some((tag, is_here)))
+        Ok::<_, ProviderProblem>(Some((tag, is_here)))
     };
     match looked().await {
-        Ok(Some((tag, true))) => Outcome::Passed(tag.to_string()),
+        Ok(Some((tag, true))) => CheckOutcome::Passed(tag.to_string()),
         Ok(Some((tag, false))) => {
-            Outcome::Passed(format!("{tag}, which is built when it is first needed"))
+            CheckOutcome::Passed(format!("{tag}, which is built when it is first needed"))
         }
-        Ok(None) => Outcome::Passed(format!(
+        Ok(None) => CheckOutcome::Passed(format!(
             "the image `{agent}`, which is built when it is first needed"
         )),
         Err(problem) => problem.into(),

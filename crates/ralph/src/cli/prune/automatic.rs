@@ -2,22 +2,29 @@
 
 use ralph_core::plan::RunPlan;
 
-use super::keeper::Keeper;
-use super::rule::Patience;
-use super::sweep::{Fate, Mode, sweep};
-use crate::wire::Wiring;
+use super::inventory::SandboxInventory;
+use super::retention::RetentionPolicy;
+use super::sweep::{SweepMode, SweepOutcome, sweep};
+use crate::providers::Providers;
 
 /// Removes the orphans of the provider that a run is about to use, and returns what a person should
 /// know about it. Nothing that goes wrong here stops the run.
-pub(in crate::cli) async fn tidy_up(plan: &RunPlan, wiring: &Wiring) -> Vec<String> {
+pub(in crate::cli) async fn prune_orphans(plan: &RunPlan, wiring: &Providers) -> Vec<String> {
     let keeper = match plan.sandbox.as_str() {
-        "docker" => Keeper::docker(
+        "docker" => SandboxInventory::docker(
             plan.container.as_ref().and_then(|c| c.engine.clone()),
             wiring,
         ),
-        _ => Keeper::local(wiring),
+        _ => SandboxInventory::local(wiring),
     };
-    let swept = match sweep(&keeper, &Patience::of_a_run(), Mode::Remove, wiring).await {
+    let swept = match sweep(
+        &keeper,
+        &RetentionPolicy::for_run_start(),
+        SweepMode::Remove,
+        wiring,
+    )
+    .await
+    {
         Ok(swept) => swept,
         Err(problem) => {
             return vec![format!(
@@ -28,10 +35,12 @@ pub(in crate::cli) async fn tidy_up(plan: &RunPlan, wiring: &Wiring) -> Vec<Stri
     };
     swept
         .into_iter()
-        .filter_map(|swept| match swept.fate {
-            Fate::Kept(_) => None,
-            Fate::Removed(why) => Some(format!("removed the sandbox `{}`: {why}", swept.id)),
-            Fate::Stuck(why, problem) => Some(format!(
+        .filter_map(|swept| match swept.outcome {
+            SweepOutcome::Kept(_) => None,
+            SweepOutcome::Removed(why) => {
+                Some(format!("removed the sandbox `{}`: {why}", swept.id))
+            }
+            SweepOutcome::Failed(why, problem) => Some(format!(
                 "could not remove the sandbox `{}`: {why}, but {}",
                 swept.id, problem.what
             )),

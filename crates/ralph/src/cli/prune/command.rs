@@ -3,36 +3,36 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use ralph_core::ports::Problem;
-use ralph_providers::sandbox::{DockerProvider, Remnant};
+use ralph_core::ports::ProviderProblem;
+use ralph_providers::sandbox::{DockerProvider, UnusedVolume};
 use serde::Serialize;
 
-use super::keeper::Keeper;
-use super::rule::Patience;
-use super::sweep::{Fate, Mode, Swept, sweep};
-use crate::cli::care_args::{ProviderName, PruneArgs};
+use super::inventory::SandboxInventory;
+use super::retention::RetentionPolicy;
+use super::sweep::{SweepMode, SweepOutcome, SweptSandbox, sweep};
 use crate::cli::container;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit::ExitCode;
-use crate::terminal::line::{Line, Tone};
-use crate::wire::Wiring;
+use crate::cli::maintenance_args::{ProviderName, PruneArgs};
+use crate::providers::Providers;
+use crate::terminal::styled_line::{StyledLine, Tone};
 
 /// What is younger is not looked at as left over: somebody may be making it.
-const BEING_MADE: SignedDuration = SignedDuration::from_mins(10);
+const CREATION_GRACE: SignedDuration = SignedDuration::from_mins(10);
 
 /// What was found and done.
 #[derive(Debug, Default, Serialize)]
-struct Report {
+struct PruneReport {
     dry_run: bool,
-    removed: Vec<Entry>,
-    kept: Vec<Entry>,
-    failed: Vec<Entry>,
+    removed: Vec<PruneEntry>,
+    kept: Vec<PruneEntry>,
+    failed: Vec<PruneEntry>,
 }
 
 /// One sandbox, or something else of ralph's.
 #[derive(Debug, Serialize)]
-struct Entry {
+struct PruneEntry {
     provider: &'static str,
     id: String,
     run: Option<String>,
@@ -45,24 +45,28 @@ struct Entry {
 
 /// Removes what is stale. What could not be removed makes the exit code 1.
 pub(in crate::cli) async fn run(args: PruneArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let wiring = context.wiring()?;
-    let mut report = Report {
+    let wiring = context.providers()?;
+    let mut report = PruneReport {
         dry_run: args.dry_run,
-        ..Report::default()
+        ..PruneReport::default()
     };
     if args.provider != Some(ProviderName::Docker) {
-        let keeper = Keeper::local(&wiring);
-        report.take(&keeper, args.max_age, &wiring).await?;
+        let keeper = SandboxInventory::local(&wiring);
+        report
+            .sweep_provider(&keeper, args.max_age, &wiring)
+            .await?;
     }
     if args.provider != Some(ProviderName::Local) {
-        let looked = docker(&mut report, args.max_age, context, &wiring).await;
+        let looked = prune_docker(&mut report, args.max_age, context, &wiring).await;
         match (looked, args.provider) {
             (Ok(()), _) => {}
             (Err(error), Some(_)) => return Err(error),
             // Nobody asked for this provider: without an engine there is nothing to look at.
             (Err(error), None) => {
                 let note = format!("note: docker is left out — {} — {}", error.why, error.fix);
-                context.output().complain(&[Line::of(&note)]);
+                context
+                    .output()
+                    .print_stderr_lines(&[StyledLine::from_text(&note)]);
             }
         }
     }
@@ -72,56 +76,58 @@ pub(in crate::cli) async fn run(args: PruneArgs, context: &Context) -> Result<Ex
         ExitCode::Runtime
     };
     if args.json {
-        context.output().json(&report)?;
+        context.output().print_json(&report)?;
     } else {
-        context.output().lines(&report.lines())?;
+        context.output().print_lines(&report.lines())?;
     }
     Ok(code)
 }
 
-async fn docker(
-    report: &mut Report,
+async fn prune_docker(
+    report: &mut PruneReport,
     max_age: Option<Duration>,
     context: &Context,
-    wiring: &Wiring,
+    wiring: &Providers,
 ) -> Result<(), CliError> {
-    let engine = container::engine(&context.settings()?, context).await?;
-    let keeper = Keeper::docker(engine.clone(), wiring);
-    report.take(&keeper, max_age, wiring).await?;
-    let provider = wiring.docker_at(engine);
-    report.take_remnants(&provider, wiring.clock.now()).await
+    let engine = container::find_docker_engine(&context.settings()?, context).await?;
+    let keeper = SandboxInventory::docker(engine.clone(), wiring);
+    report.sweep_provider(&keeper, max_age, wiring).await?;
+    let provider = wiring.docker_provider_at(engine);
+    report
+        .remove_unused_volumes(&provider, wiring.clock.now())
+        .await
 }
 
-fn refused(problem: Problem) -> CliError {
+fn provider_error(problem: ProviderProblem) -> CliError {
     CliError::runtime("cannot look for stale sandboxes", problem.what, problem.fix)
 }
 
-impl Report {
-    fn mode(&self) -> Mode {
+impl PruneReport {
+    fn mode(&self) -> SweepMode {
         if self.dry_run {
-            Mode::Tell
+            SweepMode::DryRun
         } else {
-            Mode::Remove
+            SweepMode::Remove
         }
     }
 
     /// Goes through the sandboxes of a provider.
-    async fn take(
+    async fn sweep_provider(
         &mut self,
-        keeper: &Keeper,
+        keeper: &SandboxInventory,
         max_age: Option<Duration>,
-        wiring: &Wiring,
+        wiring: &Providers,
     ) -> Result<(), CliError> {
-        let patience = Patience::of_a_person(max_age);
+        let patience = RetentionPolicy::for_command(max_age);
         let swept = sweep(keeper, &patience, self.mode(), wiring).await;
-        for swept in swept.map_err(refused)? {
+        for swept in swept.map_err(provider_error)? {
             self.add(swept);
         }
         Ok(())
     }
 
-    fn add(&mut self, swept: Swept) {
-        let mut entry = Entry {
+    fn add(&mut self, swept: SweptSandbox) {
+        let mut entry = PruneEntry {
             provider: swept.provider,
             id: swept.id.0,
             run: swept.run,
@@ -129,16 +135,16 @@ impl Report {
             problem: None,
             fix: None,
         };
-        let list = match swept.fate {
-            Fate::Kept(why) => {
+        let list = match swept.outcome {
+            SweepOutcome::Kept(why) => {
                 entry.why = why.to_string();
                 &mut self.kept
             }
-            Fate::Removed(why) => {
+            SweepOutcome::Removed(why) => {
                 entry.why = why.to_string();
                 &mut self.removed
             }
-            Fate::Stuck(why, problem) => {
+            SweepOutcome::Failed(why, problem) => {
                 entry.why = why.to_string();
                 entry.problem = Some(problem.what);
                 entry.fix = Some(problem.fix);
@@ -149,16 +155,16 @@ impl Report {
     }
 
     /// Removes what is left on an engine besides sandboxes.
-    async fn take_remnants(
+    async fn remove_unused_volumes(
         &mut self,
         provider: &DockerProvider,
         now: Timestamp,
     ) -> Result<(), CliError> {
-        let remnants = provider.remnants(now - BEING_MADE).await;
-        for remnant in remnants.map_err(|error| refused(error.problem()))? {
+        let remnants = provider.unused_volumes(now - CREATION_GRACE).await;
+        for remnant in remnants.map_err(|error| provider_error(error.problem()))? {
             let removed = match self.mode() {
-                Mode::Remove => provider.remove_remnant(&remnant).await,
-                Mode::Tell => Ok(()),
+                SweepMode::Remove => provider.remove_unused(&remnant).await,
+                SweepMode::DryRun => Ok(()),
             };
             let problem = removed.err().map(|error| error.problem());
             let list = match problem {
@@ -166,13 +172,15 @@ impl Report {
                 Some(_) => &mut self.failed,
             };
             let (problem, fix) = problem.map(|problem| (problem.what, problem.fix)).unzip();
-            list.push(Entry {
+            list.push(PruneEntry {
                 provider: "docker",
                 id: remnant.name().to_owned(),
                 run: None,
                 why: match remnant {
-                    Remnant::Program(_) => "it is the guest program of another build of ralph",
-                    Remnant::Filling(_) => "it was left when a ralph was killed",
+                    UnusedVolume::GuestVolume(_) => {
+                        "it is the guest program of another build of ralph"
+                    }
+                    UnusedVolume::FillContainer(_) => "it was left when a ralph was killed",
                 }
                 .to_owned(),
                 problem,
@@ -182,10 +190,10 @@ impl Report {
         Ok(())
     }
 
-    fn lines(&self) -> Vec<Line> {
+    fn lines(&self) -> Vec<StyledLine> {
         let verb = match self.mode() {
-            Mode::Remove => "removed",
-            Mode::Tell => "would remove",
+            SweepMode::Remove => "removed",
+            SweepMode::DryRun => "would remove",
         };
         let removed = self
             .removed
@@ -193,27 +201,27 @@ impl Report {
             .map(|entry| entry.line(Tone::Good, verb));
         let failed = self.failed.iter();
         let failed = failed.map(|entry| entry.line(Tone::Bad, "could not remove"));
-        let mut lines: Vec<Line> = removed.chain(failed).collect();
+        let mut lines: Vec<StyledLine> = removed.chain(failed).collect();
         if lines.is_empty() {
-            lines.push(Line::of("ralph: no stale sandboxes found"));
+            lines.push(StyledLine::from_text("ralph: no stale sandboxes found"));
         }
         lines
     }
 }
 
-impl Entry {
-    fn line(&self, tone: Tone, verb: &str) -> Line {
+impl PruneEntry {
+    fn line(&self, tone: Tone, verb: &str) -> StyledLine {
         let run = self.run.as_ref();
         let run = run.map_or_else(String::new, |run| format!(" of run {run}"));
         let rest = match (&self.problem, &self.fix) {
             (Some(problem), Some(fix)) => format!("{}: {problem} — {fix}", self.why),
             (_, _) => self.why.clone(),
         };
-        Line::new()
-            .with(tone, verb)
+        StyledLine::new()
+            .span(tone, verb)
             .strong(&format!(" {}", self.id))
             .plain(&run)
             .plain(" — ")
-            .folded(Tone::Plain, &rest)
+            .wrapped(Tone::Plain, &rest)
     }
 }

@@ -7,10 +7,10 @@
 
 mod automatic;
 mod command;
-mod keeper;
-mod rule;
-mod standing;
+mod inventory;
+mod retention;
+mod run_status;
 mod sweep;
 
-pub(super) use automatic::tidy_up;
+pub(super) use automatic::prune_orphans;
 pub(super) use command::run;

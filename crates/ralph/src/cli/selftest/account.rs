@@ -3,42 +3,42 @@
 use ralph_core::secret::Secret;
 use ralph_providers::agent::Preset;
 
-use super::upstream::Upstream;
-use crate::cli::agent::{self, Chosen, Login};
-use crate::cli::care_args::SelftestArgs;
+use super::fake_provider::FakeModelProvider;
+use crate::cli::agent::{self, ChosenCredential, ProviderLogin};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::maintenance_args::SelftestArgs;
 use crate::cli::preflight;
-use crate::tokens::place::Place;
-use crate::tokens::{AgentName, Among, BaseUrl, Found, Token};
+use crate::tokens::stores::TokenStoreKind;
+use crate::tokens::{AgentName, AuthToken, BaseUrl, FoundToken, StoreSelection};
 
 /// A credential that nobody has.
-const MADE_UP: &str = "sk-ant-selftest-made-up-0000000000000000";
+const FAKE_CREDENTIAL: &str = "sk-ant-selftest-made-up-0000000000000000";
 
 /// An agent with what it logs in with.
-pub(super) struct Account {
+pub(super) struct SelftestAccount {
     /// The agent.
     pub(super) preset: Preset,
     /// What it logs in with, if it has to.
-    pub(super) login: Option<Login>,
+    pub(super) login: Option<ProviderLogin>,
     /// What a gateway wants before the name of a model.
     pub(super) model_prefix: String,
     /// What there is to say about the credential.
-    pub(super) told: String,
+    pub(super) description: String,
     /// Who answers instead of the provider; it ends with this.
-    _upstream: Option<Upstream>,
+    _upstream: Option<FakeModelProvider>,
 }
 
-impl Account {
+impl SelftestAccount {
     /// Finds the agent and its credential, or makes one up.
     pub(super) async fn find(args: &SelftestArgs, context: &Context) -> Result<Self, CliError> {
         let name = args.agent.as_deref().unwrap_or(AgentName::DEFAULT);
-        let preset = agent::preset(name, context)?;
+        let preset = agent::find_preset(name, context)?;
         if args.offline {
-            return Self::made_up(preset).await;
+            return Self::with_fake_credential(preset).await;
         }
-        let tokens = context.tokens(Among::All)?;
-        let found = agent::find(&preset, None, &tokens).await;
+        let tokens = context.tokens(StoreSelection::All)?;
+        let found = agent::find_credential(&preset, None, &tokens).await;
         let found = found.map_err(|error| CliError {
             fix: format!(
                 "{}, or try everything else with `ralph selftest --offline`",
@@ -48,40 +48,40 @@ impl Account {
         })?;
         let Some(chosen) = found else {
             let told = format!("`{name}` needs none");
-            return Ok(Self::without(preset, told));
+            return Ok(Self::without_login(preset, told));
         };
         let found = &chosen.found;
-        context.learn(format!("{name} credential"), &found.token.secret);
+        context.add_secret(format!("{name} credential"), &found.token.secret);
         let model_prefix = found.token.model_prefix.clone().unwrap_or_default();
-        let told = preflight::place_and_end(found, tokens.now());
-        let login = Some(agent::login(chosen)?);
+        let told = preflight::describe_credential(found, tokens.now());
+        let login = Some(agent::login_from_credential(chosen)?);
         Ok(Self {
             login,
             model_prefix,
-            ..Self::without(preset, told)
+            ..Self::without_login(preset, told)
         })
     }
 
-    fn without(preset: Preset, told: String) -> Self {
+    fn without_login(preset: Preset, told: String) -> Self {
         Self {
             preset,
             login: None,
             model_prefix: String::new(),
-            told,
+            description: told,
             _upstream: None,
         }
     }
 
-    async fn made_up(preset: Preset) -> Result<Self, CliError> {
+    async fn with_fake_credential(preset: Preset) -> Result<Self, CliError> {
         let told = "made up: a stand-in for the provider takes it".to_owned();
         let usual = preset.credentials.first().cloned();
         let name = AgentName::parse(&preset.name).ok();
         let Some((credential, owner)) = usual.zip(name) else {
             let told = format!("`{}` needs none", preset.name);
-            return Ok(Self::without(preset, told));
+            return Ok(Self::without_login(preset, told));
         };
-        let secret = || Secret::new(MADE_UP.to_owned());
-        let upstream = Upstream::start(secret()).await.map_err(|error| {
+        let secret = || Secret::new(FAKE_CREDENTIAL.to_owned());
+        let upstream = FakeModelProvider::start(secret()).await.map_err(|error| {
             CliError::runtime(
                 "the stand-in for the provider cannot be started",
                 error.to_string(),
@@ -89,23 +89,27 @@ impl Account {
             )
         })?;
         let address = format!("http://{}", upstream.address());
-        let token = Token {
+        let token = AuthToken {
             secret: secret(),
             expires: None,
             base_url: BaseUrl::parse(&address).ok(),
             model_prefix: None,
         };
-        let place = Place::Variable("nowhere");
-        let mode = agent::modes(credential.kind)[0];
-        let chosen = Chosen {
+        let place = TokenStoreKind::Variable("nowhere");
+        let mode = agent::auth_modes(credential.kind)[0];
+        let chosen = ChosenCredential {
             credential,
-            found: Found { token, mode, place },
+            found: FoundToken {
+                token,
+                mode,
+                store: place,
+            },
             owner,
         };
         Ok(Self {
-            login: Some(agent::login(chosen)?),
+            login: Some(agent::login_from_credential(chosen)?),
             _upstream: Some(upstream),
-            ..Self::without(preset, told)
+            ..Self::without_login(preset, told)
         })
     }
 }

@@ -2,28 +2,28 @@
 
 use std::time::Duration;
 
-use ralph_core::ports::{AgentEnd, Ended, Exec, OutputSink, Program, Stream};
-use ralph_providers::agent::{CredentialKind, ProgramSettings};
+use ralph_core::ports::{AgentEnd, Exec, ExecProgram, ExecStatus, OutputSink, OutputStream};
+use ralph_providers::agent::{CredentialKind, PresetAgentSettings};
 use serde_json::json;
 
-use super::account::Account;
-use super::gateway::{Gateway, Pass};
-use super::session::{QUICK, Session, broken};
-use crate::cli::checks::Outcome;
+use super::account::SelftestAccount;
+use super::gate::{SandboxLogin, SelftestGate};
+use super::session::{QUICK_TIMEOUT, SelftestSession, sandbox_failure};
+use crate::cli::checks::CheckOutcome;
+use crate::providers::Providers;
 use crate::terminal::format;
-use crate::wire::Wiring;
 
 /// What the agent is asked for.
 const PROMPT: &str = "say ok";
 /// How long it may take.
-const PATIENCE: Duration = Duration::from_mins(1);
+const AGENT_TIMEOUT: Duration = Duration::from_mins(1);
 /// How much of what it prints is kept.
-const KEPT_BYTES: usize = 4 << 20;
+const MAX_OUTPUT_BYTES: usize = 4 << 20;
 /// How much of what it said is told.
-const TOLD_CHARACTERS: usize = 200;
+const MAX_QUOTED_CHARACTERS: usize = 200;
 
 /// Asks through the gate, and prints the status of the answer.
-const SCRIPT: &str = r#"
+const REQUEST_SCRIPT: &str = r#"
 if command -v curl >/dev/null 2>&1; then
     curl -q -s -m 55 -o /dev/null -w '%{http_code}' ${BODY:+--data "$BODY"} -H "authorization: Bearer $KEY" \
         -H 'content-type: application/json' -H 'anthropic-version: 2023-06-01' "$URL"
@@ -44,14 +44,14 @@ fi"#;
 
 /// The agent says a word, which its provider pays for with the credential. Without its program, a
 /// request as it would send one.
-pub(super) async fn through_gate(
-    session: &Session<'_>,
-    account: &Account,
-    gateway: &Gateway,
-    wiring: &Wiring,
-) -> Outcome {
-    let Some(pass) = &gateway.pass else {
-        return Outcome::Passed(format!("`{}` needs no credential", account.preset.name));
+pub(super) async fn check_login(
+    session: &SelftestSession<'_>,
+    account: &SelftestAccount,
+    gateway: &SelftestGate,
+    wiring: &Providers,
+) -> CheckOutcome {
+    let Some(pass) = &gateway.login else {
+        return CheckOutcome::Passed(format!("`{}` needs no credential", account.preset.name));
     };
     let program = account.preset.command.first().map_or("", String::as_str);
     let found = session.shell(&format!("command -v '{program}'")).await;
@@ -60,69 +60,69 @@ pub(super) async fn through_gate(
             with_program(session, account, pass, wiring).await
         }
         Ok(_) => with_script(session, account, pass, program).await,
-        Err(error) => broken(error),
+        Err(error) => sandbox_failure(error),
     }
 }
 
 /// What a program printed, on each stream up to a bound.
 #[derive(Default)]
-struct Both {
+struct SelftestAgentOutput {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
 }
 
-impl OutputSink for Both {
-    fn chunk(&mut self, stream: Stream, bytes: &[u8]) {
+impl OutputSink for SelftestAgentOutput {
+    fn chunk(&mut self, stream: OutputStream, bytes: &[u8]) {
         let kept = match stream {
-            Stream::Stdout => &mut self.stdout,
-            Stream::Stderr => &mut self.stderr,
+            OutputStream::Stdout => &mut self.stdout,
+            OutputStream::Stderr => &mut self.stderr,
         };
-        let room = KEPT_BYTES.saturating_sub(kept.len());
+        let room = MAX_OUTPUT_BYTES.saturating_sub(kept.len());
         kept.extend(&bytes[..bytes.len().min(room)]);
     }
 }
 
 async fn with_program(
-    session: &Session<'_>,
-    account: &Account,
-    pass: &Pass,
-    wiring: &Wiring,
-) -> Outcome {
+    session: &SelftestSession<'_>,
+    account: &SelftestAccount,
+    pass: &SandboxLogin,
+    wiring: &Providers,
+) -> CheckOutcome {
     let name = &account.preset.name;
-    let settings = ProgramSettings {
+    let settings = PresetAgentSettings {
         model: Some(small_model(account, pass.kind)),
         base_url: pass.base_url.clone(),
         login: pass.environment.clone(),
         clock: wiring.clock.clone(),
     };
-    let agent = match account.preset.program(&settings) {
+    let agent = match account.preset.build_agent(&settings) {
         Ok(agent) => agent,
-        Err(error) => return Outcome::failed(error.to_string(), "report it"),
+        Err(error) => return CheckOutcome::failed(error.to_string(), "report it"),
     };
     let command = agent.command(PROMPT);
     let exec = Exec {
-        program: Program::Argv(command.argv),
+        program: ExecProgram::Argv(command.argv),
         env: command.env,
-        ..Exec::shell("", PATIENCE)
+        ..Exec::shell("", AGENT_TIMEOUT)
     };
-    let mut both = Both::default();
+    let mut both = SelftestAgentOutput::default();
     let ran = session
         .sandbox
         .exec(exec.with_stdin(command.stdin), &mut both);
     let outcome = match ran.await {
         Ok(outcome) => outcome,
-        Err(error) => return broken(error),
+        Err(error) => return sandbox_failure(error),
     };
     let mut reader = agent.reader();
     for line in String::from_utf8_lossy(&both.stdout).lines() {
-        reader.line(line);
+        reader.parse_line(line);
     }
     let stderr = String::from_utf8_lossy(&both.stderr);
     let (end, report) = reader.finish(outcome.ended, &stderr);
-    match judge(name, &end, outcome.ended) {
-        None => Outcome::Passed(format!(
+    match check_agent_end(name, &end, outcome.ended) {
+        None => CheckOutcome::Passed(format!(
             "`{name}` said `{}` in {}",
-            short(&report.summary),
+            truncate(&report.summary),
             format::duration(outcome.duration)
         )),
         Some(wrong) => wrong,
@@ -130,7 +130,7 @@ async fn with_program(
 }
 
 /// Returns a model that costs little.
-fn small_model(account: &Account, kind: CredentialKind) -> String {
+fn small_model(account: &SelftestAccount, kind: CredentialKind) -> String {
     let name = match kind {
         CredentialKind::AnthropicApiKey
         | CredentialKind::AnthropicOauth
@@ -140,13 +140,14 @@ fn small_model(account: &Account, kind: CredentialKind) -> String {
     format!("{}{name}", account.model_prefix)
 }
 
-fn judge(name: &str, end: &AgentEnd, ended: Ended) -> Option<Outcome> {
+fn check_agent_end(name: &str, end: &AgentEnd, ended: ExecStatus) -> Option<CheckOutcome> {
     let look = "look at what it says, then try again".to_owned();
     let (why, fix) = match end {
         AgentEnd::Finished => return None,
-        AgentEnd::Unauthorized { why } => {
-            (format!("its credential was refused: {why}"), refused(name))
-        }
+        AgentEnd::Unauthorized { why } => (
+            format!("its credential was refused: {why}"),
+            refusal_message(name),
+        ),
         AgentEnd::GaveUp { why } | AgentEnd::Overloaded { why } | AgentEnd::Quota { why, .. } => {
             (why.clone(), look)
         }
@@ -154,55 +155,55 @@ fn judge(name: &str, end: &AgentEnd, ended: Ended) -> Option<Outcome> {
         AgentEnd::OutOfBudget => ("it wanted more tokens than a word needs".to_owned(), look),
         AgentEnd::Halted => ("it was ended".to_owned(), look),
         AgentEnd::Stalled | AgentEnd::TimedOut => (
-            format!("it did not answer within {} s", PATIENCE.as_secs()),
+            format!("it did not answer within {} s", AGENT_TIMEOUT.as_secs()),
             "look whether its provider can be reached from this machine".to_owned(),
         ),
     };
-    Some(Outcome::failed(
-        format!("`{name}` said nothing: {}", short(&why)),
+    Some(CheckOutcome::failed(
+        format!("`{name}` said nothing: {}", truncate(&why)),
         fix,
     ))
 }
 
-fn refused(name: &str) -> String {
+fn refusal_message(name: &str) -> String {
     format!("store a valid one with `ralph store-token --agent {name}`")
 }
 
 async fn with_script(
-    session: &Session<'_>,
-    account: &Account,
-    pass: &Pass,
+    session: &SelftestSession<'_>,
+    account: &SelftestAccount,
+    pass: &SandboxLogin,
     program: &str,
-) -> Outcome {
+) -> CheckOutcome {
     let (path, body) = request(account, pass.kind);
-    let exec = Exec::shell(SCRIPT, PATIENCE.max(QUICK))
+    let exec = Exec::shell(REQUEST_SCRIPT, AGENT_TIMEOUT.max(QUICK_TIMEOUT))
         .with_env("URL", format!("{}{path}", pass.base_url))
-        .with_env("KEY", &pass.phantom)
+        .with_env("KEY", &pass.placeholder_token)
         .with_env("BODY", body);
     let answer = match session.run(exec).await {
         Ok(answer) => answer,
-        Err(error) => return broken(error),
+        Err(error) => return sandbox_failure(error),
     };
     let name = &account.preset.name;
     match answer.text.parse::<u16>() {
-        Ok(status @ 200..300) => Outcome::Passed(format!(
+        Ok(status @ 200..300) => CheckOutcome::Passed(format!(
             "a request as `{name}` sends it was answered with {status}; the image has no `{program}`"
         )),
-        Ok(status @ (401 | 403)) => Outcome::failed(
+        Ok(status @ (401 | 403)) => CheckOutcome::failed(
             format!("the credential of `{name}` was refused with {status}"),
-            refused(name),
+            refusal_message(name),
         ),
-        Ok(status) => Outcome::failed(
+        Ok(status) => CheckOutcome::failed(
             format!("a request as `{name}` sends it was answered with {status}"),
             "look whether its provider can be reached from this machine",
         ),
-        Err(_) if answer.text == "untried" => Outcome::NotRun(format!(
+        Err(_) if answer.text == "untried" => CheckOutcome::NotRun(format!(
             "the image has neither `{program}` nor curl nor python3"
         )),
-        Err(_) => Outcome::failed(
+        Err(_) => CheckOutcome::failed(
             format!(
                 "a request as `{name}` sends it was not answered: {}",
-                short(&answer.text)
+                truncate(&answer.text)
             ),
             "look whether the gate can be reached from inside",
         ),
@@ -210,7 +211,7 @@ async fn with_script(
 }
 
 /// Returns a small request: where to, and what.
-fn request(account: &Account, kind: CredentialKind) -> (&'static str, String) {
+fn request(account: &SelftestAccount, kind: CredentialKind) -> (&'static str, String) {
     match kind {
         CredentialKind::AnthropicApiKey
         | CredentialKind::AnthropicOauth
@@ -224,7 +225,7 @@ fn request(account: &Account, kind: CredentialKind) -> (&'static str, String) {
     }
 }
 
-fn short(text: &str) -> String {
+fn truncate(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(TOLD_CHARACTERS).collect()
+    line.chars().take(MAX_QUOTED_CHARACTERS).collect()
 }

@@ -3,52 +3,52 @@
 use std::time::Duration;
 
 use ralph_core::path::{SandboxPath, WorkspacePath};
-use ralph_core::ports::{Ended, Exec, WriteMode};
+use ralph_core::ports::{Exec, ExecStatus, WriteMode};
 
-use super::session::{QUICK, Session, broken};
-use crate::cli::checks::Outcome;
+use super::session::{QUICK_TIMEOUT, SelftestSession, sandbox_failure};
+use crate::cli::checks::CheckOutcome;
 use crate::terminal::format;
 
 /// How many bytes make the round trip.
 const FILE_BYTES: usize = 1 << 20;
 /// When the tree is killed.
-const SHORT: Duration = Duration::from_secs(1);
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A command runs, and its exit code comes back.
-pub(super) async fn exec(session: &Session<'_>) -> Outcome {
-    let exec = Exec::shell("echo ok; exit 7", QUICK);
+pub(super) async fn check_exec(session: &SelftestSession<'_>) -> CheckOutcome {
+    let exec = Exec::shell("echo ok; exit 7", QUICK_TIMEOUT);
     match session.run(exec).await {
-        Ok(answer) if answer.text == "ok" && answer.outcome.ended == Ended::Exited(7) => {
+        Ok(answer) if answer.text == "ok" && answer.outcome.ended == ExecStatus::Exited(7) => {
             let took = format::duration(answer.outcome.duration);
-            Outcome::Passed(format!("a command answered in {took}"))
+            CheckOutcome::Passed(format!("a command answered in {took}"))
         }
-        Ok(answer) => Outcome::failed(
+        Ok(answer) => CheckOutcome::failed(
             format!(
                 "`echo ok; exit 7` printed `{}` and ended with {}",
                 answer.text, answer.outcome.ended
             ),
             "look at the shell of the image",
         ),
-        Err(error) => broken(error),
+        Err(error) => sandbox_failure(error),
     }
 }
 
 /// A file goes in, commands see it, and it comes out as it was.
-pub(super) async fn files(session: &Session<'_>) -> Outcome {
-    let bytes = noise(FILE_BYTES);
+pub(super) async fn check_files(session: &SelftestSession<'_>) -> CheckOutcome {
+    let bytes = pseudo_random_bytes(FILE_BYTES);
     let path = match WorkspacePath::parse("selftest") {
         Ok(path) => SandboxPath::in_scratch(&path),
-        Err(error) => return Outcome::failed(error.to_string(), "report it"),
+        Err(error) => return CheckOutcome::failed(error.to_string(), "report it"),
     };
     let written = session.sandbox.write(&path, &bytes, WriteMode::Replace);
     if let Err(error) = written.await {
-        return broken(error);
+        return sandbox_failure(error);
     }
-    let counted = session.succeed("wc -c <../scratch/selftest").await;
+    let counted = session.run_successfully("wc -c <../scratch/selftest").await;
     match counted {
         Ok(count) if count == FILE_BYTES.to_string() => {}
         Ok(count) => {
-            return Outcome::failed(
+            return CheckOutcome::failed(
                 format!("a command sees {count} of {FILE_BYTES} bytes"),
                 "look at the disk of the sandbox",
             );
@@ -56,17 +56,17 @@ pub(super) async fn files(session: &Session<'_>) -> Outcome {
         Err(outcome) => return outcome,
     }
     match session.sandbox.read(&path, FILE_BYTES as u64).await {
-        Ok(read) if read == bytes => Outcome::Passed(format!("{FILE_BYTES} bytes in and out")),
-        Ok(read) => Outcome::failed(
+        Ok(read) if read == bytes => CheckOutcome::Passed(format!("{FILE_BYTES} bytes in and out")),
+        Ok(read) => CheckOutcome::failed(
             format!("of {FILE_BYTES} bytes {} came back, or others", read.len()),
             "look at the disk of the sandbox",
         ),
-        Err(error) => broken(error),
+        Err(error) => sandbox_failure(error),
     }
 }
 
 /// Returns bytes without a pattern, always the same.
-fn noise(length: usize) -> Vec<u8> {
+fn pseudo_random_bytes(length: usize) -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = || {
         state ^= state << 13;
@@ -78,17 +78,17 @@ fn noise(length: usize) -> Vec<u8> {
 }
 
 /// A command with children, one of them in a session of its own, is killed at its timeout.
-pub(super) async fn timeout(session: &Session<'_>) -> Outcome {
+pub(super) async fn check_timeout(session: &SelftestSession<'_>) -> CheckOutcome {
     let tree = "rm -f ../scratch/pids
         sh -c 'echo $$ >>../scratch/pids; exec sleep 300' &
         if command -v setsid >/dev/null 2>&1; then
             setsid sh -c 'echo $$ >>../scratch/pids; exec sleep 300' &
         fi
         echo $$ >>../scratch/pids; sleep 300";
-    match session.run(Exec::shell(tree, SHORT)).await {
-        Ok(answer) if answer.outcome.ended == Ended::TimedOut => {}
+    match session.run(Exec::shell(tree, KILL_TIMEOUT)).await {
+        Ok(answer) if answer.outcome.ended == ExecStatus::TimedOut => {}
         Ok(answer) => {
-            return Outcome::failed(
+            return CheckOutcome::failed(
                 format!(
                     "a command that sleeps ended with {} instead of a timeout",
                     answer.outcome.ended
@@ -96,18 +96,18 @@ pub(super) async fn timeout(session: &Session<'_>) -> Outcome {
                 "look at the shell of the image",
             );
         }
-        Err(error) => return broken(error),
+        Err(error) => return sandbox_failure(error),
     }
     let alive = "for pid in $(cat ../scratch/pids); do
             if kill -0 $pid 2>/dev/null && ! grep -q '^State:.Z' /proc/$pid/status 2>/dev/null; then
                 echo $pid
             fi
         done";
-    match session.succeed(alive).await {
+    match session.run_successfully(alive).await {
         Ok(left) if left.is_empty() => {
-            Outcome::Passed(format!("a tree of processes ended after {SHORT:?}"))
+            CheckOutcome::Passed(format!("a tree of processes ended after {KILL_TIMEOUT:?}"))
         }
-        Ok(left) => Outcome::failed(
+        Ok(left) => CheckOutcome::failed(
             format!(
                 "after the timeout these processes still run: {}",
                 left.replace('\n', " ")

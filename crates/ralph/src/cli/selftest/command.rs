@@ -3,11 +3,11 @@
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{docker, local};
-use crate::cli::care_args::{ProviderName, SelftestArgs};
-use crate::cli::checks::{Checks, Outcome};
+use crate::cli::checks::{CheckOutcome, CheckReport};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit::ExitCode;
+use crate::cli::maintenance_args::{ProviderName, SelftestArgs};
 use crate::cli::planning;
 
 /// The first check of every provider.
@@ -18,7 +18,7 @@ pub(in crate::cli) async fn run(
     args: SelftestArgs,
     context: &Context,
 ) -> Result<ExitCode, CliError> {
-    let mut checks = Checks::begin("selftest", context, args.json);
+    let mut checks = CheckReport::new("selftest", context, args.json);
     match args.provider {
         ProviderName::Docker => Box::pin(docker::run(&args, &mut checks, context)).await?,
         ProviderName::Local => Box::pin(local::run(&mut checks, context)).await?,
@@ -27,21 +27,21 @@ pub(in crate::cli) async fn run(
 }
 
 /// Looks for the programs that every run needs.
-pub(super) async fn prerequisites(context: &Context) -> Outcome {
-    match planning::require_git(&context.git_to_look()).await {
-        Ok(version) => Outcome::Passed(version.trim().to_owned()),
+pub(super) async fn prerequisites(context: &Context) -> CheckOutcome {
+    match planning::require_git(&context.git_read_only()).await {
+        Ok(version) => CheckOutcome::Passed(version.trim().to_owned()),
         Err(error) => error.into(),
     }
 }
 
 /// Says of checks that they were not made.
-pub(super) fn leave_out(
-    checks: &mut Checks,
+pub(super) fn skip_checks(
+    checks: &mut CheckReport,
     names: &[&'static str],
     why: &str,
 ) -> Result<(), CliError> {
     for name in names {
-        checks.add(name, Outcome::NotRun(why.to_owned()))?;
+        checks.add(name, CheckOutcome::NotRun(why.to_owned()))?;
     }
     Ok(())
 }
@@ -64,7 +64,7 @@ impl Interrupts {
     }
 
     /// Does the work until a signal comes, which makes none of it.
-    pub(super) async fn unless<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+    pub(super) async fn run_until_signal<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let Some([terminal, terminate, hangup]) = &mut self.0 else {
             return Some(work.await);
         };

@@ -1,20 +1,20 @@
 //! The checks of Docker sandboxes.
 
 use ralph_core::plan::ContainerPlan;
-use ralph_core::ports::{Problem, SandboxProvider as _};
-use ralph_providers::docker::{Engine, Facts};
+use ralph_core::ports::{ProviderProblem, SandboxProvider as _};
+use ralph_providers::docker::{DockerEngine, DockerInfo};
 
-use super::account::Account;
-use super::command::{Interrupts, PREREQUISITES, leave_out, prerequisites};
-use super::gateway::Gateway;
-use super::session::{Session, broken};
-use super::{auth, basics, image, walls};
-use crate::cli::care_args::SelftestArgs;
-use crate::cli::checks::{Checks, Outcome};
+use super::account::SelftestAccount;
+use super::command::{Interrupts, PREREQUISITES, prerequisites, skip_checks};
+use super::gate::SelftestGate;
+use super::session::{SelftestSession, sandbox_failure};
+use super::{auth, basics, image, isolation};
+use crate::cli::checks::{CheckOutcome, CheckReport};
 use crate::cli::container;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::wire::Wiring;
+use crate::cli::maintenance_args::SelftestArgs;
+use crate::providers::Providers;
 
 const TOKEN: &str = "check token";
 const ENGINE: &str = "engine";
@@ -33,9 +33,9 @@ const LIMITS: &str = "limits";
 const CLEANUP: &str = "cleanup";
 
 /// What comes before there is a sandbox, in its order.
-const OUTSIDE: [&str; 6] = [TOKEN, PREREQUISITES, ENGINE, HEALTH, IMAGE, CREATE];
+const SETUP_CHECKS: [&str; 6] = [TOKEN, PREREQUISITES, ENGINE, HEALTH, IMAGE, CREATE];
 /// What needs a sandbox.
-const INSIDE: [&str; 10] = [
+const SANDBOX_CHECKS: [&str; 10] = [
     POLICY, GATE, AUTH, NETWORK, EXEC, FILES, USER, TIMEOUT, LIMITS, CLEANUP,
 ];
 
@@ -43,58 +43,60 @@ const INSIDE: [&str; 10] = [
 /// image or a sandbox the rest is not tried.
 pub(super) async fn run(
     args: &SelftestArgs,
-    checks: &mut Checks,
+    checks: &mut CheckReport,
     context: &Context,
 ) -> Result<(), CliError> {
-    let wiring = context.wiring()?;
-    match Ready::get(args, checks, context, &wiring).await? {
-        Ok(ready) => ready.inside(checks, &wiring).await,
+    let wiring = context.providers()?;
+    match DockerSelftest::prepare(args, checks, context, &wiring).await? {
+        Ok(ready) => ready.run_in_sandboxes(checks, &wiring).await,
         Err(missing) => {
-            let after = OUTSIDE.iter().skip_while(|name| **name != missing.check);
-            let rest: Vec<&str> = after.skip(1).chain(&INSIDE).copied().collect();
-            leave_out(checks, &rest, missing.why)
+            let after = SETUP_CHECKS
+                .iter()
+                .skip_while(|name| **name != missing.check);
+            let rest: Vec<&str> = after.skip(1).chain(&SANDBOX_CHECKS).copied().collect();
+            skip_checks(checks, &rest, missing.why)
         }
     }
 }
 
 /// Why the rest cannot be tried.
-struct Missing {
+struct MissingPrerequisite {
     /// The last check that was made.
     check: &'static str,
     why: &'static str,
 }
 
 /// Everything that a sandbox needs.
-struct Ready {
-    account: Account,
-    gateway: Gateway,
+struct DockerSelftest {
+    account: SelftestAccount,
+    gateway: SelftestGate,
     plan: ContainerPlan,
 }
 
-impl Ready {
+impl DockerSelftest {
     /// Looks at everything that a sandbox needs.
-    async fn get(
+    async fn prepare(
         args: &SelftestArgs,
-        checks: &mut Checks,
+        checks: &mut CheckReport,
         context: &Context,
-        wiring: &Wiring,
-    ) -> Result<Result<Self, Missing>, CliError> {
-        let missing = |check, why| Ok(Err(Missing { check, why }));
-        let mut account = match Account::find(args, context).await {
+        wiring: &Providers,
+    ) -> Result<Result<Self, MissingPrerequisite>, CliError> {
+        let missing = |check, why| Ok(Err(MissingPrerequisite { check, why }));
+        let mut account = match SelftestAccount::find(args, context).await {
             Ok(account) => account,
             Err(error) => {
                 checks.add(TOKEN, error.into())?;
                 return missing(TOKEN, "there is no token to use");
             }
         };
-        checks.add(TOKEN, Outcome::Passed(account.told.clone()))?;
-        if !passes(checks, PREREQUISITES, prerequisites(context).await)? {
+        checks.add(TOKEN, CheckOutcome::Passed(account.description.clone()))?;
+        if !add_and_test(checks, PREREQUISITES, prerequisites(context).await)? {
             return missing(PREREQUISITES, "a program is missing");
         }
-        let plan = container::plan_for(None, context).await;
-        let plan = match engine(plan, wiring).await {
+        let plan = container::container_plan_for(None, context).await;
+        let plan = match check_engine(plan, wiring).await {
             Ok((plan, told)) => {
-                checks.add(ENGINE, Outcome::Passed(told))?;
+                checks.add(ENGINE, CheckOutcome::Passed(told))?;
                 plan
             }
             Err(outcome) => {
@@ -102,14 +104,14 @@ impl Ready {
                 return missing(ENGINE, "no engine can be used");
             }
         };
-        let gateway = match Gateway::open(&mut account, context, wiring).await {
+        let gateway = match SelftestGate::open(&mut account, context, wiring).await {
             Ok(gateway) => gateway,
             Err(error) => {
                 checks.add(HEALTH, error.into())?;
                 return missing(HEALTH, "there is no gate");
             }
         };
-        if !passes(checks, HEALTH, gateway.health().await)? {
+        if !add_and_test(checks, HEALTH, gateway.check_health().await)? {
             return missing(HEALTH, "there is no gate");
         }
         let agent = &account.preset.image;
@@ -120,7 +122,7 @@ impl Ready {
                 gateway,
                 plan,
             }),
-            None => Err(Missing {
+            None => Err(MissingPrerequisite {
                 check: IMAGE,
                 why: "there is no image to use",
             }),
@@ -128,124 +130,140 @@ impl Ready {
     }
 
     /// Makes sandboxes, tries them out, and removes them whatever happens.
-    async fn inside(&self, checks: &mut Checks, wiring: &Wiring) -> Result<(), CliError> {
+    async fn run_in_sandboxes(
+        &self,
+        checks: &mut CheckReport,
+        wiring: &Providers,
+    ) -> Result<(), CliError> {
         let mut interrupts = Interrupts::listen();
-        let provider = wiring.docker(Some(&self.plan));
-        let provider = provider.with_way_out(self.gateway.way_out());
+        let provider = wiring.docker_provider(Some(&self.plan));
+        let provider = provider.with_egress(self.gateway.way_out());
         let name = format!("agent-loop-selftest-{}", self.account.preset.name);
-        let session = match Session::begin(&provider, &name).await {
+        let session = match SelftestSession::start(&provider, &name).await {
             Ok(session) => session,
             Err(error) => {
-                checks.add(CREATE, broken(error))?;
-                return leave_out(checks, &INSIDE, "there is no sandbox");
+                checks.add(CREATE, sandbox_failure(error))?;
+                return skip_checks(checks, &SANDBOX_CHECKS, "there is no sandbox");
             }
         };
         let told = format!("{} for {name}", session.sandbox.id());
-        checks.add(CREATE, Outcome::Passed(told))?;
-        let tried = interrupts.unless(self.try_out(checks, &session, wiring));
+        checks.add(CREATE, CheckOutcome::Passed(told))?;
+        let tried = interrupts.run_until_signal(self.run_sandbox_checks(checks, &session, wiring));
         let (tried, small) = match tried.await {
-            Some(Ok(())) => self.limits(checks, &name, &mut interrupts, wiring).await,
+            Some(Ok(())) => {
+                self.check_limits(checks, &name, &mut interrupts, wiring)
+                    .await
+            }
             other => (other, None),
         };
-        let ended = all([Some(session.end().await), small]);
+        let ended = combine_outcomes([Some(session.remove_and_verify().await), small]);
         let is_green = !ended.is_failure();
         checks.add(CLEANUP, ended)?;
         if is_green {
             checks.note("images are kept: they are the cache of the next run".into())?;
         }
-        tried.unwrap_or_else(|| Err(interrupted()))
+        tried.unwrap_or_else(|| Err(interrupted_error()))
     }
 
     /// Tries out the limits in a sandbox that has little, so that it is quick to use more. The answer
     /// is none if it was interrupted, and how the sandbox was removed.
-    async fn limits(
+    async fn check_limits(
         &self,
-        checks: &mut Checks,
+        checks: &mut CheckReport,
         name: &str,
         interrupts: &mut Interrupts,
-        wiring: &Wiring,
-    ) -> (Option<Result<(), CliError>>, Option<Outcome>) {
-        let little = wiring.docker(Some(&ContainerPlan {
-            memory: Some(walls::LIMITS.memory),
-            disk: walls::LIMITS.disk,
-            processes: walls::LIMITS.processes,
+        wiring: &Providers,
+    ) -> (Option<Result<(), CliError>>, Option<CheckOutcome>) {
+        let little = wiring.docker_provider(Some(&ContainerPlan {
+            memory: Some(isolation::LIMITS.memory),
+            disk: isolation::LIMITS.disk,
+            processes: isolation::LIMITS.processes,
             ..self.plan.clone()
         }));
-        let small = match Session::begin(&little, name).await {
+        let small = match SelftestSession::start(&little, name).await {
             Ok(small) => small,
-            Err(error) => return (Some(checks.add(LIMITS, broken(error))), None),
+            Err(error) => return (Some(checks.add(LIMITS, sandbox_failure(error))), None),
         };
-        let outcome = interrupts.unless(walls::limits(&small)).await;
-        let ended = small.end().await;
+        let outcome = interrupts
+            .run_until_signal(isolation::check_limits(&small))
+            .await;
+        let ended = small.remove_and_verify().await;
         let added = outcome.map(|outcome| checks.add(LIMITS, outcome));
         (added, Some(ended))
     }
 
-    async fn try_out(
+    async fn run_sandbox_checks(
         &self,
-        checks: &mut Checks,
-        session: &Session<'_>,
-        wiring: &Wiring,
+        checks: &mut CheckReport,
+        session: &SelftestSession<'_>,
+        wiring: &Providers,
     ) -> Result<(), CliError> {
         let Self {
             account, gateway, ..
         } = self;
-        let look = gateway.look();
-        match look.at(&*session.sandbox).await {
+        let look = gateway.network_probe();
+        match look.run_in(&*session.sandbox).await {
             Ok(seen) => {
-                checks.add(POLICY, gateway.policy())?;
-                checks.add(GATE, walls::gate(&look, &seen))?;
-                let auth = auth::through_gate(session, account, gateway, wiring).await;
+                checks.add(POLICY, gateway.check_policy())?;
+                checks.add(GATE, isolation::check_gate(&look, &seen))?;
+                let auth = auth::check_login(session, account, gateway, wiring).await;
                 checks.add(AUTH, auth)?;
-                checks.add(NETWORK, walls::network(session, &look, &seen).await)?;
+                checks.add(
+                    NETWORK,
+                    isolation::check_network(session, &look, &seen).await,
+                )?;
             }
             Err(error) => {
-                checks.add(POLICY, broken(error))?;
-                leave_out(checks, &[GATE, AUTH, NETWORK], "no command can be run")?;
+                checks.add(POLICY, sandbox_failure(error))?;
+                skip_checks(checks, &[GATE, AUTH, NETWORK], "no command can be run")?;
             }
         }
-        checks.add(EXEC, basics::exec(session).await)?;
-        checks.add(FILES, basics::files(session).await)?;
-        checks.add(USER, walls::user(session).await)?;
-        checks.add(TIMEOUT, basics::timeout(session).await)
+        checks.add(EXEC, basics::check_exec(session).await)?;
+        checks.add(FILES, basics::check_files(session).await)?;
+        checks.add(USER, isolation::check_user(session).await)?;
+        checks.add(TIMEOUT, basics::check_timeout(session).await)
     }
 }
 
 /// Adds a check and tells whether nothing is wrong.
-fn passes(checks: &mut Checks, name: &'static str, outcome: Outcome) -> Result<bool, CliError> {
+fn add_and_test(
+    checks: &mut CheckReport,
+    name: &'static str,
+    outcome: CheckOutcome,
+) -> Result<bool, CliError> {
     let passed = !outcome.is_failure();
     checks.add(name, outcome)?;
     Ok(passed)
 }
 
 /// Makes one outcome of several.
-fn all(outcomes: [Option<Outcome>; 2]) -> Outcome {
+fn combine_outcomes(outcomes: [Option<CheckOutcome>; 2]) -> CheckOutcome {
     let (mut problems, mut seen) = (Vec::new(), Vec::new());
     for outcome in outcomes.into_iter().flatten() {
         match outcome {
-            Outcome::Passed(text) | Outcome::NotRun(text) => seen.push(text),
-            Outcome::Failed(more) => problems.extend(more),
+            CheckOutcome::Passed(text) | CheckOutcome::NotRun(text) => seen.push(text),
+            CheckOutcome::Failed(more) => problems.extend(more),
         }
     }
-    Outcome::of(problems, || seen.join(", "))
+    CheckOutcome::from_problems(problems, || seen.join(", "))
 }
 
 /// The engine answers, and its machine has what the settings ask for.
-async fn engine(
+async fn check_engine(
     plan: Result<ContainerPlan, CliError>,
-    wiring: &Wiring,
-) -> Result<(ContainerPlan, String), Outcome> {
+    wiring: &Providers,
+) -> Result<(ContainerPlan, String), CheckOutcome> {
     let plan = plan?;
-    let problems = wiring.docker(Some(&plan)).preflight().await;
+    let problems = wiring.docker_provider(Some(&plan)).preflight().await;
     if !problems.is_empty() {
-        return Err(Outcome::Failed(problems));
+        return Err(CheckOutcome::Failed(problems));
     }
-    let (engine, facts) = reach(&plan).await?;
-    Ok((plan, told(&engine, &facts)))
+    let (engine, facts) = connect_engine(&plan).await?;
+    Ok((plan, describe_engine(&engine, &facts)))
 }
 
 /// Says that a person or the system ended the selftest.
-pub(super) fn interrupted() -> CliError {
+pub(super) fn interrupted_error() -> CliError {
     CliError {
         code: crate::cli::exit::ExitCode::Interrupted,
         ..CliError::runtime(
@@ -256,15 +274,17 @@ pub(super) fn interrupted() -> CliError {
     }
 }
 
-async fn reach(plan: &ContainerPlan) -> Result<(Engine, Facts), Problem> {
-    let engine = Engine::connect(plan.engine.as_deref()).await;
+async fn connect_engine(
+    plan: &ContainerPlan,
+) -> Result<(DockerEngine, DockerInfo), ProviderProblem> {
+    let engine = DockerEngine::connect(plan.engine.as_deref()).await;
     let engine = engine.map_err(|error| error.problem())?;
-    let facts = engine.facts().await.map_err(|error| error.problem())?;
+    let facts = engine.info().await.map_err(|error| error.problem())?;
     Ok((engine, facts))
 }
 
-fn told(engine: &Engine, facts: &Facts) -> String {
-    let Facts {
+fn describe_engine(engine: &DockerEngine, facts: &DockerInfo) -> String {
+    let DockerInfo {
         version,
         api_version,
         architecture,

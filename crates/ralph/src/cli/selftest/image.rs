@@ -3,16 +3,16 @@
 use std::fs;
 use std::path::Path;
 
-use ralph_core::image::{AgentImage, Effort, ProjectConfig};
+use ralph_core::image::{AgentImage, ImageEffort, ProjectConfig};
 use ralph_core::plan::ContainerPlan;
-use ralph_core::ports::Problem;
+use ralph_core::ports::ProviderProblem;
 
-use crate::cli::checks::{Checks, Outcome};
+use crate::cli::checks::{CheckOutcome, CheckReport};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::trust::unapproved_image;
-use crate::wire::Wiring;
-use crate::wire::image::{Base, Project, Recipe};
+use crate::providers::Providers;
+use crate::providers::image::{ImageBase, ImageProject, ImageRecipe};
 
 const IMAGE: &str = "build image";
 const PROJECT: &str = "build project image";
@@ -24,42 +24,42 @@ const MAX_BYTES: u64 = 20 << 20;
 pub(super) async fn build(
     agent: &str,
     plan: &ContainerPlan,
-    checks: &mut Checks,
+    checks: &mut CheckReport,
     context: &Context,
-    wiring: &Wiring,
+    wiring: &Providers,
 ) -> Result<Option<ContainerPlan>, CliError> {
     let base_image = context.settings()?.sandbox.base_image;
-    let base = match Base::of_settings(&plan.image, &base_image) {
+    let base = match ImageBase::from_settings(&plan.image, &base_image) {
         Ok(base) => base,
         Err(error) => {
             let fix = "correct `image` in ralph.toml".to_owned();
             let what = error.to_string();
-            checks.add(IMAGE, Problem { what, fix }.into())?;
+            checks.add(IMAGE, ProviderProblem { what, fix }.into())?;
             return Ok(None);
         }
     };
-    let mut recipe = Recipe {
-        agent: AgentImage::of_agent(agent),
+    let mut recipe = ImageRecipe {
+        agent: AgentImage::for_agent(agent),
         base,
         project: None,
     };
-    let Some(image) = add(IMAGE, &recipe, plan, checks, wiring).await? else {
+    let Some(image) = build_and_report(IMAGE, &recipe, plan, checks, wiring).await? else {
         return Ok(None);
     };
-    let directory = context.environment().directory();
-    let config = project(directory);
-    let image = if config.find().is_none() {
+    let directory = context.environment().working_dir();
+    let config = load_project_config(directory);
+    let image = if config.image_source().is_none() {
         checks.note("no .agent-loop/ config in cwd, skipping".into())?;
         image
     } else {
         let name = directory.file_name().unwrap_or_default();
         let name = name.to_string_lossy().into_owned();
-        if let Some(problem) = unapproved(&config, context) {
+        if let Some(problem) = unapproved_problem(&config, context) {
             checks.add(PROJECT, problem.into())?;
             return Ok(None);
         }
-        recipe.project = Some(Project { name, config });
-        match add(PROJECT, &recipe, plan, checks, wiring).await? {
+        recipe.project = Some(ImageProject { name, config });
+        match build_and_report(PROJECT, &recipe, plan, checks, wiring).await? {
             Some(image) => image,
             None => return Ok(None),
         }
@@ -71,21 +71,21 @@ pub(super) async fn build(
 }
 
 /// Returns why the layer of a project is not built: the user did not approve it.
-fn unapproved(config: &ProjectConfig, context: &Context) -> Option<Problem> {
+fn unapproved_problem(config: &ProjectConfig, context: &Context) -> Option<ProviderProblem> {
     let proposal = unapproved_image(config, &context.layers())?;
-    Some(Problem {
+    Some(ProviderProblem {
         what: format!("`{}` is not approved: {}", proposal.file, proposal.allows),
         fix: "see and approve it with `ralph trust`".to_owned(),
     })
 }
 
 /// Builds one image and adds how that went; none if it went wrong.
-async fn add(
+async fn build_and_report(
     check: &'static str,
-    recipe: &Recipe,
+    recipe: &ImageRecipe,
     plan: &ContainerPlan,
-    checks: &mut Checks,
-    wiring: &Wiring,
+    checks: &mut CheckReport,
+    wiring: &Providers,
 ) -> Result<Option<String>, CliError> {
     let images = match wiring.images(plan.engine.as_deref()).await {
         Ok(images) => images,
@@ -94,9 +94,9 @@ async fn add(
             return Ok(None);
         }
     };
-    match images.ensure(recipe, Effort::Reuse, &mut |_| {}).await {
+    match images.ensure(recipe, ImageEffort::Reuse, &mut |_| {}).await {
         Ok(image) => {
-            checks.add(check, Outcome::Passed(image.to_string()))?;
+            checks.add(check, CheckOutcome::Passed(image.to_string()))?;
             Ok(Some(image.to_string()))
         }
         Err(error) => {
@@ -110,7 +110,7 @@ async fn add(
 }
 
 /// Reads the directory in which a project says what its image has; without one, nothing.
-pub(in crate::cli) fn project(directory: &Path) -> ProjectConfig {
+pub(in crate::cli) fn load_project_config(directory: &Path) -> ProjectConfig {
     let entries = fs::read_dir(directory.join(ProjectConfig::DIRECTORY));
     let files = entries.into_iter().flatten().flatten().filter_map(|entry| {
         let metadata = entry.metadata().ok()?;
@@ -118,5 +118,5 @@ pub(in crate::cli) fn project(directory: &Path) -> ProjectConfig {
         let name = entry.file_name().into_string().ok()?;
         wanted.then(|| Some((name, fs::read(entry.path()).ok()?)))?
     });
-    ProjectConfig::of(files)
+    ProjectConfig::from_files(files)
 }

@@ -3,10 +3,10 @@
 use ralph_core::ports::SandboxProvider;
 
 use super::basics;
-use super::command::{Interrupts, PREREQUISITES, leave_out, prerequisites};
-use super::docker::interrupted;
-use super::session::{Session, broken};
-use crate::cli::checks::{Checks, Outcome};
+use super::command::{Interrupts, PREREQUISITES, prerequisites, skip_checks};
+use super::docker::interrupted_error;
+use super::session::{SelftestSession, sandbox_failure};
+use crate::cli::checks::{CheckOutcome, CheckReport};
 use crate::cli::container;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -19,49 +19,60 @@ const TIMEOUT: &str = "timeout";
 const CLEANUP: &str = "cleanup";
 
 /// What needs a sandbox.
-const INSIDE: [&str; 4] = [EXEC, FILES, TIMEOUT, CLEANUP];
+const SANDBOX_CHECKS: [&str; 4] = [EXEC, FILES, TIMEOUT, CLEANUP];
 
 /// Tries out local sandboxes.
-pub(super) async fn run(checks: &mut Checks, context: &Context) -> Result<(), CliError> {
-    let wiring = context.wiring()?;
+pub(super) async fn run(checks: &mut CheckReport, context: &Context) -> Result<(), CliError> {
+    let wiring = context.providers()?;
     checks.add(PREREQUISITES, prerequisites(context).await)?;
     let limits = container::local_limits(None, context)?;
-    let provider = wiring.local(limits);
-    let outcome = Outcome::of(provider.preflight().await, || {
+    let provider = wiring.local_provider(limits);
+    let outcome = CheckOutcome::from_problems(provider.preflight().await, || {
         wiring.state.sandboxes().display().to_string()
     });
     let is_usable = !outcome.is_failure();
     checks.add(MACHINE, outcome)?;
     checks.note("there is no isolation: commands of local sandboxes run as you".into())?;
     if let Some(confinement) = provider.confinement() {
-        checks.note(confinement.walls())?;
-        checks.note(confinement.limits())?;
+        checks.note(confinement.describe_isolation())?;
+        checks.note(confinement.describe_limits())?;
     }
     if !is_usable {
         let why = "this machine cannot be used";
-        checks.add(CREATE, Outcome::NotRun(why.into()))?;
-        return leave_out(checks, &INSIDE, why);
+        checks.add(CREATE, CheckOutcome::NotRun(why.into()))?;
+        return skip_checks(checks, &SANDBOX_CHECKS, why);
     }
-    inside(checks, &*provider).await
+    run_in_sandbox(checks, &*provider).await
 }
 
-async fn inside(checks: &mut Checks, provider: &dyn SandboxProvider) -> Result<(), CliError> {
+async fn run_in_sandbox(
+    checks: &mut CheckReport,
+    provider: &dyn SandboxProvider,
+) -> Result<(), CliError> {
     let mut interrupts = Interrupts::listen();
-    let session = match Session::begin(provider, "selftest").await {
+    let session = match SelftestSession::start(provider, "selftest").await {
         Ok(session) => session,
         Err(error) => {
-            checks.add(CREATE, broken(error))?;
-            return leave_out(checks, &INSIDE, "there is no sandbox");
+            checks.add(CREATE, sandbox_failure(error))?;
+            return skip_checks(checks, &SANDBOX_CHECKS, "there is no sandbox");
         }
     };
-    let tried = interrupts.unless(try_out(checks, &session)).await;
-    checks.add(CLEANUP, session.end().await)?;
-    tried.unwrap_or_else(|| Err(interrupted()))
+    let tried = interrupts
+        .run_until_signal(run_sandbox_checks(checks, &session))
+        .await;
+    checks.add(CLEANUP, session.remove_and_verify().await)?;
+    tried.unwrap_or_else(|| Err(interrupted_error()))
 }
 
-async fn try_out(checks: &mut Checks, session: &Session<'_>) -> Result<(), CliError> {
-    checks.add(CREATE, Outcome::Passed(session.sandbox.id().to_string()))?;
-    checks.add(EXEC, basics::exec(session).await)?;
-    checks.add(FILES, basics::files(session).await)?;
-    checks.add(TIMEOUT, basics::timeout(session).await)
+async fn run_sandbox_checks(
+    checks: &mut CheckReport,
+    session: &SelftestSession<'_>,
+) -> Result<(), CliError> {
+    checks.add(
+        CREATE,
+        CheckOutcome::Passed(session.sandbox.id().to_string()),
+    )?;
+    checks.add(EXEC, basics::check_exec(session).await)?;
+    checks.add(FILES, basics::check_files(session).await)?;
+    checks.add(TIMEOUT, basics::check_timeout(session).await)
 }

@@ -12,12 +12,12 @@ mod auth;
 mod basics;
 mod command;
 mod docker;
-mod gateway;
+mod fake_provider;
+mod gate;
 mod image;
+mod isolation;
 mod local;
 mod session;
-mod upstream;
-mod walls;
 
 pub(super) use command::run;
-pub(super) use image::project;
+pub(super) use image::load_project_config;

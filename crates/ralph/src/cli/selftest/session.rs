@@ -3,44 +3,44 @@
 use std::time::Duration;
 
 use ralph_core::ports::{
-    Ended, Exec, ExecOutcome, OutputSink, Problem, Sandbox, SandboxError, SandboxProvider,
-    SandboxSpec, Stream,
+    Exec, ExecOutcome, ExecStatus, OutputSink, OutputStream, ProviderProblem, Sandbox,
+    SandboxError, SandboxProvider, SandboxSpec,
 };
 
-use crate::cli::checks::Outcome;
+use crate::cli::checks::CheckOutcome;
 
 /// How long a command may take that should take no time.
-pub(super) const QUICK: Duration = Duration::from_secs(20);
+pub(super) const QUICK_TIMEOUT: Duration = Duration::from_secs(20);
 /// How much of a command's output is kept.
-const KEPT_BYTES: usize = 64 << 10;
+const MAX_OUTPUT_BYTES: usize = 64 << 10;
 
 /// The sandbox that is tried out, with the provider it is from.
-pub(super) struct Session<'a> {
+pub(super) struct SelftestSession<'a> {
     pub(super) provider: &'a dyn SandboxProvider,
     pub(super) sandbox: Box<dyn Sandbox>,
 }
 
 /// What a command printed, on both streams, up to a bound.
 #[derive(Debug, Default)]
-struct Kept(Vec<u8>);
+struct BoundedSelftestOutput(Vec<u8>);
 
-impl OutputSink for Kept {
-    fn chunk(&mut self, _: Stream, bytes: &[u8]) {
-        let room = KEPT_BYTES.saturating_sub(self.0.len());
+impl OutputSink for BoundedSelftestOutput {
+    fn chunk(&mut self, _: OutputStream, bytes: &[u8]) {
+        let room = MAX_OUTPUT_BYTES.saturating_sub(self.0.len());
         self.0.extend(&bytes[..bytes.len().min(room)]);
     }
 }
 
 /// How a command ended, and what it printed.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct SelftestCommandOutput {
     pub(super) outcome: ExecOutcome,
     pub(super) text: String,
 }
 
-impl<'a> Session<'a> {
+impl<'a> SelftestSession<'a> {
     /// Makes the sandbox. Its marks let it be found if this process is killed.
-    pub(super) async fn begin(
+    pub(super) async fn start(
         provider: &'a dyn SandboxProvider,
         name: &str,
     ) -> Result<Self, SandboxError> {
@@ -56,22 +56,22 @@ impl<'a> Session<'a> {
     }
 
     /// Runs a shell command.
-    pub(super) async fn shell(&self, command: &str) -> Result<Answer, SandboxError> {
-        self.run(Exec::shell(command, QUICK)).await
+    pub(super) async fn shell(&self, command: &str) -> Result<SelftestCommandOutput, SandboxError> {
+        self.run(Exec::shell(command, QUICK_TIMEOUT)).await
     }
 
     /// Runs a command.
-    pub(super) async fn run(&self, exec: Exec) -> Result<Answer, SandboxError> {
-        let mut kept = Kept::default();
+    pub(super) async fn run(&self, exec: Exec) -> Result<SelftestCommandOutput, SandboxError> {
+        let mut kept = BoundedSelftestOutput::default();
         let outcome = self.sandbox.exec(exec, &mut kept).await?;
         let text = String::from_utf8_lossy(&kept.0).trim().to_owned();
-        Ok(Answer { outcome, text })
+        Ok(SelftestCommandOutput { outcome, text })
     }
 
     /// Runs a shell command that must succeed, and returns what it printed.
-    pub(super) async fn succeed(&self, command: &str) -> Result<String, Outcome> {
-        let answer = self.shell(command).await.map_err(broken)?;
-        if answer.outcome.ended == Ended::Exited(0) {
+    pub(super) async fn run_successfully(&self, command: &str) -> Result<String, CheckOutcome> {
+        let answer = self.shell(command).await.map_err(sandbox_failure)?;
+        if answer.outcome.ended == ExecStatus::Exited(0) {
             Ok(answer.text)
         } else {
             let what = format!(
@@ -80,33 +80,33 @@ impl<'a> Session<'a> {
                 answer.outcome.ended,
                 answer.text
             );
-            Err(Outcome::failed(what, "look at what it says"))
+            Err(CheckOutcome::failed(what, "look at what it says"))
         }
     }
 
     /// Removes the sandbox and looks whether it is gone.
-    pub(super) async fn end(self) -> Outcome {
+    pub(super) async fn remove_and_verify(self) -> CheckOutcome {
         let id = self.sandbox.id().clone();
         if let Err(error) = self.sandbox.remove().await {
-            return broken(error);
+            return sandbox_failure(error);
         }
         match self.provider.list().await {
-            Ok(infos) if infos.iter().any(|info| info.id == id) => Outcome::failed(
+            Ok(infos) if infos.iter().any(|info| info.id == id) => CheckOutcome::failed(
                 format!("sandbox `{id}` is still there"),
                 "remove it with `ralph prune-sandboxes`",
             ),
-            Ok(_) => Outcome::Passed(format!("{id} is gone")),
-            Err(error) => broken(error),
+            Ok(_) => CheckOutcome::Passed(format!("{id} is gone")),
+            Err(error) => sandbox_failure(error),
         }
     }
 }
 
 /// Says what is wrong with a sandbox.
-pub(super) fn broken(error: SandboxError) -> Outcome {
-    problem(error).into()
+pub(super) fn sandbox_failure(error: SandboxError) -> CheckOutcome {
+    sandbox_problem(error).into()
 }
 
-fn problem(error: SandboxError) -> Problem {
+fn sandbox_problem(error: SandboxError) -> ProviderProblem {
     match error {
         SandboxError::Provider(problem) => problem,
         SandboxError::Gone(_)
@@ -116,7 +116,7 @@ fn problem(error: SandboxError) -> Problem {
         | SandboxError::TooLarge { .. }
         | SandboxError::Spawn { .. }
         | SandboxError::Interrupted { .. }
-        | SandboxError::Io { .. } => Problem {
+        | SandboxError::Io { .. } => ProviderProblem {
             what: error.to_string(),
             fix: "look at it with `ralph preflight`, then try again".into(),
         },

@@ -11,7 +11,7 @@ pub struct TrustArgs {
     pub path: Option<PathBuf>,
     /// What to do besides showing.
     #[command(flatten)]
-    pub task: TrustTask,
+    pub task: TrustActionArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -19,7 +19,7 @@ pub struct TrustArgs {
 
 /// What `trust` does besides showing.
 #[derive(Debug, Args)]
-pub struct TrustTask {
+pub struct TrustActionArgs {
     /// Approve all proposals without asking
     #[arg(long, conflicts_with_all = ["list", "revoke"])]
     pub yes: bool,

@@ -3,45 +3,45 @@
 use std::path::{Path, PathBuf};
 
 use ralph_core::lint;
-use ralph_core::net::Entry;
+use ralph_core::net::AllowlistEntry;
 use ralph_core::task::TaskFile;
-use ralph_core::trust::Proposal;
+use ralph_core::trust::TrustProposal;
 use ralph_engine::git::HostGit;
 use serde_json::json;
 
+use super::approval::{confirm, refusal_error};
 use super::args::TrustArgs;
-use super::gate::{ask, refusal};
-use super::lines::{json, shown};
-use super::review::{Effect, Review};
+use super::lines::{review_json, review_lines};
+use super::review::{ReviewScope, TrustReview};
 use crate::cli::args::TASK_FILE;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit::ExitCode;
 use crate::cli::{planning, selftest};
-use crate::config::{Approvals, Layers, load_settings};
+use crate::config::{Approvals, ConfigLayers, load_settings};
 use crate::terminal::format;
-use crate::terminal::line::Line;
+use crate::terminal::styled_line::StyledLine;
 
 /// Shows, approves, lists or ends approvals.
 pub(in crate::cli) async fn run(args: TrustArgs, context: &Context) -> Result<ExitCode, CliError> {
     if args.task.list {
-        return list(args.json, context);
+        return list_approvals(args.json, context);
     }
     let named = context
         .environment()
-        .directory()
+        .working_dir()
         .join(args.path.as_deref().unwrap_or(Path::new(".")));
-    let directory = directory(&named)?;
-    let layers = Layers::at(context.environment(), &directory);
+    let directory = named_directory(&named)?;
+    let layers = ConfigLayers::for_directory(context.environment(), &directory);
     if args.task.revoke {
         return revoke(&layers, context);
     }
-    let task = task(&named, context)?;
-    let mut review = Review::of_files(&layers, Effect::ALL)?;
-    let git = context.git_to_look();
+    let task = named_task(&named, context)?;
+    let mut review = TrustReview::from_files(&layers, ReviewScope::ALL)?;
+    let git = context.git_read_only();
     if let Some((file, task)) = &task {
-        let repository = repository(file, task, &git, context).await;
-        let layers = (&layers, Effect::ALL);
+        let repository = task_repository(file, task, &git, context).await;
+        let layers = (&layers, ReviewScope::ALL);
         review.add_task(file, &task.contract, repository.as_deref(), layers)?;
     }
     add_image(&mut review, &directory, task.as_ref(), &git).await;
@@ -49,30 +49,32 @@ pub(in crate::cli) async fn run(args: TrustArgs, context: &Context) -> Result<Ex
 }
 
 fn decide(
-    mut review: Review,
+    mut review: TrustReview,
     args: &TrustArgs,
-    (layers, context): (&Layers, &Context),
+    (layers, context): (&ConfigLayers, &Context),
 ) -> Result<ExitCode, CliError> {
     let is_pending = !review.pending.is_empty();
-    if is_pending && (args.task.yes || !args.json && ask(&review, "Approve?")) {
-        context.state()?;
+    if is_pending && (args.task.yes || !args.json && confirm(&review, "Approve?")) {
+        context.state_dir()?;
         review.approve()?;
     }
     if args.json {
-        context.output().json(&json(&review))?;
+        context.output().print_json(&review_json(&review))?;
     } else {
-        let lines = shown(&review);
+        let lines = review_lines(&review);
         let first = if lines.is_empty() {
             " needs no approval"
         } else {
             ""
         };
-        let first = Line::new().strong(review.repository()).plain(first);
-        context.output().lines(&[vec![first], lines].concat())?;
+        let first = StyledLine::new().strong(review.repository()).plain(first);
+        context
+            .output()
+            .print_lines(&[vec![first], lines].concat())?;
     }
     // With `--json` an error would be a second document.
     if !review.overreach.is_empty() && !args.json {
-        return Err(refusal(&review, Path::new(TASK_FILE), layers));
+        return Err(refusal_error(&review, Path::new(TASK_FILE), layers));
     }
     Ok(if review.is_clear() {
         ExitCode::Success
@@ -82,7 +84,7 @@ fn decide(
 }
 
 /// Returns the named directory, or that of the named task file.
-fn directory(named: &Path) -> Result<PathBuf, CliError> {
+fn named_directory(named: &Path) -> Result<PathBuf, CliError> {
     let directory = if named.is_dir() {
         named
     } else {
@@ -99,7 +101,7 @@ fn directory(named: &Path) -> Result<PathBuf, CliError> {
 
 /// Returns the named task file, or that of the named directory if it has one. A file that a run
 /// refuses to read is refused here, too.
-fn task(named: &Path, context: &Context) -> Result<Option<(PathBuf, TaskFile)>, CliError> {
+fn named_task(named: &Path, context: &Context) -> Result<Option<(PathBuf, TaskFile)>, CliError> {
     let file = if named.is_dir() {
         named.join(TASK_FILE)
     } else {
@@ -119,7 +121,7 @@ fn task(named: &Path, context: &Context) -> Result<Option<(PathBuf, TaskFile)>, 
             report
                 .findings
                 .first()
-                .map(|finding| planning::told(finding).0)
+                .map(|finding| planning::describe_finding(finding).0)
                 .unwrap_or_default(),
             format!("check it with `ralph lint {}`", file.display()),
         )),
@@ -127,14 +129,14 @@ fn task(named: &Path, context: &Context) -> Result<Option<(PathBuf, TaskFile)>, 
 }
 
 /// Returns the repository that a task names.
-async fn repository(
+async fn task_repository(
     file: &Path,
     task: &TaskFile,
     git: &HostGit,
     context: &Context,
 ) -> Option<PathBuf> {
     let url = task.contract.repo_url.as_ref()?.as_str();
-    let path = planning::local_path(url, context.environment().directory()).ok()?;
+    let path = planning::local_path(url, context.environment().working_dir()).ok()?;
     let path = if path.is_dir() {
         path
     } else {
@@ -146,7 +148,7 @@ async fn repository(
 /// Adds the image of the commit that a run would start from; outside of a repository, that of the
 /// directory.
 async fn add_image(
-    review: &mut Review,
+    review: &mut TrustReview,
     directory: &Path,
     task: Option<&(PathBuf, TaskFile)>,
     git: &HostGit,
@@ -155,65 +157,70 @@ async fn add_image(
     let branch = branch.map_or("HEAD", |branch| branch.as_str());
     if let Ok(root) = planning::top_level(directory, git).await {
         if let Some(commit) = planning::commit_at(&root, branch, git).await {
-            review.add_image(&root, &commit, (git, Effect::ALL)).await;
+            review
+                .add_image(&root, &commit, (git, ReviewScope::ALL))
+                .await;
         }
     } else {
-        let config = selftest::project(directory);
-        review.add_config(&config, Effect::ALL);
+        let config = selftest::load_project_config(directory);
+        review.add_config(&config, ReviewScope::ALL);
     }
 }
 
 /// Ends the approvals of a repository, whatever its files contain.
-fn revoke(layers: &Layers, context: &Context) -> Result<ExitCode, CliError> {
+fn revoke(layers: &ConfigLayers, context: &Context) -> Result<ExitCode, CliError> {
     let mut approvals = layers.approvals().clone();
     let count = approvals.revoke()?;
     let count = format::plural(count as u64, "approval", "approvals");
-    let line = Line::of(&format!("ended {count} of ")).strong(approvals.repository());
-    context.output().lines(&[line])?;
+    let line = StyledLine::from_text(&format!("ended {count} of ")).strong(approvals.repository());
+    context.output().print_lines(&[line])?;
     Ok(ExitCode::Success)
 }
 
-fn list(is_json: bool, context: &Context) -> Result<ExitCode, CliError> {
-    let records = Approvals::all(&context.environment().state_dir()?);
+fn list_approvals(is_json: bool, context: &Context) -> Result<ExitCode, CliError> {
+    let records = Approvals::load_all(&context.environment().state_dir()?);
     let records: Vec<_> = records
         .into_iter()
         .filter(|record| !record.approved.is_empty())
         .collect();
     if is_json {
-        context.output().json(&json!(records))?;
+        context.output().print_json(&json!(records))?;
         return Ok(ExitCode::Success);
     }
     let mut lines = Vec::new();
     for record in records {
-        lines.push(Line::new().strong(&record.repository));
+        lines.push(StyledLine::new().strong(&record.repository));
         lines.extend(record.approved.iter().map(|approved| {
-            Line::of(&format!(
+            StyledLine::from_text(&format!(
                 "  {}: {} = {}",
                 approved.file, approved.key, approved.value
             ))
         }));
     }
     if lines.is_empty() {
-        lines.push(Line::of("no proposals are approved"));
+        lines.push(StyledLine::from_text("no proposals are approved"));
     }
-    context.output().lines(&lines)?;
+    context.output().print_lines(&lines)?;
     Ok(ExitCode::Success)
 }
 
 /// Approves the host that `ralph allow --project` listed, and the policy that gives the list its effect.
-pub(in crate::cli) fn approve_host(host: &Entry, context: &Context) -> Result<(), CliError> {
+pub(in crate::cli) fn approve_host(
+    host: &AllowlistEntry,
+    context: &Context,
+) -> Result<(), CliError> {
     let layers = context.layers();
     let findings = load_settings(&layers)?.findings;
-    let is_meant = |proposal: &Proposal| match proposal.key.as_str() {
+    let is_meant = |proposal: &TrustProposal| match proposal.key.as_str() {
         "sandbox.network.policy" => true,
-        "sandbox.network.allowed" => Entry::parse(&proposal.value).as_ref() == Ok(host),
+        "sandbox.network.allowed" => AllowlistEntry::parse(&proposal.value).as_ref() == Ok(host),
         _ => false,
     };
     let meant: Vec<_> = findings.proposals.into_iter().filter(is_meant).collect();
     if meant.is_empty() {
         return Ok(());
     }
-    context.state()?;
+    context.state_dir()?;
     let mut approvals = layers.approvals().clone();
     Ok(approvals.add(&meant)?)
 }

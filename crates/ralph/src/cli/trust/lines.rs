@@ -1,73 +1,79 @@
 //! What a review looks like.
 
-use ralph_core::trust::Proposal;
+use ralph_core::trust::TrustProposal;
 use serde_json::{Value, json};
 
-use super::review::Review;
-use crate::terminal::line::{Line, Tone};
+use super::review::TrustReview;
+use crate::terminal::styled_line::{StyledLine, Tone};
 
 /// Returns the lines of a review; none if the repository asks for nothing.
-pub(in crate::cli) fn shown(review: &Review) -> Vec<Line> {
+pub(in crate::cli) fn review_lines(review: &TrustReview) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for overreach in &review.overreach {
-        lines.push(entry(
+        lines.push(entry_line(
             (Tone::Bad, "not allowed"),
             &format!(
                 "{}: {} = {}",
                 overreach.file, overreach.key, overreach.value
             ),
         ));
-        lines.push(detail(&overreach.allows));
+        lines.push(detail_line(&overreach.allows));
         if let Some(file) = overreach.user_file {
-            lines.push(detail(&format!("belongs into your own {file}")));
+            lines.push(detail_line(&format!("belongs into your own {file}")));
         }
     }
     for proposal in &review.pending {
-        lines.push(entry((Tone::Warn, "needs approval"), &stated(proposal)));
-        lines.push(detail(&proposal.allows));
-        for earlier in review.earlier(proposal) {
-            lines.push(detail(&format!("approved before: {earlier}")));
+        lines.push(entry_line(
+            (Tone::Warn, "needs approval"),
+            &proposal_text(proposal),
+        ));
+        lines.push(detail_line(&proposal.allows));
+        for earlier in review.previously_approved(proposal) {
+            lines.push(detail_line(&format!("approved before: {earlier}")));
         }
     }
     for proposal in &review.approved {
-        lines.push(entry((Tone::Good, "approved"), &stated(proposal)));
+        lines.push(entry_line(
+            (Tone::Good, "approved"),
+            &proposal_text(proposal),
+        ));
     }
     lines.extend(
         review
             .notes
             .iter()
-            .map(|note| Line::of("note: ").plain(note)),
+            .map(|note| StyledLine::from_text("note: ").plain(note)),
     );
     lines
 }
 
-fn entry((tone, word): (Tone, &str), text: &str) -> Line {
-    Line::of("  ")
-        .with(tone, &format!("{word:<16}"))
+fn entry_line((tone, word): (Tone, &str), text: &str) -> StyledLine {
+    StyledLine::from_text("  ")
+        .span(tone, &format!("{word:<16}"))
         .plain(text)
 }
 
-fn detail(text: &str) -> Line {
-    Line::of("                  ").quiet(text)
+fn detail_line(text: &str) -> StyledLine {
+    StyledLine::from_text("                  ").quiet(text)
 }
 
 /// Returns a proposal as its file states it.
-pub(super) fn stated(proposal: &Proposal) -> String {
-    let Proposal {
+pub(super) fn proposal_text(proposal: &TrustProposal) -> String {
+    let TrustProposal {
         file, key, value, ..
     } = proposal;
     format!("{file}: {key} = {value}")
 }
 
 /// Returns a review for scripts.
-pub(in crate::cli) fn json(review: &Review) -> Value {
-    let proposal = |proposal: &Proposal| {
+pub(in crate::cli) fn review_json(review: &TrustReview) -> Value {
+    let proposal = |proposal: &TrustProposal| {
         json!({
             "file": proposal.file,
             "key": proposal.key,
             "value": proposal.value,
             "allows": proposal.allows,
-            "approved_before": review.earlier(proposal),
+            "approved_before": review.previously_approved(proposal),
         })
     };
     let pending: Vec<Value> = review.pending.iter().map(proposal).collect();

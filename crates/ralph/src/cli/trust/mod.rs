@@ -5,14 +5,14 @@
 //! - `gate` asks on a terminal and refuses without one.
 //! - `command` is `ralph trust`.
 
+mod approval;
 mod args;
 mod command;
-mod gate;
 mod lines;
 mod review;
 
-pub use args::{TrustArgs, TrustTask};
+pub(in crate::cli) use approval::{refusal_error, require_approval, review_run};
+pub use args::{TrustActionArgs, TrustArgs};
 pub(in crate::cli) use command::{approve_host, run};
-pub(in crate::cli) use gate::{gate, refusal, review};
-pub(in crate::cli) use lines::{json, shown};
-pub(in crate::cli) use review::{Review, unapproved_image};
+pub(in crate::cli) use lines::{review_json, review_lines};
+pub(in crate::cli) use review::{TrustReview, unapproved_image};

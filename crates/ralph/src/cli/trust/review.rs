@@ -3,28 +3,30 @@
 use std::path::Path;
 
 use ralph_core::id::{CommitId, Digest};
-use ralph_core::image::{ConfigKind, FileKind, ProjectConfig};
+use ralph_core::image::{ImageSource, ProjectConfig, ProjectConfigFileKind};
 use ralph_core::task::Contract;
-use ralph_core::trust::{Authority, Overreach, Proposal, Scope, TrustFile, judge, rule};
+use ralph_core::trust::{
+    TrustAuthority, TrustFile, TrustProposal, TrustScope, UserOnlyValue, judge, rule,
+};
 use ralph_engine::durable::StoreError;
 use ralph_engine::git::HostGit;
 use serde_json::Value;
 
 use crate::cli::error::CliError;
 use crate::config::{
-    Approvals, Layers, Settings, TrustFindings, load_agents, load_profiles, load_settings,
+    Approvals, ConfigLayers, Settings, TrustFindings, load_agents, load_profiles, load_settings,
     project_root,
 };
 
 /// Which parts of the configuration have an effect on a run.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::cli) struct Effect {
+pub(in crate::cli) struct ReviewScope {
     pub(in crate::cli) containers: bool,
     pub(in crate::cli) profiles: bool,
     pub(in crate::cli) agents: bool,
 }
 
-impl Effect {
+impl ReviewScope {
     /// Everything, for a look at the whole repository.
     pub(in crate::cli) const ALL: Self = Self {
         containers: true,
@@ -32,33 +34,36 @@ impl Effect {
         agents: true,
     };
 
-    fn has(self, scope: Scope) -> bool {
+    fn includes(self, scope: TrustScope) -> bool {
         match scope {
-            Scope::Every => true,
-            Scope::Containers => self.containers,
-            Scope::Profiles => self.profiles,
-            Scope::Agents => self.agents,
+            TrustScope::Every => true,
+            TrustScope::Containers => self.containers,
+            TrustScope::Profiles => self.profiles,
+            TrustScope::Agents => self.agents,
         }
     }
 }
 
 /// What a repository's files ask for, sorted.
 #[derive(Debug)]
-pub(in crate::cli) struct Review {
+pub(in crate::cli) struct TrustReview {
     /// Proposals without an approval.
-    pub(in crate::cli) pending: Vec<Proposal>,
+    pub(in crate::cli) pending: Vec<TrustProposal>,
     /// Proposals that the user approved.
-    pub(in crate::cli) approved: Vec<Proposal>,
+    pub(in crate::cli) approved: Vec<TrustProposal>,
     /// Values that only the user's own configuration may set.
-    pub(in crate::cli) overreach: Vec<Overreach>,
+    pub(in crate::cli) overreach: Vec<UserOnlyValue>,
     /// Values that are not used because the user chose a stronger one.
     pub(in crate::cli) notes: Vec<String>,
     approvals: Approvals,
 }
 
-impl Review {
+impl TrustReview {
     /// Reads the configuration files of a directory's repository.
-    pub(in crate::cli) fn of_files(layers: &Layers, effect: Effect) -> Result<Self, CliError> {
+    pub(in crate::cli) fn from_files(
+        layers: &ConfigLayers,
+        effect: ReviewScope,
+    ) -> Result<Self, CliError> {
         let mut findings = load_settings(layers)?.findings;
         if effect.profiles {
             findings.extend(load_profiles(layers)?.findings);
@@ -84,7 +89,7 @@ impl Review {
         file: &Path,
         contract: &Contract,
         repository: Option<&Path>,
-        (layers, effect): (&Layers, Effect),
+        (layers, effect): (&ConfigLayers, ReviewScope),
     ) -> Result<(), CliError> {
         let settings = load_settings(layers)?.value;
         let home = project_root(file.parent().unwrap_or(file));
@@ -93,14 +98,14 @@ impl Review {
             .unwrap_or(file)
             .display()
             .to_string();
-        let mut proposals = larger(&name, contract, &settings);
+        let mut proposals = larger_resources(&name, contract, &settings);
         let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
         if let Some(repository) = repository.filter(|repository| **repository != home)
             && contract.repo_url.is_some()
             && let Some(rule) = rule(TrustFile::Task, "repo_url", None)
         {
             let value = repository.display().to_string();
-            proposals.push(Proposal::new(&*name, "repo_url", &value, rule));
+            proposals.push(TrustProposal::new(&*name, "repo_url", &value, rule));
         }
         let findings = TrustFindings {
             proposals,
@@ -116,7 +121,7 @@ impl Review {
         &mut self,
         repository: &Path,
         commit: &CommitId,
-        (git, effect): (&HostGit, Effect),
+        (git, effect): (&HostGit, ReviewScope),
     ) {
         if effect.containers
             && let Ok(config) = git.project_config(repository, commit).await
@@ -126,7 +131,7 @@ impl Review {
     }
 
     /// Adds the image that an `.agent-loop` asks for.
-    pub(in crate::cli) fn add_config(&mut self, config: &ProjectConfig, effect: Effect) {
+    pub(in crate::cli) fn add_config(&mut self, config: &ProjectConfig, effect: ReviewScope) {
         let findings = TrustFindings {
             proposals: image_proposal(config).into_iter().collect(),
             ..TrustFindings::default()
@@ -134,9 +139,9 @@ impl Review {
         self.add(findings, effect);
     }
 
-    fn add(&mut self, findings: TrustFindings, effect: Effect) {
+    fn add(&mut self, findings: TrustFindings, effect: ReviewScope) {
         let proposals = findings.proposals.into_iter();
-        for proposal in proposals.filter(|proposal| effect.has(proposal.scope)) {
+        for proposal in proposals.filter(|proposal| effect.includes(proposal.scope)) {
             if self.approvals.covers(&proposal) {
                 self.approved.push(proposal);
             } else {
@@ -145,7 +150,7 @@ impl Review {
         }
         let overreach = findings.overreach.into_iter();
         self.overreach
-            .extend(overreach.filter(|overreach| effect.has(overreach.scope)));
+            .extend(overreach.filter(|overreach| effect.includes(overreach.scope)));
         self.notes.extend(findings.notes);
     }
 
@@ -160,8 +165,8 @@ impl Review {
     }
 
     /// Returns the values of a proposal's key that were approved before.
-    pub(in crate::cli) fn earlier(&self, proposal: &Proposal) -> Vec<&str> {
-        self.approvals.earlier(proposal)
+    pub(in crate::cli) fn previously_approved(&self, proposal: &TrustProposal) -> Vec<&str> {
+        self.approvals.earlier_values(proposal)
     }
 
     /// Approves everything that is pending.
@@ -172,12 +177,12 @@ impl Review {
 }
 
 /// Returns the sizes of a task that are above those in force.
-fn larger(name: &str, contract: &Contract, settings: &Settings) -> Vec<Proposal> {
+fn larger_resources(name: &str, contract: &Contract, settings: &Settings) -> Vec<TrustProposal> {
     let resources = contract.sandbox_resources.unwrap_or_default();
     let given = &settings.sandbox.resources;
     let gibibytes = |bytes: u64| Value::from(bytes >> 30);
     let sizes = [
-        ("vcpu", resources.vcpu, Value::from(given.cpus.number())),
+        ("vcpu", resources.vcpu, Value::from(given.cpus.count())),
         (
             "memory_gib",
             resources.memory_gib,
@@ -193,10 +198,12 @@ fn larger(name: &str, contract: &Contract, settings: &Settings) -> Vec<Proposal>
         let (key, size) = (format!("sandbox_resources.{field}"), size?);
         let judged = judge(TrustFile::Task, &key, &Value::from(size), Some(&in_force));
         match judged {
-            (Authority::Proposal, Some(rule)) => {
-                Some(Proposal::new(name, &key, &size.to_string(), rule))
+            (TrustAuthority::Proposal, Some(rule)) => {
+                Some(TrustProposal::new(name, &key, &size.to_string(), rule))
             }
-            (Authority::Proposal | Authority::Harmless | Authority::UserOnly, _) => None,
+            (TrustAuthority::Proposal | TrustAuthority::Harmless | TrustAuthority::UserOnly, _) => {
+                None
+            }
         }
     });
     larger.collect()
@@ -204,43 +211,43 @@ fn larger(name: &str, contract: &Contract, settings: &Settings) -> Vec<Proposal>
 
 /// Returns the proposal to build an image from an `.agent-loop`, with the digest of everything that
 /// goes into the build.
-fn image_proposal(config: &ProjectConfig) -> Option<Proposal> {
-    let kind = config.find()?;
-    let path = kind.file();
+fn image_proposal(config: &ProjectConfig) -> Option<TrustProposal> {
+    let kind = config.image_source()?;
+    let path = kind.file_name();
     let value = match kind {
-        ConfigKind::Dependencies => {
+        ImageSource::Dependencies => {
             let list = &config.files.get(path)?.bytes;
             let text = String::from_utf8_lossy(list);
             let packages = text.lines().map(str::trim);
             let packages = packages.filter(|line| !line.is_empty() && !line.starts_with('#'));
             packages.collect::<Vec<_>>().join(" ")
         }
-        ConfigKind::Dockerfile => content(config),
+        ImageSource::Dockerfile => content_digest(config),
     };
     let rule = rule(TrustFile::AgentLoop, path, None)?;
     let file = format!("{}/{path}", ProjectConfig::DIRECTORY);
-    Some(Proposal::new(file, path, &value, rule))
+    Some(TrustProposal::new(file, path, &value, rule))
 }
 
 /// Returns the proposal of an `.agent-loop` that the user did not approve, if it has one.
 pub(in crate::cli) fn unapproved_image(
     config: &ProjectConfig,
-    layers: &Layers,
-) -> Option<Proposal> {
+    layers: &ConfigLayers,
+) -> Option<TrustProposal> {
     image_proposal(config).filter(|proposal| !layers.approvals().covers(proposal))
 }
 
 /// Returns the digest of all files, with their names and kinds.
-fn content(config: &ProjectConfig) -> String {
+fn content_digest(config: &ProjectConfig) -> String {
     let mut all = Vec::new();
     for (path, file) in &config.files {
         let kind = match file.kind {
-            FileKind::Regular => "file",
-            FileKind::Executable => "program",
-            FileKind::Link => "link",
+            ProjectConfigFileKind::Regular => "file",
+            ProjectConfigFileKind::Executable => "program",
+            ProjectConfigFileKind::Link => "link",
         };
-        let digest = Digest::of(&file.bytes);
+        let digest = Digest::compute(&file.bytes);
         all.extend(format!("{kind} {digest} {path}\0").into_bytes());
     }
-    Digest::of(&all).to_string()
+    Digest::compute(&all).to_string()
 }

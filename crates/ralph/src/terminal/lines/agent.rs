@@ -6,27 +6,27 @@ use ralph_core::ports::{AgentEnd, AgentEvent, AgentReport};
 use ralph_core::state::{RunState, host_entry};
 
 use super::Style;
-use super::pieces::{aside, judged, warning};
+use super::pieces::{quiet_line, result_line, warning_line};
 use crate::terminal::format;
-use crate::terminal::line::{Line, Tone};
+use crate::terminal::styled_line::{StyledLine, Tone};
 
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "`of` decides exhaustively which events come here"
 )]
-pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> {
+pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<StyledLine> {
     match event {
         Event::AgentStarted { agent, attempt, .. } => match style {
             Style::Rich { .. } => Vec::new(),
-            Style::Plain => vec![aside(&working(agent, *attempt))],
+            Style::Plain => vec![quiet_line(&working_label(agent, *attempt))],
         },
-        Event::AgentDid { did, .. } => did_lines(did),
+        Event::AgentDid { did, .. } => agent_event_lines(did),
         Event::AgentFinished {
             end,
             report,
             duration_ms,
             ..
-        } => finished(end, report, *duration_ms),
+        } => finished_lines(end, report, *duration_ms),
         Event::HostBlocked {
             host,
             port,
@@ -34,14 +34,14 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
             command,
         } => {
             let (run, entry) = (&state.plan.run, host_entry(host, *port));
-            let by = command.as_deref().map(wanted_by).unwrap_or_default();
-            let reason = in_words(reason);
-            vec![warning(&format!(
+            let by = command.as_deref().map(requested_by).unwrap_or_default();
+            let reason = reason_text(reason);
+            vec![warning_line(&format!(
                 "blocked: {host}:{port}, {reason}{by}; `ralph allow {run} {entry}` lets it through"
             ))]
         }
         Event::FurtherHostsBlocked { count, examples } => {
-            vec![warning(&further_blocked(*count, examples))]
+            vec![warning_line(&further_blocked_text(*count, examples))]
         }
         Event::ProviderToolScreened {
             provider,
@@ -49,27 +49,32 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Line> 
             tool,
             action,
         } => {
-            let text = provider_tool(provider, what, *tool, *action);
+            let text = provider_tool_line(provider, what, *tool, *action);
             vec![match action {
-                ProviderToolAction::Allowed => aside(&text),
-                ProviderToolAction::Removed | ProviderToolAction::Refused => warning(&text),
+                ProviderToolAction::Allowed => quiet_line(&text),
+                ProviderToolAction::Removed | ProviderToolAction::Refused => warning_line(&text),
             }]
         }
-        Event::HostAllowed { host } => vec![Line::of("  » ").plain(&format!("{host} is allowed"))],
+        Event::HostAllowed { host } => {
+            vec![StyledLine::from_text("  » ").plain(&format!("{host} is allowed"))]
+        }
         Event::MessageMoved { text, to, .. } => {
             let state = match to {
                 MessageState::Queued => "waits",
                 MessageState::Delivered => "was handed over",
                 MessageState::Acknowledged => "was taken up",
             };
-            vec![Line::of("  » ").folded(Tone::Plain, &format!("a message {state}: {text}"))]
+            vec![
+                StyledLine::from_text("  » ")
+                    .wrapped(Tone::Plain, &format!("a message {state}: {text}")),
+            ]
         }
         _ => Vec::new(),
     }
 }
 
 /// Describes blocked hosts that have no lines of their own.
-fn further_blocked(count: u64, examples: &[String]) -> String {
+fn further_blocked_text(count: u64, examples: &[String]) -> String {
     let hosts = format::plural(count, "further host", "further hosts");
     match examples {
         [] => format!("blocked: {hosts}"),
@@ -78,7 +83,7 @@ fn further_blocked(count: u64, examples: &[String]) -> String {
 }
 
 /// Describes the gate's decision about a provider-side tool.
-fn provider_tool(
+fn provider_tool_line(
     provider: &str,
     what: &str,
     tool: Option<ProviderTool>,
@@ -99,7 +104,7 @@ fn provider_tool(
 }
 
 /// Says what wanted to reach a host, shortened.
-fn wanted_by(command: &str) -> String {
+fn requested_by(command: &str) -> String {
     /// How many characters are enough to know it again.
     const MOST: usize = 60;
     let line = command.lines().next().unwrap_or_default();
@@ -109,7 +114,7 @@ fn wanted_by(command: &str) -> String {
 }
 
 /// Returns the reason of a refusal as people say it.
-fn in_words(reason: &str) -> &str {
+fn reason_text(reason: &str) -> &str {
     match reason {
         "blocked-by-policy" => "this run has no network",
         "blocked-by-allowlist" => "it is not on the allowlist",
@@ -119,24 +124,24 @@ fn in_words(reason: &str) -> &str {
 }
 
 /// Returns what is being waited for while an agent works.
-pub(super) fn working(agent: &str, attempt: u32) -> String {
+pub(super) fn working_label(agent: &str, attempt: u32) -> String {
     match attempt {
         0 | 1 => format!("{agent} works"),
         _ => format!("{agent} works, attempt {attempt}"),
     }
 }
 
-fn did_lines(did: &AgentEvent) -> Vec<Line> {
+fn agent_event_lines(did: &AgentEvent) -> Vec<StyledLine> {
     match did {
         AgentEvent::Started { model } => model
             .iter()
-            .map(|model| aside(&format!("with the model {model}")))
+            .map(|model| quiet_line(&format!("with the model {model}")))
             .collect(),
-        AgentEvent::Text { text } => vec![Line::of("  ").folded(Tone::Plain, text)],
-        AgentEvent::Tool { tool, label, .. } => vec![aside(&format!("{tool} {label}"))],
-        AgentEvent::ToolDone { ok: false, .. } => vec![aside("that failed")],
+        AgentEvent::Text { text } => vec![StyledLine::from_text("  ").wrapped(Tone::Plain, text)],
+        AgentEvent::Tool { tool, label, .. } => vec![quiet_line(&format!("{tool} {label}"))],
+        AgentEvent::ToolDone { ok: false, .. } => vec![quiet_line("that failed")],
         AgentEvent::Waiting { why, .. } => {
-            vec![warning(&format!("the agent waits: {why}"))]
+            vec![warning_line(&format!("the agent waits: {why}"))]
         }
         AgentEvent::ToolDone { ok: true, .. }
         | AgentEvent::Usage { .. }
@@ -144,7 +149,7 @@ fn did_lines(did: &AgentEvent) -> Vec<Line> {
     }
 }
 
-fn finished(end: &AgentEnd, report: &AgentReport, duration_ms: u64) -> Vec<Line> {
+fn finished_lines(end: &AgentEnd, report: &AgentReport, duration_ms: u64) -> Vec<StyledLine> {
     let took = format::milliseconds(duration_ms);
     let words = match end {
         AgentEnd::Finished => "the agent is done".to_owned(),
@@ -158,10 +163,10 @@ fn finished(end: &AgentEnd, report: &AgentReport, duration_ms: u64) -> Vec<Line>
         AgentEnd::Halted => "the agent was stopped: a person wants something else".to_owned(),
         AgentEnd::Crashed { why } => format!("the agent broke down: {why}"),
     };
-    let line = judged(*end == AgentEnd::Finished);
+    let line = result_line(*end == AgentEnd::Finished);
     let mut lines = vec![line.plain(&words).quiet(&format!(" ({took})"))];
     if !report.summary.is_empty() {
-        lines.push(Line::of("    ").folded(Tone::Quiet, &report.summary));
+        lines.push(StyledLine::from_text("    ").wrapped(Tone::Quiet, &report.summary));
     }
     lines
 }

@@ -1,52 +1,52 @@
 //! Budgets: bars on a terminal, one line elsewhere.
 
-use ralph_core::budget::{self, Limits, Spent, Use};
+use ralph_core::budget::{self, BudgetLimits, BudgetUse, Spent};
 
 use super::Style;
-use crate::terminal::line::{Line, Tone};
+use crate::terminal::styled_line::{StyledLine, Tone};
 use crate::terminal::width;
 
 /// How many blocks a full bar has.
-const BLOCKS: u8 = 10;
+const BAR_BLOCKS: u8 = 10;
 /// The columns of a budget's name.
-const NAME: usize = 11;
+const NAME_COLUMNS: usize = 11;
 
 /// Returns the use of every budget that is set.
-pub fn lines(limits: &Limits, spent: &Spent, style: Style) -> Vec<Line> {
-    let uses = budget::uses(limits, spent);
+pub fn lines(limits: &BudgetLimits, spent: &Spent, style: Style) -> Vec<StyledLine> {
+    let uses = budget::budget_uses(limits, spent);
     match style {
         _ if uses.is_empty() => Vec::new(),
-        Style::Plain => vec![plain(&uses)],
+        Style::Plain => vec![plain_line(&uses)],
         Style::Rich { columns } => bars(&uses, columns),
     }
 }
 
 /// Draws the bars in as many columns as fit side by side.
-fn bars(uses: &[Use], columns: usize) -> Vec<Line> {
+fn bars(uses: &[BudgetUse], columns: usize) -> Vec<StyledLine> {
     let room = uses
         .iter()
-        .map(|use_| numbers(use_).len())
+        .map(|use_| usage_numbers(use_).len())
         .max()
         .unwrap_or_default()
         + 2;
-    let cell = NAME + usize::from(BLOCKS) + room;
+    let cell = NAME_COLUMNS + usize::from(BAR_BLOCKS) + room;
     // The indent and the gap behind the last bar take the same two columns.
     let per_line = (columns / cell).max(1);
     uses.chunks(per_line).map(|uses| row(uses, room)).collect()
 }
 
-fn row(uses: &[Use], room: usize) -> Line {
+fn row(uses: &[BudgetUse], room: usize) -> StyledLine {
     uses.iter()
         .enumerate()
-        .fold(Line::of("  "), |line, (index, use_)| {
+        .fold(StyledLine::from_text("  "), |line, (index, use_)| {
             let is_last = index + 1 == uses.len();
-            bar(line, use_, if is_last { 0 } else { room })
+            push_bar(line, use_, if is_last { 0 } else { room })
         })
 }
 
 /// Returns the limits in one text: `30 iterations · 120m wall time · $10.00 cost`.
-pub fn limits(limits: &Limits) -> String {
-    let parts: Vec<String> = budget::uses(limits, &Spent::default())
+pub fn limits_text(limits: &BudgetLimits) -> String {
+    let parts: Vec<String> = budget::budget_uses(limits, &Spent::default())
         .iter()
         .map(|use_| {
             let name = use_.budget.to_string();
@@ -62,11 +62,11 @@ pub fn limits(limits: &Limits) -> String {
     parts.join(" · ")
 }
 
-fn plain(uses: &[Use]) -> Line {
+fn plain_line(uses: &[BudgetUse]) -> StyledLine {
     let parts: Vec<String> = uses
         .iter()
         .map(|use_| {
-            let Use {
+            let BudgetUse {
                 budget,
                 used,
                 limit,
@@ -75,27 +75,27 @@ fn plain(uses: &[Use]) -> Line {
             format!("{budget} {used}/{limit} ({}%)", percent(use_.share))
         })
         .collect();
-    Line::of(&format!("  budgets: {}", parts.join(", ")))
+    StyledLine::from_text(&format!("  budgets: {}", parts.join(", ")))
 }
 
-fn numbers(use_: &Use) -> String {
+fn usage_numbers(use_: &BudgetUse) -> String {
     format!(" {:>3}% {}/{}", percent(use_.share), use_.used, use_.limit)
 }
 
-fn bar(line: Line, use_: &Use, room: usize) -> Line {
-    let filled = (1..=BLOCKS)
-        .filter(|block| use_.share * f64::from(BLOCKS) >= f64::from(*block))
+fn push_bar(line: StyledLine, use_: &BudgetUse, room: usize) -> StyledLine {
+    let filled = (1..=BAR_BLOCKS)
+        .filter(|block| use_.share * f64::from(BAR_BLOCKS) >= f64::from(*block))
         .count();
-    let empty = usize::from(BLOCKS) - filled;
+    let empty = usize::from(BAR_BLOCKS) - filled;
     let tone = match use_.share {
         share if share >= 0.95 => Tone::Bad,
         share if share >= 0.8 => Tone::Warn,
         _ => Tone::Good,
     };
-    line.quiet(&width::pad(&use_.budget.to_string(), NAME))
-        .with(tone, &"▮".repeat(filled))
+    line.quiet(&width::pad(&use_.budget.to_string(), NAME_COLUMNS))
+        .span(tone, &"▮".repeat(filled))
         .quiet(&"▯".repeat(empty))
-        .plain(&width::pad(&numbers(use_), room))
+        .plain(&width::pad(&usage_numbers(use_), room))
 }
 
 fn percent(share: f64) -> String {
@@ -110,10 +110,10 @@ mod tests {
     use snapbox::{assert_data_eq, str};
 
     use super::*;
-    use crate::terminal::line::Colour;
+    use crate::terminal::styled_line::Colour;
 
     fn shown(style: Style) -> String {
-        let limits = Limits {
+        let limits = BudgetLimits {
             max_iterations: Some(30),
             max_wall_time: Some(Duration::from_hours(2)),
             max_cost: Usd::from_dollars(10.0),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_stand_side_by_side_where_there_is_room() {
+    fn bars_are_side_by_side_if_they_fit() {
         assert_data_eq!(
             shown(Style::Rich { columns: 80 }),
             str![[r"
@@ -164,6 +164,6 @@ mod tests {
 
     #[test]
     fn without_limits_there_is_nothing_to_show() {
-        assert!(lines(&Limits::default(), &Spent::default(), Style::Plain).is_empty());
+        assert!(lines(&BudgetLimits::default(), &Spent::default(), Style::Plain).is_empty());
     }
 }

@@ -1,19 +1,19 @@
 //! A run that goes in circles, and what is done about it.
 
-use ralph_core::doctor::Report;
+use ralph_core::doctor::DoctorReport;
 use ralph_core::event::Event;
-use ralph_core::mitigation::Skipped;
+use ralph_core::mitigation::SkippedRung;
 
 use super::Style;
-use super::pieces::{aside, reasons, warning};
+use super::pieces::{quiet_line, reason_lines, warning_line};
 use crate::terminal::format;
-use crate::terminal::line::{Line, Tone};
+use crate::terminal::styled_line::{StyledLine, Tone};
 
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "`of` decides exhaustively which events come here"
 )]
-pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
+pub(super) fn lines(event: &Event, style: Style) -> Vec<StyledLine> {
     match event {
         Event::Gutter {
             score,
@@ -27,16 +27,16 @@ pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
                 0 | 1 => String::new(),
                 times => format!(", {times} times in a row"),
             };
-            let mut lines = vec![warning(&format!(
+            let mut lines = vec![warning_line(&format!(
                 "going in circles (loop score {score:.1}{times}): {mitigation}"
             ))];
-            lines.extend(reasons(evidence.iter().map(String::as_str)));
-            lines.extend(skipped.iter().map(passed_by));
+            lines.extend(reason_lines(evidence.iter().map(String::as_str)));
+            lines.extend(skipped.iter().map(skipped_line));
             lines
         }
         Event::DoctorAsked { prompt_bytes, .. } if style == Style::Plain => {
             let size = format::bytes(*prompt_bytes as u64);
-            vec![aside(&format!("… asking the doctor ({size})"))]
+            vec![quiet_line(&format!("… asking the doctor ({size})"))]
         }
         Event::DoctorReplied {
             usage,
@@ -47,15 +47,15 @@ pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
             let input = format::count(usage.input_tokens);
             let output = format::count(usage.output_tokens);
             let text = format!("the doctor answered: {input} tokens in, {output} out, {cost_usd}");
-            vec![aside(&text).at_right(&format::milliseconds(*duration_ms))]
+            vec![quiet_line(&text).right_aligned(&format::milliseconds(*duration_ms))]
         }
-        Event::DoctorAbandoned { cost_usd, .. } => vec![warning(&format!(
+        Event::DoctorAbandoned { cost_usd, .. } => vec![warning_line(&format!(
             "an answer of the doctor was not heard to its end; {cost_usd} are charged for it"
         ))],
         Event::DoctorFailed { why, .. } => {
-            vec![warning(&format!("the doctor could not help: {why}"))]
+            vec![warning_line(&format!("the doctor could not help: {why}"))]
         }
-        Event::DoctorReported { number, report, .. } => reported(*number, report),
+        Event::DoctorReported { number, report, .. } => report_lines(*number, report),
         Event::DiagnosisApplied {
             number,
             signs,
@@ -67,25 +67,25 @@ pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
             let profile = profile.as_ref();
             let profile = profile.map_or_else(String::new, |name| format!(", profile `{name}`"));
             let text = format!("report {number} is applied: {signs} signs, {edits} edits{profile}");
-            let mut lines = vec![Line::of("  » ").folded(Tone::Plain, &text)];
-            lines.extend(reasons(refused.iter().map(String::as_str)));
+            let mut lines = vec![StyledLine::from_text("  » ").wrapped(Tone::Plain, &text)];
+            lines.extend(reason_lines(refused.iter().map(String::as_str)));
             lines
         }
         _ => Vec::new(),
     }
 }
 
-fn reported(number: u32, report: &Report) -> Vec<Line> {
+fn report_lines(number: u32, report: &DoctorReport) -> Vec<StyledLine> {
     let headline = format!("report {number} of the doctor: {}", report.summary);
-    let mut lines = vec![Line::of("  » ").folded(Tone::Strong, &headline)];
+    let mut lines = vec![StyledLine::from_text("  » ").wrapped(Tone::Strong, &headline)];
     let signs = report.guardrails.iter();
     let signs: Vec<String> = signs
         .map(|sign| format!("{}: {}", sign.name, sign.instruction))
         .collect();
-    lines.extend(reasons(signs.iter().map(String::as_str)));
+    lines.extend(reason_lines(signs.iter().map(String::as_str)));
     lines
 }
 
-fn passed_by(skipped: &Skipped) -> Line {
-    aside(&format!("  no {}: {}", skipped.rung, skipped.why))
+fn skipped_line(skipped: &SkippedRung) -> StyledLine {
+    quiet_line(&format!("  no {}: {}", skipped.rung, skipped.why))
 }

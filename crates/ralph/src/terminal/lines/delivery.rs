@@ -6,31 +6,37 @@ use ralph_core::ports::{PullRequest, PullState};
 use ralph_core::verdict::CheckResult;
 
 use super::Style;
-use super::pieces::{self, BAD, aside, heading, judged, marked, reasons};
+use super::pieces::{self, BAD, heading_lines, marked_line, quiet_line, reason_lines, result_line};
 use crate::terminal::format;
-use crate::terminal::line::{Line, Tone};
+use crate::terminal::styled_line::{StyledLine, Tone};
 
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "`of` decides exhaustively which events come here"
 )]
-pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
+pub(super) fn lines(event: &Event, style: Style) -> Vec<StyledLine> {
     match event {
         Event::CommitsImported { head, commits } => {
             let commits = format::plural(*commits, "commit", "commits");
-            vec![aside(&format!("took {commits}, now at {}", head.short()))]
+            vec![quiet_line(&format!(
+                "took {commits}, now at {}",
+                head.short()
+            ))]
         }
         Event::ImportRefused { why } => vec![
-            marked(BAD, Tone::Bad)
+            marked_line(BAD, Tone::Bad)
                 .plain("the commits were not taken: ")
-                .folded(Tone::Plain, why),
+                .wrapped(Tone::Plain, why),
         ],
         Event::Pushed { branch, head } => {
-            vec![aside(&format!("pushed {} to `{branch}`", head.short()))]
+            vec![quiet_line(&format!(
+                "pushed {} to `{branch}`",
+                head.short()
+            ))]
         }
-        Event::PullRequestUpdated { pull, opened } => vec![pull_request(pull, *opened)],
+        Event::PullRequestUpdated { pull, opened } => vec![pull_request_line(pull, *opened)],
         Event::VerifyStarted { head } => {
-            heading(&format!("verification of {}", head.short()), style)
+            heading_lines(&format!("verification of {}", head.short()), style)
         }
         Event::VerifyFinished {
             head,
@@ -40,12 +46,12 @@ pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
             findings,
             ..
         } => {
-            let mut lines = verified(head, *green, checks, reasons);
-            let findings = pieces::findings(findings);
+            let mut lines = verdict_lines(head, *green, checks, reasons);
+            let findings = pieces::finding_lines(findings);
             lines.extend(
                 findings
                     .iter()
-                    .map(|text| Line::of("  ").folded(Tone::Warn, text)),
+                    .map(|text| StyledLine::from_text("  ").wrapped(Tone::Warn, text)),
             );
             lines
         }
@@ -55,13 +61,13 @@ pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
             green,
             cached,
             ..
-        } => vec![baseline(commit, checks.len(), green, *cached)],
+        } => vec![baseline_line(commit, checks.len(), green, *cached)],
         Event::TestChangesApproved { .. } => {
-            vec![aside("the changes to existing tests are approved")]
+            vec![quiet_line("the changes to existing tests are approved")]
         }
         Event::SuccessRefused { reasons, .. } => {
-            let mut lines = vec![marked(BAD, Tone::Warn).plain("not done yet")];
-            lines.extend(pieces::reasons(reasons.iter().map(String::as_str)));
+            let mut lines = vec![marked_line(BAD, Tone::Warn).plain("not done yet")];
+            lines.extend(pieces::reason_lines(reasons.iter().map(String::as_str)));
             lines
         }
         // Intents and bookkeeping; their outcomes are told.
@@ -70,7 +76,7 @@ pub(super) fn lines(event: &Event, style: Style) -> Vec<Line> {
 }
 
 /// Tells which checks were green before any work.
-fn baseline(commit: &CommitId, checks: usize, green: &[String], cached: bool) -> Line {
+fn baseline_line(commit: &CommitId, checks: usize, green: &[String], cached: bool) -> StyledLine {
     /// How many are named.
     const SHOWN: usize = 12;
     let known = if cached {
@@ -80,7 +86,7 @@ fn baseline(commit: &CommitId, checks: usize, green: &[String], cached: bool) ->
     };
     let base = commit.short();
     if green.is_empty() {
-        return aside(&format!(
+        return quiet_line(&format!(
             "no check is green at {base} before any work{known}"
         ));
     }
@@ -89,7 +95,7 @@ fn baseline(commit: &CommitId, checks: usize, green: &[String], cached: bool) ->
         more => format!(" and {more} more"),
     };
     let shown: Vec<&str> = green.iter().take(SHOWN).map(String::as_str).collect();
-    Line::of("  » ").folded(
+    StyledLine::from_text("  » ").wrapped(
         Tone::Plain,
         &format!(
             "already green at {base} before any work ({} of {checks} checks{known}): {}{more}",
@@ -99,30 +105,35 @@ fn baseline(commit: &CommitId, checks: usize, green: &[String], cached: bool) ->
     )
 }
 
-fn pull_request(pull: &PullRequest, opened: bool) -> Line {
+fn pull_request_line(pull: &PullRequest, opened: bool) -> StyledLine {
     let done = if opened { "opened" } else { "updated" };
-    Line::of("  ")
-        .with(Tone::Accent, &format!("pull request #{}", pull.number))
-        .plain(&format!(" {done} ({}) ", state_word(pull.state)))
+    StyledLine::from_text("  ")
+        .span(Tone::Accent, &format!("pull request #{}", pull.number))
+        .plain(&format!(" {done} ({}) ", state_name(pull.state)))
         .strong(&pull.url)
 }
 
 /// Returns the word that scripts and people see for a pull request's state.
-pub(super) fn state_word(state: PullState) -> &'static str {
+pub(super) fn state_name(state: PullState) -> &'static str {
     match state {
         PullState::Draft => "draft",
         PullState::Open => "open",
     }
 }
 
-fn verified(head: &CommitId, green: bool, checks: &[CheckResult], why: &[String]) -> Vec<Line> {
-    let mut lines: Vec<Line> = checks.iter().map(pieces::check).collect();
+fn verdict_lines(
+    head: &CommitId,
+    green: bool,
+    checks: &[CheckResult],
+    why: &[String],
+) -> Vec<StyledLine> {
+    let mut lines: Vec<StyledLine> = checks.iter().map(pieces::check_line).collect();
     let verdict = if green {
         format!("{} is green in a clean room", head.short())
     } else {
         format!("{} is not green", head.short())
     };
-    lines.push(judged(green).strong(&verdict));
-    lines.extend(reasons(why.iter().map(String::as_str)));
+    lines.push(result_line(green).strong(&verdict));
+    lines.extend(reason_lines(why.iter().map(String::as_str)));
     lines
 }

@@ -1,17 +1,17 @@
 //! What each event looks like to a person.
 //!
-//! [`of`] gives the lines of a record and [`waiting`] what the spinner says after it; both decide
-//! exhaustively. The looks themselves: [`life`] for the run as a whole, `iteration` for what the
+//! [`event_lines`] gives the lines of a record and [`waiting_label`] what the spinner says after it; both decide
+//! exhaustively. The looks themselves: [`lifecycle`] for the run as a whole, `iteration` for what the
 //! model does, `delivery` for commits, pull request and verification, [`budgets`] for the bars.
 
 mod agent;
 pub mod budgets;
 mod circling;
 mod delivery;
+mod event_lines;
 mod iteration;
-pub mod life;
+pub mod lifecycle;
 mod pieces;
-mod telling;
 
-pub use pieces::{field, findings};
-pub use telling::{Style, of, waiting};
+pub use event_lines::{Style, event_lines, waiting_label};
+pub use pieces::{field_line, finding_lines};

@@ -3,7 +3,7 @@
 use ralph_core::verdict::{CheckResult, VerifyFinding};
 
 use super::Style;
-use crate::terminal::line::{Line, Tone};
+use crate::terminal::styled_line::{StyledLine, Tone};
 use crate::terminal::{format, width};
 
 /// A thing that went well.
@@ -11,46 +11,50 @@ pub(super) const GOOD: &str = "✓";
 /// A thing that went wrong.
 pub(super) const BAD: &str = "✗";
 /// A thing that was not done.
-pub(super) const NOT_DONE: &str = "⊘";
+pub(super) const SKIPPED: &str = "⊘";
 /// A thing that somebody should look at.
 pub(super) const WARN: &str = "⚠";
 
 /// Starts a line with a mark in its tone.
-pub(super) fn marked(mark: &str, tone: Tone) -> Line {
-    Line::of("  ").with(tone, mark).plain(" ")
+pub(super) fn marked_line(mark: &str, tone: Tone) -> StyledLine {
+    StyledLine::from_text("  ").span(tone, mark).plain(" ")
 }
 
 /// Starts a line that tells whether something went well.
-pub(super) fn judged(good: bool) -> Line {
+pub(super) fn result_line(good: bool) -> StyledLine {
     if good {
-        marked(GOOD, Tone::Good)
+        marked_line(GOOD, Tone::Good)
     } else {
-        marked(BAD, Tone::Bad)
+        marked_line(BAD, Tone::Bad)
     }
 }
 
 /// Makes a line that warns.
-pub(super) fn warning(text: &str) -> Line {
-    marked(WARN, Tone::Warn).folded(Tone::Warn, text)
+pub(super) fn warning_line(text: &str) -> StyledLine {
+    marked_line(WARN, Tone::Warn).wrapped(Tone::Warn, text)
 }
 
 /// Makes a line that can be skipped.
-pub(super) fn aside(text: &str) -> Line {
-    Line::of("  ").quiet(text)
+pub(super) fn quiet_line(text: &str) -> StyledLine {
+    StyledLine::from_text("  ").quiet(text)
 }
 
 /// Makes a line with a name and a value.
-pub fn field(name: &str, value: &str) -> Line {
-    Line::new()
+pub fn field_line(name: &str, value: &str) -> StyledLine {
+    StyledLine::new()
         .quiet(&width::pad(&format!("  {name}"), 11))
-        .folded(Tone::Plain, value)
+        .wrapped(Tone::Plain, value)
 }
 
 /// Makes lines for a list of reasons below a line.
-pub(super) fn reasons<'a>(reasons: impl IntoIterator<Item = &'a str>) -> Vec<Line> {
+pub(super) fn reason_lines<'a>(reasons: impl IntoIterator<Item = &'a str>) -> Vec<StyledLine> {
     reasons
         .into_iter()
-        .map(|reason| Line::of("    ").quiet("- ").folded(Tone::Plain, reason))
+        .map(|reason| {
+            StyledLine::from_text("    ")
+                .quiet("- ")
+                .wrapped(Tone::Plain, reason)
+        })
         .collect()
 }
 
@@ -58,7 +62,7 @@ pub(super) fn reasons<'a>(reasons: impl IntoIterator<Item = &'a str>) -> Vec<Lin
 const SHOWN_FINDINGS: usize = 8;
 
 /// Returns the findings that qualify a verdict, a line each, the most important first.
-pub fn findings(findings: &[VerifyFinding]) -> Vec<String> {
+pub fn finding_lines(findings: &[VerifyFinding]) -> Vec<String> {
     let shown = findings.iter().take(SHOWN_FINDINGS);
     let mut lines: Vec<String> = shown
         .map(|finding| format!("{WARN} {}", finding.text))
@@ -72,7 +76,7 @@ pub fn findings(findings: &[VerifyFinding]) -> Vec<String> {
 }
 
 /// Makes a heading that divides the output.
-pub(super) fn heading(title: &str, style: Style) -> Vec<Line> {
+pub(super) fn heading_lines(title: &str, style: Style) -> Vec<StyledLine> {
     let rule = match style {
         Style::Rich { columns } => {
             let used = width::columns(title) + 4;
@@ -80,15 +84,15 @@ pub(super) fn heading(title: &str, style: Style) -> Vec<Line> {
         }
         Style::Plain => "──".to_owned(),
     };
-    let line = Line::new()
-        .with(Tone::Accent, "── ")
+    let line = StyledLine::new()
+        .span(Tone::Accent, "── ")
         .strong(title)
-        .with(Tone::Accent, &format!(" {rule}"));
-    vec![Line::new(), line]
+        .span(Tone::Accent, &format!(" {rule}"));
+    vec![StyledLine::new(), line]
 }
 
 /// Names an action with what it works on.
-pub(super) fn action(action: &str, label: &str) -> String {
+pub(super) fn action_label(action: &str, label: &str) -> String {
     if label.starts_with(action) {
         label.to_owned()
     } else {
@@ -97,7 +101,7 @@ pub(super) fn action(action: &str, label: &str) -> String {
 }
 
 /// Says that the model is asked.
-pub(super) fn asking(attempt: u32) -> String {
+pub(super) fn asking_label(attempt: u32) -> String {
     if attempt > 1 {
         format!("asking the model, attempt {attempt}")
     } else {
@@ -106,13 +110,13 @@ pub(super) fn asking(attempt: u32) -> String {
 }
 
 /// Tells one check: its name, command, end and tests.
-pub(super) fn check(check: &CheckResult) -> Line {
+pub(super) fn check_line(check: &CheckResult) -> StyledLine {
     let counts = check
         .tests
         .map_or_else(String::new, |tests| format!(", {tests}"));
-    judged(check.is_green())
+    result_line(check.is_green())
         .plain(&check.name)
         .quiet(&format!(" `{}`", check.command))
         .plain(&format!(" {}{counts}", check.ended))
-        .at_right(&format::milliseconds(check.duration_ms))
+        .right_aligned(&format::milliseconds(check.duration_ms))
 }

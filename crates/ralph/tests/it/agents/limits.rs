@@ -2,40 +2,40 @@
 
 use std::time::Duration;
 
-use ralph_core::ports::Usage;
-use ralph_test::Step;
+use ralph_core::ports::TokenUsage;
+use ralph_test::ScenarioStep;
 use serde_json::json;
 
-use super::house::{House, REPO};
+use super::fixture::{AgentFixture, REPO};
 
 /// A model whose price everybody knows.
 const MODEL: &str = "claude-sonnet-4-5";
 
 /// An answer that is as long as the request allows.
-fn as_much_as_it_may() -> Usage {
-    Usage {
+fn maximum_usage() -> TokenUsage {
+    TokenUsage {
         input_tokens: 10_000,
         output_tokens: 1_000_000,
-        ..Usage::default()
+        ..TokenUsage::default()
     }
 }
 
-fn look_around() -> Step {
+fn list_files() -> ScenarioStep {
     let input = json!({"command": format!("ls {REPO}"), "description": "looks"});
-    Step::tool("Bash", input).using(as_much_as_it_may())
+    ScenarioStep::tool("Bash", input).with_usage(maximum_usage())
 }
 
 #[test]
 fn a_cap_of_three_dollars_ends_the_run_and_is_never_exceeded() {
-    let steps = [(); 40].map(|()| look_around());
-    let Some(house) = House::new("claude", steps) else {
+    let steps = [(); 40].map(|()| list_files());
+    let Some(house) = AgentFixture::new("claude", steps) else {
         return;
     };
     let house = house.set("max_cost_usd_estimate", "3.00");
     let ended = house.run(&["--model", MODEL]).expect(10);
     let budget = "the budget `max_cost_usd_estimate` is used up";
-    assert!(ended.both().contains(budget), "{}", ended.both());
-    let calls = house.upstream.asked().len();
+    assert!(ended.combined().contains(budget), "{}", ended.combined());
+    let calls = house.upstream.model_requests().len();
     assert!((3..40).contains(&calls), "{calls}");
     let cost = house.project.show()["cost_usd"].as_f64().unwrap();
     assert!((2.0..=3.0).contains(&cost), "{cost}");
@@ -52,28 +52,28 @@ fn a_credential_that_is_refused_pauses_the_run_with_the_command_that_helps() {
             &["--model", "gpt-5.1-codex"],
         ),
     ] {
-        let refused = || Step::error(401, "invalid bearer token");
-        let Some(house) = House::new(agent, [(); 12].map(|()| refused())) else {
+        let refused = || ScenarioStep::error(401, "invalid bearer token");
+        let Some(house) = AgentFixture::new(agent, [(); 12].map(|()| refused())) else {
             return;
         };
         let paused = house.run(more).expect(11);
-        assert!(paused.both().contains(command), "{}", paused.both());
+        assert!(paused.combined().contains(command), "{}", paused.combined());
         assert_eq!(house.project.show()["iteration"], 1);
     }
 }
 
 #[test]
 fn a_call_that_a_stop_cuts_off_is_charged() {
-    let steps = [Step::text("too late").after(Duration::from_mins(1))];
-    let Some(house) = House::new("claude", steps) else {
+    let steps = [ScenarioStep::text("too late").with_delay(Duration::from_mins(1))];
+    let Some(house) = AgentFixture::new("claude", steps) else {
         return;
     };
     let live = house.project.spawn(&["run", "--agent", "claude"]);
-    live.until("it has asked its model", |_| {
-        !house.upstream.asked().is_empty()
+    live.wait_until("it has asked its model", |_| {
+        !house.upstream.model_requests().is_empty()
     });
     house.project.ralph(&["stop", "last"]).expect(0);
-    live.end();
+    live.wait();
     let charged = house.project.events("agent_charged");
     assert_eq!(charged.len(), 1, "{charged:?}");
     assert!(house.project.show()["cost_usd"].as_f64().unwrap() > 0.0);

@@ -1,7 +1,7 @@
 //! Whole runs in which an agent's program does the work: a script of the project, and the real ones.
 
-mod broken;
-mod house;
+mod fixture;
+mod interruptions;
 mod limits;
 mod outage;
 mod real;

@@ -1,9 +1,9 @@
 //! Agents whose provider is not available for a while.
 
-use ralph_test::Step;
+use ralph_test::ScenarioStep;
 use serde_json::json;
 
-use super::house::{House, REPO, with_script};
+use super::fixture::{AgentFixture, REPO, with_script};
 use crate::project::Project;
 
 /// Delays that a test can wait for.
@@ -18,7 +18,7 @@ fn assert_waited_out(project: &Project, sessions: usize) {
     let shown = project.show();
     assert_eq!(shown["status"], "succeeded");
     assert_eq!(shown["iteration"], 1);
-    let ends = project.told("agent_finished", "end");
+    let ends = project.event_values("agent_finished", "end");
     assert_eq!(ends.len(), sessions, "{ends:?}");
     assert!(
         ends[..sessions - 1].iter().all(|end| end == "overloaded"),
@@ -41,7 +41,7 @@ fn a_script_that_says_that_its_model_is_not_available_is_started_again() {
     project.configure("ralph.toml", QUICK);
     let ended = project.ralph(&["run", "--agent", "command"]).expect(0);
     let line = "the provider of `command` is not available: exit 75: no connection to the model; next attempt at ";
-    assert!(ended.both().contains(line), "{}", ended.both());
+    assert!(ended.combined().contains(line), "{}", ended.combined());
     assert_waited_out(&project, 9);
 }
 
@@ -50,12 +50,12 @@ fn claude_is_started_again_until_its_provider_is_not_overloaded() {
     let command = format!("cd {REPO} 2>/dev/null; {WORK}");
     let input = json!({"command": command, "description": "works"});
     // One repetition by itself in each session.
-    let steps: [Step; 8] = std::array::from_fn(|number| match number {
-        0..6 => Step::error(529, "Overloaded"),
-        6 => Step::tool("Bash", input.clone()),
-        _ => Step::text("Done."),
+    let steps: [ScenarioStep; 8] = std::array::from_fn(|number| match number {
+        0..6 => ScenarioStep::error(529, "Overloaded"),
+        6 => ScenarioStep::tool("Bash", input.clone()),
+        _ => ScenarioStep::text("Done."),
     });
-    let Some(house) = House::local("claude", steps) else {
+    let Some(house) = AgentFixture::local("claude", steps) else {
         return;
     };
     let house = house.set("max_iterations", "2");

@@ -1,9 +1,9 @@
 //! The real `claude` and `codex` in containers without a network.
 
-use ralph_test::Step;
+use ralph_test::ScenarioStep;
 use serde_json::json;
 
-use super::house::{House, REPO, canary};
+use super::fixture::{AgentFixture, REPO, canary};
 
 /// What has to be done for a box, as a shell command.
 fn do_box(id: &str, file: &str, text: &str) -> String {
@@ -14,17 +14,17 @@ fn do_box(id: &str, file: &str, text: &str) -> String {
     )
 }
 
-fn claude(id: &str, file: &str, text: &str) -> Step {
+fn claude(id: &str, file: &str, text: &str) -> ScenarioStep {
     let input = json!({"command": do_box(id, file, text), "description": id});
-    Step::tool("Bash", input)
+    ScenarioStep::tool("Bash", input)
 }
 
-fn codex(id: &str, file: &str, text: &str) -> Step {
-    Step::tool("exec_command", json!({"cmd": do_box(id, file, text)}))
+fn codex(id: &str, file: &str, text: &str) -> ScenarioStep {
+    ScenarioStep::tool("exec_command", json!({"cmd": do_box(id, file, text)}))
 }
 
 /// Asserts that both boxes were done by the agent, and that nobody but the provider saw its credential.
-fn assert_done(house: &House) {
+fn assert_done(house: &AgentFixture) {
     let shown = house.project.show();
     assert_eq!(shown["status"], "succeeded");
     assert_eq!(shown["engine"], "agent");
@@ -38,7 +38,7 @@ fn assert_done(house: &House) {
         credentials.iter().all(|seen| *seen == bearer),
         "{credentials:?}"
     );
-    for request in house.upstream.asked() {
+    for request in house.upstream.model_requests() {
         let body = String::from_utf8_lossy(&request.body).into_owned();
         assert!(!body.contains(&canary(house.agent)), "the agent knew it");
     }
@@ -52,11 +52,11 @@ fn assert_done(house: &House) {
 fn claude_finishes_a_task_of_two_steps() {
     let steps = [
         claude("M1.1", "a.txt", "one"),
-        Step::text("M1.1 is done."),
+        ScenarioStep::text("M1.1 is done."),
         claude("M1.2", "b.txt", "two"),
-        Step::text("M1.2 is done."),
+        ScenarioStep::text("M1.2 is done."),
     ];
-    let Some(house) = House::new("claude", steps) else {
+    let Some(house) = AgentFixture::new("claude", steps) else {
         return;
     };
     house.run(&[]).expect(0);
@@ -76,24 +76,24 @@ exec 3>&-
 fn a_command_cannot_make_the_provider_fetch_an_address() {
     let fetch = format!("{FETCH}{}", do_box("M1.1", "a.txt", "one"));
     let steps = [
-        Step::tool("Bash", json!({"command": fetch, "description": "fetches"})),
-        Step::text("M1.1 is done."),
+        ScenarioStep::tool("Bash", json!({"command": fetch, "description": "fetches"})),
+        ScenarioStep::text("M1.1 is done."),
         claude("M1.2", "b.txt", "two"),
-        Step::text("M1.2 is done."),
+        ScenarioStep::text("M1.2 is done."),
     ];
-    let Some(house) = House::new("claude", steps) else {
+    let Some(house) = AgentFixture::new("claude", steps) else {
         return;
     };
     house.run(&[]).expect(0);
     let project = &house.project;
     assert_eq!(
-        house.upstream.asked().len(),
+        house.upstream.model_requests().len(),
         4,
         "the provider was not asked"
     );
-    let told = house.upstream.asked()[1].json().to_string();
+    let told = house.upstream.model_requests()[1].json().to_string();
     assert!(told.contains("HTTP/1.1 400"), "{told}");
-    let screened = project.told("provider_tool_screened", "what");
+    let screened = project.event_values("provider_tool_screened", "what");
     assert_eq!(screened, ["a URL at `evil.example`"]);
     let records = std::fs::read_to_string(project.run_dir().join("egress.jsonl")).unwrap();
     assert!(records.contains(r#""reason":"provider-tool""#), "{records}");
@@ -107,11 +107,11 @@ fn a_command_cannot_make_the_provider_fetch_an_address() {
 fn codex_finishes_a_task_of_two_steps() {
     let steps = [
         codex("M1.1", "a.txt", "one"),
-        Step::text("M1.1 is done."),
+        ScenarioStep::text("M1.1 is done."),
         codex("M1.2", "b.txt", "two"),
-        Step::text("M1.2 is done."),
+        ScenarioStep::text("M1.2 is done."),
     ];
-    let Some(house) = House::new("codex", steps) else {
+    let Some(house) = AgentFixture::new("codex", steps) else {
         return;
     };
     house.run(&["--model", "gpt-5.1-codex"]).expect(0);
@@ -122,11 +122,11 @@ fn codex_finishes_a_task_of_two_steps() {
 fn without_a_container_its_calls_go_through_a_gate_all_the_same() {
     let steps = [
         claude("M1.1", "a.txt", "one"),
-        Step::text("M1.1 is done."),
+        ScenarioStep::text("M1.1 is done."),
         claude("M1.2", "b.txt", "two"),
-        Step::text("M1.2 is done."),
+        ScenarioStep::text("M1.2 is done."),
     ];
-    let Some(house) = House::local("claude", steps) else {
+    let Some(house) = AgentFixture::local("claude", steps) else {
         return;
     };
     house.run(&[]).expect(0);

@@ -1,6 +1,6 @@
 //! Agents that are scripts of the project, in the local sandbox.
 
-use super::house::with_script;
+use super::fixture::with_script;
 
 /// Does the first open box, commits it and ticks it.
 const DILIGENT: &str = r#"
@@ -29,25 +29,25 @@ fn a_script_does_a_box_in_each_iteration() {
 }
 
 #[test]
-fn one_that_does_nothing_is_noticed_after_three_iterations() {
+fn an_idle_script_is_detected_after_three_iterations() {
     let project = with_script("cat >/dev/null; echo I have looked around");
     let paused = project.ralph(&["run", "--agent", "command"]).expect(11);
     let shown = project.show();
     assert_eq!(shown["iteration"], 3);
     let reason = "`command` changed nothing in 3 iterations";
-    assert!(paused.both().contains(reason), "{}", paused.both());
+    assert!(paused.combined().contains(reason), "{}", paused.combined());
 }
 
 #[test]
-fn one_that_is_blocked_says_why_and_the_run_waits() {
+fn a_blocked_script_reports_why_and_the_run_waits() {
     let script =
         "cat >/dev/null; echo '- M1.1: [blocked: there is no database]' >>.ralph/progress.md";
     let project = with_script(script);
     let paused = project.ralph(&["run", "--agent", "command"]).expect(11);
     assert!(
-        paused.both().contains("there is no database"),
+        paused.combined().contains("there is no database"),
         "{}",
-        paused.both()
+        paused.combined()
     );
     assert_eq!(project.show()["iteration"], 1);
     project.audit();
@@ -114,11 +114,11 @@ fn what_a_person_changes_in_the_task_is_in_the_next_sessions_copy() {
     let slow = format!("test -e a.txt || sleep 2\n{DILIGENT}");
     let project = with_script(&slow);
     let live = project.spawn(&["run", "--agent", "command"]);
-    live.until_event("agent_started", 1);
+    live.wait_for_event("agent_started", 1);
     let text = std::fs::read_to_string(project.task()).unwrap();
     std::fs::write(project.task(), text.replace("Two is there", "Two is here")).unwrap();
     project.ralph(&["task", "last"]).expect(0);
-    live.end().expect(0);
+    live.wait().expect(0);
     assert_eq!(project.events("tamper"), Vec::<serde_json::Value>::new());
     assert_eq!(project.show()["iteration"], 2);
     assert!(project.prompt(2).contains("M1.2 Two is here"));
@@ -126,7 +126,7 @@ fn what_a_person_changes_in_the_task_is_in_the_next_sessions_copy() {
 }
 
 #[test]
-fn one_that_breaks_down_is_in_the_log_of_errors() {
+fn a_failing_script_is_in_the_error_log() {
     let project = with_script("cat >/dev/null; echo no database >&2; exit 3");
     let project = project.set("max_iterations", "1");
     project.ralph(&["run", "--agent", "command"]).expect(10);

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use ralph_test::Step;
+use ralph_test::ScenarioStep;
 use serde_json::json;
 
-use super::house::{House, canary};
+use super::fixture::{AgentFixture, canary};
 
 /// Looks for the credential everywhere in the container, without knowing it, and waits to be looked at.
 const SEARCH: &str = "\
@@ -17,13 +17,16 @@ echo stand-ins:$(cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep -c '^CLAUDE_CO
 #[test]
 fn no_real_token_is_in_a_container_its_logs_or_the_runs_files() {
     let search = json!({"command": SEARCH, "description": "searches"});
-    let steps = [Step::tool("Bash", search), Step::text("Nothing.")];
-    let Some(house) = House::new("claude", steps) else {
+    let steps = [
+        ScenarioStep::tool("Bash", search),
+        ScenarioStep::text("Nothing."),
+    ];
+    let Some(house) = AgentFixture::new("claude", steps) else {
         return;
     };
     let house = house.set("max_iterations", "1");
     let live = house.project.spawn(&["run", "--agent", "claude"]);
-    live.until("the agent searches", |journal| {
+    live.wait_until("the agent searches", |journal| {
         journal.iter().any(|event| event["kind"] == "tool")
     });
     let token = canary("claude");
@@ -39,8 +42,8 @@ fn no_real_token_is_in_a_container_its_logs_or_the_runs_files() {
             assert!(!text.contains(&token), "docker {look:?} shows it");
         }
     }
-    live.end().expect(10);
-    let told = house.upstream.asked()[1].json().to_string();
+    live.wait().expect(10);
+    let told = house.upstream.model_requests()[1].json().to_string();
     assert!(told.contains("searched"), "{told}");
     let stand_ins = told.rsplit("stand-ins:").next().unwrap_or_default();
     assert!(

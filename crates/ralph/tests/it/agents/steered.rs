@@ -1,13 +1,13 @@
 //! People who speak to an agent while it works, and open its sandbox for a host.
 
-use ralph_test::Step;
+use ralph_test::ScenarioStep;
 use serde_json::json;
 
-use super::house::{House, REPO};
+use super::fixture::{AgentFixture, REPO};
 
-fn bash(command: &str) -> Step {
+fn bash(command: &str) -> ScenarioStep {
     let command = format!("cd {REPO}; {command}");
-    Step::tool("Bash", json!({"command": command, "description": "works"}))
+    ScenarioStep::tool("Bash", json!({"command": command, "description": "works"}))
 }
 
 const BOTH: &str = "echo one >a.txt; echo two >b.txt; git add a.txt b.txt; \
@@ -19,13 +19,13 @@ fn a_message_and_an_allowed_host_reach_an_agent_that_works() {
     let look = "python3 -c 'import socket; socket.getaddrinfo(\"wanted.example\", 443)'";
     let patient =
         format!("{look}; read -t 4 < <(:;tail -f /dev/null); {look} && echo it is there now");
-    let steps = [bash(&patient), bash(BOTH), Step::text("Done.")];
-    let Some(house) = House::new("claude", steps) else {
+    let steps = [bash(&patient), bash(BOTH), ScenarioStep::text("Done.")];
+    let Some(house) = AgentFixture::new("claude", steps) else {
         return;
     };
     let house = house.set("mode", "guided");
     let live = house.project.spawn(&["run", "--agent", "claude"]);
-    live.until_event("host_blocked", 1);
+    live.wait_for_event("host_blocked", 1);
     house
         .project
         .ralph(&["message", "last", "please use tabs"])
@@ -34,18 +34,18 @@ fn a_message_and_an_allowed_host_reach_an_agent_that_works() {
         .project
         .ralph(&["allow", "last", "wanted.example"])
         .expect(0);
-    live.end().expect(0);
+    live.wait().expect(0);
     assert_eq!(
-        house.project.told("host_blocked", "host"),
+        house.project.event_values("host_blocked", "host"),
         ["wanted.example"]
     );
     assert_eq!(
-        house.project.told("host_allowed", "host"),
+        house.project.event_values("host_allowed", "host"),
         ["wanted.example"]
     );
-    let states = house.project.told("message_moved", "to");
+    let states = house.project.event_values("message_moved", "to");
     assert_eq!(states, ["queued", "delivered", "acknowledged"]);
-    let second = house.upstream.asked()[1].json().to_string();
+    let second = house.upstream.model_requests()[1].json().to_string();
     assert!(second.contains("it is there now"), "{second}");
     assert!(second.contains("please use tabs"), "{second}");
     house.project.audit();

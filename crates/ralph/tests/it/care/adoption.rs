@@ -5,22 +5,22 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use ralph_test::{BASE_IMAGE, skip_without_docker};
 use serde_json::{Value, json};
 
-use super::engine::Engine;
+use super::private_engine::CareEngine;
 use crate::project::Project;
 
-const PATIENCE: Duration = Duration::from_mins(5);
+const WAIT_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// A run that was killed in the middle of a command.
-struct Killed {
+struct KilledRun {
     run: String,
     sandbox: String,
 }
 
 /// Returns a project whose model starts an endless command, and after that does everything.
-fn project(engine: &Engine) -> Project {
+fn project(engine: &CareEngine) -> Project {
     let endless =
         r#"if [ -e "$HOME/there" ]; then echo again; else touch "$HOME/there"; sleep 300; fi"#;
     let rest = json!([
@@ -68,7 +68,7 @@ fn events(run: &std::path::Path, kind: &str) -> Vec<Value> {
 }
 
 /// Starts a run and returns when its command is in the middle.
-fn start(project: &Project, engine: &Engine) -> (Child, Killed) {
+fn start(project: &Project, engine: &CareEngine) -> (Child, KilledRun) {
     let known = runs(project);
     let model = project.model();
     let mut child = project
@@ -78,7 +78,7 @@ fn start(project: &Project, engine: &Engine) -> (Child, Killed) {
         .unwrap();
     let began = Instant::now();
     loop {
-        assert!(began.elapsed() < PATIENCE, "the command never ran");
+        assert!(began.elapsed() < WAIT_TIMEOUT, "the command never ran");
         assert_eq!(child.try_wait().unwrap(), None, "the run ended");
         let run = runs(project).into_iter().find(|run| !known.contains(run));
         let made = run.iter().flat_map(|run| events(run, "sandbox_created"));
@@ -88,7 +88,7 @@ fn start(project: &Project, engine: &Engine) -> (Child, Killed) {
             let top = ["top", container.as_str(), "-o", "pid,args"];
             if engine.docker(&top).contains("sleep 300") {
                 let run = run.file_name().unwrap().to_str().unwrap().to_owned();
-                return (child, Killed { run, sandbox });
+                return (child, KilledRun { run, sandbox });
             }
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -104,14 +104,14 @@ fn kill(mut child: Child) {
 /// sandbox, that of the deleted one is removed, and nothing else on the engine is touched.
 #[test]
 fn sandboxes_are_adopted_or_removed() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let engine = Engine::start();
+    let engine = CareEngine::start();
     engine.start_foreign();
     let foreign = (engine.containers(), engine.volumes());
     let project = project(&engine);
-    let (children, killed): (Vec<Child>, Vec<Killed>) =
+    let (children, killed): (Vec<Child>, Vec<KilledRun>) =
         (0..3).map(|_| start(&project, &engine)).unzip();
     assert_eq!(engine.containers().len(), foreign.0.len() + 3);
     children.into_iter().for_each(kill);

@@ -3,16 +3,16 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use ralph_test::{BASE_IMAGE, skip_without_docker};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::project::{Live, Project, actions, finish, run};
+use crate::project::{LiveRun, Project, actions, finish, run};
 
 /// A project in containers; what it leaves on the engine is removed with it.
-struct Contained(Project);
+struct IsolationCheckProject(Project);
 
-impl Contained {
+impl IsolationCheckProject {
     fn new(image: &str, replies: &[Value]) -> Self {
         let project = Project::new()
             .set("sandbox_provider", "docker")
@@ -22,15 +22,15 @@ impl Contained {
     }
 }
 
-impl Drop for Contained {
+impl Drop for IsolationCheckProject {
     fn drop(&mut self) {
-        self.0.clear_engine();
+        self.0.remove_docker_objects();
     }
 }
 
 /// Returns what each look has seen.
-fn looks(project: &Project) -> Vec<Value> {
-    project.told("sandbox_checked", "seen")
+fn isolation_checks(project: &Project) -> Vec<Value> {
+    project.event_values("sandbox_checked", "seen")
 }
 
 fn good() -> Value {
@@ -51,15 +51,15 @@ fn asking(host: &str) -> Value {
 }
 
 #[test]
-fn walls_that_stand_are_told_once_and_only_others_are_told_as_blocked() {
-    if left_out_without_docker() {
+fn isolation_is_reported_once_and_only_other_hosts_as_blocked() {
+    if skip_without_docker() {
         return;
     }
     let asked = actions(&[asking("google.com")]);
-    let contained = Contained::new(BASE_IMAGE, &[asked, finish()]);
+    let contained = IsolationCheckProject::new(BASE_IMAGE, &[asked, finish()]);
     let project = &contained.0;
     let ended = project.run().expect(0);
-    assert_eq!(looks(project), [good()]);
+    assert_eq!(isolation_checks(project), [good()]);
     assert!(
         ended
             .stdout
@@ -69,7 +69,7 @@ fn walls_that_stand_are_told_once_and_only_others_are_told_as_blocked() {
     let place = |kind: &str| journal.iter().position(|event| event["type"] == kind);
     assert!(place("sandbox_checked") < place("iteration_started"));
     // The look wanted to reach the same host, and nobody has to know.
-    assert_eq!(project.told("host_blocked", "host"), ["google.com"]);
+    assert_eq!(project.event_values("host_blocked", "host"), ["google.com"]);
     assert!(place("iteration_started") < place("host_blocked"));
     let answers = project.artifact(1, "test_output.txt");
     assert!(answers.contains("HTTP/1.1 403"), "{answers}");
@@ -77,14 +77,14 @@ fn walls_that_stand_are_told_once_and_only_others_are_told_as_blocked() {
 }
 
 /// Sends a command and waits until the run says where it stands.
-fn steer(project: &Project, live: &Live<'_>, command: &str, status: &str) {
+fn steer(project: &Project, live: &LiveRun<'_>, command: &str, status: &str) {
     project.ralph(&[command, "last"]).expect(0);
-    live.until_status(status);
+    live.wait_for_status(status);
 }
 
 #[test]
-fn whoever_goes_on_looks_again() {
-    if left_out_without_docker() {
+fn resuming_repeats_the_isolation_check() {
+    if skip_without_docker() {
         return;
     }
     let wait = |name: &str| {
@@ -93,33 +93,33 @@ fn whoever_goes_on_looks_again() {
         ))])
     };
     let short = actions(&[run("sleep 1"), run("sleep 1"), run("sleep 1")]);
-    let contained = Contained::new(BASE_IMAGE, &[short, wait("first"), finish()]);
+    let contained = IsolationCheckProject::new(BASE_IMAGE, &[short, wait("first"), finish()]);
     let project = &contained.0;
     let live = project.start();
-    live.until_event("action_started", 1);
+    live.wait_for_event("action_started", 1);
     steer(project, &live, "pause", "paused");
-    assert_eq!(looks(project).len(), 1);
+    assert_eq!(isolation_checks(project).len(), 1);
     steer(project, &live, "resume", "running");
-    live.until_event("sandbox_checked", 2);
-    live.until_event("iteration_started", 2);
-    live.until("the second iteration works", |journal| {
+    live.wait_for_event("sandbox_checked", 2);
+    live.wait_for_event("iteration_started", 2);
+    live.wait_until("the second iteration works", |journal| {
         let is_action = |event: &&Value| event["type"] == "action_started";
         let last = journal.iter().rfind(is_action);
         last.is_some_and(|event| event["iteration"] == 2)
     });
     live.signal(Signal::INT);
-    live.end().expect(130);
+    live.wait().expect(130);
     // Between iterations nobody has looked.
-    assert_eq!(looks(project).len(), 2);
+    assert_eq!(isolation_checks(project).len(), 2);
     project.ralph(&["resume", "last"]).expect(0);
-    assert_eq!(looks(project), [good(), good(), good()]);
+    assert_eq!(isolation_checks(project), [good(), good(), good()]);
     assert_eq!(project.show()["status"], "succeeded");
 }
 
 /// An image of a test, which is removed with it.
-struct Image(String);
+struct CurlImage(String);
 
-impl Image {
+impl CurlImage {
     /// Makes one whose `curl` answers as it is told, by the end of the address that is asked for.
     fn with_curl(name: &str, cases: &str) -> Self {
         let tag = format!("ralph-test-{name}:{}", std::process::id());
@@ -142,7 +142,7 @@ impl Image {
     }
 }
 
-impl Drop for Image {
+impl Drop for CurlImage {
     fn drop(&mut self) {
         let remove = ["image", "rm", "--force", &self.0];
         Command::new("docker").args(remove).output().ok();
@@ -150,8 +150,8 @@ impl Drop for Image {
 }
 
 #[test]
-fn a_curl_of_the_image_has_no_say_in_whether_walls_stand() {
-    if left_out_without_docker() {
+fn curl_from_the_image_cannot_influence_the_isolation_check() {
+    if skip_without_docker() {
         return;
     }
     // One that claims a hole, and one that breaks down: the guest probes by itself.
@@ -162,9 +162,9 @@ fn a_curl_of_the_image_has_no_say_in_whether_walls_stand() {
         ),
         ("broken", "*) kill -9 $$;;"),
     ] {
-        let image = Image::with_curl(name, cases);
-        let contained = Contained::new(&image.0, &[finish()]);
+        let image = CurlImage::with_curl(name, cases);
+        let contained = IsolationCheckProject::new(&image.0, &[finish()]);
         contained.0.run().expect(0);
-        assert_eq!(looks(&contained.0), [good()], "{name}");
+        assert_eq!(isolation_checks(&contained.0), [good()], "{name}");
     }
 }

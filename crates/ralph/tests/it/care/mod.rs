@@ -2,9 +2,9 @@
 
 mod adoption;
 mod before_work;
-mod engine;
 mod preflight;
 mod preflight_agents;
+mod private_engine;
 mod prune_docker;
 mod prune_local;
 mod selftest;

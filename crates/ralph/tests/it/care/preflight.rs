@@ -4,24 +4,24 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use ralph_test::{BASE_IMAGE, skip_without_docker};
 use serde_json::{Value, json};
 use snapbox::{assert_data_eq, str};
 
-use crate::project::{Ended, Project, finish};
+use crate::project::{Project, ProjectOutput, finish};
 
 /// Returns a project that lacks nothing.
-fn sound() -> Project {
+fn working_project() -> Project {
     Project::new().script(&[finish()])
 }
 
-fn preflight(project: &Project, more: &[&str]) -> Ended {
+fn preflight(project: &Project, more: &[&str]) -> ProjectOutput {
     let model = project.model();
     project.ralph(&[&["preflight", "--model", &model], more].concat())
 }
 
 /// Returns the lines that tell of something wrong.
-fn failures(ended: &Ended) -> Vec<&str> {
+fn failures(ended: &ProjectOutput) -> Vec<&str> {
     let lines = ended.stdout.lines();
     lines.filter(|line| line.contains("FAIL")).collect()
 }
@@ -44,8 +44,8 @@ fn programs(project: &Project, names: &[&str]) -> String {
 }
 
 #[test]
-fn a_project_that_lacks_nothing_passes_and_nothing_is_made() {
-    let project = sound();
+fn a_complete_project_passes_and_nothing_is_created() {
+    let project = working_project();
     let ended = preflight(&project, &[]).expect(0);
     let head = project.git(&["rev-parse", "--short=12", "main"]);
     let shown = ended
@@ -77,7 +77,7 @@ ralph: preflight complete — all 8 checks passed
 
 #[test]
 fn what_belongs_to_a_task_is_left_out_without_one() {
-    let project = sound();
+    let project = working_project();
     fs::remove_file(project.task()).unwrap();
     let ended = preflight(&project, &["--json"]).expect(0);
     let report: Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -112,7 +112,7 @@ fn what_belongs_to_a_task_is_left_out_without_one() {
 }
 
 /// Something that can be wrong.
-struct Broken {
+struct BrokenSetup {
     /// Makes it wrong.
     spoil: fn(Project) -> Project,
     args: &'static [&'static str],
@@ -120,8 +120,8 @@ struct Broken {
     told: &'static str,
 }
 
-const BROKEN: [Broken; 20] = [
-    Broken {
+const BROKEN: [BrokenSetup; 20] = [
+    BrokenSetup {
         spoil: |project| {
             let path = programs(&project, &["sh"]);
             project.env("PATH", path)
@@ -129,7 +129,7 @@ const BROKEN: [Broken; 20] = [
         args: &[],
         told: "git — git cannot be used: cannot run git: ",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| {
             let path = programs(&project, &["git"]);
             project.env("PATH", path)
@@ -137,7 +137,7 @@ const BROKEN: [Broken; 20] = [
         args: &[],
         told: "sandbox — no directory of `PATH` has a program `sh` — ",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| {
             fs::write(project.home(), "a file").unwrap();
             project
@@ -145,7 +145,7 @@ const BROKEN: [Broken; 20] = [
         args: &["--sandbox", "docker"],
         told: "state directory — cannot write in `",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| {
             settings(&project, "[sandbox]\nprovder = 1\n");
             project
@@ -153,7 +153,7 @@ const BROKEN: [Broken; 20] = [
         args: &[],
         told: "settings — cannot use `",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| {
             fs::create_dir(project.repo().join("config")).unwrap();
             fs::write(project.repo().join("config/models.yaml"), "profiles: [").unwrap();
@@ -162,17 +162,17 @@ const BROKEN: [Broken; 20] = [
         args: &[],
         told: "settings — cannot use `",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| project,
         args: &["tasks/none.md"],
         told: "task file — there is no task file `tasks/none.md` — ",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| project.without("max_iterations"),
         args: &[],
         told: "task file — `ralph_task.md`, line 8: `max_iterations` is missing — ",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| {
             fs::remove_dir_all(project.repo().join(".git")).unwrap();
             project
@@ -180,7 +180,7 @@ const BROKEN: [Broken; 20] = [
         args: &[],
         told: "repository — there is no git repository at `",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| {
             fs::remove_dir_all(project.repo().join(".git")).unwrap();
             project.git(&["init", "--quiet", "--initial-branch=main"]);
@@ -189,17 +189,17 @@ const BROKEN: [Broken; 20] = [
         args: &[],
         told: "repository — repository `",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| project.set("base_branch", "develop"),
         args: &[],
         told: "repository — there is no branch `develop` in `",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| project,
         args: &["--repo", "https://example.org/a/b.git"],
         told: "repository — repository `https://example.org/a/b.git` is not available: ",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| {
             fs::remove_file(project.path("replies.jsonl")).unwrap();
             project
@@ -207,22 +207,22 @@ const BROKEN: [Broken; 20] = [
         args: &[],
         told: "model — cannot use the model `scripted:",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| project,
         args: &["--sandbox", "moon"],
         told: "sandbox — sandbox `moon` is not available: ",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| project.env("DOCKER_HOST", "unix:///nonexistent/docker.sock"),
         args: &["--sandbox", "docker"],
         told: "sandbox — no Docker Engine runs here: there is no socket `/nonexistent/docker.sock` — ",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| project.env("DOCKER_HOST", "ssh://build"),
         args: &["--sandbox", "docker"],
         told: "sandbox — cannot use engine `ssh://build`: ",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| {
             project.configure(
                 "ralph.toml",
@@ -233,7 +233,7 @@ const BROKEN: [Broken; 20] = [
         args: &["--sandbox", "docker"],
         told: "sandbox — the sandbox should have 4096 processors, the engine's machine has ",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| {
             settings(&project, "[sandbox]\nimage = \"ralph-none:1\"\n");
             project
@@ -241,12 +241,12 @@ const BROKEN: [Broken; 20] = [
         args: &["--sandbox", "docker"],
         told: "image — there is no image `ralph-none:1` — ",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| project.set("sandbox_image", "ralph-none:2"),
         args: &["--sandbox", "docker"],
         told: "image — there is no image `ralph-none:2` — ",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| {
             project.configure(
                 "ralph.toml",
@@ -257,7 +257,7 @@ const BROKEN: [Broken; 20] = [
         args: &["--sandbox", "docker"],
         told: "network — the network of the sandbox cannot be set up: `a b`",
     },
-    Broken {
+    BrokenSetup {
         spoil: |project| {
             settings(
                 &project,
@@ -272,16 +272,16 @@ const BROKEN: [Broken; 20] = [
 
 #[test]
 fn whatever_is_wrong_is_one_line_that_says_what_to_do() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    for Broken { spoil, args, told } in BROKEN {
-        let project = sound();
+    for BrokenSetup { spoil, args, told } in BROKEN {
+        let project = working_project();
         settings(&project, &format!("[sandbox]\nimage = \"{BASE_IMAGE}\"\n"));
         let project = spoil(project);
         let ended = preflight(&project, args).expect(1);
         let lines = failures(&ended);
-        assert_eq!(lines.len(), 1, "{told}: {}", ended.both());
+        assert_eq!(lines.len(), 1, "{told}: {}", ended.combined());
         let line = lines[0].strip_prefix("  FAIL: ").unwrap();
         assert!(line.starts_with(told), "{told}: {line}");
         assert_eq!(line.matches(" — ").count(), 2, "{line}");
@@ -291,8 +291,10 @@ fn whatever_is_wrong_is_one_line_that_says_what_to_do() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once() {
-    let project = sound().without("max_iterations").without_env("HOME");
+fn all_problems_are_reported_at_once() {
+    let project = working_project()
+        .without("max_iterations")
+        .without_env("HOME");
     settings(&project, "nonsense");
     fs::write(project.home(), "a file").unwrap();
     let ended = preflight(&project, &["--json", "--sandbox", "moon"]).expect(1);
@@ -326,18 +328,20 @@ fn everything_that_is_wrong_is_told_at_once() {
 
 #[test]
 fn without_a_home_the_rest_is_still_looked_at() {
-    let project = sound().without_env("HOME").without_env("RALPH_HOME");
+    let project = working_project()
+        .without_env("HOME")
+        .without_env("RALPH_HOME");
     let ended = preflight(&project, &[]).expect(1);
     let line = "  FAIL: state directory — there is no place for the state directory: neither RALPH_HOME nor HOME is set — set RALPH_HOME to a directory of yours";
-    assert_eq!(failures(&ended), [line], "{}", ended.both());
+    assert_eq!(failures(&ended), [line], "{}", ended.combined());
 }
 
 #[test]
 fn a_docker_sandbox_with_its_image_passes() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let project = sound();
+    let project = working_project();
     settings(&project, &format!("[sandbox]\nimage = \"{BASE_IMAGE}\"\n"));
     let ended = preflight(&project, &["--sandbox", "docker"]).expect(0);
     let image = format!("  PASS: image — {BASE_IMAGE} (");

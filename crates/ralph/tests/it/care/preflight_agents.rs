@@ -3,10 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use ralph_test::{BASE_IMAGE, skip_without_docker};
 use snapbox::{assert_data_eq, str};
 
-use crate::project::{Ended, Project};
+use crate::project::{Project, ProjectOutput};
 
 /// Variables that a credential could come from.
 const VARIABLES: [&str; 5] = [
@@ -45,7 +45,7 @@ fn machine_without<'a>(names: impl Iterator<Item = &'a &'a str>) -> Project {
 }
 
 /// Returns the lines about the agent, without those about the machine and the project.
-fn shown(ended: &Ended) -> String {
+fn shown(ended: &ProjectOutput) -> String {
     let about = ["agent —", "credential —", "model —", "network —", "image —"];
     let is_about = |line: &&str| about.iter().any(|word| line.contains(word));
     let lines: Vec<&str> = ended.stdout.lines().filter(is_about).collect();
@@ -54,7 +54,7 @@ fn shown(ended: &Ended) -> String {
 }
 
 #[test]
-fn a_missing_token_is_told_with_the_command_that_stores_one() {
+fn a_missing_token_is_reported_with_the_command_that_stores_one() {
     let project = machine();
     let ended = project.ralph(&["preflight", "--agent", "claude"]).expect(1);
     assert_data_eq!(
@@ -81,7 +81,7 @@ ralph: preflight complete — 1/11 checks failed
 }
 
 #[test]
-fn a_token_is_told_by_its_place_and_its_end() {
+fn a_token_is_shown_with_its_store_and_expiry() {
     let project = machine_with_key();
     let args = ["preflight", "--engine", "agent", "--model", "haiku"];
     let ended = project.ralph(&args).expect(0);
@@ -96,7 +96,7 @@ ralph: preflight complete — all 11 checks passed
 
 "]]
     );
-    assert!(!ended.both().contains("canary"), "{}", ended.both());
+    assert!(!ended.combined().contains("canary"), "{}", ended.combined());
 
     let tokens = project.home().join("tokens");
     fs::create_dir_all(&tokens).unwrap();
@@ -130,7 +130,7 @@ ralph: preflight complete — all 11 checks passed
     let ended = project.ralph(&args).expect(1);
     let over = "  FAIL: credential — token expired for agent claude (expired 2026-03-01) — run: ralph store-token\n";
     assert!(ended.stdout.contains(over), "{}", ended.stdout);
-    assert!(!ended.both().contains("canary"), "{}", ended.both());
+    assert!(!ended.combined().contains("canary"), "{}", ended.combined());
 }
 
 #[test]
@@ -193,8 +193,8 @@ fn a_script_has_to_be_committed() {
 }
 
 #[test]
-fn an_agent_in_a_container_is_looked_at_with_its_network() {
-    if left_out_without_docker() {
+fn an_agent_in_a_container_is_checked_with_its_network() {
+    if skip_without_docker() {
         return;
     }
     let project = machine_with_key();

@@ -5,15 +5,15 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use ralph_core::event::{Event, Purpose};
+use ralph_core::event::{Event, SandboxPurpose};
 use ralph_core::ports::SandboxId;
 use ralph_core::run::{PauseReason, RunStatus};
 use ralph_engine::journal::Journal;
-use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use ralph_test::{BASE_IMAGE, skip_without_docker};
 use serde_json::{Value, json};
 
-use super::engine::Engine;
-use crate::support::{Ralph, Seen, status, succeeded, working};
+use super::private_engine::CareEngine;
+use crate::support::{RalphOutput, TestRalph, status, succeeded, working};
 
 const ENDED: &str = "260301-100000-0001";
 const WAITING: &str = "260301-100000-0002";
@@ -21,9 +21,9 @@ const HELD: &str = "260301-100000-0003";
 const GONE: &str = "260301-100000-0004";
 
 /// An engine with sandboxes of all kinds, and the runs of some of them.
-struct Ground {
-    engine: Engine,
-    ralph: Ralph,
+struct PruneScenario {
+    engine: CareEngine,
+    ralph: TestRalph,
     /// Of a process that has ended.
     dead_owner: String,
     /// The sandbox that a killed selftest has left.
@@ -31,18 +31,18 @@ struct Ground {
     _held: Journal,
 }
 
-impl Ground {
+impl PruneScenario {
     fn new() -> Self {
-        let engine = Engine::start();
-        let ralph = Ralph::new();
+        let engine = CareEngine::start();
+        let ralph = TestRalph::new();
         let settings = format!("[sandbox]\nimage = \"{BASE_IMAGE}\"\n");
         fs::write(ralph.project().join("ralph.toml"), settings).unwrap();
         let (selftest, dead_owner) = killed_selftest(&engine, &ralph);
-        ralph.make_run(ENDED, "ended", succeeded());
+        ralph.create_run(ENDED, "ended", succeeded());
         let paused = status(RunStatus::Paused(PauseReason::Person));
         let mut waiting = working();
         waiting.extend([work("docker-000000000002"), paused]);
-        ralph.make_run(WAITING, "waiting", waiting);
+        ralph.create_run(WAITING, "waiting", waiting);
         let held = ralph.held_run(HELD, "held", working());
         let ground = Self {
             engine,
@@ -52,11 +52,11 @@ impl Ground {
             _held: held,
         };
         ground.engine.start_foreign();
-        ground.make_sandboxes();
+        ground.create_sandboxes();
         ground
     }
 
-    fn make_sandboxes(&self) {
+    fn create_sandboxes(&self) {
         let root = self.ralph.state().root().to_owned();
         let other = self.ralph.project();
         let missing = Path::new("/nonexistent/ralph");
@@ -70,17 +70,17 @@ impl Ground {
             // Made and not recorded when its process was killed.
             (7, WAITING, &root),
         ] {
-            self.make_sandbox(number, run, state, &self.dead_owner);
+            self.create_sandbox(number, run, state, &self.dead_owner);
         }
         // Of another machine, on the same engine, with a directory of the same name.
         let elsewhere = self.dead_owner.replace(r#""machine":""#, r#""machine":"x"#);
         assert_ne!(elsewhere, self.dead_owner);
-        self.make_sandbox(8, GONE, &root, &elsewhere);
-        self.make_sandbox(9, GONE, missing, &elsewhere);
+        self.create_sandbox(8, GONE, &root, &elsewhere);
+        self.create_sandbox(9, GONE, missing, &elsewhere);
     }
 
     /// Makes a sandbox as another process would have left it: a volume, and a container that runs.
-    fn make_sandbox(&self, number: u32, run: &str, state: &Path, owner: &str) {
+    fn create_sandbox(&self, number: u32, run: &str, state: &Path, owner: &str) {
         let object = format!("ralph-{number:012}");
         let labels = [
             format!("ralph.sandbox=docker-{number:012}"),
@@ -100,7 +100,7 @@ impl Ground {
     }
 
     /// Makes the volumes of a guest's program of another build.
-    fn make_program(&self, name: &str) {
+    fn create_guest_volume(&self, name: &str) {
         let label = format!("ralph.guest={name}");
         for volume in [name, &format!("{name}-filled")] {
             self.engine
@@ -108,11 +108,11 @@ impl Ground {
         }
     }
 
-    fn prune(&self, more: &[&str]) -> Seen {
+    fn prune(&self, more: &[&str]) -> RalphOutput {
         let args = [&["prune-sandboxes"], more].concat();
         let mut command = self.ralph.command(&args);
         let seen = command.env("DOCKER_HOST", self.engine.host()).output();
-        Seen::from(seen.unwrap())
+        RalphOutput::from(seen.unwrap())
     }
 
     fn prune_json(&self, more: &[&str]) -> Value {
@@ -125,12 +125,12 @@ impl Ground {
 fn work(id: &str) -> Event {
     Event::SandboxCreated {
         sandbox: SandboxId(id.into()),
-        purpose: Purpose::Work,
+        purpose: SandboxPurpose::Work,
     }
 }
 
 /// Kills a selftest in the middle, and returns its sandbox and who that says has made it.
-fn killed_selftest(engine: &Engine, ralph: &Ralph) -> (String, String) {
+fn killed_selftest(engine: &CareEngine, ralph: &TestRalph) -> (String, String) {
     let mut child = ralph
         .command(&["selftest", "--offline"])
         .env("DOCKER_HOST", engine.host())
@@ -159,7 +159,7 @@ fn killed_selftest(engine: &Engine, ralph: &Ralph) -> (String, String) {
 }
 
 /// Returns ids and reasons, sorted.
-fn told(report: &Value, list: &str) -> Vec<(String, String)> {
+fn reported(report: &Value, list: &str) -> Vec<(String, String)> {
     let entries = report[list].as_array().unwrap().iter();
     let mut told: Vec<(String, String)> = entries
         .map(|entry| {
@@ -226,12 +226,12 @@ const KEPT: [(&str, &str); 5] = [
 
 #[test]
 fn stale_sandboxes_are_told_and_then_removed() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let ground = Ground::new();
+    let ground = PruneScenario::new();
     let program = "ralph-guest-0000000000000000";
-    ground.make_program(program);
+    ground.create_guest_volume(program);
     let all = (ground.engine.containers(), ground.engine.volumes());
 
     let dry = ground.prune_json(&["--dry-run"]);
@@ -241,8 +241,8 @@ fn stale_sandboxes_are_told_and_then_removed() {
             .into_iter()
             .chain(STALE),
     );
-    assert_eq!(told(&dry, "removed"), stale);
-    assert_eq!(told(&dry, "kept"), pairs(KEPT));
+    assert_eq!(reported(&dry, "removed"), stale);
+    assert_eq!(reported(&dry, "kept"), pairs(KEPT));
     assert_eq!(
         (&dry["dry_run"], &dry["failed"]),
         (&json!(true), &json!([]))
@@ -266,6 +266,6 @@ fn stale_sandboxes_are_told_and_then_removed() {
     let old = ground.prune_json(&["--max-age", "1d"]);
     let why = "its run was not resumed for too long";
     let waiting = pairs([("docker-000000000002", why)]);
-    assert_eq!(told(&old, "removed"), waiting);
+    assert_eq!(reported(&old, "removed"), waiting);
     assert_eq!(ground.engine.volumes(), volumes(&[3, 5, 8, 9]));
 }

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
-use ralph_core::event::{Event, Purpose};
+use ralph_core::event::{Event, SandboxPurpose};
 use ralph_core::ports::{SandboxId, SandboxProvider as _, SandboxSpec};
 use ralph_core::run::RunStatus;
 use ralph_engine::journal::Journal;
@@ -11,7 +11,7 @@ use ralph_providers::sandbox::LocalProvider;
 use serde_json::{Value, json};
 
 use crate::project::Project;
-use crate::support::{Ralph, status, working};
+use crate::support::{TestRalph, status, working};
 
 /// Makes a local sandbox in a state directory, marked with a run.
 fn sandbox(sandboxes: std::path::PathBuf, run: Option<&str>) -> SandboxId {
@@ -53,23 +53,23 @@ const GONE: &str = "260301-100000-0004";
 const DAMAGED: &str = "260301-100000-0005";
 
 /// Makes the runs that the sandboxes belong to. The one that waits works in this sandbox.
-fn make_runs(ralph: &Ralph, work: &SandboxId) -> Journal {
+fn make_runs(ralph: &TestRalph, work: &SandboxId) -> Journal {
     let mut stopped = working();
     stopped.push(status(RunStatus::Stopped));
-    ralph.make_run(ENDED, "ended", stopped);
+    ralph.create_run(ENDED, "ended", stopped);
     let mut interrupted = working();
     interrupted.push(Event::SandboxCreated {
         sandbox: work.clone(),
-        purpose: Purpose::Work,
+        purpose: SandboxPurpose::Work,
     });
-    ralph.make_run(WAITING, "waiting", interrupted);
-    ralph.make_run(DAMAGED, "damaged", working());
+    ralph.create_run(WAITING, "waiting", interrupted);
+    ralph.create_run(DAMAGED, "damaged", working());
     fs::write(ralph.dir(DAMAGED).journal(), "nonsense\n").unwrap();
     ralph.held_run(HELD, "held", working())
 }
 
 /// Makes a sandbox look as if it had been made two hours ago.
-fn age(ralph: &Ralph, id: &SandboxId) {
+fn age(ralph: &TestRalph, id: &SandboxId) {
     let record = ralph.state().sandboxes().join(format!("{id}.json"));
     let file = File::options().write(true).open(record).unwrap();
     let before = SystemTime::now() - Duration::from_hours(2);
@@ -78,7 +78,7 @@ fn age(ralph: &Ralph, id: &SandboxId) {
 
 #[test]
 fn stale_sandboxes_are_told_and_then_removed() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     let make = |run: Option<&str>| sandbox(ralph.state().sandboxes(), run);
     let [of_ended, of_waiting, unused, of_held, of_gone, of_damaged] =
         [ENDED, WAITING, WAITING, HELD, GONE, DAMAGED].map(|run| make(Some(run)));
@@ -121,7 +121,7 @@ fn stale_sandboxes_are_told_and_then_removed() {
 /// earlier versions a directory without any record.
 #[test]
 fn sandboxes_that_were_never_finished_are_removed() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     let sandboxes = ralph.state().sandboxes();
     fs::create_dir_all(sandboxes.join("local-000000000001/repo")).unwrap();
     fs::write(sandboxes.join(".local-000000000002.json"), "").unwrap();
@@ -147,13 +147,13 @@ fn sandboxes_that_were_never_finished_are_removed() {
 
 #[test]
 fn without_an_engine_the_local_ones_are_still_looked_at() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     sandbox(ralph.state().sandboxes(), Some(GONE));
     let nowhere = "unix:///nonexistent/docker.sock";
     let prune = |args: &[&str]| {
         let args = [&["prune-sandboxes"], args].concat();
         let output = ralph.command(&args).env("DOCKER_HOST", nowhere).output();
-        crate::support::Seen::from(output.unwrap())
+        crate::support::RalphOutput::from(output.unwrap())
     };
     let seen = prune(&[]);
     assert_eq!(seen.code, 0, "{seen:?}");
@@ -179,10 +179,10 @@ fn a_run_tidies_up_before_it_starts() {
         {"type": "stop_failure", "reason": "no"}], "claims": {}}});
     project.write_script(&[gives_up]);
     project.run().expect(10);
-    let told = project.told("notice", "message");
+    let told = project.event_values("notice", "message");
     let expected = format!("removed the sandbox `{orphan}`: its run no longer exists");
     assert_eq!(told, [json!(expected)]);
-    let kept = project.told("sandbox_created", "sandbox");
+    let kept = project.event_values("sandbox_created", "sandbox");
     let there = |id: &Value| {
         let name = id.as_str().unwrap();
         project.home().join("sandboxes").join(name).exists()
@@ -191,6 +191,6 @@ fn a_run_tidies_up_before_it_starts() {
     assert!(!there(&json!(orphan.0)));
 
     project.run().expect(10);
-    assert!(project.told("notice", "message").is_empty());
+    assert!(project.event_values("notice", "message").is_empty());
     assert!(kept.iter().all(there), "a sandbox kept for a look is gone");
 }

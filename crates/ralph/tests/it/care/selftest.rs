@@ -4,22 +4,24 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ralph_test::{BASE_IMAGE, FakeUpstream, Scenario, Step, agent_image, left_out_without_docker};
+use ralph_test::{
+    BASE_IMAGE, FakeUpstream, ScenarioStep, UpstreamScenario, agent_image, skip_without_docker,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use snapbox::{assert_data_eq, str};
 
-use crate::support::{Ralph, Seen};
+use crate::support::{RalphOutput, TestRalph};
 
-fn with_image(image: &str) -> Ralph {
-    let ralph = Ralph::new();
+fn with_image(image: &str) -> TestRalph {
+    let ralph = TestRalph::new();
     let settings = format!("[sandbox]\nimage = \"{image}\"\n");
     fs::write(ralph.project().join("ralph.toml"), settings).unwrap();
     ralph
 }
 
 /// Returns what is on the engine of this state directory: volumes and containers.
-fn left(ralph: &Ralph) -> String {
+fn leftovers(ralph: &TestRalph) -> String {
     let filter = format!("label=ralph.state={}", ralph.state().root().display());
     let list = |args: &[&str]| {
         let output = Command::new("docker")
@@ -32,8 +34,8 @@ fn left(ralph: &Ralph) -> String {
 }
 
 #[test]
-fn docker_sandboxes_keep_what_they_promise() {
-    if left_out_without_docker() {
+fn docker_sandboxes_pass() {
+    if skip_without_docker() {
         return;
     }
     let ralph = with_image(BASE_IMAGE);
@@ -68,13 +70,13 @@ ralph: selftest complete — all 16 checks passed
     let state = fs::read_dir(ralph.state().root()).unwrap();
     let mut names = state.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(!names.any(|name| records(&name)), "records are left");
-    assert_eq!(left(&ralph), "");
+    assert_eq!(leftovers(&ralph), "");
 }
 
 /// An image that a selftest has built; a test removes it, a selftest does not.
-struct Built(String);
+struct BuiltImage(String);
 
-impl Drop for Built {
+impl Drop for BuiltImage {
     fn drop(&mut self) {
         let remove = ["image", "rm", "--force", &self.0];
         Command::new("docker").args(remove).output().ok();
@@ -84,7 +86,7 @@ impl Drop for Built {
 /// The layer of the project is built, a sandbox is made from it, and it is still there afterwards.
 #[test]
 fn the_layer_of_a_project_is_tried_out_and_kept() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     let ralph = with_image(BASE_IMAGE);
@@ -102,7 +104,7 @@ fn the_layer_of_a_project_is_tried_out_and_kept() {
         .stdout
         .lines()
         .find_map(|line| line.strip_prefix(start));
-    let built = Built(built.unwrap_or_else(|| panic!("{seen:?}")).to_owned());
+    let built = BuiltImage(built.unwrap_or_else(|| panic!("{seen:?}")).to_owned());
     assert!(
         built.0.starts_with("agent-loop-sandbox-claude-"),
         "{}",
@@ -129,12 +131,12 @@ fn the_layer_of_a_project_is_tried_out_and_kept() {
         problem.contains("exit 3") || problem.contains("code: 3"),
         "{problem}"
     );
-    assert_eq!(left(&ralph), "");
+    assert_eq!(leftovers(&ralph), "");
 }
 
 #[test]
-fn local_sandboxes_keep_what_they_promise() {
-    let ralph = Ralph::new();
+fn local_sandboxes_pass() {
+    let ralph = TestRalph::new();
     let seen = ralph.run(&["selftest", "--type", "local"]);
     assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
     assert_data_eq!(
@@ -159,7 +161,7 @@ ralph: selftest complete — all 7 checks passed
 }
 
 /// Returns the names of the checks with their statuses, and the first problem.
-fn summary(seen: &Seen) -> (Vec<(String, String)>, String) {
+fn summary(seen: &RalphOutput) -> (Vec<(String, String)>, String) {
     let report: Value = serde_json::from_str(&seen.stdout).unwrap();
     let checks = report["checks"].as_array().unwrap();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -175,7 +177,7 @@ fn summary(seen: &Seen) -> (Vec<(String, String)>, String) {
 
 #[test]
 fn without_an_engine_or_an_image_the_rest_is_not_tried() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     let owned = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
@@ -202,7 +204,7 @@ fn without_an_engine_or_an_image_the_rest_is_not_tried() {
     );
     let nowhere = "unix:///nonexistent/docker.sock";
     let mut command = ralph.command(&["selftest", "--offline", "--json"]);
-    let seen = Seen::from(command.env("DOCKER_HOST", nowhere).output().unwrap());
+    let seen = RalphOutput::from(command.env("DOCKER_HOST", nowhere).output().unwrap());
     assert_eq!(seen.code, 1, "{seen:?}");
     assert_eq!(
         summary(&seen),
@@ -216,7 +218,7 @@ fn without_an_engine_or_an_image_the_rest_is_not_tried() {
         )
     );
     let mut command = ralph.command(&["selftest", "--offline"]);
-    let seen = Seen::from(command.env("PATH", "/nonexistent").output().unwrap());
+    let seen = RalphOutput::from(command.env("PATH", "/nonexistent").output().unwrap());
     assert_eq!(seen.code, 1, "{seen:?}");
     assert!(
         seen.stdout.ends_with(
@@ -240,7 +242,7 @@ fn without_a_token_nothing_is_tried() {
     for name in VARIABLES {
         command.env_remove(name);
     }
-    let seen = Seen::from(command.output().unwrap());
+    let seen = RalphOutput::from(command.output().unwrap());
     assert_eq!(seen.code, 1, "{seen:?}");
     let first = "  FAIL: check token — no token found for agent claude — run: ralph store-token, or try everything else with `ralph selftest --offline`\n  NOT RUN: prerequisites — there is no token to use\n";
     assert!(seen.stdout.starts_with(first), "{seen:?}");
@@ -250,11 +252,14 @@ fn without_a_token_nothing_is_tried() {
 
 /// The token of a person goes to the provider, and only its stand-in is inside of the sandbox.
 #[test]
-fn a_token_that_is_refused_is_told() {
-    if left_out_without_docker() {
+fn a_rejected_token_is_reported() {
+    if skip_without_docker() {
         return;
     }
-    let provider = FakeUpstream::start(Scenario::new([Step::error(401, "invalid x-api-key")]));
+    let provider = FakeUpstream::start(UpstreamScenario::new([ScenarioStep::error(
+        401,
+        "invalid x-api-key",
+    )]));
     let ralph = with_image(BASE_IMAGE);
     let mut command = ralph.command(&["selftest"]);
     for name in VARIABLES {
@@ -262,7 +267,7 @@ fn a_token_that_is_refused_is_told() {
     }
     command.env("ANTHROPIC_AUTH_TOKEN", "sk-canary-canary");
     command.env("ANTHROPIC_BASE_URL", provider.url());
-    let seen = Seen::from(command.output().unwrap());
+    let seen = RalphOutput::from(command.output().unwrap());
     assert_eq!(seen.code, 1, "{seen:?}");
     let found = format!(
         "  PASS: check token — gateway to {}, found in ANTHROPIC_AUTH_TOKEN, no expiry known\n",
@@ -275,11 +280,11 @@ fn a_token_that_is_refused_is_told() {
     ] {
         assert!(seen.stdout.contains(line), "{line}: {seen:?}");
     }
-    let asked = provider.asked();
+    let asked = provider.model_requests();
     assert_eq!(asked.len(), 1, "{asked:?}");
     let authorization = asked[0].header("authorization");
     assert_eq!(authorization, Some("Bearer sk-canary-canary"));
-    assert_eq!(left(&ralph), "");
+    assert_eq!(leftovers(&ralph), "");
 }
 
 /// The real programs log in through the gate.
@@ -295,12 +300,12 @@ fn real_agents_say_a_word_in_a_container() {
         let line = format!("  PASS: agent auth via gate — `{agent}` said `ok` in ");
         assert!(seen.stdout.contains(&line), "{seen:?}");
     }
-    assert_eq!(left(&ralph), "");
+    assert_eq!(leftovers(&ralph), "");
 }
 
 #[test]
 fn an_unknown_type_is_refused() {
-    let ralph = Ralph::new();
+    let ralph = TestRalph::new();
     let seen = ralph.run(&["selftest", "--type", "tart"]);
     let line = "ralph: `tart` is no value for --type <TYPE> — it takes docker, local — see `ralph selftest --help`\n";
     assert_eq!((seen.code, seen.stderr.as_str()), (2, line));
@@ -308,7 +313,7 @@ fn an_unknown_type_is_refused() {
 
 #[test]
 fn an_interrupted_selftest_leaves_nothing() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     let ralph = with_image(BASE_IMAGE);
@@ -319,7 +324,7 @@ fn an_interrupted_selftest_leaves_nothing() {
         .spawn()
         .unwrap();
     let began = Instant::now();
-    while left(&ralph).lines().count() < 2 {
+    while leftovers(&ralph).lines().count() < 2 {
         let waited = began.elapsed();
         assert!(
             waited < Duration::from_mins(5),
@@ -328,12 +333,12 @@ fn an_interrupted_selftest_leaves_nothing() {
         std::thread::sleep(Duration::from_millis(10));
     }
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let seen = Seen::from(child.wait_with_output().unwrap());
+    let seen = RalphOutput::from(child.wait_with_output().unwrap());
     assert_eq!(seen.code, 130, "{seen:?}");
     assert!(seen.stdout.contains("  PASS: cleanup — "), "{seen:?}");
     assert!(
         seen.stderr
             .starts_with("ralph: the selftest was interrupted — ")
     );
-    assert_eq!(left(&ralph), "");
+    assert_eq!(leftovers(&ralph), "");
 }

@@ -18,13 +18,13 @@ const AT_A_TIME: usize = 4;
 
 /// What must become of a cheat.
 #[derive(Clone, Copy)]
-enum Expected {
+enum CheatOutcome {
     /// The run does not succeed, and a reason or refusal contains this text.
     NoSuccess(&'static str),
     /// The run succeeds with a finding of this kind.
     Finding(&'static str),
 }
-use Expected::{Finding, NoSuccess};
+use CheatOutcome::{Finding, NoSuccess};
 
 /// One way to fake a verdict.
 struct Cheat {
@@ -39,7 +39,7 @@ struct Cheat {
     writes: &'static [(&'static str, &'static str)],
     /// A command that the model runs before its commit.
     runs: &'static str,
-    expected: Expected,
+    expected: CheatOutcome,
 }
 
 /// The parts that most cheats share.
@@ -86,13 +86,13 @@ impl Cheat {
             NoSuccess(why) => {
                 assert_ne!(shown["status"], "succeeded", "{name}: {}", ended.stdout);
                 assert!(
-                    ended.both().contains(why),
+                    ended.combined().contains(why),
                     "{name}: no {why:?} in {}",
-                    ended.both()
+                    ended.combined()
                 );
             }
             Finding(kind) => {
-                assert_eq!(shown["status"], "succeeded", "{name}: {}", ended.both());
+                assert_eq!(shown["status"], "succeeded", "{name}: {}", ended.combined());
                 let found = findings.iter().find(|finding| finding["kind"] == kind);
                 let found = found.unwrap_or_else(|| panic!("{name}: no {kind} in {findings:?}"));
                 let text = found["text"].as_str().unwrap();

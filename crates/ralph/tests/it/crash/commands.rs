@@ -4,9 +4,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::end::{audit, for_each, go_on, kill_when};
-use crate::script::{reply, short_way};
-use crate::stage::{BRANCH, Stage};
+use super::resume_checks::{audit, for_each, kill_when, resume_or_start};
+use crate::crash_stage::{BRANCH, CrashStage};
+use crate::script::{reply, short_script};
 
 /// Returns an action that does something and never ends, and the second time does something else.
 fn endless(first: &str, second: &str) -> Value {
@@ -17,7 +17,7 @@ fn endless(first: &str, second: &str) -> Value {
 }
 
 /// Kills a run in the middle of its endless command.
-fn kill_endless(stage: &Stage) {
+fn kill_endless(stage: &CrashStage) {
     let sandboxes = stage.sandboxes();
     kill_when(stage, || {
         let entries = fs::read_dir(&sandboxes).into_iter().flatten().flatten();
@@ -30,15 +30,15 @@ fn kill_endless(stage: &Stage) {
 }
 
 /// Continues a run to its success.
-fn succeeds(stage: &Stage, case: &str) {
-    go_on(stage, case);
+fn succeeds(stage: &CrashStage, case: &str) {
+    resume_or_start(stage, case);
     audit(stage, case);
     assert_eq!(stage.shown().unwrap()["status"], "succeeded", "{case}");
     assert_eq!(stage.processes(), [""; 0], "{case}");
 }
 
 /// Returns a key of all events of a kind.
-fn all(stage: &Stage, kind: &str, key: &str) -> Value {
+fn all(stage: &CrashStage, kind: &str, key: &str) -> Value {
     let events = stage.events();
     let found = events.iter().filter(|e| e["type"] == kind);
     found.map(|e| e[key].clone()).collect()
@@ -50,7 +50,7 @@ fn a_command_is_killed_with_all_it_started_and_runs_again() {
     // Tells which processes of the first time are still there; a zombie is not.
     let second = r#"for pid in $(cat "$HOME/pids"); do grep -q . /proc/$pid/cmdline && echo $pid; done; echo again"#;
     let wait = json!([endless(first, second)]);
-    let stage = Stage::with_replies(&[reply("Wait", &wait, &[]), short_way()]);
+    let stage = CrashStage::with_replies(&[reply("Wait", &wait, &[]), short_script()]);
     kill_endless(&stage);
     succeeds(&stage, "a command with a session of its own");
     let events = stage.events();
@@ -91,7 +91,7 @@ fn a_repository_is_usable_again() {
             {"type": "write", "path": "draft.txt", "content": "Not yet.\n"},
             {"type": "commit", "message": "Draft"},
         ]);
-        let stage = Stage::with_replies(&[reply("Draft", &draft, &[]), short_way()]);
+        let stage = CrashStage::with_replies(&[reply("Draft", &draft, &[]), short_script()]);
         kill_endless(&stage);
         succeeds(&stage, damage);
         let log = stage.git(&["log", "--format=%s", &format!("main..{BRANCH}")]);
@@ -108,7 +108,7 @@ fn a_reply_that_is_lost_is_not_continued_by_another() {
         {"type": "write", "path": "draft.txt", "content": "Not yet.\n"},
         endless(&format!("echo {token}"), "true"),
     ]);
-    let stage = Stage::with_replies(&[reply("Tell", &actions, &[]), short_way()]);
+    let stage = CrashStage::with_replies(&[reply("Tell", &actions, &[]), short_script()]);
     kill_endless(&stage);
     succeeds(&stage, "a reply with a secret");
     let outcomes = all(&stage, "iteration_finished", "outcome");

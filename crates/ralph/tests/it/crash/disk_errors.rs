@@ -1,18 +1,18 @@
 //! A disk that does not take a record of the journal.
 
-use super::end::{ends_the_same, for_each};
-use crate::stage::Stage;
-use crate::strace::Undisturbed;
-use crate::support::Seen;
+use super::resume_checks::{assert_same_result, for_each};
+use crate::crash_stage::CrashStage;
+use crate::strace::ReferenceTrace;
+use crate::support::RalphOutput;
 
 /// The kernel reports a failed sync once; a second one that succeeds proves nothing. So the run ends there, says
 /// so, and never reports a success that may not be on disk.
 #[test]
 fn a_failed_sync_of_the_journal_is_final() {
-    let points = Undisturbed::get().last_syncs(8);
+    let points = ReferenceTrace::get().last_syncs(8);
     for_each(&points, |point| {
-        let stage = Stage::new();
-        let seen = Seen::from(point.fail(&stage.start()));
+        let stage = CrashStage::new();
+        let seen = RalphOutput::from(point.fail(&stage.start()));
         let case = format!("{point:?}: {seen:?}");
         assert_eq!(seen.code, 1, "{case}");
         let lines: Vec<&str> = seen.stderr.lines().collect();
@@ -28,6 +28,6 @@ fn a_failed_sync_of_the_journal_is_final() {
         assert!(!seen.stdout.contains("succeeded"), "{case}");
         let shown = stage.shown().unwrap();
         assert_eq!(shown["status"], "interrupted", "{case}");
-        ends_the_same(&stage, &case);
+        assert_same_result(&stage, &case);
     });
 }

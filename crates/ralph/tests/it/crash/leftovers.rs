@@ -4,51 +4,51 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use super::end::{ends_the_same, find, kill_after};
-use crate::stage::{BRANCH, Stage};
-use crate::strace::{Point, Undisturbed};
+use super::resume_checks::{assert_same_result, find, kill_after};
+use crate::crash_stage::{BRANCH, CrashStage};
+use crate::strace::{KillPoint, ReferenceTrace};
 
 /// A write that was done and not recorded is done once, however often the record is missed.
 #[test]
 fn a_write_is_done_once() {
-    let stage = Stage::new();
+    let stage = CrashStage::new();
     kill_after(&stage, find("action_started", "action", "write", 3));
     // What the kill came too early for.
     let names = stage.sandbox().join("repo/names.txt");
     fs::write(&names, "Ann\nBob\n").unwrap();
-    let started = |stage: &Stage| {
+    let started = |stage: &CrashStage| {
         let events = stage.events();
         events.last().unwrap()["type"] == "action_started"
     };
     // The sync of the opened journal, then opening, running, and the intent again.
     assert_eq!(
-        Point::new("fdatasync", 4).kill(&stage.resume()).code(),
+        KillPoint::new("fdatasync", 4).kill(&stage.resume()).code(),
         None
     );
     assert!(started(&stage));
-    ends_the_same(&stage, "a write that was done before two crashes");
+    assert_same_result(&stage, "a write that was done before two crashes");
 }
 
 /// The moment between the last two steps of an iteration.
 #[test]
 fn an_iteration_with_its_final_name_and_no_record_of_it() {
-    let stage = Stage::new();
-    let point = Undisturbed::get().after_call("/iterations/2.open");
+    let stage = CrashStage::new();
+    let point = ReferenceTrace::get().after_call("/iterations/2.open");
     assert_eq!(point.kill(&stage.start()).code(), None, "{point:?}");
     let dir = stage.dir();
     assert!(dir.iteration(2).exists() && !dir.open_iteration(2).exists());
     assert_eq!(dir.state().unwrap().open.unwrap().number, 2);
-    ends_the_same(&stage, "iteration 2");
+    assert_same_result(&stage, "iteration 2");
 }
 
 /// The moment between taking objects in and moving the branch.
 #[test]
 fn commits_whose_objects_are_there_already() {
-    let stage = Stage::new();
-    let point = Undisturbed::get().after_call("/incoming/pack/");
+    let stage = CrashStage::new();
+    let point = ReferenceTrace::get().after_call("/incoming/pack/");
     assert_eq!(point.kill(&stage.start()).code(), None, "{point:?}");
     assert_eq!(stage.events().last().unwrap()["type"], "boxes_ticked");
-    ends_the_same(&stage, "objects");
+    assert_same_result(&stage, "objects");
 }
 
 fn append(path: &Path, text: &str) {
@@ -58,7 +58,7 @@ fn append(path: &Path, text: &str) {
 
 #[test]
 fn torn_lines_are_put_aside() {
-    let stage = Stage::new();
+    let stage = CrashStage::new();
     kill_after(&stage, find("commits_imported", "", "", 1));
     let dir = stage.dir();
     let torn = [
@@ -83,7 +83,7 @@ fn torn_lines_are_put_aside() {
     }
     let seen = stage.run(&["resume", "last"]);
     assert_eq!(seen.code, 0, "{seen:?}");
-    ends_the_same(&stage, "torn lines");
+    assert_same_result(&stage, "torn lines");
     let entries = fs::read_dir(dir.recovered()).unwrap();
     let mut kept: Vec<String> = entries
         .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
@@ -97,7 +97,7 @@ fn torn_lines_are_put_aside() {
 /// When the machine goes down, git dies too.
 #[test]
 fn with_the_git_of_the_host() {
-    let stage = Stage::new();
+    let stage = CrashStage::new();
     kill_after(&stage, find("action_started", "action", "commit", 1));
     let repo = stage.dir().repo();
     for lock in [
@@ -107,5 +107,5 @@ fn with_the_git_of_the_host() {
     ] {
         fs::write(repo.join(format!("{lock}.lock")), "").unwrap();
     }
-    ends_the_same(&stage, "locks");
+    assert_same_result(&stage, "locks");
 }

@@ -9,8 +9,8 @@
 
 mod commands;
 mod disk_errors;
-mod end;
+mod interrupted_status;
 mod leftovers;
 mod points;
 mod rebuilt;
-mod telling;
+mod resume_checks;

@@ -1,9 +1,9 @@
 //! Kills at system calls, the same ones every time.
 
-use super::end::{ends_the_same, find, for_each, kill_after};
-use crate::stage::Stage;
-use crate::strace::{Point, Undisturbed};
-use crate::support::wanted;
+use super::resume_checks::{assert_same_result, find, for_each, kill_after};
+use crate::crash_stage::CrashStage;
+use crate::strace::{KillPoint, ReferenceTrace};
+use crate::support::count_from_env;
 
 #[test]
 fn after_a_record_of_any_kind() {
@@ -30,20 +30,20 @@ fn after_a_record_of_any_kind() {
         ("sandbox_removed", "", "", 2),
     ];
     for_each(&places, |&(kind, key, value, nth)| {
-        let stage = Stage::new();
+        let stage = CrashStage::new();
         kill_after(&stage, find(kind, key, value, nth));
-        ends_the_same(&stage, &format!("{kind} {value} {nth}"));
+        assert_same_result(&stage, &format!("{kind} {value} {nth}"));
     });
 }
 
 /// `scripts/power-loss kills` asks for all of them.
 #[test]
 fn between_two_records() {
-    let points = Undisturbed::get().spread(wanted("RALPH_CRASH_POINTS", 7));
+    let points = ReferenceTrace::get().spread(count_from_env("RALPH_CRASH_POINTS", 7));
     for_each(&points, |point| {
-        let stage = Stage::new();
+        let stage = CrashStage::new();
         assert_eq!(point.kill(&stage.start()).code(), None, "{point:?}");
-        ends_the_same(&stage, &format!("{point:?}"));
+        assert_same_result(&stage, &format!("{point:?}"));
     });
 }
 
@@ -52,16 +52,16 @@ fn between_two_records() {
 fn while_a_sandbox_is_created() {
     let opened = find("status_changed", "status", "preparing", 1);
     let created = find("sandbox_created", "purpose", "work", 1);
-    let points = Undisturbed::get().between_in(opened, created, "/sandboxes");
+    let points = ReferenceTrace::get().between_in(opened, created, "/sandboxes");
     assert!(points.len() >= 5, "{points:?}");
     for_each(&points, |point| {
-        let stage = Stage::new();
+        let stage = CrashStage::new();
         assert_eq!(point.kill(&stage.start()).code(), None, "{point:?}");
         let pruned = stage.run(&["prune-sandboxes", "--type", "local"]);
         assert_eq!(pruned.code, 0, "{point:?}: {pruned:?}");
         let left = std::fs::read_dir(stage.sandboxes()).into_iter().flatten();
         assert_eq!(left.count(), 0, "{point:?}: {pruned:?}");
-        ends_the_same(&stage, &format!("{point:?}"));
+        assert_same_result(&stage, &format!("{point:?}"));
     });
 }
 
@@ -69,14 +69,14 @@ fn while_a_sandbox_is_created() {
 #[test]
 fn while_a_commit_is_made() {
     let begun = find("action_started", "action", "commit", 2);
-    let points = Undisturbed::get().between(begun, begun + 1, "pidfd_open");
+    let points = ReferenceTrace::get().between(begun, begun + 1, "pidfd_open");
     assert!(points.len() >= 4, "{points:?}");
     // Each process has a few; the first of each will do.
-    let points: Vec<Point> = points.into_iter().step_by(2).collect();
+    let points: Vec<KillPoint> = points.into_iter().step_by(2).collect();
     for_each(&points, |point| {
-        let stage = Stage::new();
+        let stage = CrashStage::new();
         assert_eq!(point.kill(&stage.start()).code(), None, "{point:?}");
-        ends_the_same(&stage, &format!("{point:?}"));
+        assert_same_result(&stage, &format!("{point:?}"));
     });
 }
 
@@ -96,12 +96,12 @@ fn again_and_again() {
         (finish, [("fdatasync", 4), ("fdatasync", 2)]),
     ];
     for_each(&cases, |(index, kills)| {
-        let stage = Stage::new();
+        let stage = CrashStage::new();
         kill_after(&stage, *index);
         for (call, nth) in kills {
-            let status = Point::new(call, *nth).kill(&stage.resume());
+            let status = KillPoint::new(call, *nth).kill(&stage.resume());
             assert_eq!(status.code(), None, "{index}: {call} {nth}");
         }
-        ends_the_same(&stage, &format!("{index}, {kills:?}"));
+        assert_same_result(&stage, &format!("{index}, {kills:?}"));
     });
 }

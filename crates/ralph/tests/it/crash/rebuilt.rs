@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use super::end::{ends_the_same, find, for_each, kill_after};
-use crate::stage::{BRANCH, Stage};
-use crate::support::Seen;
+use super::resume_checks::{assert_same_result, find, for_each, kill_after};
+use crate::crash_stage::{BRANCH, CrashStage};
+use crate::support::RalphOutput;
 
-type Damage = fn(&Path);
+type DamageFn = fn(&Path);
 
 /// What can become of the run's repository.
-const DAMAGES: [(&str, Damage); 6] = [
+const DAMAGES: [(&str, DamageFn); 6] = [
     ("all of it", |repo| fs::remove_dir_all(repo).unwrap()),
     ("HEAD", |repo| fs::write(repo.join("HEAD"), "").unwrap()),
     ("its objects", |repo| {
@@ -36,19 +36,19 @@ const DAMAGES: [(&str, Damage); 6] = [
 #[test]
 fn from_the_sandbox() {
     for_each(&DAMAGES, |(what, damage)| {
-        let stage = Stage::new();
+        let stage = CrashStage::new();
         kill_after(&stage, find("commits_imported", "", "", 1));
         damage(&stage.dir().repo());
         let seen = stage.run(&["resume", "last"]);
         assert_eq!(seen.code, 0, "{what}: {seen:?}");
-        ends_the_same(&stage, what);
+        assert_same_result(&stage, what);
     });
 }
 
 /// Without the sandbox they come from the user's repository.
 #[test]
 fn from_the_users_repository() {
-    let stage = Stage::new();
+    let stage = CrashStage::new();
     kill_after(&stage, find("pushed", "", "", 1));
     let head = stage.dir().state().unwrap().head;
     fs::remove_dir_all(stage.sandbox()).unwrap();
@@ -65,10 +65,10 @@ fn from_the_users_repository() {
 /// A git that does not answer says nothing about the repository.
 #[test]
 fn without_a_git_nothing_is_moved_aside() {
-    let stage = Stage::new();
+    let stage = CrashStage::new();
     kill_after(&stage, find("commits_imported", "", "", 1));
     let mut resume = stage.command(&["resume", "last"]);
-    let seen = Seen::from(resume.env("PATH", "/nowhere").output().unwrap());
+    let seen = RalphOutput::from(resume.env("PATH", "/nowhere").output().unwrap());
     assert_ne!(seen.code, 0, "{seen:?}");
     assert!(!stage.dir().recovered().join("repo-2.git").exists());
     assert!(stage.dir().repo().join("objects").exists());
@@ -79,7 +79,7 @@ fn without_a_git_nothing_is_moved_aside() {
 /// Commits that are nowhere pause the run: nothing is begun again from the base in silence.
 #[test]
 fn from_nowhere() {
-    let stage = Stage::new();
+    let stage = CrashStage::new();
     kill_after(&stage, find("commits_imported", "", "", 1));
     let head = stage.dir().state().unwrap().head;
     fs::remove_dir_all(stage.sandbox()).unwrap();
@@ -95,7 +95,7 @@ fn from_nowhere() {
 /// The power went while the branch was pushed: it names a commit that is not there.
 #[test]
 fn a_branch_without_objects_in_the_users_repository() {
-    let stage = Stage::new();
+    let stage = CrashStage::new();
     kill_after(&stage, find("push_started", "", "", 1));
     let head = stage.dir().state().unwrap().head;
     let [_, project] = stage.roots();
@@ -104,5 +104,5 @@ fn a_branch_without_objects_in_the_users_repository() {
     fs::write(&branch, format!("{head}\n")).unwrap();
     let seen = stage.run(&["resume", "last"]);
     assert_eq!(seen.code, 0, "{seen:?}");
-    ends_the_same(&stage, "a branch without objects");
+    assert_same_result(&stage, "a branch without objects");
 }

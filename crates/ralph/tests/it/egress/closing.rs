@@ -3,14 +3,14 @@
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use ralph_core::ports::{Ended, Exec, OutputSink, Stream};
+use ralph_core::ports::{Exec, ExecStatus, OutputSink, OutputStream};
 use ralph_core::secret::Secret;
 use ralph_gate::Route;
-use ralph_test::internet::{FakeInternet, Page, Pages, Visits};
-use ralph_test::left_out_without_docker;
+use ralph_test::internet::{FakeInternet, SitePage, SitePages, VisitLog};
+use ralph_test::skip_without_docker;
 use tokio::runtime::Runtime;
 
-use super::room::{AMPLE, Plan, Room, docker};
+use super::gated_sandbox::{GatedSandbox, GatedSandboxConfig, TEST_TIMEOUT, docker};
 
 /// Reads a page that never ends.
 const ENDLESS: &str = r"
@@ -56,62 +56,63 @@ for name, attempt in {
 const OPEN: &str = "proxy\ntunnel\nplain\nnames\nnames on a stream\ncredentials\n";
 
 /// Says when something was printed for the first time.
-struct FirstWord(Option<mpsc::Sender<()>>);
+struct FirstOutputSignal(Option<mpsc::Sender<()>>);
 
-impl OutputSink for FirstWord {
-    fn chunk(&mut self, _: Stream, _: &[u8]) {
+impl OutputSink for FirstOutputSignal {
+    fn chunk(&mut self, _: OutputStream, _: &[u8]) {
         if let Some(sender) = self.0.take() {
             sender.send(()).ok();
         }
     }
 }
 
-async fn internet() -> (FakeInternet, Visits) {
+async fn internet() -> (FakeInternet, VisitLog) {
     let mut internet = FakeInternet::new();
-    let pages = Pages::from([
-        ("/".to_owned(), Page::text("allowed\n")),
-        ("/endless".to_owned(), Page::Endless),
+    let pages = SitePages::from([
+        ("/".to_owned(), SitePage::text("allowed\n")),
+        ("/endless".to_owned(), SitePage::Endless),
     ]);
-    let visits = internet.site(&["allowed.example"], pages).await;
+    let visits = internet.start_site(&["allowed.example"], pages).await;
     (internet, visits)
 }
 
-async fn room(internet: FakeInternet) -> Room {
+async fn room(internet: FakeInternet) -> GatedSandbox {
     let secret = Secret::new("sk-canary-of-the-closing".to_owned());
-    let plan = Plan {
+    let plan = GatedSandboxConfig {
         allow: &["allowed.example"],
         routes: vec![
             Route::openai_compatible("models", "https://models.example/v1", secret).unwrap(),
         ],
-        ..Plan::default()
+        ..GatedSandboxConfig::default()
     };
-    Room::open(internet, plan).await
+    GatedSandbox::open(internet, plan).await
 }
 
-async fn leading_somewhere(room: &Room) -> String {
+async fn reachable_services(room: &GatedSandbox) -> String {
     let (ended, output) = room
-        .run(Exec::argv(["python3", "-c", EVERYTHING], AMPLE))
+        .run(Exec::argv(["python3", "-c", EVERYTHING], TEST_TIMEOUT))
         .await;
     assert_eq!(
         (ended, output.stderr_text()),
-        (Ended::Exited(0), String::new())
+        (ExecStatus::Exited(0), String::new())
     );
     output.stdout_text()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_closed_gate_ends_what_passes_and_lets_nothing_through() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     let (internet, visits) = internet().await;
     let room = room(internet).await;
-    assert_eq!(leading_somewhere(&room).await, OPEN);
+    assert_eq!(reachable_services(&room).await, OPEN);
     let (sender, first_word) = mpsc::channel();
-    let mut output = FirstWord(Some(sender));
-    let reading = room
-        .sandbox
-        .exec(Exec::argv(["python3", "-c", ENDLESS], AMPLE), &mut output);
+    let mut output = FirstOutputSignal(Some(sender));
+    let reading = room.sandbox.exec(
+        Exec::argv(["python3", "-c", ENDLESS], TEST_TIMEOUT),
+        &mut output,
+    );
     let closing = async {
         let waited = tokio::task::spawn_blocking(move || first_word.recv());
         waited.await.unwrap().unwrap();
@@ -119,34 +120,34 @@ async fn a_closed_gate_ends_what_passes_and_lets_nothing_through() {
         Instant::now()
     };
     let (read, closed) = tokio::join!(reading, closing);
-    assert_eq!(read.unwrap().ended, Ended::Exited(0));
-    assert!(closed.elapsed() < AMPLE, "{closed:?}");
+    assert_eq!(read.unwrap().ended, ExecStatus::Exited(0));
+    assert!(closed.elapsed() < TEST_TIMEOUT, "{closed:?}");
     let before = visits.all();
-    assert_eq!(leading_somewhere(&room).await, "");
+    assert_eq!(reachable_services(&room).await, "");
     assert_eq!(visits.all(), before);
     let decisions = room.decisions();
     assert!(
         decisions.contains(&"credentials :0 denied blocked-by-policy".to_owned()),
         "{decisions:#?}"
     );
-    room.end().await;
+    room.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_container_that_is_started_again_has_its_way_out_again() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     let (internet, _) = internet().await;
     let room = room(internet).await;
     docker(&["kill", &room.container()]);
-    assert_eq!(leading_somewhere(&room).await, OPEN);
-    room.end().await;
+    assert_eq!(reachable_services(&room).await, OPEN);
+    room.finish().await;
 }
 
 #[test]
 fn with_the_gate_everything_in_the_container_ends() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     let outside = Runtime::new().unwrap();
@@ -158,8 +159,8 @@ fn with_the_gate_everything_in_the_container_ends() {
     let reading = ralph.spawn({
         let room = room.clone();
         async move {
-            let exec = Exec::argv(["python3", "-c", ENDLESS], AMPLE);
-            let mut output = FirstWord(Some(sender));
+            let exec = Exec::argv(["python3", "-c", ENDLESS], TEST_TIMEOUT);
+            let mut output = FirstOutputSignal(Some(sender));
             room.sandbox.exec(exec, &mut output).await
         }
     });

@@ -6,13 +6,15 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
-use ralph_core::ports::{Ended, Exec, GateNews, Gatekeeper as _};
+use ralph_core::ports::{Exec, ExecStatus, GateControl as _, GateEvent};
 use ralph_core::secret::Secret;
 use ralph_gate::Route;
-use ralph_test::internet::{FakeInternet, Page, Pages, SINK_ANSWER, Sink, Visits, tools_image};
-use ralph_test::left_out_without_docker;
+use ralph_test::internet::{
+    CATCH_ALL_RESPONSE, CatchAllHost, FakeInternet, SitePage, SitePages, VisitLog, tools_image,
+};
+use ralph_test::skip_without_docker;
 
-use super::room::{AMPLE, Plan, Room};
+use super::gated_sandbox::{GatedSandbox, GatedSandboxConfig, TEST_TIMEOUT};
 
 /// All attempts, and what makes them.
 const SCRIPT: &str = concat!(
@@ -38,25 +40,25 @@ const ALLOWED: [&str; 4] = [
 ];
 
 /// A room that nothing gets out of, and the hosts around it.
-struct Prison {
-    room: Room,
+struct EscapeScenario {
+    room: GatedSandbox,
     /// Has every name that is not on the list; the gate could reach it.
-    evil: Sink,
+    evil: CatchAllHost,
     /// Is on a private address that allowed names lead to.
-    inside: Sink,
-    allowed: Visits,
-    cdn: Visits,
-    provider: Visits,
+    inside: CatchAllHost,
+    allowed: VisitLog,
+    cdn: VisitLog,
+    provider: VisitLog,
     phantom: String,
 }
 
-async fn prison(inspect: &'static [&'static str]) -> Prison {
+async fn escape_scenario(inspect: &'static [&'static str]) -> EscapeScenario {
     let mut internet = FakeInternet::new();
-    let (evil, inside) = (Sink::start().await, Sink::start().await);
-    internet.give_the_rest_to(&evil);
-    let redirect = |to: &str| Page::Redirect(to.to_owned());
-    let pages = Pages::from([
-        ("/".to_owned(), Page::text("allowed\n")),
+    let (evil, inside) = (CatchAllHost::start().await, CatchAllHost::start().await);
+    internet.map_all_other_names(&evil);
+    let redirect = |to: &str| SitePage::Redirect(to.to_owned());
+    let pages = SitePages::from([
+        ("/".to_owned(), SitePage::text("allowed\n")),
         ("/to-evil".to_owned(), redirect("http://evil.example/")),
         (
             "/to-metadata".to_owned(),
@@ -67,27 +69,29 @@ async fn prison(inspect: &'static [&'static str]) -> Prison {
             redirect(&format!("http://127.0.0.1:{}/", evil.address().port())),
         ),
     ]);
-    let allowed = internet.site(&["allowed.example"], pages.clone()).await;
-    let cdn = internet
-        .site(&["cdn.example", "evil-cdn.example"], pages.clone())
+    let allowed = internet
+        .start_site(&["allowed.example"], pages.clone())
         .await;
-    let provider = internet.site(&["models.example"], pages).await;
-    internet.lead("rebind.example", inside.address());
-    internet.lead(
+    let cdn = internet
+        .start_site(&["cdn.example", "evil-cdn.example"], pages.clone())
+        .await;
+    let provider = internet.start_site(&["models.example"], pages).await;
+    internet.map_unreachable("rebind.example", inside.address());
+    internet.map_unreachable(
         "metadata.example",
         SocketAddr::from(([169, 254, 169, 254], 80)),
     );
     let secret = Secret::new("sk-canary-of-the-escapes".to_owned());
     let route = Route::openai_compatible("models", "https://models.example/v1", secret).unwrap();
-    let phantom = route.phantom().as_str().to_owned();
-    let plan = Plan {
+    let phantom = route.placeholder().as_str().to_owned();
+    let plan = GatedSandboxConfig {
         allow: &ALLOWED,
         inspect,
         routes: vec![route],
         image: tools_image(),
     };
-    Prison {
-        room: Room::open(internet, plan).await,
+    EscapeScenario {
+        room: GatedSandbox::open(internet, plan).await,
         evil,
         inside,
         allowed,
@@ -105,32 +109,32 @@ fn addresses() -> String {
     said
 }
 
-impl Prison {
+impl EscapeScenario {
     fn variables(&self) -> [(&'static str, String); 4] {
         [
             ("SINK_PORT", self.evil.address().port().to_string()),
-            ("SINK_SOCKET", self.evil.socket()),
+            ("SINK_SOCKET", self.evil.socket_name()),
             ("HOSTS", addresses()),
             ("PHANTOM", self.phantom.clone()),
         ]
     }
 
     /// Makes all attempts as the agent does.
-    async fn tried_by_an_agent(&self) -> String {
-        let mut exec = Exec::argv(["python3", "-"], AMPLE).with_stdin(SCRIPT);
+    async fn attempt_as_agent(&self) -> String {
+        let mut exec = Exec::argv(["python3", "-"], TEST_TIMEOUT).with_stdin(SCRIPT);
         for (name, value) in self.variables() {
             exec = exec.with_env(name, value);
         }
         let (ended, output) = self.room.run(exec).await;
         assert_eq!(
             (ended, output.stderr_text()),
-            (Ended::Exited(0), String::new())
+            (ExecStatus::Exited(0), String::new())
         );
         output.stdout_text()
     }
 
     /// Makes all attempts as root in the same container.
-    fn tried_by_root(&self) -> String {
+    fn attempt_as_root(&self) -> String {
         let mut docker = Command::new("docker");
         docker.args(["exec", "--interactive", "--user", "0"]);
         for (name, value) in self.variables() {
@@ -169,10 +173,10 @@ impl Prison {
         assert_eq!(self.provider.all(), nothing);
         let answered: Vec<_> = outcomes
             .iter()
-            .filter(|(_, outcome)| outcome.contains(SINK_ANSWER))
+            .filter(|(_, outcome)| outcome.contains(CATCH_ALL_RESPONSE))
             .collect();
         assert!(answered.is_empty(), "{answered:#?}");
-        let others = |visits: &Visits, host: &str| -> Vec<String> {
+        let others = |visits: &VisitLog, host: &str| -> Vec<String> {
             let mut visits = visits.all();
             visits.retain(|visit| !visit.contains(&format!("://{host}/")));
             visits
@@ -186,19 +190,19 @@ impl Prison {
 
     /// Asserts that nothing passed but what is allowed, and that each blocked host was told once for
     /// each port.
-    fn assert_all_was_told(&self) {
+    fn assert_all_reported(&self) {
         let mut passed = self.room.decisions();
         assert!(passed.len() >= ATTEMPTS / 2, "{}", passed.len());
         passed.retain(|decision| decision.contains(" allowed "));
         passed.retain(|decision| !ALLOWED.iter().any(|name| decision.contains(name)));
         assert_eq!(passed, Vec::<String>::new());
-        let told = self.room.keeper.news();
+        let told = self.room.keeper.drain_events();
         let hosts = told.iter().map(|news| match news {
-            GateNews::Blocked { host, port, .. } => (host.as_str(), *port),
-            GateNews::Charged { model, .. } => panic!("{model} was paid for"),
-            GateNews::Refused { status } => panic!("a provider answered {status}"),
-            GateNews::FurtherBlocked { count, .. } => panic!("{count} further hosts"),
-            GateNews::ProviderTool { what, .. } => panic!("{what} was asked for"),
+            GateEvent::Blocked { host, port, .. } => (host.as_str(), *port),
+            GateEvent::Charged { model, .. } => panic!("{model} was paid for"),
+            GateEvent::Refused { status } => panic!("a provider answered {status}"),
+            GateEvent::FurtherBlocked { count, .. } => panic!("{count} further hosts"),
+            GateEvent::ProviderTool { what, .. } => panic!("{what} was asked for"),
         });
         let hosts: Vec<(&str, u16)> = hosts.collect();
         let distinct: BTreeSet<(&str, u16)> = hosts.iter().copied().collect();
@@ -218,14 +222,14 @@ print(*sorted(int(line[1].split(\":\")[1], 16) for line in lines if line[3] in (
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_gets_out_of_a_container() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let prison = prison(&["cdn.example"]).await;
+    let prison = escape_scenario(&["cdn.example"]).await;
     assert_eq!(prison.room.sh(LISTENING).await, "53 53 80 443 3128 4141\n");
-    prison.assert_nothing_got_out(&prison.tried_by_an_agent().await);
-    prison.assert_all_was_told();
-    prison.assert_nothing_got_out(&prison.tried_by_root());
+    prison.assert_nothing_got_out(&prison.attempt_as_agent().await);
+    prison.assert_all_reported();
+    prison.assert_nothing_got_out(&prison.attempt_as_root());
     // It is the gate that keeps them apart: what is allowed works, and the hosts do count.
     let room = &prison.room;
     assert_eq!(
@@ -239,10 +243,13 @@ async fn nothing_gets_out_of_a_container() {
     );
     std::net::TcpStream::connect(outside).unwrap();
     room.keeper.allow_host("evil.example").unwrap();
-    assert_eq!(room.sh("curl -s http://evil.example/").await, SINK_ANSWER);
+    assert_eq!(
+        room.sh("curl -s http://evil.example/").await,
+        CATCH_ALL_RESPONSE
+    );
     let seen = prison.evil.visits().all();
     assert_eq!(seen.len(), 3, "{seen:#?}");
-    prison.room.end().await;
+    prison.room.finish().await;
 }
 
 /// Asks the host in front for the one behind it, in TLS that is for the first.
@@ -251,16 +258,16 @@ curl -sk --http1.1 -H 'Host: evil-cdn.example' https://cdn.example/ -o /dev/null
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_opened_tls_tells_a_host_from_the_one_in_front_of_it() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     for (inspect, status, arrived) in [
         (&[][..], "200", vec!["GET https://evil-cdn.example/"]),
         (&["cdn.example"], "403", vec![]),
     ] {
-        let prison = prison(inspect).await;
+        let prison = escape_scenario(inspect).await;
         assert_eq!(prison.room.sh(FRONTED).await, status, "{inspect:?}");
         assert_eq!(prison.cdn.all(), arrived, "{inspect:?}");
-        prison.room.end().await;
+        prison.room.finish().await;
     }
 }

@@ -7,7 +7,7 @@
 
 mod closing;
 mod escapes;
-mod room;
+mod gated_sandbox;
+mod reporting;
 mod secrets;
-mod telling;
 mod tools;

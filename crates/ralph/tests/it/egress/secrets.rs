@@ -3,13 +3,13 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use ralph_core::ports::{Ended, Exec};
+use ralph_core::ports::{Exec, ExecStatus};
 use ralph_core::secret::Secret;
 use ralph_gate::Route;
-use ralph_test::internet::{FakeInternet, Page, Pages, Visits};
-use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use ralph_test::internet::{FakeInternet, SitePage, SitePages, VisitLog};
+use ralph_test::{BASE_IMAGE, skip_without_docker};
 
-use super::room::{AMPLE, Plan, Room, docker};
+use super::gated_sandbox::{GatedSandbox, GatedSandboxConfig, TEST_TIMEOUT, docker};
 
 const CANARY: &str = "sk-canary-7d1f0c55e2b94a63a1d8";
 /// How else somebody could have written it down.
@@ -41,37 +41,37 @@ fn route() -> Route {
     Route::openai_compatible("models", "https://models.example/v1", secret).unwrap()
 }
 
-fn plan() -> Plan {
-    Plan {
+fn plan() -> GatedSandboxConfig {
+    GatedSandboxConfig {
         routes: vec![route()],
-        ..Plan::default()
+        ..GatedSandboxConfig::default()
     }
 }
 
 /// Opens a room with the credential of a provider who says back everything that he hears.
-async fn room() -> (Room, Visits) {
+async fn room() -> (GatedSandbox, VisitLog) {
     let mut internet = FakeInternet::new();
-    let pages = Pages::from([("/v1/chat/completions".to_owned(), Page::Echo)]);
-    let provider = internet.site(&["models.example"], pages).await;
-    (Room::open(internet, plan()).await, provider)
+    let pages = SitePages::from([("/v1/chat/completions".to_owned(), SitePage::Echo)]);
+    let provider = internet.start_site(&["models.example"], pages).await;
+    (GatedSandbox::open(internet, plan()).await, provider)
 }
 
 /// Returns where the credential port is in a room, and the stand-in.
-fn access(room: &Room) -> (String, String) {
+fn access(room: &GatedSandbox) -> (String, String) {
     let route = &room.gate.routes()[0];
-    let base = route.base_url(ralph::gate::CREDENTIALS);
-    (base, route.phantom().as_str().to_owned())
+    let base = route.base_url(ralph::gate::CREDENTIAL_ADDRESS);
+    (base, route.placeholder().as_str().to_owned())
 }
 
 /// Asks the model with a stand-in.
-async fn ask(room: &Room, phantom: &str) -> String {
-    let exec = Exec::argv(["python3", "-c", ASK], AMPLE)
+async fn ask(room: &GatedSandbox, phantom: &str) -> String {
+    let exec = Exec::argv(["python3", "-c", ASK], TEST_TIMEOUT)
         .with_env("BASE", access(room).0)
         .with_env("KEY", phantom);
     let (ended, output) = room.run(exec).await;
     assert_eq!(
         (ended, output.stderr_text()),
-        (Ended::Exited(0), String::new())
+        (ExecStatus::Exited(0), String::new())
     );
     output.stdout_text()
 }
@@ -84,7 +84,7 @@ fn assert_no_canary(place: &str, text: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_provider_hears_the_credential_and_the_sandbox_never_does() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     let (room, provider) = room().await;
@@ -102,20 +102,20 @@ async fn a_provider_hears_the_credential_and_the_sandbox_never_does() {
     assert_no_canary("the records", &format!("{:?}", room.records()));
     assert_nowhere_inside(&room).await;
     assert_nowhere_on_the_engine(&room);
-    room.end().await;
+    room.finish().await;
 }
 
 /// Looks through everything that a command can read, and that root in the container can.
-async fn assert_nowhere_inside(room: &Room) {
+async fn assert_nowhere_inside(room: &GatedSandbox) {
     let (_, phantom) = access(room);
     let patterns = DISGUISES.join("\n");
     // Files, then the memory of programs as the kernel shows it.
     let search = "grep -rlFsf - / --exclude-dir=proc --exclude-dir=sys; true";
     let look = "env; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null; ps auxe; true";
-    let exec = Exec::shell(search, AMPLE).with_stdin(patterns.clone());
+    let exec = Exec::shell(search, TEST_TIMEOUT).with_stdin(patterns.clone());
     let (_, output) = room.run(exec).await;
     assert_eq!(output.stdout_text(), "");
-    let exec = Exec::shell(look, AMPLE).with_env("KEY", &phantom);
+    let exec = Exec::shell(look, TEST_TIMEOUT).with_env("KEY", &phantom);
     let (_, output) = room.run(exec).await;
     assert_no_canary("a command", &output.stdout_text());
     assert!(output.stdout_text().contains(&phantom));
@@ -126,7 +126,7 @@ async fn assert_nowhere_inside(room: &Room) {
 }
 
 /// Runs a shell command as root in the container.
-fn by_root(room: &Room, line: &str, input: &str) -> String {
+fn by_root(room: &GatedSandbox, line: &str, input: &str) -> String {
     let mut program = Command::new("docker")
         .args(["exec", "--interactive", "--user", "0", &room.container()])
         .args(["sh", "-c", line])
@@ -142,7 +142,7 @@ fn by_root(room: &Room, line: &str, input: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn assert_nowhere_on_the_engine(room: &Room) {
+fn assert_nowhere_on_the_engine(room: &GatedSandbox) {
     let (container, phantom) = (room.container(), access(room).1);
     for look in [
         &["container", "inspect", &container][..],
@@ -161,12 +161,12 @@ fn assert_nowhere_on_the_engine(room: &Room) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stand_in_is_worth_nothing_elsewhere_or_later() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     let (room, provider) = room().await;
     let (_, phantom) = access(&room);
-    let other = room.beside(plan()).await;
+    let other = room.open_second(plan()).await;
     let answer = ask(&other, &phantom).await;
     assert!(answer.starts_with("401 "), "{answer}");
     assert!(ask(&room, &phantom).await.starts_with("200 "));
@@ -175,6 +175,6 @@ async fn a_stand_in_is_worth_nothing_elsewhere_or_later() {
     let answer = ask(&room, &phantom).await;
     assert!(answer.starts_with("nobody answers: "), "{answer}");
     assert_eq!(provider.all(), heard);
-    other.end().await;
-    room.end().await;
+    other.finish().await;
+    room.finish().await;
 }

@@ -3,12 +3,12 @@
 
 use std::fmt::Write as _;
 
-use ralph_core::ports::{Exec, Gatekeeper as _};
+use ralph_core::ports::{Exec, GateControl as _};
 use ralph_test::internet::packages::{self, HELLO};
-use ralph_test::internet::{FakeInternet, Page, Pages, TrustingImage, tools_image};
-use ralph_test::left_out_without_docker;
+use ralph_test::internet::{FakeInternet, SitePage, SitePages, TrustingImage, tools_image};
+use ralph_test::skip_without_docker;
 
-use super::room::{AMPLE, Plan, Room};
+use super::gated_sandbox::{GatedSandbox, GatedSandboxConfig, TEST_TIMEOUT};
 
 const ALLOWED: [&str; 6] = [
     "allowed.example",
@@ -108,8 +108,8 @@ const NO_PROXY: &str = "unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY; ";
 /// Returns an internet with a registry of each kind.
 async fn internet() -> FakeInternet {
     let mut internet = FakeInternet::new();
-    let page = Page::text(&format!("{HELLO}\n"));
-    let mut pages = Pages::from([("/hello".to_owned(), page)]);
+    let page = SitePage::text(&format!("{HELLO}\n"));
+    let mut pages = SitePages::from([("/hello".to_owned(), page)]);
     pages.extend(packages::python("hello_python"));
     pages.extend(packages::npm("https://npm.allowed.example", "hello-npm"));
     pages.extend(packages::cargo(
@@ -118,17 +118,17 @@ async fn internet() -> FakeInternet {
     ));
     pages.extend(packages::apt("hello-apt"));
     pages.extend(packages::git("hello-git"));
-    internet.site(&ALLOWED, pages).await;
+    internet.start_site(&ALLOWED, pages).await;
     internet
 }
 
 /// Runs every program, with and without the proxy, and asserts that each says hello.
-async fn assert_all_say_hello(room: &Room) {
+async fn assert_all_say_hello(room: &GatedSandbox) {
     let mut wrong = String::new();
     for (way, before) in [("as it is", ""), ("without the proxy", NO_PROXY)] {
         for (tool, script) in TOOLS {
             let line = format!("set -e; {before} mkdir work; cd work; {script}");
-            let exec = Exec::shell(line, AMPLE);
+            let exec = Exec::shell(line, TEST_TIMEOUT);
             let (ended, output) = room.run(exec).await;
             if output.stdout_text().trim() != HELLO {
                 let (said, complaints) = (output.stdout_text(), output.stderr_text());
@@ -140,38 +140,38 @@ async fn assert_all_say_hello(room: &Room) {
     assert!(wrong.is_empty(), "{wrong}\n{:#?}", room.decisions());
     let mut denied = room.decisions();
     denied.retain(|decision| decision.contains("denied"));
-    assert_eq!((denied, room.keeper.news()), (vec![], vec![]));
+    assert_eq!((denied, room.keeper.drain_events()), (vec![], vec![]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn programs_work_where_tls_stays_closed() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     let internet = internet().await;
-    let image = TrustingImage::of(internet.authority_pem());
-    let plan = Plan {
+    let image = TrustingImage::for_authority(internet.authority_pem());
+    let plan = GatedSandboxConfig {
         allow: &ALLOWED,
         image: image.name().to_owned(),
-        ..Plan::default()
+        ..GatedSandboxConfig::default()
     };
-    let room = Room::open(internet, plan).await;
+    let room = GatedSandbox::open(internet, plan).await;
     assert_all_say_hello(&room).await;
-    room.end().await;
+    room.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn programs_work_where_tls_is_opened() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
-    let plan = Plan {
+    let plan = GatedSandboxConfig {
         allow: &ALLOWED,
         inspect: &ALLOWED,
         image: tools_image(),
-        ..Plan::default()
+        ..GatedSandboxConfig::default()
     };
-    let room = Room::trusting(internet().await, plan).await;
+    let room = GatedSandbox::with_trusted_ca(internet().await, plan).await;
     assert_all_say_hello(&room).await;
-    room.end().await;
+    room.finish().await;
 }

@@ -5,19 +5,19 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::disk::Disk;
-use crate::stage::{BRANCH, Stage};
+use super::disk::SimulatedDisk;
+use crate::crash_stage::{BRANCH, CrashStage};
 
 /// What was acknowledged before the cut: every record whose sync had ended.
-pub(super) struct Acknowledged {
+pub(super) struct AcknowledgedEvents {
     journal: PathBuf,
     bytes: Vec<u8>,
     events: Vec<Value>,
 }
 
-impl Acknowledged {
+impl AcknowledgedEvents {
     /// Reads the journal as far as it is durable.
-    pub(super) fn read(disk: &Disk, journal: &Path) -> Self {
+    pub(super) fn read(disk: &SimulatedDisk, journal: &Path) -> Self {
         let bytes = disk.file(journal).map(|file| file.durable.clone());
         let bytes = bytes.unwrap_or_default();
         let lines = bytes.split(|byte| *byte == b'\n');
@@ -33,7 +33,7 @@ impl Acknowledged {
     }
 
     /// Tells whether the first record is known to be acknowledged, because others follow.
-    fn has_begun(&self) -> bool {
+    fn has_started(&self) -> bool {
         self.events.len() > 1
     }
 
@@ -43,9 +43,9 @@ impl Acknowledged {
     }
 
     /// Returns what is missing on the disk.
-    pub(super) fn missing(&self, stage: &Stage) -> Vec<String> {
+    pub(super) fn missing(&self, stage: &CrashStage) -> Vec<String> {
         let mut missing = Vec::new();
-        if !self.has_begun() {
+        if !self.has_started() {
             return missing;
         }
         let kept = std::fs::read(&self.journal).unwrap_or_default();
@@ -91,7 +91,7 @@ impl Acknowledged {
     }
 
     /// Returns the acknowledged commits that are not on the branch of a run that was continued to its end.
-    pub(super) fn lost(&self, stage: &Stage) -> Vec<String> {
+    pub(super) fn lost(&self, stage: &CrashStage) -> Vec<String> {
         let [_, project] = stage.roots();
         let commits = self.events.iter().filter_map(acknowledged_commit);
         let is_lost = |commit: &&str| {
@@ -110,7 +110,7 @@ impl Acknowledged {
     fn commit_in_sandbox(&self) -> Option<(String, String)> {
         let imported = self.last("commits_imported").map_or(0, |(place, _)| place);
         let commits = self.events.iter().skip(imported);
-        let commit = commits.filter_map(made_commit).next_back()?;
+        let commit = commits.filter_map(sandbox_commit).next_back()?;
         let sandbox = self
             .events
             .iter()
@@ -120,7 +120,7 @@ impl Acknowledged {
 }
 
 /// Returns the commit that a commit action has made.
-fn made_commit(event: &Value) -> Option<&str> {
+fn sandbox_commit(event: &Value) -> Option<&str> {
     let is_commit = event["type"] == "action_finished" && event["action"] == "commit";
     let detail = event["detail"].as_str().filter(|_| is_commit)?;
     detail.strip_prefix("commit ")?.get(..40)
@@ -130,7 +130,7 @@ fn made_commit(event: &Value) -> Option<&str> {
 fn acknowledged_commit(event: &Value) -> Option<&str> {
     let imported = event["head"].as_str();
     let imported = imported.filter(|_| event["type"] == "commits_imported");
-    imported.or_else(|| made_commit(event))
+    imported.or_else(|| sandbox_commit(event))
 }
 
 fn id(event: &Value, key: &str) -> String {
@@ -159,7 +159,7 @@ fn damage(repo: &Path, range: &str) -> Option<String> {
 }
 
 /// Continues what is left to its end and returns what is wrong with it then.
-pub(super) fn continued(stage: &Stage, expected: &[String]) -> Vec<String> {
+pub(super) fn resume_and_compare(stage: &CrashStage, expected: &[String]) -> Vec<String> {
     let args = match stage.shown() {
         None => vec!["run", "--model", "scripted:replies.jsonl"],
         Some(shown) if shown["status"] == "succeeded" => Vec::new(),

@@ -8,15 +8,18 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::trace::Op;
+use super::trace::DiskOperation;
 
-pub(super) type Id = usize;
-pub(super) type Names = BTreeMap<String, Id>;
+pub(super) type DiskNodeId = usize;
+pub(super) type DirectoryEntries = BTreeMap<String, DiskNodeId>;
 
 #[derive(Debug, Clone)]
-pub(super) enum Node {
+pub(super) enum DiskNode {
     File(FileNode),
-    Directory { seen: Names, durable: Names },
+    Directory {
+        seen: DirectoryEntries,
+        durable: DirectoryEntries,
+    },
     Link(String),
 }
 
@@ -25,19 +28,19 @@ pub(super) struct FileNode {
     pub(super) seen: Vec<u8>,
     pub(super) durable: Vec<u8>,
     /// What was done to it since the last sync.
-    pub(super) pending: Vec<Change>,
+    pub(super) pending: Vec<ContentChange>,
     cursor: Option<usize>,
     /// Whether its writer puts everything at the end; others may read from anywhere.
     grows: bool,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Change {
+pub(super) enum ContentChange {
     Write(usize, Vec<u8>),
     Truncate(usize),
 }
 
-impl Change {
+impl ContentChange {
     pub(super) fn apply(&self, content: &mut Vec<u8>) {
         match self {
             Self::Write(at, bytes) => {
@@ -53,14 +56,17 @@ impl Change {
 /// A change of names that is durable when its directory was synced. All of it reaches the disk, or nothing.
 #[derive(Debug, Clone)]
 pub(super) struct Renaming {
-    directory: Id,
-    set: Option<(Id, String, Id)>,
-    removed: Option<(Id, String, Id)>,
+    directory: DiskNodeId,
+    set: Option<(DiskNodeId, String, DiskNodeId)>,
+    removed: Option<(DiskNodeId, String, DiskNodeId)>,
 }
 
 impl Renaming {
     /// Does the same to other names, which may lack what came before.
-    pub(super) fn apply(&self, names: &mut impl FnMut(Id, &mut dyn FnMut(&mut Names))) {
+    pub(super) fn apply(
+        &self,
+        names: &mut impl FnMut(DiskNodeId, &mut dyn FnMut(&mut DirectoryEntries)),
+    ) {
         if let Some((directory, name, id)) = &self.removed {
             names(*directory, &mut |names| {
                 if names.get(name) == Some(id) {
@@ -77,13 +83,13 @@ impl Renaming {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Disk {
-    pub(super) nodes: Vec<(u32, Node)>,
-    pub(super) roots: Vec<(PathBuf, Id)>,
+pub(super) struct SimulatedDisk {
+    pub(super) nodes: Vec<(u32, DiskNode)>,
+    pub(super) roots: Vec<(PathBuf, DiskNodeId)>,
     pub(super) pending: Vec<Renaming>,
 }
 
-impl Disk {
+impl SimulatedDisk {
     /// Reads directories; everything in them is durable.
     pub(super) fn read(roots: &[PathBuf]) -> Self {
         let mut disk = Self::default();
@@ -94,26 +100,26 @@ impl Disk {
         disk
     }
 
-    fn read_node(&mut self, path: &Path) -> Id {
+    fn read_node(&mut self, path: &Path) -> DiskNodeId {
         let metadata = fs::symlink_metadata(path).unwrap();
         let node = if metadata.is_dir() {
-            let mut names = Names::new();
+            let mut names = DirectoryEntries::new();
             for entry in fs::read_dir(path).unwrap() {
                 let name = entry.unwrap().file_name().into_string().unwrap();
                 let id = self.read_node(&path.join(&name));
                 names.insert(name, id);
             }
-            Node::Directory {
+            DiskNode::Directory {
                 seen: names.clone(),
                 durable: names,
             }
         } else if metadata.is_symlink() {
             let target = fs::read_link(path).unwrap();
-            Node::Link(target.to_str().unwrap().to_owned())
+            DiskNode::Link(target.to_str().unwrap().to_owned())
         } else {
             let seen = fs::read(path).unwrap();
             let durable = seen.clone();
-            Node::File(FileNode {
+            DiskNode::File(FileNode {
                 seen,
                 durable,
                 ..FileNode::default()
@@ -122,39 +128,39 @@ impl Disk {
         self.add(metadata.permissions().mode() & 0o777, node)
     }
 
-    fn add(&mut self, mode: u32, node: Node) -> Id {
+    fn add(&mut self, mode: u32, node: DiskNode) -> DiskNodeId {
         self.nodes.push((mode, node));
         self.nodes.len() - 1
     }
 
     /// Returns what programs see at a path.
-    pub(super) fn find(&self, path: &Path) -> Option<Id> {
+    pub(super) fn find(&self, path: &Path) -> Option<DiskNodeId> {
         let (root, id) = self.roots.iter().find(|(root, _)| path.starts_with(root))?;
         let rest = path.strip_prefix(root).ok()?;
         rest.components()
             .try_fold(*id, |id, part| match &self.nodes[id].1 {
-                Node::Directory { seen, .. } => seen.get(part.as_os_str().to_str()?).copied(),
-                Node::File(_) | Node::Link(_) => None,
+                DiskNode::Directory { seen, .. } => seen.get(part.as_os_str().to_str()?).copied(),
+                DiskNode::File(_) | DiskNode::Link(_) => None,
             })
     }
 
     pub(super) fn file(&self, path: &Path) -> Option<&FileNode> {
         match &self.nodes[self.find(path)?].1 {
-            Node::File(file) => Some(file),
-            Node::Directory { .. } | Node::Link(_) => None,
+            DiskNode::File(file) => Some(file),
+            DiskNode::Directory { .. } | DiskNode::Link(_) => None,
         }
     }
 
     fn file_mut(&mut self, path: &Path) -> Option<&mut FileNode> {
         let id = self.find(path)?;
         match &mut self.nodes[id].1 {
-            Node::File(file) => Some(file),
-            Node::Directory { .. } | Node::Link(_) => None,
+            DiskNode::File(file) => Some(file),
+            DiskNode::Directory { .. } | DiskNode::Link(_) => None,
         }
     }
 
     /// Returns the directory that holds a name, and the name.
-    fn place(&self, path: &Path) -> Option<(Id, String)> {
+    fn place(&self, path: &Path) -> Option<(DiskNodeId, String)> {
         let name = path.file_name()?.to_str()?.to_owned();
         Some((self.find(path.parent()?)?, name))
     }
@@ -163,7 +169,7 @@ impl Disk {
     fn rename(&mut self, renaming: Renaming) {
         let nodes = &mut self.nodes;
         renaming.apply(&mut |directory, change| {
-            if let Node::Directory { seen, .. } = &mut nodes[directory].1 {
+            if let DiskNode::Directory { seen, .. } = &mut nodes[directory].1 {
                 change(seen);
             }
         });
@@ -172,7 +178,7 @@ impl Disk {
 
     /// Makes something new. What exists already was made in another place that is mounted there: commands of a
     /// sandbox see an empty directory instead of the state directory, with mount points of the same names.
-    fn create(&mut self, path: &Path, mode: u32, node: Node) {
+    fn create(&mut self, path: &Path, mode: u32, node: DiskNode) {
         if self.find(path).is_some() {
             return;
         }
@@ -188,9 +194,9 @@ impl Disk {
     }
 
     /// Replays an operation. What lies outside of the directories that were read is left out.
-    pub(super) fn apply(&mut self, op: &Op) {
+    pub(super) fn apply(&mut self, op: &DiskOperation) {
         match op {
-            Op::Open {
+            DiskOperation::Open {
                 path,
                 create,
                 truncate,
@@ -198,49 +204,51 @@ impl Disk {
                 mode,
             } => {
                 if *create {
-                    self.create(path, *mode, Node::File(FileNode::default()));
+                    self.create(path, *mode, DiskNode::File(FileNode::default()));
                 }
                 if let Some(file) = self.file_mut(path) {
                     if *truncate && !file.seen.is_empty() {
-                        file.change(Change::Truncate(0));
+                        file.change(ContentChange::Truncate(0));
                     }
                     file.cursor = (!append).then_some(0);
                     file.grows = *append;
                 }
             }
-            Op::Write { path, at, bytes } => {
+            DiskOperation::Write { path, at, bytes } => {
                 if let Some(file) = self.file_mut(path) {
                     // Every file has one writer at a time, which goes on where it was.
                     let place = at.or_else(|| file.cursor.take()).unwrap_or(file.seen.len());
-                    file.change(Change::Write(place, bytes.clone()));
+                    file.change(ContentChange::Write(place, bytes.clone()));
                 }
             }
-            Op::Seek { path, to } => {
+            DiskOperation::Seek { path, to } => {
                 if let Some(file) = self.file_mut(path).filter(|file| !file.grows) {
                     file.cursor = Some(*to);
                 }
             }
-            Op::Truncate { path, length } => {
+            DiskOperation::Truncate { path, length } => {
                 if let Some(file) = self.file_mut(path) {
-                    file.change(Change::Truncate(*length));
+                    file.change(ContentChange::Truncate(*length));
                 }
             }
-            Op::Copy { from, to, count } => self.copy(from, to, *count),
-            Op::MakeDir { path, mode } => {
-                let (seen, durable) = (Names::new(), Names::new());
-                self.create(path, *mode, Node::Directory { seen, durable });
+            DiskOperation::Copy { from, to, count } => self.copy(from, to, *count),
+            DiskOperation::MakeDir { path, mode } => {
+                let (seen, durable) = (DirectoryEntries::new(), DirectoryEntries::new());
+                self.create(path, *mode, DiskNode::Directory { seen, durable });
             }
-            Op::Symlink { target, path } => self.create(path, 0o777, Node::Link(target.clone())),
-            Op::Mode { path, mode } => {
+            DiskOperation::Symlink { target, path } => {
+                self.create(path, 0o777, DiskNode::Link(target.clone()))
+            }
+            DiskOperation::Mode { path, mode } => {
                 if let Some(id) = self.find(path) {
                     self.nodes[id].0 = *mode & 0o777;
                 }
             }
-            Op::Remove { path } => self.move_name(path, None),
-            Op::Rename { from, to } => self.move_name(from, Some(to)),
-            Op::Link { from, to } => self.link(from, to),
-            Op::Sync { path } => self.sync(path),
-            Op::SyncAll => self.sync_all(),
+            DiskOperation::Remove { path } => self.move_name(path, None),
+            DiskOperation::Rename { from, to } => self.move_name(from, Some(to)),
+            DiskOperation::Link { from, to } => self.link(from, to),
+            DiskOperation::Sync { path } => self.sync(path),
+            DiskOperation::SyncAll => self.sync_all(),
         }
     }
 
@@ -252,7 +260,7 @@ impl Disk {
             file.cursor = None;
             let start = file.seen.len();
             let bytes = source[start..start + count].to_vec();
-            file.change(Change::Write(start, bytes));
+            file.change(ContentChange::Write(start, bytes));
         }
     }
 
@@ -285,7 +293,7 @@ impl Disk {
 
     fn sync(&mut self, path: &Path) {
         let Some(id) = self.find(path) else { return };
-        if let Node::File(file) = &mut self.nodes[id].1 {
+        if let DiskNode::File(file) = &mut self.nodes[id].1 {
             file.sync();
             return;
         }
@@ -299,7 +307,7 @@ impl Disk {
 
     fn sync_all(&mut self) {
         for (_, node) in &mut self.nodes {
-            if let Node::File(file) = node {
+            if let DiskNode::File(file) = node {
                 file.sync();
             }
         }
@@ -311,7 +319,7 @@ impl Disk {
         let nodes = &mut self.nodes;
         for renaming in renamings {
             renaming.apply(&mut |directory, change| {
-                if let Node::Directory { durable, .. } = &mut nodes[directory].1 {
+                if let DiskNode::Directory { durable, .. } = &mut nodes[directory].1 {
                     change(durable);
                 }
             });
@@ -327,11 +335,18 @@ impl Disk {
         found
     }
 
-    fn compare(&self, ours: Id, other: &Self, theirs: Id, path: &Path, found: &mut Vec<String>) {
+    fn compare(
+        &self,
+        ours: DiskNodeId,
+        other: &Self,
+        theirs: DiskNodeId,
+        path: &Path,
+        found: &mut Vec<String>,
+    ) {
         match (&self.nodes[ours].1, &other.nodes[theirs].1) {
-            (Node::File(a), Node::File(b)) if a.seen == b.seen => {}
-            (Node::Link(a), Node::Link(b)) if a == b => {}
-            (Node::Directory { seen: a, .. }, Node::Directory { seen: b, .. }) => {
+            (DiskNode::File(a), DiskNode::File(b)) if a.seen == b.seen => {}
+            (DiskNode::Link(a), DiskNode::Link(b)) if a == b => {}
+            (DiskNode::Directory { seen: a, .. }, DiskNode::Directory { seen: b, .. }) => {
                 for name in a
                     .keys()
                     .chain(b.keys().filter(|name| !a.contains_key(*name)))
@@ -354,7 +369,7 @@ impl Disk {
 }
 
 impl FileNode {
-    fn change(&mut self, change: Change) {
+    fn change(&mut self, change: ContentChange) {
         change.apply(&mut self.seen);
         self.pending.push(change);
     }

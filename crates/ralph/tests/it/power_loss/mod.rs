@@ -8,7 +8,7 @@
 //! - `seeds` are the tests. `scripts/power-loss` runs them with more seeds.
 
 mod check;
-mod cut;
 mod disk;
+mod power_cut;
 mod seeds;
 mod trace;

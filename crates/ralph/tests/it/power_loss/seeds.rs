@@ -4,40 +4,40 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::check::{Acknowledged, continued};
-use super::cut::{Chance, write_remains};
-use super::disk::Disk;
-use super::trace::{Op, record, summary};
+use super::check::{AcknowledgedEvents, resume_and_compare};
+use super::disk::SimulatedDisk;
+use super::power_cut::{SeededRandom, write_survivors};
+use super::trace::{DiskOperation, record, summary};
+use crate::crash_stage::{BRANCH, CrashStage};
 use crate::script::{gives_up, two_commits};
-use crate::stage::{BRANCH, Stage};
-use crate::support::wanted;
+use crate::support::count_from_env;
 
 /// How many cuts are made, and every how many of them the run goes on to its end; an even number.
 const SEEDS: usize = 40;
 const CONTINUED_EVERY: usize = 8;
 
 /// A run that was recorded from its start to its success.
-struct Recording {
-    stage: Stage,
-    before: Disk,
-    ops: Vec<Op>,
+struct RecordedRun {
+    stage: CrashStage,
+    before: SimulatedDisk,
+    ops: Vec<DiskOperation>,
     journal: PathBuf,
     commits: Vec<String>,
 }
 
-impl Recording {
+impl RecordedRun {
     /// Records a run that ends with this exit code.
     fn new(replies: &[Value], code: i32) -> Self {
-        let stage = Stage::with_replies(replies);
+        let stage = CrashStage::with_replies(replies);
         let roots = stage.roots();
-        let before = Disk::read(&roots);
+        let before = SimulatedDisk::read(&roots);
         let (output, ops) = record(&stage.start());
         assert_eq!(output.status.code(), Some(code), "{output:?}");
         let mut replayed = before.clone();
         for op in &ops {
             replayed.apply(op);
         }
-        let different = replayed.differences(&Disk::read(&roots));
+        let different = replayed.differences(&SimulatedDisk::read(&roots));
         assert!(
             different.is_empty(),
             "the replay is not faithful: {different:#?}"
@@ -53,7 +53,7 @@ impl Recording {
 
     /// Cuts the power once for each seed and returns what was wrong, by seed. Every `continued_every` cuts the
     /// run is continued.
-    fn cut(&self, seeds: usize, continued_every: usize) -> Vec<String> {
+    fn cut_at_seeds(&self, seeds: usize, continued_every: usize) -> Vec<String> {
         let mut cuts: Vec<(usize, usize)> =
             (0..seeds).map(|seed| (self.moment(seed), seed)).collect();
         cuts.sort_unstable();
@@ -63,11 +63,11 @@ impl Recording {
                 disk.apply(op);
             }
             done = moment;
-            write_remains(&disk, &mut Chance::new(seed as u64));
-            let acknowledged = Acknowledged::read(&disk, &self.journal);
+            write_survivors(&disk, &mut SeededRandom::new(seed as u64));
+            let acknowledged = AcknowledgedEvents::read(&disk, &self.journal);
             let mut found = acknowledged.missing(&self.stage);
             if seed % continued_every == continued_every - 2 {
-                found.extend(continued(&self.stage, &self.commits));
+                found.extend(resume_and_compare(&self.stage, &self.commits));
                 found.extend(acknowledged.lost(&self.stage));
             }
             wrong.extend(found.iter().map(|what| {
@@ -83,9 +83,9 @@ impl Recording {
     /// Returns when the power is cut: for even seeds right after a record of the journal. In the middle of an
     /// action a scripted model cannot react to what is left of it, so only these runs are continued.
     fn moment(&self, seed: usize) -> usize {
-        let mut chance = Chance::new(seed as u64 ^ 0x00c0_ffee);
+        let mut chance = SeededRandom::new(seed as u64 ^ 0x00c0_ffee);
         let anywhere = 1 + chance.below(self.ops.len());
-        let is_record = |op: &Op| matches!(op, Op::Sync { path } if *path == self.journal);
+        let is_record = |op: &DiskOperation| matches!(op, DiskOperation::Sync { path } if *path == self.journal);
         let later = self.ops[anywhere - 1..].iter().position(is_record);
         match later.filter(|_| seed.is_multiple_of(2)) {
             Some(later) => anywhere + later,
@@ -96,16 +96,16 @@ impl Recording {
 
 /// The sandbox of a run that failed is kept, so its files can be compared, too.
 #[test]
-fn a_replay_is_what_the_machine_has() {
-    Recording::new(&[gives_up()], 10);
+fn a_replay_matches_the_real_disk() {
+    RecordedRun::new(&[gives_up()], 10);
 }
 
 #[test]
 fn nothing_that_was_recorded_is_lost() {
-    let recording = Recording::new(&two_commits(), 0);
-    let seeds = wanted("RALPH_POWER_LOSS_SEEDS", SEEDS);
-    let every = wanted("RALPH_POWER_LOSS_CONTINUED_EVERY", CONTINUED_EVERY);
-    let wrong = recording.cut(seeds, every);
+    let recording = RecordedRun::new(&two_commits(), 0);
+    let seeds = count_from_env("RALPH_POWER_LOSS_SEEDS", SEEDS);
+    let every = count_from_env("RALPH_POWER_LOSS_CONTINUED_EVERY", CONTINUED_EVERY);
+    let wrong = recording.cut_at_seeds(seeds, every);
     eprintln!(
         "{seeds} power cuts in a run of {}: {} findings",
         summary(&recording.ops),
@@ -119,12 +119,15 @@ fn nothing_that_was_recorded_is_lost() {
     );
 
     // The same run on a machine that ignores syncs of a whole file system: the check must notice.
-    let ops = recording.ops.iter().filter(|op| **op != Op::SyncAll);
-    let careless = Recording {
+    let ops = recording
+        .ops
+        .iter()
+        .filter(|op| **op != DiskOperation::SyncAll);
+    let careless = RecordedRun {
         ops: ops.cloned().collect(),
         ..recording
     };
-    let lost = careless.cut(SEEDS / 2, SEEDS);
+    let lost = careless.cut_at_seeds(SEEDS / 2, SEEDS);
     assert!(
         !lost.is_empty(),
         "no loss was noticed where much must be lost"

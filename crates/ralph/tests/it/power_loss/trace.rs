@@ -18,7 +18,7 @@ const UMASK: u32 = 0o022;
 
 /// One operation that succeeded, with absolute paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Op {
+pub(super) enum DiskOperation {
     Open {
         path: PathBuf,
         create: bool,
@@ -74,7 +74,7 @@ pub(super) enum Op {
 }
 
 /// Runs a command and returns what it and its children did to files, in the order in which it was done.
-pub(super) fn record(command: &Command) -> (Output, Vec<Op>) {
+pub(super) fn record(command: &Command) -> (Output, Vec<DiskOperation>) {
     let notes = tempfile::tempdir().unwrap();
     let variables = command
         .get_envs()
@@ -94,10 +94,10 @@ pub(super) fn record(command: &Command) -> (Output, Vec<Op>) {
         .unwrap_or_else(|error| {
             panic!("these tests record a run by `strace`, which cannot be started: {error}; `scripts/test` installs it")
         });
-    let mut done: Vec<(u64, Op)> = Vec::new();
+    let mut done: Vec<(u64, DiskOperation)> = Vec::new();
     for entry in fs::read_dir(notes.path()).unwrap() {
         let text = fs::read_to_string(entry.unwrap().path()).unwrap();
-        let mut process = Process::default();
+        let mut process = TracedProcess::default();
         done.extend(text.lines().filter_map(|line| process.operation(line)));
     }
     done.sort_by_key(|(ended, _)| *ended);
@@ -106,19 +106,19 @@ pub(super) fn record(command: &Command) -> (Output, Vec<Op>) {
 
 /// What is known about a process while its calls are read.
 #[derive(Default)]
-struct Process {
+struct TracedProcess {
     directory: PathBuf,
 }
 
 /// One line of strace: when the call ended, its name, its arguments, what it returned.
-struct Call<'a> {
+struct TracedCall<'a> {
     ended: u64,
     name: &'a str,
     arguments: Vec<&'a str>,
     returned: usize,
 }
 
-impl<'a> Call<'a> {
+impl<'a> TracedCall<'a> {
     /// Reads a call that succeeded.
     fn parse(line: &'a str) -> Option<Self> {
         let (stamp, rest) = line.split_once(' ')?;
@@ -129,7 +129,7 @@ impl<'a> Call<'a> {
         Some(Self {
             ended: nanoseconds(stamp)? + nanoseconds(took.strip_suffix('>')?)?,
             name,
-            arguments: split(arguments.trim_end().strip_suffix(')')?),
+            arguments: split_arguments(arguments.trim_end().strip_suffix(')')?),
             returned: digits.parse().ok()?,
         })
     }
@@ -140,22 +140,25 @@ impl<'a> Call<'a> {
 
     /// Returns the file of a descriptor.
     fn file(&self, index: usize) -> Option<PathBuf> {
-        named(self.argument(index))
+        descriptor_path(self.argument(index))
     }
 }
 
-impl Process {
+impl TracedProcess {
     /// Returns a path: as it is, or below the directory of a descriptor, or where the process works.
     fn path(&self, directory: Option<&str>, name: &str) -> PathBuf {
-        let base = directory.and_then(named);
-        absolute(&base.unwrap_or_else(|| self.directory.clone()), &text(name))
+        let base = directory.and_then(descriptor_path);
+        absolute(
+            &base.unwrap_or_else(|| self.directory.clone()),
+            &unquote(name),
+        )
     }
 
-    fn operation(&mut self, line: &str) -> Option<(u64, Op)> {
-        let call = Call::parse(line)?;
+    fn operation(&mut self, line: &str) -> Option<(u64, DiskOperation)> {
+        let call = TracedCall::parse(line)?;
         let first = call.argument(0);
         if first.starts_with("AT_FDCWD<") {
-            self.directory = named(first)?;
+            self.directory = descriptor_path(first)?;
         }
         if let Some(name) = call
             .name
@@ -168,103 +171,103 @@ impl Process {
             };
             return None;
         }
-        Some((call.ended, self.change(&call)?))
+        Some((call.ended, self.parse_change(&call)?))
     }
 
-    fn change(&self, call: &Call<'_>) -> Option<Op> {
-        self.change_of_content(call)
-            .or_else(|| self.change_of_names(call))
+    fn parse_change(&self, call: &TracedCall<'_>) -> Option<DiskOperation> {
+        self.parse_content_change(call)
+            .or_else(|| self.parse_name_change(call))
     }
 
-    fn change_of_content(&self, call: &Call<'_>) -> Option<Op> {
+    fn parse_content_change(&self, call: &TracedCall<'_>) -> Option<DiskOperation> {
         let at = |index: usize| self.path(Some(call.argument(index)), call.argument(index + 1));
         let plain = |index: usize| self.path(None, call.argument(index));
         let (path, second) = (call.file(0), call.argument(1));
         match call.name {
-            "openat" => opened(at(0), call.argument(2), call.argument(3)),
+            "openat" => parse_open(at(0), call.argument(2), call.argument(3)),
             "openat2" => {
                 let how = |key: &str| field(call.argument(2), key);
-                opened(at(0), how("flags="), how("mode="))
+                parse_open(at(0), how("flags="), how("mode="))
             }
-            "open" => opened(plain(0), second, call.argument(2)),
-            "creat" => opened(plain(0), "O_CREAT|O_TRUNC|O_WRONLY", second),
-            "write" | "writev" | "pwrite64" => written(call),
-            "lseek" => path.map(|path| Op::Seek {
+            "open" => parse_open(plain(0), second, call.argument(2)),
+            "creat" => parse_open(plain(0), "O_CREAT|O_TRUNC|O_WRONLY", second),
+            "write" | "writev" | "pwrite64" => parse_write(call),
+            "lseek" => path.map(|path| DiskOperation::Seek {
                 path,
                 to: call.returned,
             }),
-            "ftruncate" => Some(Op::Truncate {
+            "ftruncate" => Some(DiskOperation::Truncate {
                 path: path?,
                 length: number(second)?,
             }),
-            "truncate" => Some(Op::Truncate {
+            "truncate" => Some(DiskOperation::Truncate {
                 path: plain(0),
                 length: number(second)?,
             }),
-            "copy_file_range" => Some(Op::Copy {
+            "copy_file_range" => Some(DiskOperation::Copy {
                 from: path?,
                 to: call.file(2)?,
                 count: call.returned,
             }),
-            "sendfile" => Some(Op::Copy {
+            "sendfile" => Some(DiskOperation::Copy {
                 from: call.file(1)?,
                 to: path?,
                 count: call.returned,
             }),
-            "chmod" => Some(Op::Mode {
+            "chmod" => Some(DiskOperation::Mode {
                 path: plain(0),
                 mode: octal(second)?,
             }),
-            "fchmod" => Some(Op::Mode {
+            "fchmod" => Some(DiskOperation::Mode {
                 path: path?,
                 mode: octal(second)?,
             }),
-            "fchmodat" => Some(Op::Mode {
+            "fchmodat" => Some(DiskOperation::Mode {
                 path: at(0),
                 mode: octal(call.argument(2))?,
             }),
-            "fsync" | "fdatasync" => path.map(|path| Op::Sync { path }),
-            "syncfs" | "sync" => Some(Op::SyncAll),
+            "fsync" | "fdatasync" => path.map(|path| DiskOperation::Sync { path }),
+            "syncfs" | "sync" => Some(DiskOperation::SyncAll),
             _ => None,
         }
     }
 
-    fn change_of_names(&self, call: &Call<'_>) -> Option<Op> {
+    fn parse_name_change(&self, call: &TracedCall<'_>) -> Option<DiskOperation> {
         let at = |index: usize| self.path(Some(call.argument(index)), call.argument(index + 1));
         let plain = |index: usize| self.path(None, call.argument(index));
-        let target = || text(call.argument(0));
+        let target = || unquote(call.argument(0));
         Some(match call.name {
-            "rename" => Op::Rename {
+            "rename" => DiskOperation::Rename {
                 from: plain(0),
                 to: plain(1),
             },
-            "renameat" | "renameat2" => Op::Rename {
+            "renameat" | "renameat2" => DiskOperation::Rename {
                 from: at(0),
                 to: at(2),
             },
-            "link" => Op::Link {
+            "link" => DiskOperation::Link {
                 from: plain(0),
                 to: plain(1),
             },
-            "linkat" => Op::Link {
+            "linkat" => DiskOperation::Link {
                 from: at(0),
                 to: at(2),
             },
-            "unlink" | "rmdir" => Op::Remove { path: plain(0) },
-            "unlinkat" => Op::Remove { path: at(0) },
-            "mkdir" => Op::MakeDir {
+            "unlink" | "rmdir" => DiskOperation::Remove { path: plain(0) },
+            "unlinkat" => DiskOperation::Remove { path: at(0) },
+            "mkdir" => DiskOperation::MakeDir {
                 path: plain(0),
                 mode: octal(call.argument(1))? & !UMASK,
             },
-            "mkdirat" => Op::MakeDir {
+            "mkdirat" => DiskOperation::MakeDir {
                 path: at(0),
                 mode: octal(call.argument(2))? & !UMASK,
             },
-            "symlink" => Op::Symlink {
+            "symlink" => DiskOperation::Symlink {
                 target: target(),
                 path: plain(1),
             },
-            "symlinkat" => Op::Symlink {
+            "symlinkat" => DiskOperation::Symlink {
                 target: target(),
                 path: at(1),
             },
@@ -273,10 +276,10 @@ impl Process {
     }
 }
 
-fn opened(path: PathBuf, flags: &str, mode: &str) -> Option<Op> {
+fn parse_open(path: PathBuf, flags: &str, mode: &str) -> Option<DiskOperation> {
     let has = |flag: &str| flags.split('|').any(|other| other == flag);
     let is_written = has("O_WRONLY") || has("O_RDWR") || has("O_CREAT") || has("O_TRUNC");
-    is_written.then(|| Op::Open {
+    is_written.then(|| DiskOperation::Open {
         path,
         create: has("O_CREAT"),
         truncate: has("O_TRUNC"),
@@ -294,15 +297,15 @@ fn field<'a>(structure: &'a str, key: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-fn written(call: &Call<'_>) -> Option<Op> {
+fn parse_write(call: &TracedCall<'_>) -> Option<DiskOperation> {
     let path = call.file(0)?;
     // The pieces of a vector are the only strings in it.
     let quoted = call.argument(1).split('"').skip(1).step_by(2);
-    let mut bytes: Vec<u8> = quoted.flat_map(decoded).collect();
+    let mut bytes: Vec<u8> = quoted.flat_map(decode_hex).collect();
     bytes.truncate(call.returned);
     assert_eq!(bytes.len(), call.returned, "{} is cut", path.display());
     let at = (call.name == "pwrite64").then(|| number(call.argument(3)));
-    Some(Op::Write {
+    Some(DiskOperation::Write {
         path,
         at: at.flatten(),
         bytes,
@@ -310,7 +313,7 @@ fn written(call: &Call<'_>) -> Option<Op> {
 }
 
 /// Splits arguments at the commas between them. Texts and paths are written as hexadecimal numbers.
-fn split(arguments: &str) -> Vec<&str> {
+fn split_arguments(arguments: &str) -> Vec<&str> {
     let (mut depth, mut start, mut parts) = (0_i32, 0, Vec::new());
     for (index, byte) in arguments.bytes().enumerate() {
         match byte {
@@ -328,20 +331,20 @@ fn split(arguments: &str) -> Vec<&str> {
 }
 
 /// Returns the path of a descriptor such as `3<\x2f\x74>`; none for one that was deleted, or that is no file.
-fn named(descriptor: &str) -> Option<PathBuf> {
+fn descriptor_path(descriptor: &str) -> Option<PathBuf> {
     let (_, rest) = descriptor.split_once('<')?;
     let (path, after) = rest.rsplit_once('>')?;
-    let path = String::from_utf8(decoded(path)).ok()?;
+    let path = String::from_utf8(decode_hex(path)).ok()?;
     let is_file = after.is_empty() && path.starts_with('/') && !path.ends_with(" (deleted)");
     is_file.then(|| PathBuf::from(path))
 }
 
-fn text(quoted: &str) -> String {
+fn unquote(quoted: &str) -> String {
     let inside = quoted.split('"').nth(1).unwrap_or_default();
-    String::from_utf8(decoded(inside)).unwrap()
+    String::from_utf8(decode_hex(inside)).unwrap()
 }
 
-fn decoded(hexadecimal: &str) -> Vec<u8> {
+fn decode_hex(hexadecimal: &str) -> Vec<u8> {
     let digits = hexadecimal.split("\\x").skip(1);
     digits
         .map(|digits| u8::from_str_radix(digits, 16).unwrap())
@@ -376,16 +379,22 @@ fn nanoseconds(stamp: &str) -> Option<u64> {
 }
 
 /// Counts operations by their kind, for a person who looks at a recording.
-pub(super) fn summary(ops: &[Op]) -> String {
+pub(super) fn summary(ops: &[DiskOperation]) -> String {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for op in ops {
         let kind = match op {
-            Op::Sync { .. } => "sync",
-            Op::SyncAll => "syncfs",
-            Op::Write { .. } | Op::Truncate { .. } | Op::Copy { .. } => "write",
-            Op::Rename { .. } | Op::Link { .. } | Op::Remove { .. } => "rename",
-            Op::Open { .. } | Op::Seek { .. } | Op::Mode { .. } => "open",
-            Op::MakeDir { .. } | Op::Symlink { .. } => "make",
+            DiskOperation::Sync { .. } => "sync",
+            DiskOperation::SyncAll => "syncfs",
+            DiskOperation::Write { .. }
+            | DiskOperation::Truncate { .. }
+            | DiskOperation::Copy { .. } => "write",
+            DiskOperation::Rename { .. }
+            | DiskOperation::Link { .. }
+            | DiskOperation::Remove { .. } => "rename",
+            DiskOperation::Open { .. }
+            | DiskOperation::Seek { .. }
+            | DiskOperation::Mode { .. } => "open",
+            DiskOperation::MakeDir { .. } | DiskOperation::Symlink { .. } => "make",
         };
         *counts.entry(kind).or_default() += 1;
     }

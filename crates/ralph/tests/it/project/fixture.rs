@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::Live;
+use super::LiveRun;
 
 /// The front matter that most tests need.
 const FRONT: [(&str, &str); 7] = [
@@ -44,14 +44,14 @@ pub(crate) struct Project {
 
 /// How the program ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct ProjectOutput {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Ended {
-    pub(crate) fn of(output: &Output) -> Self {
+impl ProjectOutput {
+    pub(crate) fn from_output(output: &Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -68,14 +68,14 @@ impl Ended {
     }
 
     /// Returns what both streams say.
-    pub(crate) fn both(&self) -> String {
+    pub(crate) fn combined(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
     }
 }
 
 /// Makes a directory, in memory where there is a place: nothing here has to outlive the machine, and
 /// every record is synced.
-fn temporary() -> TempDir {
+fn temporary_directory() -> TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
         .unwrap()
@@ -85,7 +85,7 @@ impl Project {
     /// Makes a repository with one commit on `main`, and a task that nobody has worked on.
     pub(crate) fn new() -> Self {
         let project = Self {
-            temporary: temporary(),
+            temporary: temporary_directory(),
             front: FRONT.map(|(key, value)| (key.into(), value.into())).into(),
             body: BODY.into(),
             environment: Vec::new(),
@@ -173,13 +173,13 @@ impl Project {
     }
 
     /// Returns a file of the user's own configuration.
-    pub(crate) fn own_file(&self, name: &str) -> PathBuf {
+    pub(crate) fn user_config_path(&self, name: &str) -> PathBuf {
         self.path("user/.config/ralph").join(name)
     }
 
     /// Writes a file of the user's own configuration.
     pub(crate) fn configure(&self, name: &str, text: &str) {
-        let path = self.own_file(name);
+        let path = self.user_config_path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
@@ -249,8 +249,8 @@ impl Project {
     }
 
     /// Runs the program to its end.
-    pub(crate) fn ralph(&self, args: &[&str]) -> Ended {
-        Ended::of(&self.command(args).output().unwrap())
+    pub(crate) fn ralph(&self, args: &[&str]) -> ProjectOutput {
+        ProjectOutput::from_output(&self.command(args).output().unwrap())
     }
 
     /// Returns the name of the scripted model.
@@ -259,35 +259,35 @@ impl Project {
     }
 
     /// Runs the task to its end.
-    pub(crate) fn run(&self) -> Ended {
+    pub(crate) fn run(&self) -> ProjectOutput {
         self.run_with(&[])
     }
 
-    pub(crate) fn run_with(&self, more: &[&str]) -> Ended {
+    pub(crate) fn run_with(&self, more: &[&str]) -> ProjectOutput {
         let model = self.model();
         self.ralph(&[&["run", "--model", &model], more].concat())
     }
 
     /// Starts the task and returns while it is worked on.
-    pub(crate) fn start(&self) -> Live<'_> {
+    pub(crate) fn start(&self) -> LiveRun<'_> {
         let model = self.model();
         self.spawn(&["run", "--model", &model])
     }
 
     /// Resumes the newest run and returns while it is worked on.
-    pub(crate) fn resume(&self) -> Live<'_> {
+    pub(crate) fn resume(&self) -> LiveRun<'_> {
         self.spawn(&["resume", "last"])
     }
 
     /// Starts the program and returns while it works.
-    pub(crate) fn spawn(&self, args: &[&str]) -> Live<'_> {
+    pub(crate) fn spawn(&self, args: &[&str]) -> LiveRun<'_> {
         let child = self
             .command(args)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        Live {
+        LiveRun {
             project: self,
             child,
         }
@@ -322,7 +322,7 @@ impl Project {
     }
 
     /// Returns one field of all events of a type.
-    pub(crate) fn told(&self, kind: &str, field: &str) -> Vec<Value> {
+    pub(crate) fn event_values(&self, kind: &str, field: &str) -> Vec<Value> {
         let events = self.events(kind).into_iter();
         events.map(|mut event| event[field].take()).collect()
     }
@@ -393,6 +393,6 @@ impl Project {
     #[track_caller]
     pub(crate) fn audit(&self) {
         let ended = self.ralph(&["audit", "last"]);
-        assert_eq!(ended.code, 0, "{}", ended.both());
+        assert_eq!(ended.code, 0, "{}", ended.combined());
     }
 }

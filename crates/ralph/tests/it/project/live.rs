@@ -6,25 +6,25 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{Ended, Project};
+use super::{Project, ProjectOutput};
 
 /// Longer than anything takes on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(5);
+const WAIT_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// A run that is being worked on by a process.
-pub(crate) struct Live<'a> {
+pub(crate) struct LiveRun<'a> {
     pub(super) project: &'a Project,
     pub(super) child: Child,
 }
 
-impl<'a> Live<'a> {
+impl<'a> LiveRun<'a> {
     /// Takes a process that the test started itself.
     pub(crate) fn new(project: &'a Project, child: Child) -> Self {
         Self { project, child }
     }
 }
 
-impl Live<'_> {
+impl LiveRun<'_> {
     /// Returns the number of the process.
     pub(crate) fn pid(&self) -> rustix::process::Pid {
         rustix::process::Pid::from_child(&self.child)
@@ -32,7 +32,7 @@ impl Live<'_> {
 
     /// Waits until something is true of the journal.
     #[track_caller]
-    pub(crate) fn until(&self, what: &str, is_true: impl Fn(&[Value]) -> bool) {
+    pub(crate) fn wait_until(&self, what: &str, is_true: impl Fn(&[Value]) -> bool) {
         let start = Instant::now();
         loop {
             let journal = self.project.find_run().map(|_| self.project.journal());
@@ -40,8 +40,8 @@ impl Live<'_> {
                 return;
             }
             assert!(
-                start.elapsed() < PATIENCE,
-                "waited {PATIENCE:?} in vain until {what}"
+                start.elapsed() < WAIT_TIMEOUT,
+                "waited {WAIT_TIMEOUT:?} in vain until {what}"
             );
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -49,16 +49,16 @@ impl Live<'_> {
 
     /// Waits for the nth event of a type.
     #[track_caller]
-    pub(crate) fn until_event(&self, kind: &str, count: usize) {
-        self.until(&format!("{count} × {kind}"), |journal| {
+    pub(crate) fn wait_for_event(&self, kind: &str, count: usize) {
+        self.wait_until(&format!("{count} × {kind}"), |journal| {
             journal.iter().filter(|event| event["type"] == kind).count() >= count
         });
     }
 
     /// Waits until the journal's last word about the status is this one.
     #[track_caller]
-    pub(crate) fn until_status(&self, status: &str) {
-        self.until(status, |journal| {
+    pub(crate) fn wait_for_status(&self, status: &str) {
+        self.wait_until(status, |journal| {
             let last = journal
                 .iter()
                 .rfind(|event| event["type"] == "status_changed");
@@ -77,10 +77,10 @@ impl Live<'_> {
 
     /// Waits for the process's end.
     #[track_caller]
-    pub(crate) fn end(mut self) -> Ended {
+    pub(crate) fn wait(mut self) -> ProjectOutput {
         let start = Instant::now();
         while self.is_alive() {
-            assert!(start.elapsed() < PATIENCE, "the program does not end");
+            assert!(start.elapsed() < WAIT_TIMEOUT, "the program does not end");
             std::thread::sleep(Duration::from_millis(20));
         }
         let mut stdout = String::new();
@@ -90,7 +90,7 @@ impl Live<'_> {
         let err = self.child.stderr.as_mut().unwrap();
         err.read_to_string(&mut stderr).unwrap();
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
-        Ended {
+        ProjectOutput {
             code,
             stdout,
             stderr,
@@ -98,7 +98,7 @@ impl Live<'_> {
     }
 }
 
-impl Drop for Live<'_> {
+impl Drop for LiveRun<'_> {
     fn drop(&mut self) {
         // A test that failed must not leave a process behind.
         self.child.kill().ok();

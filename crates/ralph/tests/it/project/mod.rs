@@ -1,13 +1,13 @@
 //! A project in a temporary directory: a repository with a task file and a scripted model, and the
 //! real program with a state directory of its own.
 
-mod engine;
+mod docker;
 mod fixture;
-mod lines;
 mod live;
+mod script_lines;
 
-pub(crate) use fixture::{Ended, Project};
-pub(crate) use lines::{
+pub(crate) use fixture::{Project, ProjectOutput};
+pub(crate) use live::LiveRun;
+pub(crate) use script_lines::{
     actions, append, claiming, commit, commit_paths, control, finish, patch, run, work, write,
 };
-pub(crate) use live::Live;

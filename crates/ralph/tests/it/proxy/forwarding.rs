@@ -2,9 +2,9 @@
 
 use std::io::{Read as _, Write as _};
 
-use super::running::{Proxy, absent, canary};
-use super::upstream::Upstream;
-use crate::support::Ralph;
+use super::running::{RunningProxy, assert_absent, canary};
+use super::upstream::ProxyTestUpstream;
+use crate::support::TestRalph;
 
 const FREE: &[&str] = &["--listen", "127.0.0.1:0"];
 const ASK: &str = r#"{"model":"claude-haiku-4-5","max_tokens":1,"messages":[]}"#;
@@ -12,10 +12,10 @@ const SAID: &str =
     r#"{"type":"message","model":"claude-haiku-4-5","usage":{"input_tokens":1,"output_tokens":1}}"#;
 
 /// A credential, what the proxy makes of it, and what the provider should see.
-struct Case {
+struct ForwardingCase {
     args: &'static [&'static str],
     /// The mode on standard input, where it is not seen.
-    told: &'static str,
+    input: &'static str,
     mode: &'static str,
     variable: &'static str,
     path: &'static str,
@@ -26,9 +26,9 @@ struct Case {
     ask: &'static str,
 }
 
-const CLAUDE: Case = Case {
+const CLAUDE: ForwardingCase = ForwardingCase {
     args: &[],
-    told: "",
+    input: "",
     mode: "oauth",
     variable: "CLAUDE_CODE_OAUTH_TOKEN",
     path: "/v1/messages",
@@ -38,24 +38,24 @@ const CLAUDE: Case = Case {
     ask: ASK,
 };
 
-const CASES: [Case; 4] = [
+const CASES: [ForwardingCase; 4] = [
     CLAUDE,
-    Case {
-        told: "api_key\n",
+    ForwardingCase {
+        input: "api_key\n",
         mode: "api_key",
         variable: "ANTHROPIC_API_KEY",
         field: "x-api-key: ",
         beta: "fine-1",
         ..CLAUDE
     },
-    Case {
-        told: "gateway\n",
+    ForwardingCase {
+        input: "gateway\n",
         mode: "gateway",
         variable: "ANTHROPIC_AUTH_TOKEN",
         beta: "fine-1",
         ..CLAUDE
     },
-    Case {
+    ForwardingCase {
         args: &["--agent", "codex"],
         mode: "api_key",
         variable: "OPENAI_API_KEY",
@@ -68,12 +68,12 @@ const CASES: [Case; 4] = [
 ];
 
 #[test]
-fn each_kind_of_credential_is_put_in_its_place() {
+fn each_kind_of_credential_is_sent_in_its_header() {
     for case in CASES {
-        let (ralph, upstream) = (Ralph::new(), Upstream::new());
+        let (ralph, upstream) = (TestRalph::new(), ProxyTestUpstream::new());
         let target = format!("{}{}", upstream.url(), case.base);
-        let input = format!("{}{}\n", case.told, canary());
-        let proxy = Proxy::start(&ralph, &target, &[FREE, case.args].concat(), &input);
+        let input = format!("{}{}\n", case.input, canary());
+        let proxy = RunningProxy::start(&ralph, &target, &[FREE, case.args].concat(), &input);
         assert!(
             proxy.variables.contains_key(case.variable),
             "{:?}",
@@ -88,11 +88,11 @@ fn each_kind_of_credential_is_put_in_its_place() {
         std::thread::scope(|scope| {
             let asking = scope.spawn(|| {
                 let fields = [&proxy.bearer(), "anthropic-beta: fine-1", "cookie: a=b"];
-                proxy.ask(&format!("POST {}?beta=true", case.path), &fields, case.ask)
+                proxy.request(&format!("POST {}?beta=true", case.path), &fields, case.ask)
             });
-            let asked = upstream.next();
+            let asked = upstream.next_request();
             let (head, body) = (asked.head.join("\n"), asked.body.clone());
-            asked.answer(200, SAID);
+            asked.respond(200, SAID);
             assert_eq!(asking.join().unwrap(), (200, SAID.to_owned()));
             assert!(
                 head.starts_with(&format!("POST {}?beta=true HTTP/1.0\n", case.path)),
@@ -111,7 +111,7 @@ fn each_kind_of_credential_is_put_in_its_place() {
             assert_eq!(fields, expected);
             assert_eq!(body, case.ask);
         });
-        absent(&ralph, proxy.pid(), &canary());
+        assert_absent(&ralph, proxy.pid(), &canary());
         let ended = proxy.stop();
         let log = format!("ralph: POST {} 200\n", case.path);
         assert_eq!((ended.code, ended.stderr), (130, log));
@@ -120,10 +120,10 @@ fn each_kind_of_credential_is_put_in_its_place() {
 
 #[test]
 fn a_stream_arrives_piece_by_piece() {
-    let (ralph, upstream) = (Ralph::new(), Upstream::new());
-    let proxy = Proxy::start(&ralph, &upstream.url(), FREE, &canary());
+    let (ralph, upstream) = (TestRalph::new(), ProxyTestUpstream::new());
+    let proxy = RunningProxy::start(&ralph, &upstream.url(), FREE, &canary());
     let mut client = proxy.send("POST /v1/messages", &[&proxy.bearer()], ASK);
-    let mut provider = upstream.next().stream();
+    let mut provider = upstream.next_request().stream();
     let mut heard = String::new();
     for piece in [
         "event: ping\ndata: {}\n\n",
@@ -143,14 +143,17 @@ fn a_stream_arrives_piece_by_piece() {
 }
 
 #[test]
-fn errors_of_the_provider_pass_and_its_absence_is_told() {
-    let (ralph, upstream) = (Ralph::new(), Upstream::new());
-    let proxy = Proxy::start(&ralph, &upstream.url(), FREE, &canary());
+fn provider_errors_pass_through_and_an_outage_is_reported() {
+    let (ralph, upstream) = (TestRalph::new(), ProxyTestUpstream::new());
+    let proxy = RunningProxy::start(&ralph, &upstream.url(), FREE, &canary());
     for status in [400, 401, 429, 529] {
         std::thread::scope(|scope| {
-            let asking = scope.spawn(|| proxy.ask("POST /v1/messages", &[&proxy.bearer()], ASK));
+            let asking =
+                scope.spawn(|| proxy.request("POST /v1/messages", &[&proxy.bearer()], ASK));
             // Even if it repeats the credential.
-            upstream.next().answer(status, &format!("no: {}", canary()));
+            upstream
+                .next_request()
+                .respond(status, &format!("no: {}", canary()));
             let (seen, body) = asking.join().unwrap();
             assert_eq!(seen, status);
             assert_eq!(body, "no: [REDACTED:anthropic]");
@@ -164,8 +167,8 @@ fn errors_of_the_provider_pass_and_its_absence_is_told() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = closed.local_addr().unwrap();
     drop(closed);
-    let proxy = Proxy::start(&ralph, &format!("http://{address}"), FREE, &canary());
-    let (status, body) = proxy.ask("POST /v1/messages", &[&proxy.bearer()], ASK);
+    let proxy = RunningProxy::start(&ralph, &format!("http://{address}"), FREE, &canary());
+    let (status, body) = proxy.request("POST /v1/messages", &[&proxy.bearer()], ASK);
     assert_eq!(status, 502);
     assert!(
         body.starts_with(&format!(
@@ -176,9 +179,9 @@ fn errors_of_the_provider_pass_and_its_absence_is_told() {
 }
 
 #[test]
-fn without_the_stand_in_nothing_goes_out() {
-    let (ralph, upstream) = (Ralph::new(), Upstream::new());
-    let proxy = Proxy::start(&ralph, &upstream.url(), FREE, &canary());
+fn nothing_is_forwarded_without_the_placeholder_token() {
+    let (ralph, upstream) = (TestRalph::new(), ProxyTestUpstream::new());
+    let proxy = RunningProxy::start(&ralph, &upstream.url(), FREE, &canary());
     let bearer = proxy.bearer();
     for (request, fields, expected) in [
         ("POST /v1/messages", &[][..], 401),
@@ -197,8 +200,8 @@ fn without_the_stand_in_nothing_goes_out() {
             400,
         ),
     ] {
-        let (status, _) = proxy.ask(request, fields, ASK);
+        let (status, _) = proxy.request(request, fields, ASK);
         assert_eq!(status, expected, "{request} {fields:?}");
     }
-    assert!(upstream.seen().is_none());
+    assert!(upstream.try_next_request().is_none());
 }

@@ -1,6 +1,6 @@
 //! `ralph proxy`: what it answers, what it lets through, and when it ends.
 
 mod forwarding;
-mod life;
+mod lifecycle;
 mod running;
 mod upstream;

@@ -6,14 +6,14 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 
-use crate::support::{Ralph, Seen};
+use crate::support::{RalphOutput, TestRalph};
 
 /// A credential that is nobody's.
 pub(crate) fn canary() -> String {
     format!("sk-ant-{}-{}", "oat01", "Canary5z".repeat(8))
 }
 
-pub(crate) struct Proxy {
+pub(crate) struct RunningProxy {
     child: Child,
     stdout: BufReader<ChildStdout>,
     stderr: BufReader<ChildStderr>,
@@ -21,10 +21,10 @@ pub(crate) struct Proxy {
     pub(crate) variables: BTreeMap<String, String>,
 }
 
-impl Proxy {
+impl RunningProxy {
     /// Starts one at a free port and waits until it listens.
-    pub(crate) fn start(ralph: &Ralph, target: &str, args: &[&str], input: &str) -> Self {
-        let mut proxy = Self::begin(ralph, target, args, input);
+    pub(crate) fn start(ralph: &TestRalph, target: &str, args: &[&str], input: &str) -> Self {
+        let mut proxy = Self::spawn(ralph, target, args, input);
         proxy.stderr.read_line(&mut proxy.told).unwrap();
         for _ in 0..2 {
             let mut line = String::new();
@@ -36,7 +36,7 @@ impl Proxy {
     }
 
     /// Starts one that may refuse to.
-    pub(crate) fn begin(ralph: &Ralph, target: &str, args: &[&str], input: &str) -> Self {
+    pub(crate) fn spawn(ralph: &TestRalph, target: &str, args: &[&str], input: &str) -> Self {
         let mut child = ralph
             .command(&["proxy", "--target", target])
             .args(args)
@@ -71,7 +71,7 @@ impl Proxy {
     }
 
     /// Returns the stand-in.
-    pub(crate) fn phantom(&self) -> &str {
+    pub(crate) fn placeholder_token(&self) -> &str {
         let found = self
             .variables
             .iter()
@@ -95,7 +95,7 @@ impl Proxy {
     }
 
     /// Sends a request and returns the status and the body of its answer.
-    pub(crate) fn ask(&self, request: &str, fields: &[&str], body: &str) -> (u16, String) {
+    pub(crate) fn request(&self, request: &str, fields: &[&str], body: &str) -> (u16, String) {
         let mut text = String::new();
         self.send(request, fields, body)
             .read_to_string(&mut text)
@@ -107,7 +107,7 @@ impl Proxy {
 
     /// Returns the field that carries the stand-in as a bearer token.
     pub(crate) fn bearer(&self) -> String {
-        format!("authorization: Bearer {}", self.phantom())
+        format!("authorization: Bearer {}", self.placeholder_token())
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -115,19 +115,19 @@ impl Proxy {
     }
 
     /// Tells it to end.
-    pub(crate) fn stop(mut self) -> Seen {
+    pub(crate) fn stop(mut self) -> RalphOutput {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok();
         self.wait()
     }
 
     /// Waits for its end and returns the rest of what it said.
-    pub(crate) fn wait(&mut self) -> Seen {
+    pub(crate) fn wait(&mut self) -> RalphOutput {
         let (mut stdout, mut stderr) = (String::new(), String::new());
         self.stdout.read_to_string(&mut stdout).unwrap();
         self.stderr.read_to_string(&mut stderr).unwrap();
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
-        Seen {
+        RalphOutput {
             code,
             stdout,
             stderr,
@@ -135,7 +135,7 @@ impl Proxy {
     }
 }
 
-impl Drop for Proxy {
+impl Drop for RunningProxy {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
@@ -144,7 +144,7 @@ impl Drop for Proxy {
 
 /// Asserts that a text is in no file of the state directory and in nothing that a process shows.
 #[track_caller]
-pub(crate) fn absent(ralph: &Ralph, pid: u32, text: &str) {
+pub(crate) fn assert_absent(ralph: &TestRalph, pid: u32, text: &str) {
     let mut places: Vec<_> = walk(ralph.state().root());
     #[cfg(target_os = "linux")]
     places.extend(["cmdline", "environ"].map(|name| format!("/proc/{pid}/{name}").into()));

@@ -6,22 +6,22 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 /// A request that has arrived, and the connection to answer it on.
-pub(crate) struct Asked {
+pub(crate) struct ProxiedRequest {
     /// Its first line and its fields, in small letters up to the colon.
     pub(crate) head: Vec<String>,
     pub(crate) body: String,
     stream: TcpStream,
 }
 
-impl Asked {
-    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+impl ProxiedRequest {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head
             .iter()
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     }
 
     /// Answers in one piece.
-    pub(crate) fn answer(mut self, status: u16, body: &str) {
+    pub(crate) fn respond(mut self, status: u16, body: &str) {
         let length = body.len();
         let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nx-own: yes\r\n\r\n");
         self.stream.write_all((head + body).as_bytes()).unwrap();
@@ -36,12 +36,12 @@ impl Asked {
     }
 }
 
-pub(crate) struct Upstream {
+pub(crate) struct ProxyTestUpstream {
     address: SocketAddr,
-    asked: Receiver<Asked>,
+    requests: Receiver<ProxiedRequest>,
 }
 
-impl Upstream {
+impl ProxyTestUpstream {
     pub(crate) fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -51,7 +51,7 @@ impl Upstream {
                 let sender = sender.clone();
                 thread::spawn(move || {
                     let mut reader = BufReader::new(stream.try_clone().unwrap());
-                    while let Some(asked) = read(&mut reader, &stream) {
+                    while let Some(asked) = read_request(&mut reader, &stream) {
                         if sender.send(asked).is_err() {
                             return;
                         }
@@ -59,7 +59,10 @@ impl Upstream {
                 });
             }
         });
-        Self { address, asked }
+        Self {
+            address,
+            requests: asked,
+        }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -67,17 +70,17 @@ impl Upstream {
     }
 
     /// Waits for the next request.
-    pub(crate) fn next(&self) -> Asked {
-        self.asked.recv().unwrap()
+    pub(crate) fn next_request(&self) -> ProxiedRequest {
+        self.requests.recv().unwrap()
     }
 
     /// Returns a request that has arrived, if one has.
-    pub(crate) fn seen(&self) -> Option<Asked> {
-        self.asked.try_recv().ok()
+    pub(crate) fn try_next_request(&self) -> Option<ProxiedRequest> {
+        self.requests.try_recv().ok()
     }
 }
 
-fn read(reader: &mut BufReader<TcpStream>, stream: &TcpStream) -> Option<Asked> {
+fn read_request(reader: &mut BufReader<TcpStream>, stream: &TcpStream) -> Option<ProxiedRequest> {
     let mut head = Vec::new();
     loop {
         let mut line = String::new();
@@ -88,13 +91,13 @@ fn read(reader: &mut BufReader<TcpStream>, stream: &TcpStream) -> Option<Asked> 
             line => head.push(line.to_owned()),
         }
     }
-    let mut asked = Asked {
+    let mut asked = ProxiedRequest {
         head,
         body: String::new(),
         stream: stream.try_clone().unwrap(),
     };
     let length = asked
-        .field("content-length")
+        .header("content-length")
         .map_or(0, |length| length.parse().unwrap());
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::bench::{Bench, canary, seen};
+use super::fixture::{TokenTestEnv, canary, output};
 
 /// `security` of macOS: writes by a command on standard input, 44 for what is not there.
 const SECURITY: &str = r#"
@@ -53,24 +53,24 @@ const NO_BUS: &str =
     "echo 'secret-tool: Cannot autolaunch D-Bus without X11 $DISPLAY' >&2; exit 1\n";
 
 #[track_caller]
-fn keeps(bench: &Bench, store: &[&str]) {
+fn assert_stores(bench: &TokenTestEnv, store: &[&str]) {
     let missing = bench.run(&[&["check-token"], store].concat());
     let told = "ralph: no token found for agent claude — run: ralph store-token\n";
-    assert_eq!(missing, seen(1, "", told));
+    assert_eq!(missing, output(1, "", told));
     let stored = bench.store(store, &canary());
     assert_eq!(stored.stderr, "ralph: the token was not validated\n");
     let get = bench.run(&[&["get-token"], store].concat());
-    assert_eq!(get, seen(0, &canary(), ""));
+    assert_eq!(get, output(0, &canary(), ""));
     let json = format!(
         r#"{{"accessToken":"{}x","expiresAt":9000000000000}}"#,
         canary()
     );
     bench.store(store, &json);
     let get = bench.run(&[&["get-token"], store].concat());
-    assert_eq!(get, seen(0, &format!("{}x", canary()), ""));
+    assert_eq!(get, output(0, &format!("{}x", canary()), ""));
     let arguments = fs::read_to_string(bench.programs().join("arguments")).unwrap();
     assert!(!arguments.contains("Canary"), "{arguments}");
-    bench.absent(&canary(), &[]);
+    bench.assert_absent(&canary(), &[]);
     assert!(
         bench
             .programs()
@@ -81,10 +81,10 @@ fn keeps(bench: &Bench, store: &[&str]) {
 
 #[test]
 fn the_macos_keychain_gets_a_token_by_pipe() {
-    let bench = Bench::new().program("security", SECURITY);
-    keeps(&bench, &["--store", "keychain"]);
+    let bench = TokenTestEnv::new().program("security", SECURITY);
+    assert_stores(&bench, &["--store", "keychain"]);
     let long = format!("sk-{}", "x".repeat(3000));
-    let refused = bench.piped(
+    let refused = bench.run_with_input(
         &["store-token", "--no-validate", "--store", "keychain"],
         &long,
     );
@@ -100,9 +100,12 @@ fn the_macos_keychain_gets_a_token_by_pipe() {
 #[test]
 #[cfg(not(target_os = "macos"))]
 fn the_linux_keyring_is_used_by_itself() {
-    keeps(&Bench::new().program("secret-tool", SECRET_TOOL), &[]);
-    keeps(
-        &Bench::new().program("secret-tool", SECRET_TOOL),
+    assert_stores(
+        &TokenTestEnv::new().program("secret-tool", SECRET_TOOL),
+        &[],
+    );
+    assert_stores(
+        &TokenTestEnv::new().program("secret-tool", SECRET_TOOL),
         &["--store", "secret-tool"],
     );
 }
@@ -110,14 +113,14 @@ fn the_linux_keyring_is_used_by_itself() {
 #[test]
 #[cfg(not(target_os = "macos"))]
 fn where_the_keyring_cannot_be_used_a_file_is_and_says_so() {
-    let bench = Bench::new().program("secret-tool", NO_BUS);
+    let bench = TokenTestEnv::new().program("secret-tool", NO_BUS);
     let program = bench.programs().join("secret-tool").display().to_string();
     let broken = format!(
         "`{program}` ended with 1: secret-tool: Cannot autolaunch D-Bus without X11 $DISPLAY"
     );
     assert_eq!(
         bench.run(&["check-token"]),
-        seen(
+        output(
             1,
             "",
             &format!(
@@ -134,8 +137,8 @@ fn where_the_keyring_cannot_be_used_a_file_is_and_says_so() {
             file.display()
         )
     );
-    assert_eq!(bench.run(&["get-token"]), seen(0, &canary(), ""));
-    let asked = bench.piped(
+    assert_eq!(bench.run(&["get-token"]), output(0, &canary(), ""));
+    let asked = bench.run_with_input(
         &["store-token", "--no-validate", "--store", "secret-tool"],
         &canary(),
     );
@@ -144,13 +147,13 @@ fn where_the_keyring_cannot_be_used_a_file_is_and_says_so() {
     let bench = bench.program("secret-tool", SECRET_TOOL);
     bench.store(&[], &canary());
     assert!(!file.exists());
-    assert_eq!(bench.run(&["get-token"]), seen(0, &canary(), ""));
+    assert_eq!(bench.run(&["get-token"]), output(0, &canary(), ""));
 }
 
 #[test]
 #[cfg(not(target_os = "macos"))]
-fn a_keyring_that_loses_tokens_is_not_believed() {
-    let bench = Bench::new().program("secret-tool", "[ $1 = store ] || exit 1\n");
+fn a_keyring_that_loses_tokens_is_detected() {
+    let bench = TokenTestEnv::new().program("secret-tool", "[ $1 = store ] || exit 1\n");
     let stored = bench.store(&[], &canary());
     assert!(
         stored.stderr.ends_with(
@@ -158,19 +161,19 @@ fn a_keyring_that_loses_tokens_is_not_believed() {
         ),
         "{stored:?}"
     );
-    assert_eq!(bench.run(&["get-token"]), seen(0, &canary(), ""));
+    assert_eq!(bench.run(&["get-token"]), output(0, &canary(), ""));
 }
 
 #[test]
 fn a_keyring_that_is_not_there_is_named() {
-    let bench = Bench::new();
+    let bench = TokenTestEnv::new();
     // Not from the working directory, which may be somebody else's repository.
     fs::write(bench.home().join("security"), "#!/bin/sh\n").unwrap();
     for (store, program) in [("keychain", "security"), ("secret-tool", "secret-tool")] {
         let seen_ = bench.run(&["check-token", "--store", store]);
         assert_eq!(
             seen_,
-            seen(
+            output(
                 1,
                 "",
                 &format!(

@@ -3,12 +3,12 @@
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
-use super::bench::{Bench, canary, seen};
+use super::fixture::{TokenTestEnv, canary, output};
 
 /// Runs a command in a terminal and returns what the terminal has shown. `script` makes the terminal.
 ///
 /// As a person does, it types each piece only when the words before it are on the screen.
-fn in_terminal(bench: &Bench, arguments: &str, keys: &[(&str, &str)]) -> (i32, String) {
+fn in_terminal(bench: &TokenTestEnv, arguments: &str, keys: &[(&str, &str)]) -> (i32, String) {
     let ralph = bench.command(&[]);
     let line = format!("{} {arguments}", ralph.get_program().to_string_lossy());
     let mut command = Command::new("/usr/bin/script");
@@ -42,8 +42,8 @@ fn in_terminal(bench: &Bench, arguments: &str, keys: &[(&str, &str)]) -> (i32, S
 
 #[test]
 #[cfg(target_os = "linux")]
-fn what_is_typed_is_not_shown() {
-    let bench = Bench::new();
+fn typed_tokens_are_not_echoed() {
+    let bench = TokenTestEnv::new();
     let (code, shown) = in_terminal(
         &bench,
         "store-token --no-validate",
@@ -55,7 +55,7 @@ fn what_is_typed_is_not_shown() {
         "{shown}"
     );
     assert!(!shown.contains("Canary"), "{shown}");
-    assert_eq!(bench.run(&["get-token"]), seen(0, &canary(), ""));
+    assert_eq!(bench.run(&["get-token"]), output(0, &canary(), ""));
     let (code, shown) = in_terminal(
         &bench,
         "store-token --no-validate",
@@ -81,7 +81,7 @@ printf '\033[32mYour token: %s\033[0m\r\n' "$TOKEN_OF_THE_TEST"
 #[test]
 #[cfg(target_os = "linux")]
 fn claude_makes_the_token_where_it_is_installed() {
-    let bench = Bench::new()
+    let bench = TokenTestEnv::new()
         .program("claude", CLAUDE)
         .env("TOKEN_OF_THE_TEST", &canary());
     let (code, shown) = in_terminal(
@@ -93,8 +93,8 @@ fn claude_makes_the_token_where_it_is_installed() {
     assert!(shown.contains("Terminal: 50 512"), "{shown}");
     assert!(shown.contains("Your token: [REDACTED"), "{shown}");
     assert!(!shown.contains("Canary"), "{shown}");
-    assert_eq!(bench.run(&["get-token"]), seen(0, &canary(), ""));
-    bench.absent(&canary(), &[bench.file("claude-token")]);
+    assert_eq!(bench.run(&["get-token"]), output(0, &canary(), ""));
+    bench.assert_absent(&canary(), &[bench.file("claude-token")]);
     // A key is not what it makes.
     let (_, shown) = in_terminal(
         &bench,
@@ -109,8 +109,8 @@ fn claude_makes_the_token_where_it_is_installed() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_program_that_makes_no_token_is_told() {
-    let bench = Bench::new().program("claude", "echo 'not today'; exit 3\n");
+fn a_program_that_prints_no_token_is_reported() {
+    let bench = TokenTestEnv::new().program("claude", "echo 'not today'; exit 3\n");
     let (code, shown) = in_terminal(&bench, "store-token", &[]);
     assert_eq!(code, 1, "{shown}");
     assert!(

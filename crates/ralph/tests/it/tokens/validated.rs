@@ -1,7 +1,7 @@
 //! Nothing is kept that its API does not take.
 
-use super::bench::{Bench, canary, seen};
-use super::provider::Provider;
+use super::fixture::{TokenTestEnv, canary, output};
+use super::token_api::TokenApi;
 
 const MESSAGE: &str = r#"{"id":"msg_1","type":"message","content":[]}"#;
 
@@ -66,12 +66,12 @@ fn each_kind_is_shown_to_its_api_in_its_own_way() {
             ],
         ),
     ] {
-        let provider = Provider::answering(200, MESSAGE);
-        let bench = Bench::new();
+        let provider = TokenApi::with_response(200, MESSAGE);
+        let bench = TokenTestEnv::new();
         let args = [&["store-token", "--base-url", provider.address()], args].concat();
-        let stored = bench.piped(&args, "canary-canary");
+        let stored = bench.run_with_input(&args, "canary-canary");
         assert_eq!(stored.code, 0, "{stored:?}");
-        let asked = provider.asked();
+        let asked = provider.requests();
         assert_eq!(asked.len(), 1, "{asked:?}");
         assert_eq!(credentials(&asked[0]), expected);
     }
@@ -79,15 +79,15 @@ fn each_kind_is_shown_to_its_api_in_its_own_way() {
 
 #[test]
 fn a_gateway_gets_its_prefix_and_keeps_its_address() {
-    let provider = Provider::answering(200, MESSAGE);
-    let bench = Bench::new();
+    let provider = TokenApi::with_response(200, MESSAGE);
+    let bench = TokenTestEnv::new();
     let address = provider.address();
     let json = format!(
         r#"{{"accessToken":"canary-canary","baseUrl":"{address}/llm/","modelPrefix":"eu/"}}"#
     );
-    let stored = bench.piped(&["store-token", "--auth", "gateway"], &json);
+    let stored = bench.run_with_input(&["store-token", "--auth", "gateway"], &json);
     assert_eq!(stored.code, 0, "{stored:?}");
-    let asked = provider.asked().join("\n");
+    let asked = provider.requests().join("\n");
     assert!(
         asked.starts_with("POST /llm/v1/messages HTTP/1.1\r\n"),
         "{asked}"
@@ -105,7 +105,7 @@ fn a_gateway_gets_its_prefix_and_keeps_its_address() {
 }
 
 #[test]
-fn what_the_api_does_not_take_is_not_kept() {
+fn a_token_that_the_api_rejects_is_not_stored() {
     let token = canary();
     // A provider may repeat what it was sent.
     let echo: &'static str =
@@ -129,30 +129,30 @@ fn what_the_api_does_not_take_is_not_kept() {
             later,
         ),
     ] {
-        let provider = Provider::answering(status, echo);
-        let bench = Bench::new();
+        let provider = TokenApi::with_response(status, echo);
+        let bench = TokenTestEnv::new();
         let address = provider.address();
         let args = ["store-token", "--auth", "oauth", "--base-url", address];
         let stderr = format!("ralph: token {what} for agent claude — {address} {why} — {fix}\n");
-        assert_eq!(bench.piped(&args, &token), seen(1, "", &stderr));
-        assert_eq!(provider.asked().len(), 1);
-        bench.absent(&token, &[]);
+        assert_eq!(bench.run_with_input(&args, &token), output(1, "", &stderr));
+        assert_eq!(provider.requests().len(), 1);
+        bench.assert_absent(&token, &[]);
     }
-    let provider = Provider::answering(429, "{}");
+    let provider = TokenApi::with_response(429, "{}");
     let args = ["store-token", "--base-url", provider.address()];
-    assert_eq!(Bench::new().piped(&args, &token).code, 0);
+    assert_eq!(TokenTestEnv::new().run_with_input(&args, &token).code, 0);
 }
 
 #[test]
-fn without_the_api_nothing_is_kept_unless_somebody_wants_it() {
-    let bench = Bench::new();
+fn without_the_api_tokens_are_stored_only_on_request() {
+    let bench = TokenTestEnv::new();
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", closed.local_addr().unwrap());
     drop(closed);
     let args = ["store-token", "--auth", "oauth", "--base-url", &address];
     assert_eq!(
-        bench.piped(&args, &canary()),
-        seen(
+        bench.run_with_input(&args, &canary()),
+        output(
             1,
             "",
             &format!(
@@ -160,10 +160,10 @@ fn without_the_api_nothing_is_kept_unless_somebody_wants_it() {
             )
         )
     );
-    bench.absent(&canary(), &[]);
-    let kept = bench.piped(&[&args[..], &["--no-validate"]].concat(), &canary());
+    bench.assert_absent(&canary(), &[]);
+    let kept = bench.run_with_input(&[&args[..], &["--no-validate"]].concat(), &canary());
     assert_eq!(kept.code, 0, "{kept:?}");
-    bench.absent(&canary(), &[bench.file("claude-token")]);
+    bench.assert_absent(&canary(), &[bench.file("claude-token")]);
     bench.describe_mine();
     for (args, code, stderr) in [
         (
@@ -198,6 +198,9 @@ fn without_the_api_nothing_is_kept_unless_somebody_wants_it() {
         ),
     ] {
         let stderr = format!("ralph: {stderr}\n");
-        assert_eq!(bench.piped(args, &canary()), seen(code, "", &stderr));
+        assert_eq!(
+            bench.run_with_input(args, &canary()),
+            output(code, "", &stderr)
+        );
     }
 }

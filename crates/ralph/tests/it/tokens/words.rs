@@ -3,11 +3,11 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use super::bench::{Bench, canary, in_days, mode, seen};
+use super::fixture::{TokenTestEnv, canary, in_days, mode, output};
 
 #[test]
 fn a_token_is_stored_checked_and_given_back() {
-    let bench = Bench::new();
+    let bench = TokenTestEnv::new();
     let token = canary();
     let file = bench.file("claude-token");
     for (input, days) in [
@@ -27,7 +27,7 @@ fn a_token_is_stored_checked_and_given_back() {
         let (_, date) = in_days(days);
         assert_eq!(
             stored,
-            seen(
+            output(
                 0,
                 &format!("ralph: token stored for agent claude (expires {date})\n"),
                 &format!(
@@ -38,7 +38,7 @@ fn a_token_is_stored_checked_and_given_back() {
         );
         assert_eq!(
             bench.run(&["check-token"]),
-            seen(
+            output(
                 0,
                 &format!(
                     "ralph: token valid for agent claude (expires {date}, {left} days remaining)\n"
@@ -46,19 +46,19 @@ fn a_token_is_stored_checked_and_given_back() {
                 ""
             )
         );
-        assert_eq!(bench.run(&["get-token"]), seen(0, &token, ""));
+        assert_eq!(bench.run(&["get-token"]), output(0, &token, ""));
         assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
         let kept: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
         let names: Vec<&String> = kept.as_object().unwrap().keys().collect();
         assert_eq!(names, ["accessToken", "expiresAt"]);
         assert!(kept["expiresAt"].is_i64());
-        bench.absent(&token, std::slice::from_ref(&file));
+        bench.assert_absent(&token, std::slice::from_ref(&file));
     }
 }
 
 #[test]
-fn what_is_missing_or_over_is_told_in_the_words_that_scripts_know() {
-    let bench = Bench::new();
+fn missing_and_expired_tokens_keep_their_script_messages() {
+    let bench = TokenTestEnv::new();
     let past = r#"{"accessToken":"sk-ant-oat01-12345678","expiresAt":1000000000000}"#;
     let over = "token expired for agent claude (expired 2001-09-09)";
     for (args, input, stderr) in [
@@ -87,24 +87,28 @@ fn what_is_missing_or_over_is_told_in_the_words_that_scripts_know() {
         (&["store-token", "--no-validate"], past, over),
     ] {
         let stderr = format!("ralph: {stderr}\n");
-        assert_eq!(bench.piped(args, input), seen(1, "", &stderr), "{args:?}");
+        assert_eq!(
+            bench.run_with_input(args, input),
+            output(1, "", &stderr),
+            "{args:?}"
+        );
     }
     assert!(!bench.file("claude-token").exists());
     bench.store(&[], &canary());
     fs::write(bench.file("claude-token"), past).unwrap();
     assert_eq!(
         bench.run(&["check-token"]),
-        seen(1, "", &format!("ralph: {over}\n"))
+        output(1, "", &format!("ralph: {over}\n"))
     );
     assert_eq!(
         bench.run(&["get-token"]),
-        seen(1, "", &format!("ralph: {over} — run: ralph store-token\n"))
+        output(1, "", &format!("ralph: {over} — run: ralph store-token\n"))
     );
 }
 
 #[test]
-fn what_cannot_be_a_token_is_refused_and_not_repeated() {
-    let bench = Bench::new();
+fn an_invalid_token_is_rejected_and_not_echoed() {
+    let bench = TokenTestEnv::new();
     let why = "a token is 8 to 16384 printable characters without a blank";
     let fix = "pipe in the bare token, or JSON with `accessToken`";
     for (input, why) in [
@@ -116,7 +120,10 @@ fn what_cannot_be_a_token_is_refused_and_not_repeated() {
         ),
     ] {
         let stderr = format!("ralph: cannot take the token from stdin — {why} — {fix}\n");
-        assert_eq!(bench.piped(&["store-token"], input), seen(1, "", &stderr));
+        assert_eq!(
+            bench.run_with_input(&["store-token"], input),
+            output(1, "", &stderr)
+        );
     }
     let odd = bench.store(&[], r#"{"token":"canary-canary"}"#);
     assert!(
@@ -127,8 +134,8 @@ fn what_cannot_be_a_token_is_refused_and_not_repeated() {
 }
 
 #[test]
-fn a_key_holds_for_ten_years_and_has_a_place_of_its_own() {
-    let bench = Bench::new();
+fn an_api_key_is_valid_for_ten_years_and_stored_separately() {
+    let bench = TokenTestEnv::new();
     let key = format!("sk-ant-{}-{}", "api03", "Canary8y".repeat(6));
     bench.store(&[], &canary());
     // Its own mark tells that it is a key.
@@ -140,11 +147,11 @@ fn a_key_holds_for_ten_years_and_has_a_place_of_its_own() {
     );
     assert_eq!(bench.run(&["get-token"]).stdout, canary());
     assert_eq!(bench.run(&["get-token", "--auth", "api-key"]).stdout, key);
-    bench.absent(&key, &[bench.file("claude-token.api-key")]);
+    bench.assert_absent(&key, &[bench.file("claude-token.api-key")]);
     bench.describe_mine();
     let other = bench.store(&["--agent", "mine"], &key);
     assert!(other.stdout.contains("for agent mine"), "{other:?}");
-    bench.absent(
+    bench.assert_absent(
         &key,
         &[
             bench.file("claude-token.api-key"),
@@ -155,7 +162,7 @@ fn a_key_holds_for_ten_years_and_has_a_place_of_its_own() {
 
 #[test]
 fn a_file_that_others_can_get_at_is_refused() {
-    let bench = Bench::new();
+    let bench = TokenTestEnv::new();
     bench.store(&[], &canary());
     let file = bench.file("claude-token");
     let directory = file.parent().unwrap().to_owned();
@@ -169,14 +176,14 @@ fn a_file_that_others_can_get_at_is_refused() {
             "ralph: the tokens of agent claude are out of reach — `{name}` has the mode {wide:04o}, at most {narrow:04o} is allowed — run: chmod {narrow:o} {name}\n"
         );
         for args in [&["check-token"][..], &["get-token"]] {
-            assert_eq!(bench.run(args), seen(1, "", &stderr));
+            assert_eq!(bench.run(args), output(1, "", &stderr));
         }
         assert_eq!(mode(path), wide);
         chmod(path, narrow);
     }
     assert_eq!(bench.run(&["get-token"]).stdout, canary());
     chmod(&directory, 0o755);
-    let refused = bench.piped(&["store-token", "--no-validate"], &canary());
+    let refused = bench.run_with_input(&["store-token", "--no-validate"], &canary());
     assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
     chmod(&directory, 0o700);
     let elsewhere = bench.programs().join("elsewhere");
@@ -184,7 +191,7 @@ fn a_file_that_others_can_get_at_is_refused() {
     symlink(&elsewhere, &file).unwrap();
     assert_eq!(
         bench.run(&["get-token"]),
-        seen(
+        output(
             1,
             "",
             &format!(
@@ -198,7 +205,7 @@ fn a_file_that_others_can_get_at_is_refused() {
     chmod(&file, 0o600);
     assert_eq!(
         bench.run(&["get-token"]),
-        seen(
+        output(
             1,
             "",
             &format!(
@@ -211,19 +218,19 @@ fn a_file_that_others_can_get_at_is_refused() {
 
 #[test]
 fn the_environment_is_read_last() {
-    let bench = Bench::new()
+    let bench = TokenTestEnv::new()
         .env("ANTHROPIC_API_KEY", "key-of-the-shell")
         .env("ANTHROPIC_AUTH_TOKEN", "gateway-of-the-shell")
         .env("OPENAI_API_KEY", "openai-of-the-shell");
     let get = |args: &[&str]| bench.run(&[&["get-token"], args].concat());
-    assert_eq!(get(&[]), seen(0, "key-of-the-shell", ""));
+    assert_eq!(get(&[]), output(0, "key-of-the-shell", ""));
     assert_eq!(
         get(&["--agent", "codex"]),
-        seen(0, "openai-of-the-shell", "")
+        output(0, "openai-of-the-shell", "")
     );
     assert_eq!(
         bench.run(&["check-token"]),
-        seen(
+        output(
             0,
             "ralph: token valid for agent claude (from ANTHROPIC_API_KEY, no expiry known)\n",
             ""
@@ -233,9 +240,12 @@ fn the_environment_is_read_last() {
     assert_eq!(get(&["--auth", "gateway"]).code, 1);
     assert_eq!(get(&["--store", "file"]).code, 1);
     bench.store(&[], &canary());
-    assert_eq!(get(&[]), seen(0, &canary(), ""));
-    assert_eq!(get(&["--auth", "api-key"]), seen(0, "key-of-the-shell", ""));
+    assert_eq!(get(&[]), output(0, &canary(), ""));
+    assert_eq!(
+        get(&["--auth", "api-key"]),
+        output(0, "key-of-the-shell", "")
+    );
     let bench = bench.env("ANTHROPIC_BASE_URL", "https://gw.example");
     let gateway = bench.run(&["get-token", "--auth", "gateway"]);
-    assert_eq!(gateway, seen(0, "gateway-of-the-shell", ""));
+    assert_eq!(gateway, output(0, "gateway-of-the-shell", ""));
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::refused;
+use super::assert_refused;
 use crate::project::Project;
 
 fn listing(hosts: &str) -> String {
@@ -73,7 +73,7 @@ fn a_checked_out_branch_of_an_agent_shows_what_it_changed() {
     let model = project.model();
     let args = ["run", "--sandbox", "docker", "--model", &model];
     let words = ["ralph.toml: sandbox.network.allowed = evil.example"];
-    refused(&project, &args, &words);
+    assert_refused(&project, &args, &words);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_dry_run_prints_the_proposals_and_exits_with_2_until_they_are_approved() {
     project.commit("config/models.yaml", profile);
     let shown = project.ralph(&["run", "--dry-run"]).expect(2);
     let line = "config/models.yaml: profiles.theirs.api_base = https://llm.example";
-    assert!(shown.stdout.contains(line), "{}", shown.both());
+    assert!(shown.stdout.contains(line), "{}", shown.combined());
     assert!(shown.stderr.contains("`ralph trust`"), "{}", shown.stderr);
     // A model that was named itself needs no profile.
     project.run_with(&["--dry-run"]).expect(0);
@@ -103,7 +103,7 @@ fn a_dry_run_prints_the_proposals_and_exits_with_2_until_they_are_approved() {
             .stdout
             .contains(&format!("  approved        {line}\n")),
         "{}",
-        shown.both()
+        shown.combined()
     );
     let passed = project.ralph(&["preflight"]).expect(0);
     let line = "  PASS: trust — 1 proposal of this repository approved\n";
@@ -203,9 +203,9 @@ fn values_that_are_not_allowed_are_refused_with_the_file_that_they_belong_into()
     let project = Project::new();
     let text = "[sandbox.docker]\nhosts = [\"tcp://evil.example:2375\"]\n";
     project.commit("ralph.toml", text);
-    let own = project.own_file("ralph.toml").display().to_string();
+    let own = project.user_config_path("ralph.toml").display().to_string();
     for args in [&["trust"][..], &["trust", "--yes"]] {
-        refused(
+        assert_refused(
             &project,
             args,
             &[

@@ -39,7 +39,7 @@ fn changed_configuration_is_named_as_needing_approval() {
     let branch = branch.map_or_else(|| "ralph/task/make-two-files".to_owned(), str::to_owned);
     project.git(&["merge", "--quiet", &branch]);
     let refused = project.ralph(&["run", "--sandbox", "docker", "--model", &project.model()]);
-    assert_eq!(refused.code, 2, "{}", refused.both());
+    assert_eq!(refused.code, 2, "{}", refused.combined());
     assert!(
         refused.stderr.contains("ralph.toml may not set"),
         "{}",

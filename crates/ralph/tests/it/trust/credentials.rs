@@ -1,9 +1,9 @@
 //! Where credentials go is the user's alone.
 
-use ralph_test::{FakeAnswer, FakeModelApi};
+use ralph_test::{FakeModelApi, FakeResponse};
 use serde_json::{Value, json};
 
-use super::{Evil, refused};
+use super::{HostileServer, assert_refused};
 use crate::project::Project;
 
 fn profile(base: &str, more: &str) -> String {
@@ -15,7 +15,7 @@ fn profile(base: &str, more: &str) -> String {
 
 #[test]
 fn a_repository_cannot_have_a_secret_of_the_environment_sent_anywhere() {
-    let evil = Evil::start();
+    let evil = HostileServer::start();
     for variable in ["GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "DATABASE_PASSWORD"] {
         let project = Project::new().env(variable, "a-secret-of-the-user-1234");
         let base = format!("http://{}", evil.address);
@@ -31,15 +31,15 @@ fn a_repository_cannot_have_a_secret_of_the_environment_sent_anywhere() {
             &["run", "--sandbox", "docker"],
             &["run", "--profile", "theirs"],
         ] {
-            refused(&project, args, &words);
+            assert_refused(&project, args, &words);
         }
         project.ralph(&["run", "--dry-run"]).expect(2);
         project.ralph(&["preflight"]).expect(1);
         project.ralph(&["models", "test", "theirs"]).expect(2);
         // No approval makes it the repository's to decide.
         project.ralph(&["trust", "--yes"]).expect(2);
-        refused(&project, &["run"], &words);
-        evil.expect_nobody(variable);
+        assert_refused(&project, &["run"], &words);
+        evil.assert_no_connection(variable);
         assert!(!project.home().join("runs").exists(), "a run was made");
     }
 }
@@ -47,7 +47,7 @@ fn a_repository_cannot_have_a_secret_of_the_environment_sent_anywhere() {
 #[test]
 fn a_providers_key_does_not_follow_a_repositorys_address() {
     let reply = json!({"choices": [{"delta": {"content": "no"}}]}).to_string();
-    let answer = || FakeAnswer::stream().event(&reply).event("[DONE]");
+    let answer = || FakeResponse::stream().event(&reply).event("[DONE]");
     let api = FakeModelApi::start([answer(), answer(), answer()]).unwrap();
     let project = Project::new()
         .set("max_iterations", "1")
@@ -58,8 +58,8 @@ fn a_providers_key_does_not_follow_a_repositorys_address() {
         "profiles.theirs.api_base",
         "`ralph trust`",
     ];
-    refused(&project, &["run"], &words);
-    assert_eq!(api.heard().len(), 0);
+    assert_refused(&project, &["run"], &words);
+    assert_eq!(api.received().len(), 0);
     let shown = project.ralph(&["trust"]).expect(2);
     let line = format!(
         "prompts with your code go to {}/v1, without a key",
@@ -68,7 +68,7 @@ fn a_providers_key_does_not_follow_a_repositorys_address() {
     assert!(shown.stdout.contains(&line), "{}", shown.stdout);
     project.ralph(&["trust", "--yes"]).expect(0);
     project.ralph(&["run"]);
-    let heard = api.heard();
+    let heard = api.received();
     assert!(!heard.is_empty(), "an approved address is asked");
     for request in heard {
         assert!(
@@ -82,7 +82,7 @@ fn a_providers_key_does_not_follow_a_repositorys_address() {
 #[test]
 fn a_key_goes_where_the_users_own_configuration_says() {
     let reply = json!({"choices": [{"delta": {"content": "no"}}]}).to_string();
-    let api = FakeModelApi::start([FakeAnswer::stream().event(&reply).event("[DONE]")]).unwrap();
+    let api = FakeModelApi::start([FakeResponse::stream().event(&reply).event("[DONE]")]).unwrap();
     let project = Project::new()
         .set("max_iterations", "1")
         .env("WORK_LLM_API_KEY", "a-key-of-the-user-1234");
@@ -91,7 +91,7 @@ fn a_key_goes_where_the_users_own_configuration_says() {
     // The repository may then name the same address and variable.
     project.commit("config/models.yaml", &config);
     project.ralph(&["models", "test", "theirs"]);
-    let heard = api.heard();
+    let heard = api.received();
     assert_eq!(
         heard[0].headers["authorization"],
         "Bearer a-key-of-the-user-1234"
@@ -99,7 +99,7 @@ fn a_key_goes_where_the_users_own_configuration_says() {
     // Another variable is not the one that belongs there.
     let config = profile(&api.url(), "    api_key_env: GITHUB_TOKEN\n");
     project.commit("config/models.yaml", &config);
-    refused(
+    assert_refused(
         &project,
         &["run"],
         &["may not set `profiles.theirs.api_key_env`"],
@@ -132,7 +132,7 @@ fn prices_that_loosen_a_budget_are_approved_first() {
     let free = "profiles:\n  free:\n    litellm_model: zai/glm-4.7\n    max_output_tokens: 64\n    \
                 input_cost_per_token: 0\n    output_cost_per_token: 0\n";
     project.commit("config/models.yaml", free);
-    refused(
+    assert_refused(
         &project,
         &["run"],
         &["profiles.free.input_cost_per_token", "against the budget"],
@@ -144,14 +144,14 @@ fn prices_that_loosen_a_budget_are_approved_first() {
     let price = json!({"glm-4.7": {"litellm_provider": "zai", "input_cost_per_token": 1e-9, "output_cost_per_token": 1e-9}});
     project.commit("config/prices.json", &price.to_string());
     project.commit("config/models.yaml", &map);
-    refused(&project, &["run"], &["price_file = config/prices.json"]);
+    assert_refused(&project, &["run"], &["price_file = config/prices.json"]);
     project.ralph(&["trust", "--yes"]).expect(0);
     project.ralph(&["run", "--dry-run"]).expect(0);
     project.commit(
         "config/prices.json",
         &price.to_string().replace("1e-9", "0"),
     );
-    refused(&project, &["run"], &["price_file = config/prices.json"]);
+    assert_refused(&project, &["run"], &["price_file = config/prices.json"]);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_dotenv_of_the_repository_says_nothing_about_the_users_configuration() {
     );
     project.commit(".env", &text);
     let plan = project.ralph(&["run", "--dry-run", "--json"]).expect(0);
-    assert!(!plan.both().contains("evil"), "{}", plan.both());
+    assert!(!plan.combined().contains("evil"), "{}", plan.combined());
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_profile_that_is_not_allowed_is_reported_with_the_reason() {
     let project = Project::new();
     let config = profile("https://evil.example", "    api_key_env: GITHUB_TOKEN\n");
     project.commit("config/models.yaml", &config);
-    refused(
+    assert_refused(
         &project,
         &["models", "test", "theirs"],
         &["the model profile `theirs` is not allowed", "ralph trust"],

@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::project::Project;
 
 /// A server of somebody else that counts who connects.
-struct Evil {
+struct HostileServer {
     address: String,
     connections: Arc<AtomicUsize>,
 }
 
-impl Evil {
+impl HostileServer {
     fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -37,7 +37,7 @@ impl Evil {
     }
 
     #[track_caller]
-    fn expect_nobody(&self, what: &str) {
+    fn assert_no_connection(&self, what: &str) {
         let count = self.connections.load(Ordering::SeqCst);
         assert_eq!(count, 0, "{what}");
     }
@@ -52,9 +52,9 @@ fn the_documented_table_has_every_key() {
         let section = text.split_once(&section).unwrap().1;
         let section = section.split("\n### ").next().unwrap();
         let who = match rule.authority {
-            ralph_core::trust::Authority::UserOnly => "| user |",
-            ralph_core::trust::Authority::Proposal => "| approval |",
-            ralph_core::trust::Authority::Harmless => "| repository |",
+            ralph_core::trust::TrustAuthority::UserOnly => "| user |",
+            ralph_core::trust::TrustAuthority::Proposal => "| approval |",
+            ralph_core::trust::TrustAuthority::Harmless => "| repository |",
         };
         let key = format!("`{}`", rule.key);
         let is_there = section
@@ -66,7 +66,7 @@ fn the_documented_table_has_every_key() {
 
 /// Runs a command that must be refused with exit code 2 and one line with these words.
 #[track_caller]
-fn refused(project: &Project, args: &[&str], words: &[&str]) {
+fn assert_refused(project: &Project, args: &[&str], words: &[&str]) {
     let ended = project.ralph(args).expect(2);
     let line = ended.stderr.trim_end();
     assert_eq!(line.lines().count(), 1, "{args:?}: {}", ended.stderr);

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use ralph_test::{BASE_IMAGE, left_out_without_docker};
+use ralph_test::{BASE_IMAGE, skip_without_docker};
 use serde_json::Value;
 
-use super::{Evil, refused};
+use super::{HostileServer, assert_refused};
 use crate::project::Project;
 
 fn plan(project: &Project, more: &[&str]) -> Value {
@@ -20,7 +20,7 @@ fn scripted() -> Project {
 
 #[test]
 fn engines_of_a_repository_are_never_contacted() {
-    let evil = Evil::start();
+    let evil = HostileServer::start();
     let project = scripted();
     let hosts = format!("[sandbox.docker]\nhosts = [\"tcp://{}\"]\n", evil.address);
     project.commit("ralph.toml", &hosts);
@@ -30,7 +30,7 @@ fn engines_of_a_repository_are_never_contacted() {
     ];
     let model = project.model();
     let run = ["run", "--sandbox", "docker", "--model", &model];
-    refused(&project, &run, &words);
+    assert_refused(&project, &run, &words);
     project
         .ralph(&[&run[..], &["--dry-run"]].concat())
         .expect(2);
@@ -38,11 +38,11 @@ fn engines_of_a_repository_are_never_contacted() {
         .ralph(&["preflight", "--sandbox", "docker"])
         .expect(1);
     project.ralph(&["trust", "--yes"]).expect(2);
-    refused(&project, &run, &words);
+    assert_refused(&project, &run, &words);
     project.ralph(&["prune-sandboxes", "--dry-run"]);
     project.ralph(&["image", "status"]);
     project.ralph(&["selftest", "--offline", "--type", "local"]);
-    evil.expect_nobody("an engine of the repository was contacted");
+    evil.assert_no_connection("an engine of the repository was contacted");
     // The same line in the user's own file is the user's word.
     project.git(&["rm", "--quiet", "ralph.toml"]);
     project.configure("ralph.toml", &hosts);
@@ -57,7 +57,7 @@ fn a_repository_cannot_open_the_network() {
     let model = project.model();
     let run = ["run", "--sandbox", "docker", "--model", &model];
     project.commit("ralph.toml", "[sandbox.network]\npolicy = \"allow-all\"\n");
-    refused(
+    assert_refused(
         &project,
         &run,
         &[
@@ -69,12 +69,12 @@ fn a_repository_cannot_open_the_network() {
         "ralph.toml",
         "[sandbox.network]\npolicy = \"allowlist\"\nallowed = [\"evil.example\"]\n",
     );
-    refused(&project, &run, &["needs your approval", "(and 1 more)"]);
+    assert_refused(&project, &run, &["needs your approval", "(and 1 more)"]);
 }
 
 #[test]
 fn hosts_of_a_repositorys_agents_open_nothing_without_approval() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     let project = scripted().set("sandbox_image", BASE_IMAGE);
@@ -88,7 +88,7 @@ fn hosts_of_a_repositorys_agents_open_nothing_without_approval() {
         "config/agents.toml: command.hosts = evil.example",
         "whatever the network policy says",
     ];
-    refused(&project, &run, &words);
+    assert_refused(&project, &run, &words);
     let dry = [&run[..], &["--dry-run", "--json"]].concat();
     let shown = project.ralph(&dry).expect(2);
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
@@ -103,7 +103,7 @@ fn hosts_of_a_repositorys_agents_open_nothing_without_approval() {
         "config/agents.toml",
         "[claude]\ncommand = [\"sh\", \"-c\", \"evil\"]\n",
     );
-    refused(
+    assert_refused(
         &project,
         &run,
         &["config/agents.toml may not set `claude.command`"],
@@ -112,7 +112,7 @@ fn hosts_of_a_repositorys_agents_open_nothing_without_approval() {
 
 #[test]
 fn a_repository_cannot_choose_a_weaker_sandbox_than_the_user() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     let with_task = || {
@@ -155,7 +155,7 @@ fn a_repository_cannot_choose_a_weaker_sandbox_than_the_user() {
 
 #[test]
 fn a_script_of_the_task_does_not_run_on_the_host_of_a_user_who_chose_containers() {
-    if left_out_without_docker() {
+    if skip_without_docker() {
         return;
     }
     let marker = tempfile::tempdir().unwrap();
@@ -176,7 +176,7 @@ fn sizes_above_the_users_are_approved_first() {
     let project = scripted().set("sandbox_resources", "{ memory_gib: 64, vcpu: 1 }");
     let model = project.model();
     let run = ["run", "--sandbox", "docker", "--model", &model];
-    refused(
+    assert_refused(
         &project,
         &run,
         &["ralph_task.md: sandbox_resources.memory_gib = 64"],
@@ -197,7 +197,7 @@ fn a_task_that_works_on_another_repository_is_approved_first() {
     project.git_in(&other, &["add", "."]);
     project.git_in(&other, &["commit", "--quiet", "--message=x"]);
     let model = project.model();
-    refused(
+    assert_refused(
         &project,
         &["run", "--model", &model],
         &["repo_url", "the run works on the repository"],

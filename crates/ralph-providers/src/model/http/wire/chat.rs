@@ -1,13 +1,13 @@
 //! `OpenAI`'s chat completions, which most providers offer.
 
-use ralph_core::ports::{Finish, ModelRequest};
+use ralph_core::ports::{FinishReason, ModelRequest};
 use ralph_core::profile::ReplyFormat;
 use serde_json::{Value, json};
 
-use super::super::answer::{Answer, dollars, tokens};
-use super::super::parameters::Parameters;
+use super::super::parameters::RequestParameters;
+use super::super::partial_reply::{PartialReply, parse_dollars, parse_tokens};
 
-pub(super) fn body(model: &str, request: &ModelRequest, parameters: &Parameters) -> Value {
+pub(super) fn body(model: &str, request: &ModelRequest, parameters: &RequestParameters) -> Value {
     let mut body = json!({
         "model": model,
         "messages": [
@@ -20,7 +20,7 @@ pub(super) fn body(model: &str, request: &ModelRequest, parameters: &Parameters)
         body["stream_options"] = json!({"include_usage": true});
     }
     if let Some(limit) = parameters.output_limit {
-        body[parameters.limit_name.key()] = json!(limit);
+        body[parameters.limit_key.as_str()] = json!(limit);
     }
     if let Some(temperature) = parameters.temperature {
         body["temperature"] = json!(temperature);
@@ -36,12 +36,12 @@ pub(super) fn body(model: &str, request: &ModelRequest, parameters: &Parameters)
     body
 }
 
-pub(super) fn read_event(value: &Value, answer: &mut Answer) {
+pub(super) fn read_event(value: &Value, answer: &mut PartialReply) {
     read_common(value, answer);
     read_message(&value["choices"][0]["delta"], answer);
 }
 
-pub(super) fn read_whole(value: &Value, answer: &mut Answer) {
+pub(super) fn read_whole(value: &Value, answer: &mut PartialReply) {
     read_common(value, answer);
     let message = &value["choices"][0]["message"];
     if message.is_object() {
@@ -51,22 +51,22 @@ pub(super) fn read_whole(value: &Value, answer: &mut Answer) {
 }
 
 /// Reads a message or a part of one. Its content is a text or a list of parts; thoughts are not part of the answer.
-fn read_message(message: &Value, answer: &mut Answer) {
-    answer.refuse(message["refusal"].as_str().unwrap_or_default());
+fn read_message(message: &Value, answer: &mut PartialReply) {
+    answer.push_refusal(message["refusal"].as_str().unwrap_or_default());
     let content = &message["content"];
-    answer.add(content.as_str().unwrap_or_default());
+    answer.push_text(content.as_str().unwrap_or_default());
     for part in content.as_array().into_iter().flatten() {
         match part["type"].as_str() {
             Some("text" | "output_text") | None => {
-                answer.add(part["text"].as_str().unwrap_or_default());
+                answer.push_text(part["text"].as_str().unwrap_or_default());
             }
-            Some("refusal") => answer.refuse(part["refusal"].as_str().unwrap_or_default()),
+            Some("refusal") => answer.push_refusal(part["refusal"].as_str().unwrap_or_default()),
             Some(_) => {}
         }
     }
 }
 
-fn read_common(value: &Value, answer: &mut Answer) {
+fn read_common(value: &Value, answer: &mut PartialReply) {
     if let Some(model) = value["model"].as_str() {
         answer.model = Some(model.to_owned());
     }
@@ -74,31 +74,34 @@ fn read_common(value: &Value, answer: &mut Answer) {
     let reason = value["choices"][0]["finish_reason"].as_str();
     if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
         answer.finish = Some(match reason {
-            "length" | "max_tokens" => Finish::Length,
-            "content_filter" | "sensitive" => Finish::Refused,
-            _ => Finish::Complete,
+            "length" | "max_tokens" => FinishReason::Length,
+            "content_filter" | "sensitive" => FinishReason::Refused,
+            _ => FinishReason::Complete,
         });
     }
     let usage = &value["usage"];
     if !usage.is_object() {
         return;
     }
-    let counted = &mut answer.counted;
-    counted.input = tokens(&usage["prompt_tokens"]).or(counted.input);
-    if let Some(output) = tokens(&usage["completion_tokens"]) {
+    let counted = &mut answer.reported;
+    counted.input = parse_tokens(&usage["prompt_tokens"]).or(counted.input);
+    if let Some(output) = parse_tokens(&usage["completion_tokens"]) {
         let reasoning = &usage["completion_tokens_details"]["reasoning_tokens"];
         counted.count_output(output, reasoning, &usage["total_tokens"]);
     }
     let details = &usage["prompt_tokens_details"];
-    let cache_read = tokens(&details["cached_tokens"])
-        .or_else(|| tokens(&usage["prompt_cache_hit_tokens"]))
-        .or_else(|| tokens(&usage["cache_read_input_tokens"]));
-    let cache_write = tokens(&usage["cache_creation_input_tokens"])
-        .or_else(|| tokens(&details["cache_creation_tokens"]))
-        .or_else(|| tokens(&details["cache_write_tokens"]));
+    let cache_read = parse_tokens(&details["cached_tokens"])
+        .or_else(|| parse_tokens(&usage["prompt_cache_hit_tokens"]))
+        .or_else(|| parse_tokens(&usage["cache_read_input_tokens"]));
+    let cache_write = parse_tokens(&usage["cache_creation_input_tokens"])
+        .or_else(|| parse_tokens(&details["cache_creation_tokens"]))
+        .or_else(|| parse_tokens(&details["cache_write_tokens"]));
     counted.cache_read = cache_read.unwrap_or(counted.cache_read);
     counted.cache_write = cache_write.unwrap_or(counted.cache_write);
     let for_an_hour = &details["cache_creation_token_details"]["ephemeral_1h_input_tokens"];
-    counted.cache_write_1h = tokens(for_an_hour).unwrap_or(counted.cache_write_1h);
-    counted.billed = usage["cost"].as_f64().and_then(dollars).or(counted.billed);
+    counted.cache_write_1h = parse_tokens(for_an_hour).unwrap_or(counted.cache_write_1h);
+    counted.billed = usage["cost"]
+        .as_f64()
+        .and_then(parse_dollars)
+        .or(counted.billed);
 }

@@ -1,13 +1,13 @@
 //! Gemini's own way to talk.
 
-use ralph_core::ports::{Finish, ModelRequest};
+use ralph_core::ports::{FinishReason, ModelRequest};
 use ralph_core::profile::ReplyFormat;
 use serde_json::{Value, json};
 
-use super::super::answer::{Answer, tokens};
-use super::super::parameters::Parameters;
+use super::super::parameters::RequestParameters;
+use super::super::partial_reply::{PartialReply, parse_tokens};
 
-pub(super) fn body(request: &ModelRequest, parameters: &Parameters) -> Value {
+pub(super) fn body(request: &ModelRequest, parameters: &RequestParameters) -> Value {
     let mut config = json!({});
     if let Some(limit) = parameters.output_limit {
         config["maxOutputTokens"] = json!(limit);
@@ -31,7 +31,7 @@ pub(super) fn body(request: &ModelRequest, parameters: &Parameters) -> Value {
 }
 
 /// There is no mark at the end of a stream but the reason why the model stopped.
-pub(super) fn read_event(value: &Value, answer: &mut Answer) {
+pub(super) fn read_event(value: &Value, answer: &mut PartialReply) {
     if let Some(model) = value["modelVersion"].as_str() {
         answer.model = Some(model.to_owned());
     }
@@ -39,39 +39,40 @@ pub(super) fn read_event(value: &Value, answer: &mut Answer) {
     let parts = candidate["content"]["parts"].as_array();
     for part in parts.map_or(&[][..], Vec::as_slice) {
         if part["thought"] != true {
-            answer.add(part["text"].as_str().unwrap_or_default());
+            answer.push_text(part["text"].as_str().unwrap_or_default());
         }
     }
     if let Some(reason) = candidate["finishReason"].as_str() {
         answer.is_complete = true;
         answer.finish = Some(match reason {
-            "STOP" | "FINISH_REASON_UNSPECIFIED" => Finish::Complete,
-            "MAX_TOKENS" => Finish::Length,
-            _ => Finish::Refused,
+            "STOP" | "FINISH_REASON_UNSPECIFIED" => FinishReason::Complete,
+            "MAX_TOKENS" => FinishReason::Length,
+            _ => FinishReason::Refused,
         });
     }
     if value["promptFeedback"]["blockReason"].is_string() {
         answer.is_complete = true;
-        answer.finish = Some(Finish::Refused);
+        answer.finish = Some(FinishReason::Refused);
     }
     read_usage(&value["usageMetadata"], answer);
 }
 
-pub(super) fn read_whole(value: &Value, answer: &mut Answer) {
+pub(super) fn read_whole(value: &Value, answer: &mut PartialReply) {
     match value.as_array() {
         Some(pieces) => pieces.iter().for_each(|piece| read_event(piece, answer)),
         None => read_event(value, answer),
     }
 }
 
-fn read_usage(usage: &Value, answer: &mut Answer) {
-    let counted = &mut answer.counted;
-    counted.input = tokens(&usage["promptTokenCount"]).or(counted.input);
-    let thoughts = tokens(&usage["thoughtsTokenCount"]);
-    let written = tokens(&usage["candidatesTokenCount"]);
+fn read_usage(usage: &Value, answer: &mut PartialReply) {
+    let counted = &mut answer.reported;
+    counted.input = parse_tokens(&usage["promptTokenCount"]).or(counted.input);
+    let thoughts = parse_tokens(&usage["thoughtsTokenCount"]);
+    let written = parse_tokens(&usage["candidatesTokenCount"]);
     if thoughts.is_some() || written.is_some() {
         counted.output = Some(thoughts.unwrap_or(0) + written.unwrap_or(0));
         counted.reasoning = thoughts.unwrap_or(0);
     }
-    counted.cache_read = tokens(&usage["cachedContentTokenCount"]).unwrap_or(counted.cache_read);
+    counted.cache_read =
+        parse_tokens(&usage["cachedContentTokenCount"]).unwrap_or(counted.cache_read);
 }

@@ -1,17 +1,17 @@
 //! Anthropic's messages.
 
-use ralph_core::ports::{Finish, ModelRequest};
+use ralph_core::ports::{FinishReason, ModelRequest};
 use ralph_core::profile::ReplyFormat;
 use serde_json::{Value, json};
 
-use super::super::answer::{Answer, tokens};
-use super::super::parameters::Parameters;
+use super::super::parameters::RequestParameters;
+use super::super::partial_reply::{PartialReply, parse_tokens};
 
 /// The limit where a profile gives none: this way to talk needs one.
-pub(super) const OUTPUT_LIMIT: u64 = 8192;
+pub(super) const DEFAULT_OUTPUT_LIMIT: u64 = 8192;
 
-pub(super) fn body(model: &str, request: &ModelRequest, parameters: &Parameters) -> Value {
-    let limit = parameters.output_limit.unwrap_or(OUTPUT_LIMIT);
+pub(super) fn body(model: &str, request: &ModelRequest, parameters: &RequestParameters) -> Value {
+    let limit = parameters.output_limit.unwrap_or(DEFAULT_OUTPUT_LIMIT);
     let mut body = json!({
         "model": model,
         "max_tokens": limit,
@@ -29,7 +29,7 @@ pub(super) fn body(model: &str, request: &ModelRequest, parameters: &Parameters)
     body
 }
 
-pub(super) fn read_event(value: &Value, answer: &mut Answer) {
+pub(super) fn read_event(value: &Value, answer: &mut PartialReply) {
     match value["type"].as_str().unwrap_or_default() {
         "message_start" => {
             let message = &value["message"];
@@ -39,10 +39,10 @@ pub(super) fn read_event(value: &Value, answer: &mut Answer) {
         // A block of text may begin with some of it; thoughts are no part of the answer.
         "content_block_start" if value["content_block"]["type"] == "text" => {
             let text = value["content_block"]["text"].as_str();
-            answer.add(text.unwrap_or_default());
+            answer.push_text(text.unwrap_or_default());
         }
         "content_block_delta" => {
-            answer.add(value["delta"]["text"].as_str().unwrap_or_default());
+            answer.push_text(value["delta"]["text"].as_str().unwrap_or_default());
         }
         "message_delta" => {
             read_stop(&value["delta"]["stop_reason"], answer);
@@ -53,12 +53,12 @@ pub(super) fn read_event(value: &Value, answer: &mut Answer) {
     }
 }
 
-pub(super) fn read_whole(value: &Value, answer: &mut Answer) {
+pub(super) fn read_whole(value: &Value, answer: &mut PartialReply) {
     let Some(blocks) = value["content"].as_array() else {
         return;
     };
     for block in blocks.iter().filter(|block| block["type"] == "text") {
-        answer.add(block["text"].as_str().unwrap_or_default());
+        answer.push_text(block["text"].as_str().unwrap_or_default());
     }
     answer.model = value["model"].as_str().map(str::to_owned);
     read_stop(&value["stop_reason"], answer);
@@ -66,26 +66,26 @@ pub(super) fn read_whole(value: &Value, answer: &mut Answer) {
     answer.is_complete = true;
 }
 
-fn read_stop(reason: &Value, answer: &mut Answer) {
+fn read_stop(reason: &Value, answer: &mut PartialReply) {
     if let Some(reason) = reason.as_str() {
         answer.finish = Some(match reason {
-            "max_tokens" | "model_context_window_exceeded" => Finish::Length,
-            "refusal" => Finish::Refused,
-            _ => Finish::Complete,
+            "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
+            "refusal" => FinishReason::Refused,
+            _ => FinishReason::Complete,
         });
     }
 }
 
 /// Tokens of the cache are counted apart from the input here, and as a part of it by us.
-fn read_usage(usage: &Value, answer: &mut Answer) {
-    let counted = &mut answer.counted;
-    if let Some(fresh) = tokens(&usage["input_tokens"]) {
-        counted.cache_read = tokens(&usage["cache_read_input_tokens"]).unwrap_or(0);
-        counted.cache_write = tokens(&usage["cache_creation_input_tokens"]).unwrap_or(0);
+fn read_usage(usage: &Value, answer: &mut PartialReply) {
+    let counted = &mut answer.reported;
+    if let Some(fresh) = parse_tokens(&usage["input_tokens"]) {
+        counted.cache_read = parse_tokens(&usage["cache_read_input_tokens"]).unwrap_or(0);
+        counted.cache_write = parse_tokens(&usage["cache_creation_input_tokens"]).unwrap_or(0);
         let for_an_hour = &usage["cache_creation"]["ephemeral_1h_input_tokens"];
         // An event that repeats the counts may leave this one out.
-        counted.cache_write_1h = tokens(for_an_hour).unwrap_or(counted.cache_write_1h);
+        counted.cache_write_1h = parse_tokens(for_an_hour).unwrap_or(counted.cache_write_1h);
         counted.input = Some(fresh + counted.cache_read + counted.cache_write);
     }
-    counted.output = tokens(&usage["output_tokens"]).or(counted.output);
+    counted.output = parse_tokens(&usage["output_tokens"]).or(counted.output);
 }

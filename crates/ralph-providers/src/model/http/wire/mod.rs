@@ -6,85 +6,99 @@ mod messages;
 mod responses;
 
 use ralph_core::ports::ModelRequest;
-use ralph_core::profile::Wire;
+use ralph_core::profile::WireApi;
 use serde_json::Value;
 
-use super::answer::Answer;
-use super::parameters::Parameters;
-use super::refusal::Refusal;
-use super::sse::Event;
+use super::parameters::RequestParameters;
+use super::partial_reply::PartialReply;
+use super::rejection::ProviderRejection;
+use super::sse::SseEvent;
 
 /// Returns the output limit that is sent for a wire that needs one, where nothing else sets it.
-pub(super) fn default_output_limit(wire: Wire) -> Option<u64> {
+pub(super) fn default_output_limit(wire: WireApi) -> Option<u64> {
     match wire {
-        Wire::Messages => Some(messages::OUTPUT_LIMIT),
-        Wire::Chat | Wire::Responses | Wire::Gemini => None,
+        WireApi::Messages => Some(messages::DEFAULT_OUTPUT_LIMIT),
+        WireApi::Chat | WireApi::Responses | WireApi::Gemini => None,
     }
 }
 
 /// Something that cannot be read as an answer.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum ReplyReadError {
     /// The provider says that something went wrong.
-    Refused(Refusal),
+    Rejected(ProviderRejection),
     /// It is not what this way to talk looks like.
     Unreadable(String),
 }
 
 /// Returns the body of a question.
 pub(super) fn body(
-    wire: Wire,
+    wire: WireApi,
     model: &str,
     request: &ModelRequest,
-    parameters: &Parameters,
+    parameters: &RequestParameters,
 ) -> Value {
     match wire {
-        Wire::Chat => chat::body(model, request, parameters),
-        Wire::Responses => responses::body(model, request, parameters),
-        Wire::Messages => messages::body(model, request, parameters),
-        Wire::Gemini => gemini::body(request, parameters),
+        WireApi::Chat => chat::body(model, request, parameters),
+        WireApi::Responses => responses::body(model, request, parameters),
+        WireApi::Messages => messages::body(model, request, parameters),
+        WireApi::Gemini => gemini::body(request, parameters),
     }
 }
 
 /// Takes one event of a stream into the answer.
-pub(super) fn read_event(wire: Wire, event: &Event, answer: &mut Answer) -> Result<(), Trouble> {
+pub(super) fn read_event(
+    wire: WireApi,
+    event: &SseEvent,
+    answer: &mut PartialReply,
+) -> Result<(), ReplyReadError> {
     if event.data.is_empty() {
         return Ok(());
     }
-    if wire == Wire::Chat && event.data.trim() == "[DONE]" {
+    if wire == WireApi::Chat && event.data.trim() == "[DONE]" {
         answer.is_complete = true;
         return Ok(());
     }
     let value: Value = serde_json::from_str(&event.data)
-        .map_err(|error| Trouble::Unreadable(format!("an event is no JSON: {error}")))?;
+        .map_err(|error| ReplyReadError::Unreadable(format!("an event is no JSON: {error}")))?;
     let refused = event.name == "error" || value["type"] == "error";
     if let Some(error) = error_in(&value, refused) {
-        return Err(Trouble::Refused(Refusal::in_answer(error)));
+        return Err(ReplyReadError::Rejected(
+            ProviderRejection::from_error_value(error),
+        ));
     }
     match wire {
-        Wire::Chat => chat::read_event(&value, answer),
-        Wire::Responses => return responses::read_event(&value, answer),
-        Wire::Messages => messages::read_event(&value, answer),
-        Wire::Gemini => gemini::read_event(&value, answer),
+        WireApi::Chat => chat::read_event(&value, answer),
+        WireApi::Responses => return responses::read_event(&value, answer),
+        WireApi::Messages => messages::read_event(&value, answer),
+        WireApi::Gemini => gemini::read_event(&value, answer),
     }
     Ok(())
 }
 
 /// Reads a whole answer, which some servers send though a stream was asked for.
-pub(super) fn read_whole(wire: Wire, body: &Value, answer: &mut Answer) -> Result<(), Trouble> {
+pub(super) fn read_whole(
+    wire: WireApi,
+    body: &Value,
+    answer: &mut PartialReply,
+) -> Result<(), ReplyReadError> {
     if let Some(error) = error_in(body.get(0).unwrap_or(body), false) {
-        return Err(Trouble::Refused(Refusal::in_answer(error)));
+        return Err(ReplyReadError::Rejected(
+            ProviderRejection::from_error_value(error),
+        ));
     }
     match wire {
-        Wire::Chat => chat::read_whole(body, answer),
-        Wire::Responses => responses::read_whole(body, answer)?,
-        Wire::Messages => messages::read_whole(body, answer),
-        Wire::Gemini => gemini::read_whole(body, answer),
+        WireApi::Chat => chat::read_whole(body, answer),
+        WireApi::Responses => responses::read_whole(body, answer)?,
+        WireApi::Messages => messages::read_whole(body, answer),
+        WireApi::Gemini => gemini::read_whole(body, answer),
     }
     if answer.is_complete {
         Ok(())
     } else {
-        Err(Trouble::Unreadable("there is no answer in it".into()))
+        Err(ReplyReadError::Unreadable(
+            "there is no answer in it".into(),
+        ))
     }
 }
 

@@ -1,15 +1,15 @@
 //! `OpenAI`'s responses.
 
-use ralph_core::ports::{Finish, ModelRequest};
+use ralph_core::ports::{FinishReason, ModelRequest};
 use ralph_core::profile::ReplyFormat;
 use serde_json::{Value, json};
 
-use super::super::answer::{Answer, tokens};
-use super::super::parameters::Parameters;
-use super::super::refusal::Refusal;
-use super::Trouble;
+use super::super::parameters::RequestParameters;
+use super::super::partial_reply::{PartialReply, parse_tokens};
+use super::super::rejection::ProviderRejection;
+use super::ReplyReadError;
 
-pub(super) fn body(model: &str, request: &ModelRequest, parameters: &Parameters) -> Value {
+pub(super) fn body(model: &str, request: &ModelRequest, parameters: &RequestParameters) -> Value {
     let mut body = json!({
         "model": model,
         "instructions": request.system,
@@ -35,12 +35,16 @@ pub(super) fn body(model: &str, request: &ModelRequest, parameters: &Parameters)
     body
 }
 
-pub(super) fn read_event(value: &Value, answer: &mut Answer) -> Result<(), Trouble> {
+pub(super) fn read_event(value: &Value, answer: &mut PartialReply) -> Result<(), ReplyReadError> {
     match value["type"].as_str().unwrap_or_default() {
-        "response.output_text.delta" => answer.add(value["delta"].as_str().unwrap_or_default()),
-        "response.refusal.delta" => answer.refuse(value["delta"].as_str().unwrap_or_default()),
+        "response.output_text.delta" => {
+            answer.push_text(value["delta"].as_str().unwrap_or_default())
+        }
+        "response.refusal.delta" => {
+            answer.push_refusal(value["delta"].as_str().unwrap_or_default())
+        }
         "response.refusal.done" if answer.refusal.is_empty() => {
-            answer.refuse(value["refusal"].as_str().unwrap_or_default());
+            answer.push_refusal(value["refusal"].as_str().unwrap_or_default());
         }
         "response.completed" | "response.incomplete" | "response.failed" => {
             read_end(&value["response"], answer)?;
@@ -51,7 +55,7 @@ pub(super) fn read_event(value: &Value, answer: &mut Answer) -> Result<(), Troub
     Ok(())
 }
 
-pub(super) fn read_whole(value: &Value, answer: &mut Answer) -> Result<(), Trouble> {
+pub(super) fn read_whole(value: &Value, answer: &mut PartialReply) -> Result<(), ReplyReadError> {
     let Some(output) = value["output"].as_array() else {
         return Ok(());
     };
@@ -62,8 +66,8 @@ pub(super) fn read_whole(value: &Value, answer: &mut Answer) -> Result<(), Troub
         .flatten();
     for part in parts {
         match part["type"].as_str() {
-            Some("output_text") => answer.add(part["text"].as_str().unwrap_or_default()),
-            Some("refusal") => answer.refuse(part["refusal"].as_str().unwrap_or_default()),
+            Some("output_text") => answer.push_text(part["text"].as_str().unwrap_or_default()),
+            Some("refusal") => answer.push_refusal(part["refusal"].as_str().unwrap_or_default()),
             Some(_) | None => {}
         }
     }
@@ -73,27 +77,29 @@ pub(super) fn read_whole(value: &Value, answer: &mut Answer) -> Result<(), Troub
 }
 
 /// Reads what a response says once it has ended.
-fn read_end(response: &Value, answer: &mut Answer) -> Result<(), Trouble> {
+fn read_end(response: &Value, answer: &mut PartialReply) -> Result<(), ReplyReadError> {
     if let Some(error) = response.get("error").filter(|error| error.is_object()) {
-        return Err(Trouble::Refused(Refusal::in_answer(error)));
+        return Err(ReplyReadError::Rejected(
+            ProviderRejection::from_error_value(error),
+        ));
     }
     if let Some(model) = response["model"].as_str() {
         answer.model = Some(model.to_owned());
     }
     let cut_by = response["incomplete_details"]["reason"].as_str();
     let finish = match cut_by {
-        Some("content_filter") => Finish::Refused,
-        Some(_) => Finish::Length,
-        None => Finish::Complete,
+        Some("content_filter") => FinishReason::Refused,
+        Some(_) => FinishReason::Length,
+        None => FinishReason::Complete,
     };
     answer.finish.get_or_insert(finish);
     let usage = &response["usage"];
-    let counted = &mut answer.counted;
-    counted.input = tokens(&usage["input_tokens"]);
-    if let Some(output) = tokens(&usage["output_tokens"]) {
+    let counted = &mut answer.reported;
+    counted.input = parse_tokens(&usage["input_tokens"]);
+    if let Some(output) = parse_tokens(&usage["output_tokens"]) {
         let reasoning = &usage["output_tokens_details"]["reasoning_tokens"];
         counted.count_output(output, reasoning, &usage["total_tokens"]);
     }
-    counted.cache_read = tokens(&usage["input_tokens_details"]["cached_tokens"]).unwrap_or(0);
+    counted.cache_read = parse_tokens(&usage["input_tokens_details"]["cached_tokens"]).unwrap_or(0);
     Ok(())
 }

@@ -3,11 +3,11 @@
 use super::*;
 
 #[tokio::test]
-async fn what_is_no_record_is_passed_over() {
-    let place = Place::new();
+async fn other_files_are_ignored() {
+    let place = ScmFixture::new();
     let scm = place.scm();
     scm.open(&draft("r1", "a")).await.unwrap();
-    let shelf = place.shelf();
+    let shelf = place.store_directory();
     // What a process leaves behind that was killed in the middle of a write, and other strays.
     for name in [
         "next.tmp",
@@ -23,15 +23,18 @@ async fn what_is_no_record_is_passed_over() {
     assert_eq!(scm.find("a").await.unwrap().unwrap().number, 1);
     assert_eq!(scm.open(&draft("r1", "b")).await.unwrap().number, 2);
     assert!(!shelf.join("next.tmp").exists());
-    assert_eq!(LocalScm::read(&shelf.join("2.json")).unwrap().head, "b");
+    assert_eq!(
+        LocalScm::read_record(&shelf.join("2.json")).unwrap().head,
+        "b"
+    );
 }
 
 #[tokio::test]
-async fn a_damaged_record_is_named_and_nothing_is_opened_beside_it() {
-    let place = Place::new();
+async fn a_damaged_record_is_an_error_and_nothing_is_opened() {
+    let place = ScmFixture::new();
     let scm = place.scm();
     scm.open(&draft("r1", "a")).await.unwrap();
-    let path = place.shelf().join("1.json");
+    let path = place.store_directory().join("1.json");
     let good = std::fs::read_to_string(&path).unwrap();
     let repo = place.repo().display().to_string();
     let cases = [
@@ -68,25 +71,25 @@ async fn a_damaged_record_is_named_and_nothing_is_opened_beside_it() {
             scm.open(&draft("r2", "b")).await.unwrap_err(),
             scm.update(1, &draft("r1", "a")).await.unwrap_err(),
         ] {
-            assert_eq!(place.short(&error), expected);
+            assert_eq!(place.redact_paths(&error), expected);
         }
-        assert_eq!(record_names(&place.shelf()), ["1.json"]);
+        assert_eq!(record_names(&place.store_directory()), ["1.json"]);
     }
 }
 
 #[tokio::test]
 async fn a_record_over_the_limit_is_not_written() {
-    let place = Place::new();
+    let place = ScmFixture::new();
     let large = PullDraft {
         body: "x".repeat(4 << 20),
         ..draft("r1", "a")
     };
-    let error = place.short(&place.scm().open(&large).await.unwrap_err());
+    let error = place.redact_paths(&place.scm().open(&large).await.unwrap_err());
     let start = "cannot write pull request record `SHELF/1.json`: it has 41";
     assert!(error.starts_with(start), "{error}");
     assert!(
         error.ends_with(" bytes, at most 4194304 are allowed"),
         "{error}"
     );
-    assert_eq!(record_names(&place.shelf()), [""; 0]);
+    assert_eq!(record_names(&place.store_directory()), [""; 0]);
 }

@@ -7,28 +7,28 @@ use std::time::Instant;
 use super::*;
 
 /// Tells a started copy of this program where it works: `<place>:<name of the run>`.
-const CHILD: &str = "RALPH_TEST_LOCAL_SCM_CHILD";
+const CHILD_VARIABLE: &str = "RALPH_TEST_LOCAL_SCM_CHILD";
 
 /// How many pull requests a copy opens.
 const BRANCHES: u64 = 10;
 
-fn start(place: &Place, test: &str, run: &str) -> Child {
+fn start_child(place: &ScmFixture, test: &str, run: &str) -> Child {
     let mut task = place.root().as_os_str().to_owned();
     task.push(format!(":{run}"));
     Command::new(std::env::current_exe().unwrap())
         .args([&format!("scm::local::tests::processes::{test}"), "--exact"])
-        .env(CHILD, task)
+        .env(CHILD_VARIABLE, task)
         .stdout(Stdio::null())
         .spawn()
         .unwrap()
 }
 
 /// Returns the host and the run of a started copy, or nothing in the test itself.
-fn child() -> Option<(LocalScm, String)> {
-    let task = std::env::var_os(CHILD)?;
+fn child_role() -> Option<(LocalScm, String)> {
+    let task = std::env::var_os(CHILD_VARIABLE)?;
     let (root, run) = task.to_str().unwrap().rsplit_once(':').unwrap();
     let root = Path::new(root);
-    let clock = Arc::new(Stopped(MORNING.parse().unwrap()));
+    let clock = Arc::new(FrozenScmClock(MORNING.parse().unwrap()));
     let records = root.join("state/pulls");
     let scm = LocalScm::new(&records, &root.join("repo"), git_program(), clock);
     Some((scm.unwrap(), run.to_owned()))
@@ -46,20 +46,27 @@ async fn open_many(scm: &LocalScm, run: &str) {
 #[tokio::test]
 async fn processes_that_open_at_once_get_one_number_each() {
     const NAME: &str = "processes_that_open_at_once_get_one_number_each";
-    if let Some((scm, run)) = child() {
+    if let Some((scm, run)) = child_role() {
         return open_many(&scm, &run).await;
     }
-    let place = Place::new();
+    let place = ScmFixture::new();
     let runs = ["r0", "r1", "r2", "r3"];
-    let children: Vec<Child> = runs.iter().map(|run| start(&place, NAME, run)).collect();
+    let children: Vec<Child> = runs
+        .iter()
+        .map(|run| start_child(&place, NAME, run))
+        .collect();
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
     let mut heads = Vec::new();
-    let names = record_names(&place.shelf());
+    let names = record_names(&place.store_directory());
     for (index, name) in names.iter().enumerate() {
         assert_eq!(*name, format!("{}.json", index + 1));
-        heads.push(LocalScm::read(&place.shelf().join(name)).unwrap().head);
+        heads.push(
+            LocalScm::read_record(&place.store_directory().join(name))
+                .unwrap()
+                .head,
+        );
     }
     heads.sort();
     let expected: Vec<String> = runs
@@ -85,14 +92,14 @@ async fn update_until_killed(scm: &LocalScm, run: &str) {
 #[tokio::test]
 async fn a_killed_process_leaves_only_whole_records() {
     const KILLS: u64 = 12;
-    if let Some((scm, run)) = child() {
+    if let Some((scm, run)) = child_role() {
         return update_until_killed(&scm, &run).await;
     }
-    let place = Place::new();
+    let place = ScmFixture::new();
     for kill in 1..=KILLS {
         let run = format!("r{kill}");
-        let mut child = start(&place, "a_killed_process_leaves_only_whole_records", &run);
-        let record = place.shelf().join(format!("{kill}.json"));
+        let mut child = start_child(&place, "a_killed_process_leaves_only_whole_records", &run);
+        let record = place.store_directory().join(format!("{kill}.json"));
         let patience = Instant::now() + Duration::from_mins(1);
         while !record.exists() {
             assert!(Instant::now() < patience, "the process opened nothing");
@@ -103,11 +110,11 @@ async fn a_killed_process_leaves_only_whole_records() {
         child.kill().unwrap();
         child.wait().unwrap();
 
-        let read = LocalScm::read(&record).unwrap();
+        let read = LocalScm::read_record(&record).unwrap();
         assert_eq!((read.number, read.run.as_str()), (kill, run.as_str()));
         // The run goes on after the crash: it finds what it had opened, and the lock is free.
         let again = place.scm().open(&draft(&run, "a")).await.unwrap();
         assert_eq!(again.number, kill);
     }
-    assert_eq!(record_names(&place.shelf()).len() as u64, KILLS);
+    assert_eq!(record_names(&place.store_directory()).len() as u64, KILLS);
 }

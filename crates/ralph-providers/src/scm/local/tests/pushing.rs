@@ -3,20 +3,20 @@
 use super::*;
 
 #[tokio::test]
-async fn a_branch_that_is_checked_out_is_not_pushed_to() {
-    let place = Place::new();
-    git(&place.repo(), &["branch", "free"]);
-    git(
+async fn a_checked_out_branch_is_not_pushed() {
+    let place = ScmFixture::new();
+    run_git(&place.repo(), &["branch", "free"]);
+    run_git(
         &place.repo(),
         &["worktree", "add", "-q", "-b", "feature/x", "../tree"],
     );
-    git(
+    run_git(
         &place.repo(),
         &["worktree", "add", "-q", "--detach", "../detached"],
     );
-    git(place.root(), &["init", "-q", "-b", "trunk", "unborn"]);
-    git(place.root(), &["clone", "-q", "--bare", "repo", "bare.git"]);
-    git(
+    run_git(place.root(), &["init", "-q", "-b", "trunk", "unborn"]);
+    run_git(place.root(), &["clone", "-q", "--bare", "repo", "bare.git"]);
+    run_git(
         &place.root().join("bare.git"),
         &["worktree", "add", "-q", "../bare-tree", "free"],
     );
@@ -35,40 +35,40 @@ async fn a_branch_that_is_checked_out_is_not_pushed_to() {
     for (repo, branch, worktree) in cases {
         let result = place
             .scm_at(&place.root().join(repo), MORNING)
-            .may_push(branch)
+            .check_push(branch)
             .await;
         let expected = worktree.map(|at| format!("branch `{branch}` is checked out in `{at}`"));
-        let seen = result.err().map(|error| place.short(&error));
+        let seen = result.err().map(|error| place.redact_paths(&error));
         assert_eq!(seen, expected, "{repo} {branch}");
     }
 }
 
 #[tokio::test]
-async fn what_is_no_repository_is_refused() {
-    let place = Place::new();
+async fn a_path_without_a_repository_is_rejected() {
+    let place = ScmFixture::new();
     // Inside of a repository, but none itself.
     let inside = place.repo().join("inside");
     std::fs::create_dir(&inside).unwrap();
-    let error = place.scm_at(&inside, MORNING).may_push("x").await;
-    let error = place.short(&error.unwrap_err());
+    let error = place.scm_at(&inside, MORNING).check_push("x").await;
+    let error = place.redact_paths(&error.unwrap_err());
     let start = "cannot list the worktrees of `P/repo/inside`: git ended with exit status: 128: fatal: not a git repository";
     assert!(error.starts_with(start), "{error}");
 
-    let clock: Arc<dyn Clock> = Arc::new(Stopped(MORNING.parse().unwrap()));
+    let clock: Arc<dyn Clock> = Arc::new(FrozenScmClock(MORNING.parse().unwrap()));
     let missing = Path::new("/no/such/repo");
     let error = LocalScm::new(&place.records(), missing, git_program(), Arc::clone(&clock));
     assert_eq!(
         error.err().unwrap().to_string(),
         "cannot use repository `/no/such/repo`: No such file or directory (os error 2)"
     );
-    let no_git = Git {
+    let no_git = GitProgram {
         program: place.root().join("no-git"),
         path: "/nowhere".into(),
         config: "/dev/null".into(),
     };
     let scm = LocalScm::new(&place.records(), &place.repo(), no_git, clock).unwrap();
     assert_eq!(
-        place.short(&scm.may_push("x").await.unwrap_err()),
+        place.redact_paths(&scm.check_push("x").await.unwrap_err()),
         "cannot list the worktrees of `P/repo`: No such file or directory (os error 2)"
     );
 }

@@ -2,45 +2,45 @@
 
 use serde_json::{Value, json};
 
-use crate::audit::tests::world::{Entry, World, failed};
+use crate::audit::tests::fixture::{AuditFixture, AuditFixtureEntry, failed_checks};
 
 /// A planted corruption.
-pub(super) struct Case {
+pub(super) struct CorruptionCase {
     name: &'static str,
-    plant: fn(&mut World),
+    plant: fn(&mut AuditFixture),
     check: &'static str,
-    names: &'static str,
+    finding: &'static str,
 }
 
 /// Says what is broken, how, which check must see it, and what its finding must contain.
-pub(super) const fn case(
+pub(super) const fn corruption(
     check: &'static str,
     name: &'static str,
     names: &'static str,
-    plant: fn(&mut World),
-) -> Case {
-    Case {
+    plant: fn(&mut AuditFixture),
+) -> CorruptionCase {
+    CorruptionCase {
         name,
         plant,
         check,
-        names,
+        finding: names,
     }
 }
 
 /// Plants each corruption in a run of its own; no other check than the expected one may fail.
-pub(super) fn see(cases: &[Case]) {
-    for Case {
+pub(super) fn assert_detected(cases: &[CorruptionCase]) {
+    for CorruptionCase {
         name,
         plant,
         check,
-        names,
+        finding: names,
     } in cases
     {
-        let mut world = World::succeeded();
+        let mut world = AuditFixture::succeeded();
         plant(&mut world);
         let audit = world.audit();
         let render = audit.render();
-        assert_eq!(failed(&audit), [*check], "{name}:\n{render}");
+        assert_eq!(failed_checks(&audit), [*check], "{name}:\n{render}");
         let found = audit
             .checks
             .iter()
@@ -52,22 +52,22 @@ pub(super) fn see(cases: &[Case]) {
 }
 
 /// Puts a copy of a record, changed, behind another one.
-pub(super) fn insert_after(world: &mut World, place: usize, event: Value) {
-    world.retell(|entries| {
+pub(super) fn insert_after(world: &mut AuditFixture, place: usize, event: Value) {
+    world.edit_entries(|entries| {
         let before = entries[place].clone();
-        entries.insert(place + 1, Entry { event, ..before });
+        entries.insert(place + 1, AuditFixtureEntry { event, ..before });
     });
 }
 
-pub(super) fn remove(world: &mut World, kind: &str, nth: usize) {
-    let place = world.place(kind, nth);
-    world.retell(|entries| drop(entries.remove(place)));
+pub(super) fn remove(world: &mut AuditFixture, kind: &str, nth: usize) {
+    let place = world.entry_index(kind, nth);
+    world.edit_entries(|entries| drop(entries.remove(place)));
 }
 
 /// Makes a person stop the run before it is verified.
-pub(super) fn stop(world: &mut World) {
-    let place = world.place("verify_started", 1);
-    world.retell(|entries| {
+pub(super) fn stop(world: &mut AuditFixture) {
+    let place = world.entry_index("verify_started", 1);
+    world.edit_entries(|entries| {
         entries.truncate(place);
         entries[place - 1].event = json!({"type": "status_changed", "status": "stopped"});
     });

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::case::{Case, case, insert_after, see};
-use crate::audit::tests::world::World;
+use super::case::{CorruptionCase, assert_detected, corruption, insert_after};
+use crate::audit::tests::fixture::AuditFixture;
 
 /// Makes the record of the first iteration tell a score with these signals.
-fn measure(world: &mut World, score: f64, signals: &[&str], ladder: &Value, step: &Value) {
-    let place = world.place("iteration_finished", 1);
+fn measure(world: &mut AuditFixture, score: f64, signals: &[&str], ladder: &Value, step: &Value) {
+    let place = world.entry_index("iteration_finished", 1);
     let signals: Vec<Value> = signals.iter().map(|name| json!({"signal": name})).collect();
     let (ladder, step) = (ladder.clone(), step.clone());
-    world.retell(|entries| {
+    world.edit_entries(|entries| {
         let metrics = &mut entries[place].event["metrics"];
         metrics["loop_score"] = json!(score);
         metrics["gutter"] = json!({"signals": signals, "ladder": ladder, "facts": {}});
@@ -20,17 +20,17 @@ fn measure(world: &mut World, score: f64, signals: &[&str], ladder: &Value, step
     });
 }
 
-fn insert(world: &mut World, event: Value) {
-    let place = world.place("iteration_finished", 1);
+fn insert(world: &mut AuditFixture, event: Value) {
+    let place = world.entry_index("iteration_finished", 1);
     insert_after(world, place, event);
 }
 
-const CASES: &[Case] = &[
-    case("GUT", "a score of its own", "add up to 5 tenths", |world| {
+const CASES: &[CorruptionCase] = &[
+    corruption("GUT", "a score of its own", "add up to 5 tenths", |world| {
         let ground = json!({"consecutive": 0});
         measure(world, 0.2, &["repeated_failure"], &ground, &Value::Null);
     }),
-    case(
+    corruption(
         "GUT",
         "a circle played down",
         "add up to 7 tenths",
@@ -39,7 +39,7 @@ const CASES: &[Case] = &[
             measure(world, 0.2, &["cycle"], &ground, &Value::Null);
         },
     ),
-    case(
+    corruption(
         "GUT",
         "a gutter in silence",
         "of iteration 1 was not told",
@@ -49,7 +49,7 @@ const CASES: &[Case] = &[
             measure(world, 0.7, &signals, &ladder, &json!({"step": "rotate"}));
         },
     ),
-    case(
+    corruption(
         "GUT",
         "a step without need",
         "a step without a gutter",
@@ -65,7 +65,7 @@ const CASES: &[Case] = &[
             insert(world, json!({"type": "gutter", "iteration": 1}));
         },
     ),
-    case(
+    corruption(
         "GUT",
         "rungs left out",
         "from 0 gutters in a row to 4",
@@ -75,7 +75,7 @@ const CASES: &[Case] = &[
             measure(world, 0.7, &signals, &ladder, &Value::Null);
         },
     ),
-    case(
+    corruption(
         "INT",
         "a doctor nobody asked",
         "the doctor was not asked",
@@ -86,7 +86,7 @@ const CASES: &[Case] = &[
             );
         },
     ),
-    case(
+    corruption(
         "INT",
         "a doctor asked twice",
         "without an outcome",
@@ -96,7 +96,7 @@ const CASES: &[Case] = &[
             insert(world, asked(1));
         },
     ),
-    case(
+    corruption(
         "INT",
         "an errand nobody gave",
         "was not accepted",
@@ -110,6 +110,6 @@ const CASES: &[Case] = &[
 ];
 
 #[test]
-fn circling_doctors_and_errands() {
-    see(CASES);
+fn circling_doctor_calls_and_commands() {
+    assert_detected(CASES);
 }

@@ -5,11 +5,13 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::case::{Case, case, insert_after, remove, see, stop};
-use crate::audit::tests::world::{Entry, KNOWN, ROOM, WORK, World, failed, write};
+use super::case::{CorruptionCase, assert_detected, corruption, insert_after, remove, stop};
+use crate::audit::tests::fixture::{
+    AuditFixture, AuditFixtureEntry, CLEAN_ROOM, KNOWN_SECRET, WORK_SANDBOX, failed_checks, write,
+};
 
-const LEAKS_AND_LEFTOVERS: &[Case] = &[
-    case(
+const LEAKS_AND_LEFTOVERS: &[CorruptionCase] = &[
+    corruption(
         "I5",
         "a token in a log",
         "files/notes.md holds a GitHub token at byte 7",
@@ -20,7 +22,7 @@ const LEAKS_AND_LEFTOVERS: &[Case] = &[
             );
         },
     ),
-    case(
+    corruption(
         "I5",
         "a key in a torn piece",
         "recovered/journal-7.part holds a private key",
@@ -32,16 +34,16 @@ const LEAKS_AND_LEFTOVERS: &[Case] = &[
             world.write("recovered/journal-7.part", &key);
         },
     ),
-    case(
+    corruption(
         "I5",
         "a known credential in JSON in JSON",
         "files/notes.md holds the value of `SERVICE_TOKEN`",
         |world| {
-            let text = json!({"text": json!({"text": KNOWN}).to_string()}).to_string();
+            let text = json!({"text": json!({"text": KNOWN_SECRET}).to_string()}).to_string();
             world.write("files/notes.md", &text);
         },
     ),
-    case(
+    corruption(
         "I5",
         "a token with colour codes in it",
         "files/notes.md holds a GitHub token behind colour codes",
@@ -50,7 +52,7 @@ const LEAKS_AND_LEFTOVERS: &[Case] = &[
             world.write("files/notes.md", &token);
         },
     ),
-    case(
+    corruption(
         "I5",
         "a bearer token after a tab",
         "files/notes.md holds a bearer token at byte 0",
@@ -58,7 +60,7 @@ const LEAKS_AND_LEFTOVERS: &[Case] = &[
             world.write("files/notes.md", "Bearer\t x8Kf2mQ9vTz4LpW7r5Nc3Hd1\n");
         },
     ),
-    case(
+    corruption(
         "I5",
         "a key that is assigned",
         "files/notes.md holds an assigned key at byte 2",
@@ -67,27 +69,27 @@ const LEAKS_AND_LEFTOVERS: &[Case] = &[
             world.write("files/notes.md", text);
         },
     ),
-    case("I7", "a clean room is not removed", ROOM, |world| {
+    corruption("I7", "a clean room is not removed", CLEAN_ROOM, |world| {
         remove(world, "sandbox_removed", 1);
     }),
-    case(
+    corruption(
         "I7",
         "a mark of a clean room is left",
         "that was removed",
         |world| {
-            world.label(ROOM, "clean_room");
-            fs::remove_dir(world.sandbox(ROOM)).unwrap();
+            world.label(CLEAN_ROOM, "clean_room");
+            fs::remove_dir(world.sandbox(CLEAN_ROOM)).unwrap();
         },
     ),
-    case(
+    corruption(
         "I7",
         "a directory is left",
         "is still there after its removal",
         |world| {
-            write(&world.sandbox(ROOM).join("repo/x"), "");
+            write(&world.sandbox(CLEAN_ROOM).join("repo/x"), "");
         },
     ),
-    case(
+    corruption(
         "I7",
         "an unknown sandbox",
         "sandboxes/local-0000000000c3.json",
@@ -99,17 +101,17 @@ const LEAKS_AND_LEFTOVERS: &[Case] = &[
 
 #[test]
 fn leaks_and_leftovers() {
-    see(LEAKS_AND_LEFTOVERS);
+    assert_detected(LEAKS_AND_LEFTOVERS);
 }
 
 #[test]
 fn a_process_that_is_left_is_found() {
-    let mut world = World::succeeded();
+    let mut world = AuditFixture::succeeded();
     let name = format!("{:012x}", std::process::id());
     let id = format!("local-{name}");
-    world.event("sandbox_created", 1)["sandbox"] = json!(id);
-    world.retell(|_| {});
-    fs::remove_file(world.sandbox(&format!("{WORK}.json"))).unwrap();
+    world.event_mut("sandbox_created", 1)["sandbox"] = json!(id);
+    world.edit_entries(|_| {});
+    fs::remove_file(world.sandbox(&format!("{WORK_SANDBOX}.json"))).unwrap();
     let mut child = Command::new("sleep")
         .arg("60")
         .env("RALPH_SANDBOX", &name)
@@ -118,14 +120,14 @@ fn a_process_that_is_left_is_found() {
     let audit = world.audit();
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(failed(&audit), ["I7"]);
+    assert_eq!(failed_checks(&audit), ["I7"]);
     let expected = format!("process {} of sandbox `{id}` still runs", child.id());
     assert_eq!(audit.checks[6].findings, [expected]);
-    assert_eq!(failed(&world.audit()), Vec::<&str>::new());
+    assert_eq!(failed_checks(&world.audit()), Vec::<&str>::new());
 }
 
-const OVERDRAWN_BUDGETS: &[Case] = &[
-    case(
+const OVERDRAWN_BUDGETS: &[CorruptionCase] = &[
+    corruption(
         "I6",
         "iterations",
         "iteration 2 was started, `max_iterations` is 1",
@@ -133,62 +135,62 @@ const OVERDRAWN_BUDGETS: &[Case] = &[
             limit(world, "max_iterations", json!(1));
         },
     ),
-    case("I6", "tokens", "another call after 1000 tokens", |world| {
+    corruption("I6", "tokens", "another call after 1000 tokens", |world| {
         limit(world, "max_tokens", json!(1000));
     }),
-    case("I6", "cost", "another call after $0.250000000", |world| {
+    corruption("I6", "cost", "another call after $0.250000000", |world| {
         limit(world, "max_cost", json!(0.25));
     }),
-    case(
+    corruption(
         "I6",
         "wall time",
         "(`iteration_started`) comes at 20230 ms",
         |world| {
-            let place = world.place("iteration_started", 2);
+            let place = world.entry_index("iteration_started", 2);
             limit(world, "max_wall_time", json!({"secs": 5, "nanos": 0}));
-            world.retell(|entries| {
+            world.edit_entries(|entries| {
                 entries[place..]
                     .iter_mut()
                     .for_each(|entry| entry.active_ms += 20_000);
             });
         },
     ),
-    case(
+    corruption(
         "I6",
         "the clock goes back",
         "went back from 40 ms to 7 ms",
         |world| {
-            world.retell(|entries| entries[4].active_ms = 7);
+            world.edit_entries(|entries| entries[4].active_ms = 7);
         },
     ),
 ];
 
 #[test]
 fn overdrawn_budgets() {
-    see(OVERDRAWN_BUDGETS);
+    assert_detected(OVERDRAWN_BUDGETS);
 }
 
-fn limit(world: &mut World, key: &str, value: Value) {
-    world.event("run_created", 1)["plan"]["limits"][key] = value;
-    world.retell(|_| {});
+fn limit(world: &mut AuditFixture, key: &str, value: Value) {
+    world.event_mut("run_created", 1)["plan"]["limits"][key] = value;
+    world.edit_entries(|_| {});
 }
 
-const WRONG_WRITERS_AND_STATES: &[Case] = &[
-    case(
+const WRONG_WRITERS_AND_STATES: &[CorruptionCase] = &[
+    corruption(
         "I13",
         "a stale process writes",
         "was written in epoch 1, but epoch 3",
         |world| {
-            let place = world.place("verify_started", 1);
-            world.retell(|entries| entries[place].epoch = 1);
+            let place = world.entry_index("verify_started", 1);
+            world.edit_entries(|entries| entries[place].epoch = 1);
         },
     ),
-    case(
+    corruption(
         "I13",
         "an epoch is opened twice",
         "opens epoch 2, but epoch 2",
         |world| {
-            world.retell(|entries| {
+            world.edit_entries(|entries| {
                 for entry in entries.iter_mut().filter(|entry| entry.epoch == 3) {
                     entry.epoch = 2;
                     if entry.kind() == "run_opened" {
@@ -198,25 +200,25 @@ const WRONG_WRITERS_AND_STATES: &[Case] = &[
             });
         },
     ),
-    case("I13", "an opening lies", "names another epoch", |world| {
-        world.event("run_opened", 2)["epoch"] = json!(9);
-        world.retell(|_| {});
+    corruption("I13", "an opening lies", "names another epoch", |world| {
+        world.event_mut("run_opened", 2)["epoch"] = json!(9);
+        world.edit_entries(|_| {});
     }),
-    case(
+    corruption(
         "I14",
         "a jump",
         "`verifying` must not follow `preparing`",
         |world| {
-            let place = world.place("status_changed", 2);
-            world.retell(|entries| entries[place].event["status"] = json!("verifying"));
+            let place = world.entry_index("status_changed", 2);
+            world.edit_entries(|entries| entries[place].event["status"] = json!("verifying"));
         },
     ),
-    case(
+    corruption(
         "I14",
         "prepared again without a crash",
         "`preparing` must not follow `running`",
         |world| {
-            let place = world.place("status_changed", 2);
+            let place = world.entry_index("status_changed", 2);
             insert_after(
                 world,
                 place,
@@ -224,12 +226,12 @@ const WRONG_WRITERS_AND_STATES: &[Case] = &[
             );
         },
     ),
-    case(
+    corruption(
         "I14",
         "an unknown word",
         "`sleeping` must not follow",
         |world| {
-            let place = world.place("status_changed", 2);
+            let place = world.entry_index("status_changed", 2);
             insert_after(
                 world,
                 place,
@@ -237,30 +239,30 @@ const WRONG_WRITERS_AND_STATES: &[Case] = &[
             );
         },
     ),
-    case(
+    corruption(
         "I14",
         "something follows the end",
         "`running` must not follow `failed`",
         |world| {
-            let place = world.place("status_changed", 2);
-            world.retell(|entries| {
+            let place = world.entry_index("status_changed", 2);
+            world.edit_entries(|entries| {
                 let failed = json!({"type": "status_changed", "status": "failed", "reason": {"kind": "model", "reason": "no"}});
                 let before = entries[place].clone();
-                entries.insert(place, Entry { event: failed, ..before });
+                entries.insert(place, AuditFixtureEntry { event: failed, ..before });
             });
         },
     ),
-    case(
+    corruption(
         "I14",
         "work after the end",
         "(`tests_run`) comes after the run has succeeded",
         |world| {
-            let place = world.place("tests_run", 2);
+            let place = world.entry_index("tests_run", 2);
             let event = world.entries[place].event.clone();
             insert_after(world, world.entries.len() - 1, event);
         },
     ),
-    case(
+    corruption(
         "I14",
         "created twice",
         "the run was created before",
@@ -273,11 +275,11 @@ const WRONG_WRITERS_AND_STATES: &[Case] = &[
 
 #[test]
 fn wrong_writers_and_states() {
-    see(WRONG_WRITERS_AND_STATES);
+    assert_detected(WRONG_WRITERS_AND_STATES);
 }
 
-const CHANGED_CONTRACTS_AND_OPEN_INTENTS: &[Case] = &[
-    case(
+const CHANGED_CONTRACTS_AND_OPEN_INTENTS: &[CorruptionCase] = &[
+    corruption(
         "CON",
         "the file of an ended run",
         "changed by hand after the run had ended",
@@ -285,14 +287,14 @@ const CHANGED_CONTRACTS_AND_OPEN_INTENTS: &[Case] = &[
             world.replace("ralph_task.md", "goodbye", "nothing");
         },
     ),
-    case(
+    corruption(
         "CON",
         "the file of a paused run",
         "`ralph resume` puts it back",
         |world| {
             world.replace("ralph_task.md", "max_iterations: 5", "max_iterations: 6");
-            let place = world.place("verify_started", 1);
-            world.retell(|entries| {
+            let place = world.entry_index("verify_started", 1);
+            world.edit_entries(|entries| {
                 entries.truncate(place);
                 let reason = json!({"kind": "person"});
                 entries[place - 1].event =
@@ -300,7 +302,7 @@ const CHANGED_CONTRACTS_AND_OPEN_INTENTS: &[Case] = &[
             });
         },
     ),
-    case(
+    corruption(
         "CON",
         "the file is gone",
         "ralph_task.md cannot be read",
@@ -309,7 +311,7 @@ const CHANGED_CONTRACTS_AND_OPEN_INTENTS: &[Case] = &[
             fs::remove_file(world.run_dir().join("ralph_task.md")).unwrap();
         },
     ),
-    case(
+    corruption(
         "INT",
         "an action without an end",
         "action 0 of iteration 1 has no outcome",
@@ -317,7 +319,7 @@ const CHANGED_CONTRACTS_AND_OPEN_INTENTS: &[Case] = &[
             remove(world, "action_finished", 1);
         },
     ),
-    case(
+    corruption(
         "INT",
         "a command is repeated in silence",
         "action 0 of iteration 2 has no outcome",
@@ -325,13 +327,13 @@ const CHANGED_CONTRACTS_AND_OPEN_INTENTS: &[Case] = &[
             remove(world, "action_finished", 3);
         },
     ),
-    case(
+    corruption(
         "INT",
         "an action ends twice",
         "action 0 of iteration 1 ended a second time",
         |world| {
-            let place = world.place("action_finished", 1);
-            let begun = world.entries[world.place("action_started", 1)]
+            let place = world.entry_index("action_finished", 1);
+            let begun = world.entries[world.entry_index("action_started", 1)]
                 .event
                 .clone();
             let ended = world.entries[place].event.clone();
@@ -339,7 +341,7 @@ const CHANGED_CONTRACTS_AND_OPEN_INTENTS: &[Case] = &[
             insert_after(world, place, begun);
         },
     ),
-    case(
+    corruption(
         "INT",
         "an effect without an intent",
         "action 0 of iteration 1 ended without",
@@ -347,7 +349,7 @@ const CHANGED_CONTRACTS_AND_OPEN_INTENTS: &[Case] = &[
             remove(world, "action_started", 1);
         },
     ),
-    case(
+    corruption(
         "INT",
         "a call without an answer",
         "attempt 1 of iteration 1 has no outcome",
@@ -355,7 +357,7 @@ const CHANGED_CONTRACTS_AND_OPEN_INTENTS: &[Case] = &[
             remove(world, "model_replied", 1);
         },
     ),
-    case(
+    corruption(
         "INT",
         "an answer nobody asked for",
         "attempt 1 of iteration 1 was not asked",
@@ -367,5 +369,5 @@ const CHANGED_CONTRACTS_AND_OPEN_INTENTS: &[Case] = &[
 
 #[test]
 fn changed_contracts_and_open_intents() {
-    see(CHANGED_CONTRACTS_AND_OPEN_INTENTS);
+    assert_detected(CHANGED_CONTRACTS_AND_OPEN_INTENTS);
 }

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::case::{Case, case, see};
-use crate::audit::tests::world::{BRANCH, World, git};
+use super::case::{CorruptionCase, assert_detected, corruption};
+use crate::audit::tests::fixture::{AuditFixture, BRANCH, git};
 
 /// Returns the file of an object.
 fn object(repo: &Path, name: &str) -> PathBuf {
@@ -19,14 +19,14 @@ fn empty(file: &Path) {
     fs::write(file, "").unwrap();
 }
 
-const DAMAGED_OBJECTS: &[Case] = &[
-    case(
+const DAMAGED_OBJECTS: &[CorruptionCase] = &[
+    corruption(
         "DEL",
         "an empty commit in the user's repository",
         "origin.git`: error:",
         |world| empty(&object(&world.origin(), &world.commits[1])),
     ),
-    case(
+    corruption(
         "DEL",
         "a missing commit in the user's repository",
         "is not complete in `",
@@ -36,13 +36,13 @@ const DAMAGED_OBJECTS: &[Case] = &[
 
 #[test]
 fn damaged_objects() {
-    see(DAMAGED_OBJECTS);
+    assert_detected(DAMAGED_OBJECTS);
 }
 
 /// The commits themselves are read by other checks, too.
 #[test]
 fn damaged_objects_of_the_run() {
-    let world = World::succeeded();
+    let world = AuditFixture::succeeded();
     empty(&object(&world.repo(), &world.commits[0]));
     let audit = world.audit();
     let found = audit.checks.iter().find(|check| check.id == "DEL").unwrap();
@@ -53,7 +53,7 @@ fn damaged_objects_of_the_run() {
 /// What the user does to the branch afterwards is no damage.
 #[test]
 fn a_branch_that_was_deleted_is_not_damaged() {
-    let world = World::succeeded();
+    let world = AuditFixture::succeeded();
     let branch = format!("refs/heads/{BRANCH}");
     git(&world.origin(), &["update-ref", "-d", &branch]);
     let audit = world.audit();

@@ -4,11 +4,11 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::case::{Case, case, remove, see, stop};
-use crate::audit::tests::world::{BRANCH, RUN, World, commit_on_branch, git, set_branch};
+use super::case::{CorruptionCase, assert_detected, corruption, remove, stop};
+use crate::audit::tests::fixture::{AuditFixture, BRANCH, RUN, commit_on_branch, git, set_branch};
 
-const DOUBLED_COMMITS_AND_PULL_REQUESTS: &[Case] = &[
-    case(
+const DOUBLED_COMMITS_AND_PULL_REQUESTS: &[CorruptionCase] = &[
+    corruption(
         "I3",
         "a trailer twice",
         "/1/1` is on the branch twice",
@@ -18,12 +18,12 @@ const DOUBLED_COMMITS_AND_PULL_REQUESTS: &[Case] = &[
             deliver(world, &tip);
         },
     ),
-    case("I3", "another run's trailer", "of another run", |world| {
+    corruption("I3", "another run's trailer", "of another run", |world| {
         rewind(world);
         let tip = commit_on_branch(&world.repo(), &trailers("260101-000000-0001", 2));
         deliver(world, &tip);
     }),
-    case(
+    corruption(
         "I3",
         "a forged action",
         "/9/1`, which the journal does not know",
@@ -32,38 +32,38 @@ const DOUBLED_COMMITS_AND_PULL_REQUESTS: &[Case] = &[
             deliver(world, &tip);
         },
     ),
-    case("I3", "a lost commit", "of iteration 2, action 1", |world| {
+    corruption("I3", "a lost commit", "of iteration 2, action 1", |world| {
         rewind(world);
         let tip = commit_on_branch(&world.repo(), "by hand");
         deliver(world, &tip);
     }),
-    case("I4", "a second pull request", "2.json", |world| {
+    corruption("I4", "a second pull request", "2.json", |world| {
         world.open_pull(2, &world.commits[1].clone());
     }),
-    case(
+    corruption(
         "I4",
         "another number",
         "is about another pull request",
         |world| {
-            world.event("pull_request_updated", 1)["pull"]["number"] = json!(7);
-            world.retell(|_| {});
+            world.event_mut("pull_request_updated", 1)["pull"]["number"] = json!(7);
+            world.edit_entries(|_| {});
         },
     ),
-    case("I4", "another commit told", "says commit", |world| {
+    corruption("I4", "another commit told", "says commit", |world| {
         let base = world.base.clone();
-        world.event("pull_request_updated", 3)["pull"]["head"] = json!(base);
-        world.retell(|_| {});
+        world.event_mut("pull_request_updated", 3)["pull"]["head"] = json!(base);
+        world.edit_entries(|_| {});
     }),
-    case(
+    corruption(
         "I4",
         "the record is gone",
         "pull request 1 of record",
         |world| {
             stop(world);
-            fs::remove_file(world.pull(1)).unwrap();
+            fs::remove_file(world.pull_path(1)).unwrap();
         },
     ),
-    case(
+    corruption(
         "I4",
         "the record is behind",
         "1.json stands at commit",
@@ -76,7 +76,7 @@ const DOUBLED_COMMITS_AND_PULL_REQUESTS: &[Case] = &[
 
 #[test]
 fn doubled_commits_and_pull_requests() {
-    see(DOUBLED_COMMITS_AND_PULL_REQUESTS);
+    assert_detected(DOUBLED_COMMITS_AND_PULL_REQUESTS);
 }
 
 fn trailers(run: &str, iteration: u64) -> String {
@@ -84,12 +84,12 @@ fn trailers(run: &str, iteration: u64) -> String {
 }
 
 /// Takes the last commit off the branch.
-fn rewind(world: &World) {
+fn rewind(world: &AuditFixture) {
     set_branch(&world.repo(), Some(&world.commits[0]));
 }
 
 /// Makes a commit of `repo.git` the one that everything speaks of as the end.
-fn deliver(world: &mut World, tip: &str) {
+fn deliver(world: &mut AuditFixture, tip: &str) {
     let old = world.commits[1].clone();
     let origin = world.origin();
     git(
@@ -97,7 +97,7 @@ fn deliver(world: &mut World, tip: &str) {
         &["push", "-q", "-f", origin.to_str().unwrap(), BRANCH],
     );
     world.open_pull(1, tip);
-    world.retell(|entries| {
+    world.edit_entries(|entries| {
         for entry in entries.iter_mut() {
             if entry.kind() != "action_finished" {
                 let text = entry.event.to_string().replace(&old, tip);
@@ -107,8 +107,8 @@ fn deliver(world: &mut World, tip: &str) {
     });
 }
 
-const FALSE_GREENS: &[Case] = &[
-    case(
+const FALSE_GREENS: &[CorruptionCase] = &[
+    corruption(
         "I12",
         "no verification",
         "comes without a verification",
@@ -116,10 +116,10 @@ const FALSE_GREENS: &[Case] = &[
             remove(world, "verify_finished", 1);
         },
     ),
-    case("I12", "a red one", "is not green", |world| {
+    corruption("I12", "a red one", "is not green", |world| {
         set_verdict(world, "green", json!(false));
     }),
-    case(
+    corruption(
         "I12",
         "another commit",
         "the last push stands at",
@@ -128,10 +128,10 @@ const FALSE_GREENS: &[Case] = &[
             set_verdict(world, "head", first);
         },
     ),
-    case("I12", "another contract", "verified contract 00", |world| {
+    corruption("I12", "another contract", "verified contract 00", |world| {
         set_verdict(world, "contract", json!("00"));
     }),
-    case(
+    corruption(
         "I12",
         "a flaky commit that was green once",
         "was not green twice in a row",
@@ -140,46 +140,46 @@ const FALSE_GREENS: &[Case] = &[
             set_verdict(world, "findings", flaky);
         },
     ),
-    case("I12", "no checks", "ran no checks", |world| {
+    corruption("I12", "no checks", "ran no checks", |world| {
         set_verdict(world, "checks", json!([]));
     }),
-    case(
+    corruption(
         "I12",
         "a check ran out of memory",
         "check `M1.1` ended with \"out_of_memory\"",
         |world| {
-            world.event("verify_finished", 1)["checks"][1]["ended"] = json!("out_of_memory");
-            world.retell(|_| {});
+            world.event_mut("verify_finished", 1)["checks"][1]["ended"] = json!("out_of_memory");
+            world.edit_entries(|_| {});
         },
     ),
-    case(
+    corruption(
         "I12",
         "a check failed",
         "check `test_command` ended with {\"exited\":1}",
         |world| {
-            world.event("verify_finished", 1)["checks"][0]["ended"] = json!({"exited": 1});
-            world.retell(|_| {});
+            world.event_mut("verify_finished", 1)["checks"][0]["ended"] = json!({"exited": 1});
+            world.edit_entries(|_| {});
         },
     ),
-    case(
+    corruption(
         "I12",
         "tests that the runner reports as failed",
         "check `test_command` reports 2 failed",
         |world| {
-            world.event("verify_finished", 1)["checks"][0]["tests"]["failed"] = json!(2);
-            world.retell(|_| {});
+            world.event_mut("verify_finished", 1)["checks"][0]["tests"]["failed"] = json!(2);
+            world.edit_entries(|_| {});
         },
     ),
-    case(
+    corruption(
         "I12",
         "no tests",
         "check `test_command` ran no test",
         |world| {
-            world.event("verify_finished", 1)["checks"][0]["tests"]["passed"] = json!(0);
-            world.retell(|_| {});
+            world.event_mut("verify_finished", 1)["checks"][0]["tests"]["passed"] = json!(0);
+            world.edit_entries(|_| {});
         },
     ),
-    case(
+    corruption(
         "I12",
         "the branch in repo.git moved",
         "the branch in repo.git stands at",
@@ -187,7 +187,7 @@ const FALSE_GREENS: &[Case] = &[
             commit_on_branch(&world.repo(), "by hand");
         },
     ),
-    case(
+    corruption(
         "I12",
         "the delivered branch moved",
         "origin.git` stands at",
@@ -195,32 +195,32 @@ const FALSE_GREENS: &[Case] = &[
             commit_on_branch(&world.origin(), "by hand");
         },
     ),
-    case(
+    corruption(
         "I12",
         "a named box is open",
         "box `M1.2` of the task was not ticked",
         |world| {
-            world.event("boxes_ticked", 2)["ticked"] = json!(["M1.1", "C3", "C4"]);
-            world.retell(|_| {});
+            world.event_mut("boxes_ticked", 2)["ticked"] = json!(["M1.1", "C3", "C4"]);
+            world.edit_entries(|_| {});
         },
     ),
-    case(
+    corruption(
         "I12",
         "a box is open",
         "2 of 3 boxes were ticked",
         |world| {
-            world.event("boxes_ticked", 2)["ticked"] = json!(["M1.1", "M1.2"]);
-            world.retell(|_| {});
+            world.event_mut("boxes_ticked", 2)["ticked"] = json!(["M1.1", "M1.2"]);
+            world.edit_entries(|_| {});
         },
     ),
 ];
 
 #[test]
 fn false_greens() {
-    see(FALSE_GREENS);
+    assert_detected(FALSE_GREENS);
 }
 
-fn set_verdict(world: &mut World, key: &str, value: Value) {
-    world.event("verify_finished", 1)[key] = value;
-    world.retell(|_| {});
+fn set_verdict(world: &mut AuditFixture, key: &str, value: Value) {
+    world.event_mut("verify_finished", 1)[key] = value;
+    world.edit_entries(|_| {});
 }

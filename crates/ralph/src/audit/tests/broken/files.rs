@@ -4,15 +4,15 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::case::{Case, case, insert_after, remove, see};
+use super::case::{CorruptionCase, assert_detected, corruption, insert_after, remove};
 use crate::audit::digest::sha256;
-use crate::audit::tests::world::World;
+use crate::audit::tests::fixture::AuditFixture;
 
-const LOST_ITERATIONS: &[Case] = &[
-    case("I1", "a directory is gone", "iterations/1", |world| {
+const LOST_ITERATIONS: &[CorruptionCase] = &[
+    corruption("I1", "a directory is gone", "iterations/1", |world| {
         fs::remove_dir_all(world.run_dir().join("iterations/1")).unwrap();
     }),
-    case(
+    corruption(
         "I1",
         "a file is gone",
         "iterations/2/metrics.json is missing",
@@ -20,7 +20,7 @@ const LOST_ITERATIONS: &[Case] = &[
             fs::remove_file(world.run_dir().join("iterations/2/metrics.json")).unwrap();
         },
     ),
-    case(
+    corruption(
         "I1",
         "a bit is flipped",
         "iterations/1/prompt.md was changed",
@@ -28,7 +28,7 @@ const LOST_ITERATIONS: &[Case] = &[
             world.replace("iterations/1/prompt.md", "1", "3");
         },
     ),
-    case(
+    corruption(
         "I1",
         "an eighth file",
         "iterations/2/notes.md does not belong",
@@ -36,7 +36,7 @@ const LOST_ITERATIONS: &[Case] = &[
             world.write("iterations/2/notes.md", "");
         },
     ),
-    case(
+    corruption(
         "I1",
         "a link",
         "iterations/2/prompt.md is not a regular file",
@@ -46,26 +46,26 @@ const LOST_ITERATIONS: &[Case] = &[
             std::os::unix::fs::symlink("../1/prompt.md", path).unwrap();
         },
     ),
-    case(
+    corruption(
         "I1",
         "no digest",
         "iterations/1/prompt.md has no digest",
         |world| {
-            let files = &mut world.event("iteration_finished", 1)["files"];
+            let files = &mut world.event_mut("iteration_finished", 1)["files"];
             files.as_object_mut().unwrap().remove("prompt.md");
-            world.retell(|_| {});
+            world.edit_entries(|_| {});
         },
     ),
-    case(
+    corruption(
         "I1",
         "an unknown digest",
         "names the file `other.md`",
         |world| {
-            world.event("iteration_finished", 1)["files"]["other.md"] = json!("0");
-            world.retell(|_| {});
+            world.event_mut("iteration_finished", 1)["files"]["other.md"] = json!("0");
+            world.edit_entries(|_| {});
         },
     ),
-    case(
+    corruption(
         "I1",
         "metrics are not JSON",
         "iterations/2/metrics.json is not JSON",
@@ -73,7 +73,7 @@ const LOST_ITERATIONS: &[Case] = &[
             forge(world, "metrics.json", "{");
         },
     ),
-    case(
+    corruption(
         "I1",
         "metrics of another",
         "metrics.json is about iteration 1",
@@ -81,7 +81,7 @@ const LOST_ITERATIONS: &[Case] = &[
             forge(world, "metrics.json", r#"{"iteration": 1}"#);
         },
     ),
-    case(
+    corruption(
         "I1",
         "no attempts",
         "response.json has neither a list `attempts` nor an `agent`",
@@ -89,7 +89,7 @@ const LOST_ITERATIONS: &[Case] = &[
             forge(world, "response.json", "{}");
         },
     ),
-    case(
+    corruption(
         "I1",
         "a directory without a record",
         "iterations/3 has no record",
@@ -97,7 +97,7 @@ const LOST_ITERATIONS: &[Case] = &[
             world.write("iterations/3/prompt.md", "");
         },
     ),
-    case(
+    corruption(
         "I1",
         "an open directory is left",
         "iterations/2.open has no record",
@@ -105,7 +105,7 @@ const LOST_ITERATIONS: &[Case] = &[
             world.write("iterations/2.open/prompt.md", "");
         },
     ),
-    case(
+    corruption(
         "I1",
         "a number is left out",
         "iteration 3 starts, but 2 is next",
@@ -115,17 +115,17 @@ const LOST_ITERATIONS: &[Case] = &[
             fs::rename(dir.join("2"), dir.join("3")).unwrap();
         },
     ),
-    case(
+    corruption(
         "I1",
         "a start while one is open",
         "starts while iteration 1",
         |world| {
-            let place = world.place("iteration_started", 1);
+            let place = world.entry_index("iteration_started", 1);
             let event = world.entries[place].event.clone();
             insert_after(world, place, event);
         },
     ),
-    case(
+    corruption(
         "I1",
         "a finish without a start",
         "finishes, but it was not started",
@@ -133,12 +133,12 @@ const LOST_ITERATIONS: &[Case] = &[
             remove(world, "iteration_started", 2);
         },
     ),
-    case(
+    corruption(
         "I1",
         "a second finish",
         "iteration 2 finishes a second time",
         |world| {
-            let place = world.place("iteration_finished", 2);
+            let place = world.entry_index("iteration_finished", 2);
             let event = world.entries[place].event.clone();
             insert_after(world, place, event);
         },
@@ -147,19 +147,19 @@ const LOST_ITERATIONS: &[Case] = &[
 
 #[test]
 fn lost_iterations() {
-    see(LOST_ITERATIONS);
+    assert_detected(LOST_ITERATIONS);
 }
 
 /// Changes an artifact and its digest in the journal.
-fn forge(world: &mut World, name: &str, text: &str) {
+fn forge(world: &mut AuditFixture, name: &str, text: &str) {
     world.write(&format!("iterations/2/{name}"), text);
-    world.event("iteration_finished", 2)["files"][name] = sha256(text.as_bytes()).into();
-    world.retell(|_| {});
+    world.event_mut("iteration_finished", 2)["files"][name] = sha256(text.as_bytes()).into();
+    world.edit_entries(|_| {});
 }
 
 /// Gives iteration 2 another number everywhere but in git, where nobody looks for it.
-fn renumber(world: &mut World, number: u64) {
-    world.retell(|entries| {
+fn renumber(world: &mut AuditFixture, number: u64) {
+    world.edit_entries(|entries| {
         for entry in entries
             .iter_mut()
             .filter(|entry| entry.event["iteration"] == 2)
@@ -174,12 +174,13 @@ fn renumber(world: &mut World, number: u64) {
         &json!({"iteration": number}).to_string(),
     );
     let text = world.read("iterations/2/metrics.json");
-    world.event("iteration_finished", 2)["files"]["metrics.json"] = sha256(text.as_bytes()).into();
-    world.retell(|_| {});
+    world.event_mut("iteration_finished", 2)["files"]["metrics.json"] =
+        sha256(text.as_bytes()).into();
+    world.edit_entries(|_| {});
 }
 
-const REWRITTEN_HISTORY: &[Case] = &[
-    case(
+const REWRITTEN_HISTORY: &[CorruptionCase] = &[
+    corruption(
         "I2",
         "a record is changed",
         "record 11 does not follow",
@@ -187,7 +188,7 @@ const REWRITTEN_HISTORY: &[Case] = &[
             world.replace("journal.jsonl", "\"actions\":2", "\"actions\":3");
         },
     ),
-    case(
+    corruption(
         "I2",
         "a record is taken out",
         "line 5 of journal.jsonl has the number 6",
@@ -202,7 +203,7 @@ const REWRITTEN_HISTORY: &[Case] = &[
             world.write("journal.jsonl", &(kept.join("\n") + "\n"));
         },
     ),
-    case(
+    corruption(
         "I2",
         "the last record is torn",
         "ends in the middle of record 55",
@@ -211,14 +212,14 @@ const REWRITTEN_HISTORY: &[Case] = &[
             world.write("journal.jsonl", &(text + "{\"v\":1,"));
         },
     ),
-    case("I2", "an empty line", "record 55 is not JSON", |world| {
+    corruption("I2", "an empty line", "record 55 is not JSON", |world| {
         let text = world.read("journal.jsonl");
         world.write("journal.jsonl", &(text + "\n"));
     }),
-    case("I2", "another version", "record 1 has version 2", |world| {
+    corruption("I2", "another version", "record 1 has version 2", |world| {
         world.replace("journal.jsonl", "{\"v\":1,", "{\"v\":2,");
     }),
-    case(
+    corruption(
         "I2",
         "a log is cut",
         "files/activity.log is shorter",
@@ -228,7 +229,7 @@ const REWRITTEN_HISTORY: &[Case] = &[
             world.write("files/activity.log", &format!("{kept}\n"));
         },
     ),
-    case(
+    corruption(
         "I2",
         "a log is rewritten",
         "files/activity.log was rewritten",
@@ -236,7 +237,7 @@ const REWRITTEN_HISTORY: &[Case] = &[
             world.replace("files/activity.log", "wrote", "wrate");
         },
     ),
-    case(
+    corruption(
         "I2",
         "a guardrail is removed",
         "files/guardrails.md was rewritten",
@@ -244,36 +245,36 @@ const REWRITTEN_HISTORY: &[Case] = &[
             world.replace("files/guardrails.md", "small", "large");
         },
     ),
-    case(
+    corruption(
         "I2",
         "an error is removed",
         "files/errors.log is shorter than its 40 bytes",
         |world| {
             let log = json!({"bytes": 40, "sha256": sha256(b"gone")});
-            world.event("iteration_finished", 2)["logs"]["errors.log"] = log;
-            world.retell(|_| {});
+            world.event_mut("iteration_finished", 2)["logs"]["errors.log"] = log;
+            world.edit_entries(|_| {});
         },
     ),
-    case(
+    corruption(
         "I2",
         "a log shrank meanwhile",
         "and 10 at record",
         |world| {
             let log = json!({"bytes": 10, "sha256": sha256(b"2026-03-01")});
-            world.event("iteration_finished", 2)["logs"]["activity.log"] = log;
-            world.retell(|_| {});
+            world.event_mut("iteration_finished", 2)["logs"]["activity.log"] = log;
+            world.edit_entries(|_| {});
         },
     ),
-    case(
+    corruption(
         "I2",
         "no mark of a log",
         "does not say how long `errors.log` was",
         |world| {
-            world.event("iteration_finished", 1)["logs"]["errors.log"] = Value::Null;
-            world.retell(|_| {});
+            world.event_mut("iteration_finished", 1)["logs"]["errors.log"] = Value::Null;
+            world.edit_entries(|_| {});
         },
     ),
-    case(
+    corruption(
         "I2",
         "a line without a stamp",
         "files/activity.log line 5",
@@ -282,7 +283,7 @@ const REWRITTEN_HISTORY: &[Case] = &[
             world.write("files/activity.log", &(text + "hello\n"));
         },
     ),
-    case(
+    corruption(
         "I2",
         "a torn line",
         "files/errors.log line 1 has no end",
@@ -294,5 +295,5 @@ const REWRITTEN_HISTORY: &[Case] = &[
 
 #[test]
 fn rewritten_history() {
-    see(REWRITTEN_HISTORY);
+    assert_detected(REWRITTEN_HISTORY);
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ralph_core::budget::Limits;
-use ralph_core::event::{ActionResult, DiffSize, Event, IterationOutcome, Metrics};
-use ralph_core::gutter::Problems;
+use ralph_core::budget::BudgetLimits;
+use ralph_core::event::{ActionResult, DiffSize, Event, IterationMetrics, IterationOutcome};
+use ralph_core::gutter::OutputProblems;
 use ralph_core::id::{CommitId, Digest, RunId, TaskId};
 use ralph_core::money::Usd;
-use ralph_core::plan::{Delivery, Engine, RunPlan};
-use ralph_core::ports::{Ended, Isolation, PullRequest, PullState, Usage};
+use ralph_core::plan::{Delivery, EngineKind, RunPlan};
+use ralph_core::ports::{ExecStatus, Isolation, PullRequest, PullState, TokenUsage};
 use ralph_core::run::RunStatus;
 use ralph_core::verdict::{CheckResult, TestCount};
 
@@ -23,12 +23,12 @@ pub(super) fn created() -> Event {
         task_id: TaskId::parse("task-001").unwrap(),
         title: "Say hello".into(),
         task_file: "/home/me/hello/ralph_task.md".into(),
-        contract: Digest::of(b"contract"),
+        contract: Digest::compute(b"contract"),
         repo: "/home/me/hello".into(),
         base_branch: "main".into(),
         base: commit("a"),
         branch: "ralph/task-001/say-hello".into(),
-        engine: Engine::Actions,
+        engine: EngineKind::Actions,
         sandbox: "local".into(),
         isolation: Isolation::None,
         local: None,
@@ -38,7 +38,7 @@ pub(super) fn created() -> Event {
         model: "scripted:replies.jsonl".into(),
         scm: "local".into(),
         delivery: Delivery::PullRequest,
-        limits: Limits {
+        limits: BudgetLimits {
             max_iterations: Some(10),
             max_wall_time: Some(Duration::from_hours(1)),
             max_cost: Usd::from_dollars(1.0),
@@ -46,7 +46,7 @@ pub(super) fn created() -> Event {
         },
         test_command: "make test".into(),
         checkboxes: 2,
-        mode: ralph_core::task::Mode::Autonomous,
+        mode: ralph_core::task::RunMode::Autonomous,
     };
     Event::RunCreated {
         plan: Box::new(plan),
@@ -61,11 +61,11 @@ pub(super) fn check(name: &str, code: i32, tests: Option<TestCount>) -> CheckRes
     CheckResult {
         name: name.into(),
         command: "make test".into(),
-        ended: Ended::Exited(code),
+        ended: ExecStatus::Exited(code),
         duration_ms: 1_500,
         tests,
         failure: None,
-        problems: Problems::default(),
+        problems: OutputProblems::default(),
     }
 }
 
@@ -108,11 +108,11 @@ pub(super) fn finished(
 
 pub(super) fn ran(code: i32) -> ActionResult {
     ActionResult::Ran {
-        ended: Ended::Exited(code),
+        ended: ExecStatus::Exited(code),
         stdout_bytes: 10,
         stderr_bytes: 0,
         failure: None,
-        problems: Problems::default(),
+        problems: OutputProblems::default(),
     }
 }
 
@@ -120,11 +120,11 @@ pub(super) fn replied(attempt: u32) -> Event {
     Event::ModelReplied {
         iteration: 1,
         attempt,
-        response: Digest::of(b"response"),
-        usage: Usage {
+        response: Digest::compute(b"response"),
+        usage: TokenUsage {
             input_tokens: 8_200,
             output_tokens: 345,
-            ..Usage::default()
+            ..TokenUsage::default()
         },
         cost_usd: Usd::from_dollars(0.05).unwrap(),
         duration_ms: 2_300,
@@ -136,7 +136,7 @@ pub(super) fn asked(attempt: u32) -> Event {
     Event::ModelAsked {
         iteration: 1,
         attempt,
-        prompt: Digest::of(b"prompt"),
+        prompt: Digest::compute(b"prompt"),
         prompt_bytes: 12_345,
         reserved: None,
     }
@@ -147,13 +147,13 @@ pub(super) fn iteration_finished(outcome: IterationOutcome, diff: DiffSize) -> E
         iteration: 1,
         summary: "Write the greeting".into(),
         outcome,
-        metrics: Box::new(Metrics {
+        metrics: Box::new(IterationMetrics {
             iteration: 1,
             duration_ms: 65_000,
             model_ms: 0,
             command_ms: 0,
             model_calls: 2,
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             cost_usd: Usd::ZERO,
             repaired: false,
             actions: 3,

@@ -1,12 +1,12 @@
 mod events;
 mod plain;
 mod rich;
-mod story;
+mod scenarios;
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use ralph_core::event::{Event, Record, VERSION};
+use ralph_core::event::{Event, JournalRecord, RECORD_VERSION};
 use ralph_core::id::Digest;
 use ralph_core::run::{PauseReason, RunStatus};
 use ralph_core::state::RunState;
@@ -15,16 +15,16 @@ use super::*;
 
 /// Keeps what is written where a test can see it.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
+struct RunViewOutput(Arc<Mutex<Vec<u8>>>);
 
-impl Kept {
+impl RunViewOutput {
     fn take(&self) -> String {
         let bytes = std::mem::take(&mut *self.0.lock().unwrap());
         String::from_utf8(bytes).unwrap()
     }
 }
 
-impl Write for Kept {
+impl Write for RunViewOutput {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -35,9 +35,9 @@ impl Write for Kept {
 }
 
 /// Shows events as they would be in a journal, and returns what was written for each chapter.
-fn shown<const N: usize>(chapters: [Vec<Event>; N], mode: Mode) -> [String; N] {
-    let kept = Kept::default();
-    let mut view = View::new(Box::new(kept.clone()), mode);
+fn show_chapters<const N: usize>(chapters: [Vec<Event>; N], mode: OutputMode) -> [String; N] {
+    let kept = RunViewOutput::default();
+    let mut view = RunView::new(Box::new(kept.clone()), mode);
     let mut state: Option<RunState> = None;
     let mut seq = 0;
     chapters.map(|events| {
@@ -46,7 +46,7 @@ fn shown<const N: usize>(chapters: [Vec<Event>; N], mode: Mode) -> [String; N] {
             let record = record(seq, event);
             match &mut state {
                 Some(state) => state.apply(&record),
-                None => state = RunState::begin(&record),
+                None => state = RunState::from_first_record(&record),
             }
             view.show(&record, state.as_ref().unwrap());
         }
@@ -54,11 +54,11 @@ fn shown<const N: usize>(chapters: [Vec<Event>; N], mode: Mode) -> [String; N] {
     })
 }
 
-fn record(seq: u64, event: Event) -> Record {
-    Record {
-        v: VERSION,
+fn record(seq: u64, event: Event) -> JournalRecord {
+    JournalRecord {
+        v: RECORD_VERSION,
         seq,
-        prev: Digest::of(b""),
+        prev: Digest::compute(b""),
         at: "2026-03-01T10:00:00Z".parse().unwrap(),
         active_ms: seq * 1_000,
         epoch: 1,
@@ -67,16 +67,16 @@ fn record(seq: u64, event: Event) -> Record {
 }
 
 #[test]
-fn the_spinner_says_what_is_waited_for() {
+fn the_spinner_shows_the_pending_step() {
     let mut state: Option<RunState> = None;
     let mut said: Vec<String> = Vec::new();
-    for (seq, event) in (1..).zip(story::chapters().concat()) {
+    for (seq, event) in (1..).zip(scenarios::chapters().concat()) {
         let record = record(seq, event);
         match &mut state {
             Some(state) => state.apply(&record),
-            None => state = RunState::begin(&record),
+            None => state = RunState::from_first_record(&record),
         }
-        let waiting = lines::waiting(&record, state.as_ref().unwrap());
+        let waiting = lines::waiting_label(&record, state.as_ref().unwrap());
         said.push(waiting.unwrap_or_else(|| "nothing".into()));
     }
     said.dedup();
@@ -114,12 +114,12 @@ nothing
 
 #[test]
 fn json_is_the_journals_record_line_by_line() {
-    let text = shown(story::chapters(), Mode::Json).concat();
+    let text = show_chapters(scenarios::chapters(), OutputMode::Json).concat();
     let events: Vec<Event> = text
         .lines()
-        .map(|line| serde_json::from_str::<Record>(line).unwrap().event)
+        .map(|line| serde_json::from_str::<JournalRecord>(line).unwrap().event)
         .collect();
-    assert_eq!(events, story::chapters().concat());
+    assert_eq!(events, scenarios::chapters().concat());
 }
 
 #[test]
@@ -141,13 +141,16 @@ fn nothing_from_outside_reaches_the_terminal_as_an_escape() {
             question: evil.into(),
         })),
     ];
-    let [plain] = shown([events.clone()], Mode::Plain);
+    let [plain] = show_chapters([events.clone()], OutputMode::Plain);
     assert!(
         !plain.contains(['\u{1b}', '\r', '\u{7}', '\u{202e}']),
         "{plain:?}"
     );
     assert_eq!(plain.matches("x �y").count(), 5, "{plain}");
-    let [rich] = shown([events], Mode::Rich(Width::Fixed(80), Progress::Hidden));
+    let [rich] = show_chapters(
+        [events],
+        OutputMode::Rich(Width::Fixed(80), SpinnerVisibility::Hidden),
+    );
     assert!(!rich.contains(['\r', '\u{7}', '\u{202e}']));
     let own = ["1", "2", "31", "32", "33", "36", "0"].map(|code| format!("{code}m"));
     for rest in rich.split('\u{1b}').skip(1) {

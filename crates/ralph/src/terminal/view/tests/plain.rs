@@ -1,16 +1,16 @@
 //! How a run looks in a pipe.
 
-use ralph_core::net::{Allowlist, Policy, ProviderTool};
+use ralph_core::net::{Allowlist, EgressPolicy, ProviderTool};
 use ralph_core::plan::{AgentPlan, NetworkPlan};
 use snapbox::{assert_data_eq, str};
 
 use super::*;
-use crate::terminal::line::Colour;
-use crate::terminal::lines::life;
+use crate::terminal::lines::lifecycle;
+use crate::terminal::styled_line::Colour;
 
 /// Returns one chapter of the story.
 fn chapter(number: usize) -> String {
-    shown(story::chapters(), Mode::Plain)[number].clone()
+    show_chapters(scenarios::chapters(), OutputMode::Plain)[number].clone()
 }
 
 #[test]
@@ -140,7 +140,10 @@ fn the_verdict() {
 
 #[test]
 fn an_agent() {
-    let [_, agent] = shown([story::beginning(), story::agent()], Mode::Plain);
+    let [_, agent] = show_chapters(
+        [scenarios::beginning(), scenarios::agent()],
+        OutputMode::Plain,
+    );
     assert_data_eq!(
         agent,
         str![[r"
@@ -163,8 +166,11 @@ fn an_agent() {
 }
 
 #[test]
-fn a_flood_and_tools_of_the_provider() {
-    let [_, gate] = shown([story::beginning(), story::gate()], Mode::Plain);
+fn a_flood_and_provider_tools() {
+    let [_, gate] = show_chapters(
+        [scenarios::beginning(), scenarios::gate()],
+        OutputMode::Plain,
+    );
     assert_data_eq!(
         gate,
         str![[r"
@@ -184,7 +190,11 @@ fn a_plan_names_hosts_that_are_not_inspected_and_tools_of_the_provider() {
     };
     let list = |hosts: &[&str]| Allowlist::parse(hosts.iter().copied()).unwrap();
     plan.network = Some(NetworkPlan {
-        policy: Policy::Allowlist(list(&["pypi.example", "*.files.example", "opened.example"])),
+        policy: EgressPolicy::Allowlist(list(&[
+            "pypi.example",
+            "*.files.example",
+            "opened.example",
+        ])),
         inspect: list(&["opened.example"]),
         ..NetworkPlan::default()
     });
@@ -195,7 +205,7 @@ fn a_plan_names_hosts_that_are_not_inspected_and_tools_of_the_provider() {
         renew: None,
         provider_tools: [ProviderTool::Urls, ProviderTool::WebSearch].into(),
     });
-    let lines = life::plan(&plan);
+    let lines = lifecycle::plan_lines(&plan);
     let shown: Vec<String> = lines
         .iter()
         .map(|line| line.render(Colour::Unused, None))

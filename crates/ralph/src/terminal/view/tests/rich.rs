@@ -6,11 +6,11 @@ use snapbox::{assert_data_eq, str};
 
 use super::*;
 
-const MODE: Mode = Mode::Rich(Width::Fixed(80), Progress::Hidden);
+const MODE: OutputMode = OutputMode::Rich(Width::Fixed(80), SpinnerVisibility::Hidden);
 
 /// Returns one chapter of the story with visible escape sequences.
 fn chapter(number: usize) -> String {
-    visible(&shown(story::chapters(), MODE)[number])
+    visible(&show_chapters(scenarios::chapters(), MODE)[number])
 }
 
 /// Makes escape sequences visible: `\x1b[32m` becomes `<32>`, its end `</>`.
@@ -146,7 +146,7 @@ fn the_verdict() {
 }
 
 #[test]
-fn the_last_block_says_how_it_ended_and_what_to_do() {
+fn the_last_block_shows_the_outcome_and_the_next_step() {
     let endings = [
         RunStatus::Paused(PauseReason::Model {
             question: "Which of the two greetings should it be: the short one of the README, or \
@@ -160,7 +160,7 @@ fn the_last_block_says_how_it_ended_and_what_to_do() {
         RunStatus::SandboxLost,
     ];
     let text = endings.map(|ending| {
-        let [_, last] = shown(
+        let [_, last] = show_chapters(
             [vec![events::created()], vec![events::status(ending)]],
             MODE,
         );

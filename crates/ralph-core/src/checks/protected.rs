@@ -1,0 +1,98 @@
+//! Files that a task protects: the checks use those of the base commit.
+
+use regex::Regex;
+
+use crate::surface::ChangedPath;
+use crate::verdict::{FindingKind, VerifyFinding};
+
+/// How many files a finding names.
+const MAX_NAMED_FILES: usize = 5;
+
+/// Returns the changed paths that fit one of the patterns.
+///
+/// `*` and `?` stay inside of one directory, `**` does not. A pattern without `/` means files of that
+/// name anywhere; one that ends with `/` means everything below that directory.
+pub fn protected_changes(changed: &[ChangedPath], patterns: &[String]) -> Vec<ChangedPath> {
+    let patterns: Vec<Regex> = patterns
+        .iter()
+        .filter_map(|text| compile_glob(text))
+        .collect();
+    let fits = |changed: &&ChangedPath| patterns.iter().any(|p| p.is_match(&changed.path));
+    changed.iter().filter(fits).cloned().collect()
+}
+
+/// Returns the finding about protected files that the branch changed.
+pub fn protected_finding(changed: &[ChangedPath]) -> Option<VerifyFinding> {
+    if changed.is_empty() {
+        return None;
+    }
+    let named: Vec<String> = changed
+        .iter()
+        .take(MAX_NAMED_FILES)
+        .map(|changed| format!("`{}`", changed.path))
+        .collect();
+    let more = match changed.len().saturating_sub(MAX_NAMED_FILES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let text = format!(
+        "protected files were changed, the checks used those of the base commit: {}{more}",
+        named.join(", ")
+    );
+    Some(VerifyFinding::new(FindingKind::Protected, text))
+}
+
+fn compile_glob(pattern: &str) -> Option<Regex> {
+    let below = pattern.ends_with('/');
+    let text = pattern.trim_start_matches("./").trim_matches('/');
+    let mut regex = String::from("^");
+    if !text.contains('/') && !below && !pattern.starts_with('/') {
+        regex.push_str("(?:.*/)?");
+    }
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '*' if chars.next_if_eq(&'*').is_some() => {
+                // `a/**/b` also means `a/b`.
+                let is_whole = chars.next_if_eq(&'/').is_some();
+                regex.push_str(if is_whole { "(?:.*/)?" } else { ".*" });
+            }
+            '*' => regex.push_str("[^/]*"),
+            '?' => regex.push_str("[^/]"),
+            c => regex.push_str(&regex::escape(&c.to_string())),
+        }
+    }
+    regex.push_str(if below { "/.*$" } else { "$" });
+    Regex::new(&regex).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::surface::PathChange;
+
+    #[test]
+    fn patterns_mean_files_names_and_directories() {
+        for (pattern, path, fits) in [
+            ("conftest.py", "a/conftest.py", true),
+            ("/conftest.py", "a/conftest.py", false),
+            ("tests/", "tests/a/b.py", true),
+            ("tests/", "src/tests/a.py", false),
+            ("tests/**", "tests/a/b.py", true),
+            ("tests/**/b.py", "tests/b.py", true),
+            ("ci/*.sh", "ci/a.sh", true),
+            ("ci/*.sh", "ci/x/a.sh", false),
+            ("*.snap", "a/b.snap", true),
+            ("a?.txt", "ab.txt", true),
+            ("[a].txt", "a.txt", false),
+        ] {
+            let changed = [ChangedPath {
+                path: path.to_owned(),
+                change: PathChange::Modified,
+            }];
+            let found = protected_changes(&changed, &[pattern.to_owned()]);
+            assert_eq!(!found.is_empty(), fits, "{pattern} {path}");
+        }
+        assert_eq!(protected_finding(&[]), None);
+    }
+}

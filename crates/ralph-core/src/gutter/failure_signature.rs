@@ -1,0 +1,136 @@
+//! What a failure looks like, without what differs from one time to the next.
+
+use super::normalisation_rules::normalise;
+use crate::id::Digest;
+
+/// How much of an output counts, in characters.
+const MAX_SIGNATURE_CHARS: usize = 2000;
+/// How much of an output is looked at: what is taken out must not make room without end.
+const MAX_INSPECTED_CHARS: usize = 4 * MAX_SIGNATURE_CHARS;
+
+/// Returns the digest of a failure: the command, its exit code and the beginning of its error output,
+/// or the end of its output where there is none. Colours, times, durations, addresses, temporary
+/// paths, process ids, ports, seeds, progress marks and the order of lines do not count.
+pub fn signature(command: &str, exit_code: i32, stderr: &str, stdout: &str) -> Digest {
+    let text = if stderr.trim().is_empty() {
+        let clean = normalise(tail_chars(stdout, MAX_INSPECTED_CHARS));
+        sort_lines(tail_chars(clean.trim(), MAX_SIGNATURE_CHARS))
+    } else {
+        let clean = normalise(head_chars(stderr, MAX_INSPECTED_CHARS));
+        sort_lines(head_chars(clean.trim(), MAX_SIGNATURE_CHARS))
+    };
+    let command = normalise(head_chars(command, MAX_INSPECTED_CHARS));
+    Digest::compute(format!("{command}\0{exit_code}\0{text}").as_bytes())
+}
+
+pub(super) fn head_chars(text: &str, chars: usize) -> &str {
+    text.char_indices()
+        .nth(chars)
+        .map_or(text, |(end, _)| &text[..end])
+}
+
+pub(super) fn tail_chars(text: &str, chars: usize) -> &str {
+    // A character has at most four bytes: nothing before that has to be counted.
+    let from = text.floor_char_boundary(text.len().saturating_sub(4 * chars));
+    let near = &text[from..];
+    let skipped = near.chars().count().saturating_sub(chars);
+    near.char_indices()
+        .nth(skipped)
+        .map_or("", |(start, _)| &near[start..])
+}
+
+/// Sorts the lines of an output, because parallel tests print them in any order. An indented line
+/// stays below the line that it belongs to, as does the line after a colon: "expected 3, received 4"
+/// over four lines is not "expected 4, received 3".
+fn sort_lines(text: &str) -> String {
+    let mut groups: Vec<String> = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let continues = line.starts_with([' ', '\t'])
+            || groups.last().is_some_and(|group| group.ends_with(':'));
+        match groups.last_mut().filter(|_| continues) {
+            Some(group) => {
+                group.push('\n');
+                group.push_str(line);
+            }
+            None => groups.push(line.to_owned()),
+        }
+    }
+    groups.sort_unstable();
+    groups.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_parts_are_removed() {
+        for (text, expected) in [
+            ("\u{1b}[31mred\u{1b}[0m\r\nx", "red\nx"),
+            (
+                "at 2026-03-01T10:00:00.123Z it failed",
+                "at <time> it failed",
+            ),
+            ("[10:00:01] failed", "[<time>] failed"),
+            (
+                "took 1.25s, then 300 ms",
+                "took <duration>, then <duration>",
+            ),
+            ("object 0x7ffe12 at deadbeef12", "object <hex> at <hex>"),
+            ("id 6fa459ea-ee8a-3ca4-894e-db77e160355e", "id <uuid>"),
+            (
+                "/tmp/abc123/pytest-12/test_x0/a.txt:3: no",
+                "/tmp/<tmp>/pytest-/test_x/a.txt:3: no",
+            ),
+            (
+                "npm[4242]: pid=77 ==88== process 99",
+                "npm[<pid>]: pid=<pid> ==<pid>== process <pid>",
+            ),
+            ("effaced defaced", "effaced defaced"),
+            (
+                "src/a.rs:12:34: 3 tests failed",
+                "src/a.rs:12:34: 3 tests failed",
+            ),
+        ] {
+            assert_eq!(normalise(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_failure_is_its_command_code_and_words() {
+        let one = signature("npm test", 1, "error at 10:00:01\n", "anything");
+        assert_eq!(one, signature("npm test", 1, "error at 10:00:59", "else"));
+        for other in [
+            signature("npm run", 1, "error at 10:00:01", ""),
+            signature("npm test", 2, "error at 10:00:01", ""),
+            signature("npm test", 1, "another error", ""),
+        ] {
+            assert_ne!(one, other);
+        }
+    }
+
+    #[test]
+    fn without_error_output_the_end_of_the_output_counts() {
+        let long = |last: &str| format!("{}{last}", "line\n".repeat(5000));
+        let of = |stdout: &str| signature("t", 1, " \n", stdout);
+        assert_eq!(
+            of(&long("2 failed")),
+            of(&format!("more {}", long("2 failed")))
+        );
+        assert_ne!(of(&long("2 failed")), of(&long("1 failed")));
+    }
+
+    #[test]
+    fn only_the_beginning_of_the_error_output_counts() {
+        let long = |last: &str| format!("{}{last}", "é".repeat(2000));
+        assert_eq!(
+            signature("t", 1, &long("a"), ""),
+            signature("t", 1, &long("b"), "")
+        );
+        let short = |last: &str| format!("{}{last}", "é".repeat(1999));
+        assert_ne!(
+            signature("t", 1, &short("a"), ""),
+            signature("t", 1, &short("b"), "")
+        );
+    }
+}

@@ -1,0 +1,84 @@
+//! Finds hosts in a text.
+
+use std::collections::HashSet;
+
+use super::super::{Endpoint, Host};
+use super::file::HostFileFormat;
+
+/// The schemes that a client fetches with, and their ports.
+const SCHEMES: [(&str, u16); 2] = [("https", 443), ("http", 80)];
+
+/// Returns the hosts that a text names, each once, in the order they appear.
+pub(super) fn hosts(form: HostFileFormat, text: &str) -> impl Iterator<Item = (Host, Option<u16>)> {
+    let mut seen = HashSet::new();
+    text.lines()
+        .map(move |line| match form {
+            HostFileFormat::Urls | HostFileFormat::Modules => line,
+            HostFileFormat::Settings => without_comment(line),
+        })
+        .flat_map(move |line| match form {
+            HostFileFormat::Urls | HostFileFormat::Settings => url_hosts(line),
+            HostFileFormat::Modules => go_module_host(line).into_iter().collect(),
+        })
+        .filter(move |found| seen.insert(found.clone()))
+}
+
+/// Cuts a comment off. One that starts inside of a line has a blank before it: an address can have `#`.
+fn without_comment(line: &str) -> &str {
+    if line.trim_start().starts_with(['#', ';']) {
+        return "";
+    }
+    line.split_once(" #").map_or(line, |(before, _)| before)
+}
+
+/// Returns the hosts of the URLs in a line.
+fn url_hosts(line: &str) -> Vec<(Host, Option<u16>)> {
+    let mut found = Vec::new();
+    let mut rest = line;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at);
+        rest = &after[3..];
+        let scheme = SCHEMES.iter().find(|(scheme, _)| before.ends_with(scheme));
+        if let Some(&(_, port)) = scheme {
+            found.extend(authority_host(rest, port));
+        }
+    }
+    // `.npmrc` names registries without a scheme: `//npm.example/:_authToken=…`.
+    if let Some(after) = line.trim_start().strip_prefix("//") {
+        found.extend(authority_host(after, 443));
+    }
+    found
+}
+
+/// Returns the host at the start of a text; a user name before it is left out, and so is whatever
+/// else is no host.
+fn authority_host(text: &str, default_port: u16) -> Option<(Host, Option<u16>)> {
+    let is_end = |c: char| {
+        c.is_whitespace()
+            || matches!(
+                c,
+                '/' | '?' | '#' | '"' | '\'' | '<' | '>' | ',' | ')' | '`'
+            )
+    };
+    let end = text.find(is_end).unwrap_or(text.len());
+    let authority = &text[..end];
+    let authority = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    let endpoint = Endpoint::parse(authority, default_port).ok()?;
+    public_host(endpoint, default_port)
+}
+
+/// Leaves out what cannot be allowed or needs not be: addresses, and names of one label.
+fn public_host(endpoint: Endpoint, default_port: u16) -> Option<(Host, Option<u16>)> {
+    let is_name = endpoint.host.name().is_some_and(|name| name.contains('.'));
+    let port = (endpoint.port != default_port).then_some(endpoint.port);
+    is_name.then_some((endpoint.host, port))
+}
+
+/// Returns the host of a Go module.
+fn go_module_host(line: &str) -> Option<(Host, Option<u16>)> {
+    let host = line.split(['/', ' ']).next()?;
+    let endpoint = Endpoint::parse(host, 443).ok()?;
+    public_host(endpoint, 443)
+}

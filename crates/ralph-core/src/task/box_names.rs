@@ -1,0 +1,224 @@
+//! Which checkbox or milestone a claim names. Models claim by id, by text and by number.
+//!
+//! A claim is understood if it can mean only one box. Nothing here guesses: a claim that fits two boxes, or
+//! whose parts contradict each other, names none of them.
+
+use std::collections::BTreeSet;
+
+use super::criteria::{Checkbox, Milestone};
+use super::file::TaskFile;
+
+/// What a claim names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NamedBox<'t> {
+    /// This box.
+    One(&'t Checkbox),
+    /// It fits several boxes.
+    Ambiguous(Vec<&'t Checkbox>),
+    /// No box fits.
+    Unknown,
+}
+
+/// How much of a box's text is in a list, in characters.
+const MAX_SHOWN_CHARS: usize = 80;
+
+/// The words in front of an id or a number.
+const WORDS: [&str; 6] = ["checkbox", "box", "item", "task", "number", "criterion"];
+
+/// How many words behind an id are compared with the ids of other boxes.
+const MAX_WORDS: usize = 20;
+
+/// The boxes of a task with their texts as claims repeat them.
+pub struct BoxNames<'t> {
+    boxes: &'t [Checkbox],
+    /// For each box its text, and the same with its own id in front.
+    texts: Vec<(String, String)>,
+}
+
+impl TaskFile {
+    /// Prepares to find the boxes that claims name.
+    pub fn box_names(&self) -> BoxNames<'_> {
+        let texts = self
+            .checkboxes
+            .iter()
+            .map(|checkbox| {
+                (
+                    strip_markdown(&checkbox.text),
+                    strip_markdown(&checkbox.label()),
+                )
+            })
+            .collect();
+        BoxNames {
+            boxes: &self.checkboxes,
+            texts,
+        }
+    }
+
+    /// Finds the milestone that a claim names, by its id or its title.
+    pub fn named_milestone(&self, claim: &str) -> Option<&Milestone> {
+        let claim = strip_markdown(strip_list_marker(claim));
+        let claim = claim.strip_prefix("milestone ").unwrap_or(&claim);
+        let fits = |milestone: &&Milestone| {
+            let (id, title) = (
+                strip_markdown(&milestone.id),
+                strip_markdown(&milestone.title),
+            );
+            claim == id || (!title.is_empty() && claim == title)
+        };
+        let mut found = self.milestones.iter().filter(fits);
+        found.next().filter(|_| found.next().is_none())
+    }
+
+    /// Returns the boxes that are not ticked in one line each: number, id and the beginning of the text.
+    pub fn open_boxes(&self, ticked: &BTreeSet<String>) -> Vec<String> {
+        let numbered = (1..).zip(&self.checkboxes);
+        let open = numbered.filter(|(_, checkbox)| !ticked.contains(&checkbox.id));
+        let line = |(number, checkbox): (usize, &Checkbox)| {
+            let mut text: String = checkbox.text.chars().take(MAX_SHOWN_CHARS).collect();
+            if text.len() < checkbox.text.len() {
+                text.push('…');
+            }
+            format!("{number}. {}: {text}", checkbox.id)
+        };
+        open.map(line).collect()
+    }
+
+    /// Returns the ids of ticked boxes as they are now. Earlier versions called a box without an id `C` and
+    /// its position.
+    pub fn current_ids(&self, ticked: &BTreeSet<String>) -> BTreeSet<String> {
+        let now = |id: &String| match self.checkbox(id) {
+            Some(_) => id.clone(),
+            None => self
+                .box_by_former_id(id)
+                .map_or_else(|| id.clone(), |it| it.id.clone()),
+        };
+        ticked.iter().map(now).collect()
+    }
+
+    fn box_by_former_id(&self, id: &str) -> Option<&Checkbox> {
+        let position = former_position(id)?;
+        let checkbox = self.checkboxes.get(position)?;
+        (!checkbox.has_own_id).then_some(checkbox)
+    }
+}
+
+impl<'t> BoxNames<'t> {
+    /// Finds the box that a claim names: by its id, its text without Markdown, or its number in the file.
+    pub fn find(&self, claim: &str) -> NamedBox<'t> {
+        let claim = claim.trim();
+        if let Some(checkbox) = self.boxes.iter().find(|it| it.id == claim) {
+            return NamedBox::One(checkbox);
+        }
+        let bare = strip_list_marker(claim);
+        let words = strip_markdown(bare);
+        let mut found = self.positions(|at| self.texts[at].0 == words || self.texts[at].1 == words);
+        found.extend(self.by_id(bare));
+        found.extend(self.by_number(bare));
+        let former = former_position(bare).filter(|at| *at < self.boxes.len());
+        found.extend(former.filter(|at| !self.boxes[*at].has_own_id));
+        found.sort_unstable();
+        found.dedup();
+        match found[..] {
+            [] => NamedBox::Unknown,
+            [at] => NamedBox::One(&self.boxes[at]),
+            _ => NamedBox::Ambiguous(found.iter().map(|at| &self.boxes[*at]).collect()),
+        }
+    }
+
+    /// Returns the positions of the boxes that fit.
+    fn positions(&self, fits: impl Fn(usize) -> bool) -> Vec<usize> {
+        (0..self.boxes.len()).filter(|at| fits(*at)).collect()
+    }
+
+    fn with_own_id(&self, id: &str) -> Vec<usize> {
+        let same = |it: &Checkbox| it.has_own_id && it.id.eq_ignore_ascii_case(id);
+        self.positions(|at| same(&self.boxes[at]))
+    }
+
+    /// Finds boxes by an id in another case, or with words around it that are not another box's.
+    fn by_id(&self, claim: &str) -> Vec<usize> {
+        let claim = strip_leading_word(claim);
+        let same = self.positions(|at| self.boxes[at].id.eq_ignore_ascii_case(claim));
+        if !same.is_empty() {
+            return same;
+        }
+        // Only an id that the file gives: one that is made from a text could be the first word of another.
+        let first = trim_punctuation(claim.split(char::is_whitespace).next().unwrap_or_default());
+        let mut found = self.with_own_id(first);
+        if found.is_empty() {
+            return found;
+        }
+        // The words behind the id must not be the id or the text of another box.
+        let rest = claim.split_once(char::is_whitespace).map_or("", |it| it.1);
+        for word in rest.split(char::is_whitespace).take(MAX_WORDS) {
+            found.extend(self.with_own_id(trim_punctuation(word)));
+        }
+        let rest = strip_markdown(rest.trim_start_matches(['-', '—', '–', ':', ' ']));
+        found.extend(self.positions(|at| !rest.is_empty() && self.texts[at].0 == rest));
+        found
+    }
+
+    /// Finds the box with a number: its position in the file. A text that begins with the number fits, too.
+    fn by_number(&self, claim: &str) -> Vec<usize> {
+        let digits = strip_leading_word(claim).trim_start_matches(['#', ' ']);
+        let end = digits.find(|c: char| !c.is_ascii_digit());
+        let (number, rest) = digits.split_at(end.unwrap_or(digits.len()));
+        let is_separated = rest.is_empty() || rest.starts_with(['.', ':', ')', ' ', ',']);
+        let Ok(position) = number.parse::<usize>() else {
+            return Vec::new();
+        };
+        let rest = strip_markdown(rest.trim_start_matches(['.', ':', ')', ',', ' ', '-', '—']));
+        if !is_separated || rest.starts_with(|c: char| c.is_ascii_digit()) {
+            return Vec::new();
+        }
+        let begins = |text: &str| {
+            let after = text.strip_prefix(number);
+            after.is_some_and(|after| after.starts_with(['.', ')', ':']))
+        };
+        let mut found = self.positions(|at| at + 1 == position || begins(&self.texts[at].0));
+        // Words behind the number must be those of the box.
+        found.retain(|at| rest.is_empty() || self.texts[*at].0 == rest);
+        found
+    }
+}
+
+/// Returns the position that a name of an earlier version stands for.
+fn former_position(id: &str) -> Option<usize> {
+    id.strip_prefix('C')?.parse::<usize>().ok()?.checked_sub(1)
+}
+
+/// Returns a word without punctuation and Markdown's marks around it.
+fn trim_punctuation(word: &str) -> &str {
+    word.trim_matches(['*', '_', '`', ':', '.', ',', ')', '(', '[', ']'])
+}
+
+/// Returns a claim without the list marker, the box and the quotes around it.
+fn strip_list_marker(claim: &str) -> &str {
+    let mut claim = claim.trim();
+    for marker in ["- ", "* ", "[ ]", "[x]", "[X]"] {
+        claim = claim.strip_prefix(marker).unwrap_or(claim).trim_start();
+    }
+    claim.trim_matches(['"', '`', '\'', ' '])
+}
+
+/// Returns a claim without a word such as `box` in front of the id or number.
+fn strip_leading_word(claim: &str) -> &str {
+    let (first, rest) = claim.split_once([' ', ':', '#']).unwrap_or((claim, ""));
+    let is_word = WORDS.iter().any(|word| first.eq_ignore_ascii_case(word));
+    if is_word && !rest.is_empty() {
+        rest.trim_start_matches([' ', ':', '#'])
+    } else {
+        claim
+    }
+}
+
+/// Returns a text without Markdown's marks, in lower case, with single blanks and no stop at its end.
+fn strip_markdown(text: &str) -> String {
+    let text: String = text
+        .chars()
+        .filter(|c| !matches!(c, '*' | '`' | '"' | '\'' | '“' | '”' | '‘' | '’'))
+        .collect();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ").to_lowercase();
+    text.trim_end_matches(['.', '!', ',', ';', ':']).to_owned()
+}

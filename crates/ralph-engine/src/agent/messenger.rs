@@ -1,0 +1,129 @@
+//! Hands people's messages to an agent while it works, and hears which it has taken up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ralph_core::event::{Event, MessageState};
+use ralph_core::ports::{Agent, InputSource};
+use ralph_core::secret::Redactor;
+use ralph_core::state::Message;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::sink::AgentActivity;
+use crate::error::RunError;
+use crate::journal::Journal;
+
+/// How often it is looked whether the agent has said its last word.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The mouth: what is said here, the agent reads.
+pub(super) struct AgentMessenger<'a> {
+    agent: &'a dyn Agent,
+    redactor: Redactor,
+    pulse: Arc<AgentActivity>,
+    sender: Option<UnboundedSender<Vec<u8>>>,
+}
+
+/// The agent's input after the prompt: open until it has said its last word, and not at all for one
+/// that takes no messages.
+pub(super) struct AgentInput {
+    pulse: Arc<AgentActivity>,
+    receiver: Option<UnboundedReceiver<Vec<u8>>>,
+}
+
+impl<'a> AgentMessenger<'a> {
+    /// Makes both ends.
+    pub(super) fn new(
+        agent: &'a dyn Agent,
+        redactor: &Redactor,
+        pulse: &Arc<AgentActivity>,
+    ) -> (Self, AgentInput) {
+        // No more can be on its way than messages may wait, so that it needs no bound of its own.
+        let (say, hear) = unbounded_channel();
+        let takes_messages = agent.message("").is_some();
+        let talk = Self {
+            agent,
+            redactor: redactor.clone(),
+            pulse: pulse.clone(),
+            sender: takes_messages.then_some(say),
+        };
+        let input = AgentInput {
+            pulse: pulse.clone(),
+            receiver: takes_messages.then_some(hear),
+        };
+        (talk, input)
+    }
+
+    /// Hands the agent what waits for it, unless it is done already: then the next prompt has it.
+    pub(super) fn send_queued(&self, journal: &mut Journal) -> Result<(), RunError> {
+        let Some(words) = &self.sender else {
+            return Ok(());
+        };
+        if self.pulse.is_done() {
+            return Ok(());
+        }
+        let queued = |message: &&Message| message.state == MessageState::Queued;
+        let queued: Vec<Message> = journal
+            .state()
+            .messages
+            .iter()
+            .filter(queued)
+            .cloned()
+            .collect();
+        for message in queued {
+            let text = self.redactor.redact(&message.text);
+            let Some(bytes) = self.agent.message(&text) else {
+                return Ok(());
+            };
+            if words.send(bytes).is_err() {
+                return Ok(());
+            }
+            record_message_state(journal, &message, MessageState::Delivered)?;
+        }
+        Ok(())
+    }
+
+    /// Notes that the agent has taken a message up, which it tells by repeating it.
+    pub(super) fn record_acknowledgement(
+        &self,
+        journal: &mut Journal,
+        text: &str,
+    ) -> Result<(), RunError> {
+        let is_it = |message: &&Message| {
+            message.state == MessageState::Delivered
+                && self.redactor.redact(&message.text).trim() == text.trim()
+        };
+        let message = journal.state().messages.iter().find(is_it).cloned();
+        message.map_or(Ok(()), |message| {
+            record_message_state(journal, &message, MessageState::Acknowledged)
+        })
+    }
+}
+
+fn record_message_state(
+    journal: &mut Journal,
+    message: &Message,
+    to: MessageState,
+) -> Result<(), RunError> {
+    journal.append(Event::MessageMoved {
+        id: message.id.clone(),
+        text: message.text.clone(),
+        to,
+    })?;
+    Ok(())
+}
+
+#[async_trait]
+impl InputSource for AgentInput {
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        let words = self.receiver.as_mut()?;
+        while !self.pulse.is_done() {
+            // The wait for words loses nothing when its time is over.
+            if let Ok(said) = tokio::time::timeout(POLL_INTERVAL, words.recv()).await {
+                return said;
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,178 @@
+//! Lengths and digests of a run's files, recorded when a process ends its work on the run.
+//!
+//! `ralph audit` compares them, so that a file that was changed afterwards is found. Files with a digest
+//! elsewhere are left out: finished iterations have theirs in `iteration_finished`, kept contracts are
+//! named after theirs, the journal and the repository have chains of their own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ralph_core::event::{Event, LogPosition};
+use ralph_core::state::RunState;
+
+use crate::durable::{self, StoreError};
+use crate::journal::{Journal, JournalError};
+use crate::store::RunDir;
+
+/// Entries of a run's directory that are not recorded.
+const EXCLUDED: [&str; 6] = [
+    "journal.jsonl",
+    "journal.seal",
+    "lock",
+    "commands",
+    "contracts",
+    "repo.git",
+];
+
+/// How many files are synced at the same time.
+const MAX_PARALLEL_SYNCS: usize = 16;
+
+/// Returns the record of a run's files; none if they cannot be read, which must not keep the run from
+/// being closed.
+pub fn files_event(dir: &RunDir, state: &RunState) -> Option<Event> {
+    let mut files = file_marks(dir).ok()?;
+    if let Some((name, path)) = pull_file(dir, state) {
+        files.insert(name, durable::mark(&path).ok()?);
+    }
+    Some(Event::FilesRecorded { files })
+}
+
+/// Returns length and digest of each file in the run's directory, by its path there.
+fn file_marks(dir: &RunDir) -> Result<BTreeMap<String, LogPosition>, StoreError> {
+    let mut paths = Vec::new();
+    collect_files(dir.root(), dir.root(), &mut paths)?;
+    let directories: BTreeSet<PathBuf> = paths
+        .iter()
+        .flat_map(|path| path.ancestors().skip(1))
+        .filter(|directory| directory.starts_with(dir.root()))
+        .map(Path::to_owned)
+        .collect();
+    // A file that is recorded must not be shorter, or gone, after a crash of the machine.
+    let all: Vec<PathBuf> = paths.iter().cloned().chain(directories).collect();
+    for some in all.chunks(MAX_PARALLEL_SYNCS) {
+        durable::sync_paths(some)?;
+    }
+    let marks = paths
+        .iter()
+        .map(|path| Ok((relative_path(dir.root(), path), durable::mark(path)?)));
+    marks.collect()
+}
+
+/// Returns the file of a pull request that is kept in the state directory, and its path there.
+fn pull_file(dir: &RunDir, state: &RunState) -> Option<(String, PathBuf)> {
+    let url = state.pull.as_ref()?.url.strip_prefix("file://")?;
+    let at = url.rfind("/pulls/")?;
+    let name = url.get(at + 1..)?;
+    let path = dir.root().ancestors().nth(2)?.join(name);
+    path.is_file().then(|| (name.to_owned(), path))
+}
+
+/// Appends the record of a run's files, for a process that did something for a run between two openings.
+pub(crate) fn append_files_event(dir: &RunDir, journal: &mut Journal) -> Result<(), JournalError> {
+    if let Some(recorded) = files_event(dir, journal.state()) {
+        journal.append(recorded)?;
+    }
+    Ok(())
+}
+
+fn relative_path(root: &Path, path: &Path) -> String {
+    let path = path.strip_prefix(root).unwrap_or(path);
+    path.to_string_lossy().into_owned()
+}
+
+/// Collects the files below a directory. Links and what a crash left of a write are no files of the run.
+fn collect_files(
+    root: &Path,
+    directory: &Path,
+    paths: &mut Vec<PathBuf>,
+) -> Result<(), StoreError> {
+    let failed = |source| StoreError {
+        doing: "list",
+        path: directory.to_owned(),
+        source,
+    };
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let (path, kind) = (entry.path(), entry.file_type().map_err(failed)?);
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_left_out = directory == root && EXCLUDED.contains(&name.as_str());
+        // A damaged repository that was moved aside has ids of its own.
+        let is_left_out =
+            is_left_out || (kind.is_dir() && path.extension().is_some_and(|end| end == "git"));
+        if is_left_out || is_temporary(&name) {
+            continue;
+        }
+        if kind.is_dir() {
+            collect_files(root, &path, paths)?;
+        } else if kind.is_file() && !is_artifact(root, &path) {
+            paths.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a name is one that `durable::write` gives a file until it is whole.
+fn is_temporary(name: &str) -> bool {
+    let hidden = name.strip_prefix('.');
+    hidden.is_some_and(|name| name.strip_suffix(".tmp").is_some())
+}
+
+/// Returns whether a file is one of the seven of a finished iteration.
+fn is_artifact(root: &Path, path: &Path) -> bool {
+    let below = relative_path(root, path);
+    let mut parts = below.split('/');
+    let is_finished = parts.next() == Some("iterations")
+        && parts
+            .next()
+            .is_some_and(|number| number.strip_suffix(".open").is_none());
+    is_finished
+        && parts
+            .next()
+            .is_some_and(|name| RunDir::ARTIFACTS.contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use ralph_core::id::{Digest, RunId};
+
+    use super::*;
+    use crate::store::StateDir;
+
+    #[test]
+    fn every_file_without_another_digest_is_recorded() {
+        let home = tempfile::tempdir().unwrap();
+        let state = StateDir::open(home.path().join("state")).unwrap();
+        let dir = state.run(&RunId::parse("260301-100000-0001").unwrap());
+        let recorded = [
+            "doctor/1/prompt.md",
+            "files/activity.log",
+            "iterations/1/response.partial",
+            "iterations/2.open/prompt.md",
+            "ralph_task.md",
+        ];
+        let left_out = [
+            "journal.jsonl",
+            "journal.seal",
+            "lock",
+            "commands/1.json",
+            "contracts/abc.md",
+            "files/.progress.md.tmp",
+            "iterations/1/prompt.md",
+            "repo.git/HEAD",
+        ];
+        for name in recorded.iter().chain(&left_out) {
+            let path = dir.root().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, name).unwrap();
+        }
+        std::os::unix::fs::symlink("ralph_task.md", dir.root().join("link")).unwrap();
+        let files = file_marks(&dir).unwrap();
+        let names: Vec<&String> = files.keys().collect();
+        assert_eq!(names, recorded);
+        for (name, mark) in &files {
+            assert_eq!(mark.bytes, name.len() as u64, "{name}");
+            assert_eq!(mark.sha256, Digest::compute(name.as_bytes()), "{name}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Which line of git's complaints a person should see.
+
+/// Newer versions of git say this about a setting that older ones need.
+const DEPRECATED: &str = "warning: core.fsyncObjectFiles is deprecated";
+
+/// Returns the line that says most: the first that git marks as a refusal or an error, else the last.
+pub(super) fn most_relevant_line(stderr: &str) -> Option<&str> {
+    let lines = || {
+        stderr
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.starts_with(DEPRECATED))
+    };
+    ["! [", "fatal: ", "error: "]
+        .iter()
+        .find_map(|start| lines().find(|line| line.starts_with(start)))
+        .or_else(|| lines().next_back())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marked_line_says_more_than_advice() {
+        let locked = "fatal: Unable to create '.git/index.lock': File exists.\n\nremove the file manually to continue.\n";
+        assert_eq!(
+            most_relevant_line(locked),
+            Some("fatal: Unable to create '.git/index.lock': File exists.")
+        );
+        assert_eq!(
+            most_relevant_line("warning: x\n  last words \n\n"),
+            Some("last words")
+        );
+        assert_eq!(most_relevant_line(" \n"), None);
+        let deprecated = "warning: core.fsyncObjectFiles is deprecated; use core.fsync instead\n";
+        assert_eq!(most_relevant_line(deprecated), None);
+    }
+}

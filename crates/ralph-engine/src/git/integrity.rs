@@ -1,0 +1,154 @@
+//! Repositories after a power cut: whether commits are complete, and getting back those that are not.
+
+use std::fs;
+use std::path::Path;
+
+use ralph_core::id::CommitId;
+use ralph_core::ports::Exec;
+use tokio::process::Command;
+
+use super::sandbox::{SandboxGit, TIMEOUT};
+use super::{GitError, HostRepo, bounded};
+use crate::durable::{self, StoreError};
+use crate::error::RunError;
+
+/// Where commits are fetched to that the repository has lost.
+const RECOVERED: &str = "refs/recovered";
+
+impl HostRepo {
+    /// Returns whether the repository has a base commit with its files and every commit from there to `head`. A
+    /// git that does not answer is an error: it says nothing about the repository.
+    pub(crate) async fn is_complete(
+        &self,
+        base: &CommitId,
+        head: &CommitId,
+    ) -> Result<bool, GitError> {
+        if !self.path().join("objects").is_dir() {
+            return Ok(false);
+        }
+        // The files of the base are many, so only their presence is checked; what the run added is read.
+        let base_files = [
+            "rev-list",
+            "--objects",
+            "--no-walk",
+            "--quiet",
+            base.as_str(),
+        ];
+        Ok(has_all_objects(self.command().args(base_files)).await?
+            && has_all_objects(&mut verify_objects_command(self.command(), base, head)).await?)
+    }
+
+    /// Sets a branch to a commit, wherever it was.
+    pub(crate) async fn set_branch(&self, branch: &str, commit: &CommitId) -> Result<(), GitError> {
+        if self.head(branch).await.ok().as_ref() == Some(commit) {
+            return Ok(());
+        }
+        let reference = format!("refs/heads/{branch}");
+        if self
+            .run(&["update-ref", &reference, commit.as_str()])
+            .await
+            .is_err()
+        {
+            // A ref without content cannot be updated. Nobody else writes to this repository.
+            fs::remove_file(self.path().join(&reference)).ok();
+            self.run(&["update-ref", &reference, commit.as_str()])
+                .await?;
+        }
+        Ok(self.sync()?)
+    }
+
+    /// Moves what is left of a damaged repository to another directory.
+    pub(crate) fn move_aside(&self, to: &Path) -> Result<(), StoreError> {
+        if !self.path().exists() {
+            return Ok(());
+        }
+        to.parent().map_or(Ok(()), durable::create_dir)?;
+        durable::rename(self.path(), to)
+    }
+
+    /// Fetches a branch of another repository, if it is there.
+    pub(crate) async fn recover_from(&self, source: &str, branch: &str) -> Result<(), GitError> {
+        let reference = format!("refs/heads/{branch}");
+        if self.remote_ref(source, &reference).await?.is_none() {
+            return Ok(());
+        }
+        let refspec = format!("+{reference}:{RECOVERED}");
+        self.run(&["fetch", "--quiet", "--no-tags", source, &refspec])
+            .await
+            .map(drop)
+    }
+
+    /// Takes objects from a pack. Each is checked, and ids are digests, so the pack can add nothing to a
+    /// commit that is known by its id.
+    pub(crate) async fn recover_from_pack(&self, pack: &[u8]) -> Result<(), GitError> {
+        let args = ["index-pack", "--stdin", "--fix-thin", "--strict"];
+        self.run_with_input(&args, pack).await.map(drop)
+    }
+
+    /// Deletes a branch of a repository on this machine if it stands at a commit of ours whose objects are
+    /// missing or damaged there. The next push then sends them again.
+    pub(crate) async fn delete_damaged_branch(
+        &self,
+        remote: &str,
+        reference: &str,
+        base: &CommitId,
+    ) -> Result<(), GitError> {
+        let target = Path::new(remote);
+        if !target.is_absolute() {
+            return Ok(());
+        }
+        let git = || self.git().command(target);
+        let mut look = git();
+        look.args(["rev-parse", "--verify", "--quiet", reference]);
+        let found = bounded::output(&mut look, "rev-parse", b"").await?;
+        let found = CommitId::parse(String::from_utf8_lossy(&found.stdout).trim());
+        let Some(found) = found else {
+            return Ok(());
+        };
+        if !self.has_commit(&found).await
+            || has_all_objects(&mut verify_objects_command(git(), base, &found)).await?
+        {
+            return Ok(());
+        }
+        let mut delete = git();
+        delete.args(["update-ref", "-d", reference, found.as_str()]);
+        let deleted = bounded::output(&mut delete, "update-ref", b"").await?;
+        super::program::successful_stdout("update-ref", &deleted).map(drop)
+    }
+}
+
+impl SandboxGit<'_> {
+    /// Returns every object from a base commit to `head` as a pack.
+    pub(crate) async fn pack(&self, base: &CommitId, head: &CommitId) -> Result<Vec<u8>, RunError> {
+        let argv = [
+            "git",
+            "pack-objects",
+            "--revs",
+            "--thin",
+            "--stdout",
+            "--quiet",
+        ];
+        let exec = Exec::argv(argv, TIMEOUT).with_stdin(format!("{head}\n^{base}\n"));
+        self.exec_checked("pack-objects", exec).await
+    }
+}
+
+/// Returns a command that reads every object after `base` up to `head` and compares it with its id.
+fn verify_objects_command(mut git: Command, base: &CommitId, head: &CommitId) -> Command {
+    let range = format!("{base}..{head}");
+    git.args(["rev-list", "--verify-objects", "--quiet", &range]);
+    git
+}
+
+/// Returns whether git found every object. An empty one is an error on its second channel, not in its exit code.
+async fn has_all_objects(command: &mut Command) -> Result<bool, GitError> {
+    let output = bounded::output(command, "rev-list", b"").await?;
+    if output.status.code().is_none() {
+        return Err(GitError::Failed {
+            command: "rev-list".into(),
+            message: format!("it did not end by itself: {}", output.status),
+        });
+    }
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    Ok(output.status.success() && !complaints.lines().any(|line| line.starts_with("error:")))
+}

@@ -1,0 +1,269 @@
+//! Answers people's calls, and does at once what must not wait for the end of an action: lets
+//! commands reach a host, and queues messages. Writes down what the gate has to tell.
+
+use ralph_core::event::{Event, MessageState};
+use ralph_core::net::{AllowlistEntry, ProviderTool};
+use ralph_core::ports::{GateControl, GateEvent};
+use ralph_core::run::Command;
+use ralph_core::state::{RunState, ScreenedTool};
+
+use crate::control::{Control, ControlEvent, GateHandle};
+use crate::error::RunError;
+use crate::journal::Journal;
+use crate::mailbox::CommandFile;
+use crate::run::Run;
+use crate::user_commands::CommandResult;
+
+/// Answers a person's call in the journal. A stop and an interrupt end the work at once.
+pub(crate) fn handle_control_event(
+    journal: &mut Journal,
+    control: &mut Control,
+    call: ControlEvent,
+) -> Result<(), RunError> {
+    let ControlEvent::Command(letter) = call else {
+        return Err(RunError::Interrupted);
+    };
+    let CommandFile { id, command } = letter.clone();
+    if journal.state().last_command_file.as_ref() == Some(&id) {
+        // A restart came between the answer and the removal.
+        control.discard(&letter);
+        return Ok(());
+    }
+    let refused = journal.state().rejection_reason(&command);
+    let refused = refused.or_else(|| refuse_without_gate(&control.gate, &command));
+    let accepted = refused.is_none();
+    journal.append(Event::CommandReceived {
+        id: id.clone(),
+        command: command.clone(),
+        refused,
+    })?;
+    control.discard(&letter);
+    if accepted {
+        control.apply(&command);
+        if let Some(done) = run_immediately(journal, &control.gate, &id, &command)? {
+            let told = format!("{}: {}", command.verb(), done.detail);
+            control.unlogged.push(told);
+        }
+        if command == Command::Stop {
+            return Err(RunError::Stopped);
+        }
+    }
+    Ok(())
+}
+
+/// Returns why a command cannot be taken where the way out is like that.
+pub(crate) fn refuse_without_gate(door: &GateHandle, command: &Command) -> Option<String> {
+    match (door, command) {
+        (GateHandle::Missing, Command::AllowHost { .. }) => {
+            Some("its sandbox has no way out that could be opened for a host".into())
+        }
+        (GateHandle::Missing | GateHandle::Open(_) | GateHandle::Closed, _) => None,
+    }
+}
+
+/// Does what a command asks for and tells it, if that needs nothing but the journal and the gate.
+pub(crate) fn run_immediately(
+    journal: &mut Journal,
+    door: &GateHandle,
+    id: &str,
+    command: &Command,
+) -> Result<Option<CommandResult>, RunError> {
+    let done = match command {
+        Command::AllowHost { host } => allow_host(journal, door, host)?,
+        Command::Message { text } => queue_message(journal, id, text)?,
+        Command::Pause
+        | Command::Resume
+        | Command::Rotate
+        | Command::Stop
+        | Command::Profile { .. }
+        | Command::Task { .. }
+        | Command::Note(_)
+        | Command::Guardrail(_)
+        | Command::Diagnose
+        | Command::Apply
+        | Command::Debug { .. } => return Ok(None),
+    };
+    journal.append(Event::CommandDone {
+        id: id.to_owned(),
+        done: done.succeeded,
+        detail: done.detail.clone(),
+        output: done.output.clone(),
+    })?;
+    Ok(Some(done))
+}
+
+/// Lets commands reach a host from now on.
+pub(crate) fn allow_host(
+    journal: &mut Journal,
+    door: &GateHandle,
+    host: &str,
+) -> Result<CommandResult, RunError> {
+    // One spelling for each host, so that none is listed twice.
+    let host =
+        AllowlistEntry::parse(host).map_or_else(|_| host.to_owned(), |entry| entry.to_string());
+    let opened = match door {
+        GateHandle::Open(gate) => gate.allow_host(&host),
+        GateHandle::Missing | GateHandle::Closed => Ok(()),
+    };
+    if let Err(why) = opened {
+        return Ok(CommandResult::failure(why));
+    }
+    if !journal.state().allowed_hosts.contains(&host) {
+        journal.append(Event::HostAllowed { host: host.clone() })?;
+    }
+    let when = match door {
+        GateHandle::Open(_) => "from now on",
+        GateHandle::Missing | GateHandle::Closed => "when it goes on",
+    };
+    Ok(CommandResult::success(format!(
+        "commands can reach `{host}` {when}"
+    )))
+}
+
+/// Queues a message for who does the work.
+pub(crate) fn queue_message(
+    journal: &mut Journal,
+    id: &str,
+    text: &str,
+) -> Result<CommandResult, RunError> {
+    let is_known = |message: &ralph_core::state::Message| message.id == id;
+    if !journal.state().messages.iter().any(is_known) {
+        journal.append(Event::MessageMoved {
+            id: id.to_owned(),
+            text: text.to_owned(),
+            to: MessageState::Queued,
+        })?;
+    }
+    Ok(CommandResult::success("the message waits to be taken up"))
+}
+
+/// Lets commands reach the hosts that people have allowed before.
+pub(crate) fn restore_allowed_hosts(
+    journal: &mut Journal,
+    door: &GateHandle,
+) -> Result<(), RunError> {
+    let GateHandle::Open(gate) = door else {
+        return Ok(());
+    };
+    let hosts: Vec<String> = journal.state().allowed_hosts.iter().cloned().collect();
+    for host in hosts {
+        if let Err(why) = gate.allow_host(&host) {
+            let message = format!("`{host}` cannot be reached any more: {why}");
+            journal.append(Event::Notice { message })?;
+        }
+    }
+    Ok(())
+}
+
+/// What was heard from a gate besides what is written down.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct GateEventSummary {
+    /// Whether anything was paid for.
+    pub(crate) charged: bool,
+    /// The status by which the provider refuses the credential, if it does.
+    pub(crate) refused_status: Option<u16>,
+}
+
+/// Writes down what happened at the gate.
+pub(crate) fn record_pending_gate_events(
+    journal: &mut Journal,
+    gate: &dyn GateControl,
+) -> Result<GateEventSummary, RunError> {
+    record_gate_events(journal, gate.drain_events())
+}
+
+/// Writes down news of a gate.
+pub(crate) fn record_gate_events(
+    journal: &mut Journal,
+    all: Vec<GateEvent>,
+) -> Result<GateEventSummary, RunError> {
+    let mut heard = GateEventSummary::default();
+    for news in all {
+        let iteration = journal.state().iteration;
+        let event = match news {
+            GateEvent::Charged {
+                model,
+                usage,
+                cost_usd,
+            } => {
+                heard.charged = true;
+                Event::AgentCharged {
+                    iteration,
+                    model,
+                    usage,
+                    cost_usd,
+                }
+            }
+            GateEvent::FurtherBlocked { count, examples } => {
+                Event::FurtherHostsBlocked { count, examples }
+            }
+            GateEvent::ProviderTool {
+                provider,
+                what,
+                tool,
+                action,
+            } => {
+                let screened = ScreenedTool {
+                    action,
+                    what,
+                    provider,
+                };
+                match screened_event(journal.state(), screened, tool) {
+                    Some(event) => event,
+                    None => continue,
+                }
+            }
+            GateEvent::Refused { status } => {
+                heard.refused_status = Some(status);
+                continue;
+            }
+            GateEvent::Blocked {
+                host,
+                port,
+                reason,
+                command,
+            } => {
+                // A program that tries again and again is told about once.
+                if journal.state().is_blocked(&host, port) {
+                    continue;
+                }
+                Event::HostBlocked {
+                    host,
+                    port,
+                    reason,
+                    command,
+                }
+            }
+        };
+        journal.append(event)?;
+    }
+    Ok(heard)
+}
+
+/// Returns the event for a provider-side tool, unless the journal has it already.
+fn screened_event(
+    state: &RunState,
+    screened: ScreenedTool,
+    tool: Option<ProviderTool>,
+) -> Option<Event> {
+    let is_known = state.provider_tools.contains(&screened);
+    (!is_known).then_some(Event::ProviderToolScreened {
+        provider: screened.provider,
+        what: screened.what,
+        tool,
+        action: screened.action,
+    })
+}
+
+impl Run {
+    /// Writes down what happened at the gate, and what was done at once.
+    pub(crate) fn drain_gate_events(&mut self) -> Result<(), RunError> {
+        if let GateHandle::Open(gate) = &self.control.gate {
+            record_pending_gate_events(&mut self.journal, &**gate)?;
+        }
+        for text in std::mem::take(&mut self.control.unlogged) {
+            self.log_activity(&text)?;
+        }
+        Ok(())
+    }
+}

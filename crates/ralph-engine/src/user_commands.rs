@@ -1,0 +1,371 @@
+//! What people's commands ask for besides changing the course of a run: notes, signs, the doctor,
+//! commands of the mode `debug`, hosts, messages. A command that was accepted is done, whatever crashes in between.
+
+use std::time::Duration;
+
+use ralph_core::debug::{self, DebugLog, DebugTarget};
+use ralph_core::doctor::{AppliedBy, DoctorTrigger};
+use ralph_core::event::Event;
+use ralph_core::ports::{Clock, Exec, Sandbox, SandboxProvider};
+use ralph_core::run::Command;
+use ralph_core::secret::Redactor;
+use ralph_core::task::DoctorApply;
+use tokio::sync::watch;
+
+use crate::capture::Capture;
+use crate::contract::PinnedTask;
+use crate::control::{Control, GateHandle};
+use crate::durable;
+use crate::error::RunError;
+use crate::file_digests;
+use crate::immediate_commands;
+use crate::journal::Journal;
+use crate::mailbox::{CommandFile, Mailbox};
+use crate::prepare::remove_orphaned_sandboxes;
+use crate::run::{Run, Services, attend};
+use crate::run_context::RunContext;
+use crate::store::RunDir;
+use crate::workspace::{HostFiles, repair_logs};
+
+/// How long a command of the mode `debug` may take.
+const DEBUG_TIMEOUT: Duration = Duration::from_mins(30);
+/// How much of its output, or of a log, is told.
+const MAX_OUTPUT: usize = 16 << 10;
+
+/// What came of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandResult {
+    /// Whether it worked out.
+    pub succeeded: bool,
+    /// What was done, or why not.
+    pub detail: String,
+    /// What was printed, for a command that prints.
+    pub output: String,
+}
+
+impl CommandResult {
+    pub(crate) fn success(detail: impl Into<String>) -> Self {
+        Self {
+            succeeded: true,
+            detail: detail.into(),
+            output: String::new(),
+        }
+    }
+
+    pub(crate) fn failure(detail: impl Into<String>) -> Self {
+        Self {
+            succeeded: false,
+            ..Self::success(detail)
+        }
+    }
+}
+
+/// Tells whether a command may be carried out while an iteration is open. What changes files that the
+/// model may write as well, or asks for money, waits until the iteration has ended.
+fn can_run_during_iteration(command: &Command) -> bool {
+    match command {
+        Command::Guardrail(_) | Command::Diagnose | Command::Apply => false,
+        Command::Note(_)
+        | Command::Debug { .. }
+        | Command::AllowHost { .. }
+        | Command::Message { .. }
+        | Command::Pause
+        | Command::Resume
+        | Command::Rotate
+        | Command::Stop
+        | Command::Profile { .. }
+        | Command::Task { .. } => true,
+    }
+}
+
+impl Run {
+    /// Does what accepted commands ask for, as far as it can be done now.
+    pub(crate) async fn run_pending_commands(&mut self) -> Result<(), RunError> {
+        let is_open = self.state().open.is_some();
+        let now = |(_, command): &&(String, Command)| !is_open || can_run_during_iteration(command);
+        let errands: Vec<(String, Command)> = self
+            .state()
+            .pending_commands
+            .iter()
+            .filter(now)
+            .cloned()
+            .collect();
+        if errands.is_empty() {
+            return Ok(());
+        }
+        for (id, command) in errands {
+            let sandbox = &*self.sandbox;
+            let mut desk = RunContext {
+                dir: &self.dir,
+                journal: &mut self.journal,
+                files: &mut self.files,
+                pinned: &self.pinned,
+                services: &self.services,
+                control: &mut self.control,
+            };
+            desk.run_command(&id, &command, Some(sandbox)).await?;
+        }
+        if !is_open {
+            self.workspace.project(&*self.sandbox, &self.files).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets the doctor look at the run if it is time, and applies its report if the task says so.
+    pub(crate) async fn consult_doctor_if_due(&mut self) -> Result<(), RunError> {
+        if self.state().open.is_some() {
+            return Ok(());
+        }
+        let contract = self.pinned.contract();
+        let (every, policy) = (contract.doctor_every.unwrap_or(0), contract.doctor_apply);
+        let state = self.state();
+        let routine = every > 0
+            && state.iteration > 0
+            && state.iteration.is_multiple_of(every)
+            && state.doctor.last_seen_iteration < state.iteration
+            && self.last_doctor_iteration != state.iteration;
+        let trigger = if state.doctor.due {
+            Some(DoctorTrigger::Gutter)
+        } else if routine {
+            Some(DoctorTrigger::Routine)
+        } else {
+            None
+        };
+        let apply = policy == DoctorApply::Auto && self.state().doctor.report.is_some();
+        if trigger.is_none() && !apply {
+            return Ok(());
+        }
+        if let Some(trigger) = trigger {
+            self.last_doctor_iteration = self.state().iteration;
+            self.context().consult_doctor(trigger).await?;
+            self.warn_about_budgets()?;
+        }
+        if policy == DoctorApply::Auto {
+            self.context().apply_report(AppliedBy::Policy)?;
+        }
+        self.workspace.project(&*self.sandbox, &self.files).await
+    }
+}
+
+impl RunContext<'_> {
+    /// Carries a command out and tells what came of it.
+    async fn run_command(
+        &mut self,
+        id: &str,
+        command: &Command,
+        sandbox: Option<&dyn Sandbox>,
+    ) -> Result<CommandResult, RunError> {
+        let iteration = self.state().iteration;
+        let done = match command {
+            Command::Note(note) => {
+                let notes = note.append_to(&self.files.text("notes.md")?, iteration);
+                self.files.replace("notes.md", notes.as_bytes())?;
+                CommandResult::success("the note is in `notes.md`")
+            }
+            Command::Guardrail(sign) => {
+                self.append_once("guardrails.md", &sign.render(iteration))?;
+                CommandResult::success("the sign is in `guardrails.md`")
+            }
+            Command::Diagnose => match self.consult_doctor(DoctorTrigger::Person).await? {
+                Some(number) => {
+                    CommandResult::success(format!("report {number} is in `diagnostics.md`"))
+                }
+                None => CommandResult::failure("the doctor could not help; `errors.log` says why"),
+            },
+            Command::Apply => match self.apply_report(AppliedBy::Person)? {
+                Some(done) => CommandResult::success(done),
+                None => CommandResult::failure("there is no report that could be applied"),
+            },
+            Command::Debug { id } => self.run_debug_command(id, sandbox).await?,
+            Command::AllowHost { host } => {
+                immediate_commands::allow_host(self.journal, &self.control.gate, host)?
+            }
+            Command::Message { text } => immediate_commands::queue_message(self.journal, id, text)?,
+            Command::Pause
+            | Command::Resume
+            | Command::Rotate
+            | Command::Stop
+            | Command::Profile { .. }
+            | Command::Task { .. } => CommandResult::success("accepted"),
+        };
+        self.log_activity(&format!("{}: {}", command.verb(), done.detail))?;
+        self.journal.append(Event::CommandDone {
+            id: id.to_owned(),
+            done: done.succeeded,
+            detail: done.detail.clone(),
+            output: done.output.clone(),
+        })?;
+        Ok(done)
+    }
+
+    /// Starts what an id of the pinned contract stands for.
+    async fn run_debug_command(
+        &mut self,
+        id: &str,
+        sandbox: Option<&dyn Sandbox>,
+    ) -> Result<CommandResult, RunError> {
+        let command = match debug::resolve(self.pinned.contract(), id) {
+            Ok(DebugTarget::Log(log)) => return self.read_log(log),
+            Ok(DebugTarget::Command(command)) => command,
+            Err(unknown) => return Ok(CommandResult::failure(unknown.to_string())),
+        };
+        let Some(sandbox) = sandbox else {
+            return Ok(CommandResult::failure("its sandbox is gone"));
+        };
+        let mut capture = Capture::new(&self.services.redactor);
+        let exec = Exec::shell(&command, self.time_left(DEBUG_TIMEOUT));
+        let running = sandbox.exec(exec, &mut capture);
+        let outcome = attend(self.journal, self.control, running).await??;
+        let output = capture.finish();
+        Ok(CommandResult {
+            succeeded: outcome.ended.is_success(),
+            detail: format!("`{command}`: {}", outcome.ended),
+            output: output_tail(&output.both).to_owned(),
+        })
+    }
+
+    fn read_log(&self, log: DebugLog) -> Result<CommandResult, RunError> {
+        let last = self.state().last_metrics.as_ref();
+        let last = last.map_or(0, |metrics| metrics.iteration);
+        let path = match log {
+            DebugLog::Activity => self.dir.file("activity.log"),
+            DebugLog::Errors => self.dir.file("errors.log"),
+            DebugLog::TestOutput => self.dir.iteration(last).join("test_output.txt"),
+        };
+        Ok(CommandResult {
+            succeeded: true,
+            detail: format!("the end of `{}`", path.display()),
+            output: durable::tail(&path, MAX_OUTPUT as u64)?,
+        })
+    }
+}
+
+fn output_tail(text: &str) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(MAX_OUTPUT))..]
+}
+
+/// Returns the way out of a run that nobody works on.
+fn gate_of_idle_run(journal: &Journal) -> GateHandle {
+    match journal.state().plan.network {
+        Some(_) => GateHandle::Closed,
+        None => GateHandle::Missing,
+    }
+}
+
+/// Accepts a command and returns its id, or says why not.
+fn accept(
+    journal: &mut Journal,
+    id: &str,
+    command: &Command,
+) -> Result<Result<String, String>, RunError> {
+    // One that was accepted by a process that died is still to be done.
+    let mut errands = journal.state().pending_commands.iter();
+    if let Some((pending, _)) = errands.find(|(_, errand)| errand == command) {
+        return Ok(Ok(pending.clone()));
+    }
+    let refused = journal.state().rejection_reason(command);
+    let door = gate_of_idle_run(journal);
+    if let Some(why) = refused.or_else(|| immediate_commands::refuse_without_gate(&door, command)) {
+        return Ok(Err(why));
+    }
+    journal.append(Event::CommandReceived {
+        id: id.to_owned(),
+        command: command.clone(),
+        refused: None,
+    })?;
+    Ok(Ok(id.to_owned()))
+}
+
+/// Does something for a run that nobody works on, if that needs nothing but the run's own files: lets
+/// it reach a host when it goes on, or leaves it a message. None for any other command.
+pub fn apply_offline(
+    dir: &RunDir,
+    journal: &mut Journal,
+    letter: &CommandFile,
+    (clock, redactor): (&dyn Clock, &Redactor),
+) -> Result<Option<CommandResult>, RunError> {
+    let CommandFile { id, command } = letter;
+    match command {
+        Command::AllowHost { .. } | Command::Message { .. } => {}
+        Command::Pause
+        | Command::Resume
+        | Command::Rotate
+        | Command::Stop
+        | Command::Profile { .. }
+        | Command::Task { .. }
+        | Command::Note(_)
+        | Command::Guardrail(_)
+        | Command::Diagnose
+        | Command::Apply
+        | Command::Debug { .. } => return Ok(None),
+    }
+    let id = match accept(journal, id, command)? {
+        Ok(id) => id,
+        Err(why) => return Ok(Some(CommandResult::failure(why))),
+    };
+    let Some(done) =
+        immediate_commands::run_immediately(journal, &gate_of_idle_run(journal), &id, command)?
+    else {
+        return Ok(None);
+    };
+    let mut files = HostFiles::open(dir, redactor.clone())?;
+    let text = format!("{}: {}", command.verb(), done.detail);
+    files.log_activity(clock.now(), journal.state().iteration, &text)?;
+    files.sync()?;
+    file_digests::append_files_event(dir, journal)?;
+    Ok(Some(done))
+}
+
+/// Carries a command out for a run that nobody works on. None if it has to wait until the run goes on.
+pub async fn run_offline(
+    dir: &RunDir,
+    mut journal: Journal,
+    outside: &Services,
+    letter: CommandFile,
+    interrupt: watch::Receiver<bool>,
+) -> Result<Option<CommandResult>, RunError> {
+    let CommandFile { id, command } = letter;
+    let id = match accept(&mut journal, &id, &command)? {
+        Ok(id) => id,
+        Err(why) => return Ok(Some(CommandResult::failure(why))),
+    };
+    if journal.state().open.is_some() && !can_run_during_iteration(&command) {
+        return Ok(None);
+    }
+    let mut files = HostFiles::open(dir, outside.redactor.clone())?;
+    let state = journal.state();
+    let source = std::path::PathBuf::from(&state.plan.task_file);
+    let pinned = PinnedTask::open(dir, source, &state.contract, &state.contracts)?;
+    let sandbox = match (&command, &state.sandbox) {
+        (Command::Debug { .. }, Some(sandbox)) => outside.sandboxes.attach(sandbox).await?,
+        _ => None,
+    };
+    let door = gate_of_idle_run(&journal);
+    let mut control = Control::new(Mailbox::new(dir.commands()), interrupt, door);
+    let mut desk = RunContext {
+        dir,
+        journal: &mut journal,
+        files: &mut files,
+        pinned: &pinned,
+        services: outside,
+        control: &mut control,
+    };
+    let done = desk.run_command(&id, &command, sandbox.as_deref()).await?;
+    files.sync()?;
+    file_digests::append_files_event(dir, &mut journal)?;
+    Ok(Some(done))
+}
+
+/// Cleans up after a process that died, for a run that is stopped without being resumed: half a line of a log,
+/// and clean rooms that nothing else would remove.
+pub async fn clean_up_after_crash(
+    dir: &RunDir,
+    journal: &mut Journal,
+    sandboxes: &dyn SandboxProvider,
+) -> Result<(), RunError> {
+    repair_logs(dir)?;
+    if journal.state().clean_rooms.is_empty() {
+        return Ok(());
+    }
+    remove_orphaned_sandboxes(journal, sandboxes).await
+}

@@ -1,0 +1,143 @@
+//! Answers that no client waits for any more: the provider bills them, so they are read on to learn what
+//! they cost, within bounds. Without that, the reservation is charged.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::Response;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+use super::send::AdmittedCall;
+use crate::GateLimits;
+use crate::http::{BoxError, UpstreamBody, find_dial_error};
+use crate::meter::{CallControl, ResponseMeter};
+
+/// How far answers are read on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BackgroundReader {
+    timeout: Duration,
+    max_bytes: usize,
+}
+
+impl BackgroundReader {
+    pub(super) fn new(limits: &GateLimits) -> Self {
+        Self {
+            timeout: limits.background_read_timeout,
+            max_bytes: limits.background_read_bytes,
+        }
+    }
+
+    /// Reads the rest of an answer in the background. Its call keeps its reservation, and its place among
+    /// the calls under way.
+    pub(super) fn spawn(self, upstream: UpstreamBody, gauge: ResponseMeter) {
+        let reading = self.read_to_end(upstream, gauge);
+        // Without a runtime, the process ends: the reservation is charged.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move { timeout(self.timeout, reading).await.ok() });
+        }
+    }
+
+    async fn read_to_end(self, mut upstream: UpstreamBody, mut gauge: ResponseMeter) {
+        let Some(meter) = gauge.call().map(|call| call.meter().clone()) else {
+            return;
+        };
+        let rest = async {
+            let mut bytes = 0;
+            while let Some(Ok(frame)) = poll_fn(|cx| upstream.poll_frame(cx)).await {
+                let Ok(chunk) = frame.into_data() else {
+                    continue;
+                };
+                bytes += chunk.len();
+                if bytes > self.max_bytes || gauge.feed(&chunk) == CallControl::Cut {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            () = rest => {}
+            () = meter.background_reads_stopped() => {}
+        }
+    }
+}
+
+type PendingUpstreamResponse =
+    Pin<Box<dyn Future<Output = Result<Response<UpstreamBody>, BoxError>> + Send>>;
+
+/// A request that was sent to a provider. If its client leaves before the answer begins, the answer is
+/// awaited and read in the background.
+pub(super) struct UpstreamCall {
+    response: Option<PendingUpstreamResponse>,
+    admitted: Option<AdmittedCall>,
+    background_reader: BackgroundReader,
+}
+
+impl UpstreamCall {
+    pub(super) fn new(
+        answering: impl Future<Output = Result<Response<UpstreamBody>, BoxError>> + Send + 'static,
+        paid: Option<AdmittedCall>,
+        read_on: BackgroundReader,
+    ) -> Self {
+        Self {
+            response: Some(Box::pin(answering)),
+            admitted: paid,
+            background_reader: read_on,
+        }
+    }
+}
+
+impl Future for UpstreamCall {
+    type Output = (
+        Result<Response<UpstreamBody>, BoxError>,
+        Option<AdmittedCall>,
+    );
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let Some(answering) = &mut this.response else {
+            return Poll::Pending;
+        };
+        match answering.as_mut().poll(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(answered) => {
+                this.response = None;
+                Poll::Ready((answered, this.admitted.take()))
+            }
+        }
+    }
+}
+
+impl Drop for UpstreamCall {
+    fn drop(&mut self) {
+        let (Some(answering), Some(paid)) = (self.response.take(), self.admitted.take()) else {
+            return;
+        };
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        let read_on = self.background_reader;
+        let meter = paid.call.meter().clone();
+        let reading = async move {
+            match answering.await {
+                Ok(response) if response.status().is_success() => {
+                    let gauge = ResponseMeter::new(paid.wire, paid.call, paid.memory);
+                    read_on.read_to_end(response.into_body(), gauge).await;
+                }
+                Ok(_) => paid.call.release(),
+                Err(error) => {
+                    if find_dial_error(&*error).is_some() {
+                        paid.call.release();
+                    }
+                }
+            }
+        };
+        runtime.spawn(async move {
+            tokio::select! {
+                _ = timeout(read_on.timeout, reading) => {}
+                () = meter.background_reads_stopped() => {}
+            }
+        });
+    }
+}

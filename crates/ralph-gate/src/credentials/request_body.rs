@@ -1,0 +1,92 @@
+//! Reads the body of a model request, within the gate's byte budget and a time.
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use ralph_core::net::{EgressDecider, EgressReason};
+use tokio::time::timeout;
+
+use super::refusal::CredentialRefusal;
+use crate::GateLimits;
+use crate::memory::{ByteBudget, HeldBytes};
+
+/// The first buffer, in bytes.
+const INITIAL_CAPACITY: usize = 16 * 1024;
+/// When a client that found no memory free should try again, in seconds.
+const RETRY_AFTER_SECONDS: u64 = 5;
+
+/// A body and the memory that is held for it.
+pub(super) struct ReceivedBody {
+    pub(super) bytes: Bytes,
+    pub(super) memory: HeldBytes,
+}
+
+/// Reads a body to its end.
+pub(super) async fn receive(
+    limits: &GateLimits,
+    budget: &ByteBudget,
+    body: Incoming,
+) -> Result<ReceivedBody, CredentialRefusal> {
+    let collecting = timeout(limits.body_timeout, collect(limits, budget, body));
+    collecting.await.unwrap_or_else(|_| {
+        let seconds = limits.body_timeout.as_secs_f64();
+        let text = format!("the request took longer than {seconds} s to arrive — send it whole");
+        Err(limit_reached(408, &text))
+    })
+}
+
+async fn collect(
+    limits: &GateLimits,
+    budget: &ByteBudget,
+    mut body: Incoming,
+) -> Result<ReceivedBody, CredentialRefusal> {
+    let most = limits.model_request_bytes;
+    let mut memory = budget.hold();
+    let mut bytes: Vec<u8> = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| {
+            let text = "the request ended too early — send it whole";
+            CredentialRefusal::new(400, EgressReason::Malformed, EgressDecider::Gate, text)
+        })?;
+        let Ok(piece) = frame.into_data() else {
+            continue;
+        };
+        let needed = bytes.len() + piece.len();
+        if needed > most {
+            let text = format!("the request has more than {most} bytes — send less");
+            return Err(limit_reached(413, &text));
+        }
+        if needed > bytes.capacity() {
+            let capacity = needed
+                .max(bytes.capacity() * 2)
+                .clamp(INITIAL_CAPACITY, most.max(INITIAL_CAPACITY));
+            if !memory.grow_to(capacity, limits.memory_wait).await {
+                return Err(memory_exhausted());
+            }
+            bytes.reserve_exact(capacity - bytes.len());
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(ReceivedBody {
+        bytes: bytes.into(),
+        memory,
+    })
+}
+
+/// The refusal of a request that the byte budget has no room for.
+pub(super) fn memory_exhausted() -> CredentialRefusal {
+    let text = "too much is being sent at once — other requests hold the memory — send it later";
+    CredentialRefusal {
+        retry_after: Some(RETRY_AFTER_SECONDS),
+        ..limit_reached(503, text)
+    }
+}
+
+fn limit_reached(status: u16, text: &str) -> CredentialRefusal {
+    CredentialRefusal::new(
+        status,
+        EgressReason::LimitReached,
+        EgressDecider::Gate,
+        text,
+    )
+}

@@ -1,0 +1,187 @@
+//! Makes an answer fit for the sandbox.
+
+use std::borrow::Cow;
+
+use http_body_util::BodyExt as _;
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderValue, LOCATION, SET_COOKIE};
+use hyper::{HeaderMap, Method, Response, Uri};
+use ralph_core::net::{EgressDecider, EgressReason, Endpoint};
+use ralph_core::secret::Redactor;
+
+use super::background_reader::BackgroundReader;
+use super::refusal::CredentialRefusal;
+use super::relayed_body::{RelayState, RelayedBody};
+use super::route::Route;
+use super::send::AdmittedCall;
+use crate::audit::OpenRecord;
+use crate::http::{self, GateBody, UpstreamBody};
+use crate::meter::ResponseMeter;
+
+/// Returns the answer of a provider as the sandbox may see it; it takes the record along.
+pub(super) fn build_response(
+    route: &Route,
+    method: &Method,
+    paid: Option<AdmittedCall>,
+    response: Response<UpstreamBody>,
+    record: &mut Option<OpenRecord>,
+    read_on: BackgroundReader,
+) -> Result<Response<GateBody>, CredentialRefusal> {
+    let (mut parts, upstream) = response.into_parts();
+    if let Err(refused) = sanitize_headers(route, method, &mut parts.headers) {
+        if let Some(paid) = paid.filter(|_| !parts.status.is_success()) {
+            paid.call.release();
+        }
+        return Err(refused);
+    }
+    let mut record = record.take();
+    if let Some(record) = &mut record {
+        record.set_status(parts.status.as_u16());
+    }
+    let (mut metered, mut tape) = (None, None);
+    if let Some(mut paid) = paid {
+        let recorded = paid.recorder.take();
+        tape = recorded.map(|tape| tape.with_response_head(parts.status, &parts.headers));
+        if parts.status.is_success() {
+            metered = Some(ResponseMeter::new(paid.wire, paid.call, paid.memory));
+        } else {
+            paid.call.release();
+        }
+    }
+    let relay = RelayedBody {
+        upstream: Some(upstream),
+        redact: Some(route.redactor.stream()),
+        meter: metered,
+        recorder: tape,
+        dialect: route.dialect,
+        record,
+        state: RelayState::Open,
+        background_reader: read_on,
+    };
+    Ok(Response::from_parts(parts, relay.boxed_unsync()))
+}
+
+/// Removes from an answer's head what a sandbox must not see.
+fn sanitize_headers(
+    route: &Route,
+    method: &Method,
+    headers: &mut HeaderMap,
+) -> Result<(), CredentialRefusal> {
+    http::strip_hop_by_hop(headers);
+    headers.remove(SET_COOKIE);
+    headers.remove("alt-svc");
+    if method != Method::HEAD {
+        // Its length may change on the way.
+        headers.remove(CONTENT_LENGTH);
+    }
+    let unreadable = headers
+        .get(CONTENT_ENCODING)
+        .is_some_and(|encoding| encoding != "identity");
+    if unreadable {
+        let text = "the provider compressed its answer although it was not asked to";
+        return Err(CredentialRefusal::new(
+            502,
+            EgressReason::UnsupportedProtocol,
+            EgressDecider::Gate,
+            text,
+        ));
+    }
+    if let Some(location) = headers.get(LOCATION) {
+        let location = location
+            .to_str()
+            .ok()
+            .and_then(|text| rewrite_location(route, text));
+        let Some(location) = location.and_then(|text| HeaderValue::try_from(text).ok()) else {
+            let text = "the provider redirects to another host, which the credential is not for";
+            return Err(CredentialRefusal::new(
+                502,
+                EgressReason::ForeignRedirect,
+                EgressDecider::Credential,
+                text,
+            ));
+        };
+        headers.insert(LOCATION, location);
+    }
+    redact_headers(&route.redactor, headers);
+    Ok(())
+}
+
+/// Removes the credential from the fields of a head.
+fn redact_headers(redactor: &Redactor, headers: &mut HeaderMap) {
+    // Almost no answer has it, so they are searched all at once; no field can have a line's end.
+    let mut all = Vec::with_capacity(1024);
+    for value in headers.values() {
+        all.extend_from_slice(value.as_bytes());
+        all.push(b'\n');
+    }
+    if matches!(redactor.redact_bytes(&all), Cow::Borrowed(_)) {
+        return;
+    }
+    for value in headers.values_mut() {
+        let shown = redactor.redact_bytes(value.as_bytes());
+        if let Cow::Owned(shown) = shown {
+            *value = HeaderValue::from_bytes(&shown)
+                .unwrap_or_else(|_| HeaderValue::from_static("[REDACTED]"));
+        }
+    }
+}
+
+/// Translates a place at the route's own host into one at the credential port.
+fn rewrite_location(route: &Route, location: &str) -> Option<String> {
+    let path = if location.starts_with('/') && !location.starts_with("//") {
+        location
+    } else {
+        let uri: Uri = location.parse().ok()?;
+        let upstream = &route.upstream;
+        let default_port = if uri.scheme_str()? == "https" {
+            443
+        } else {
+            80
+        };
+        let endpoint = Endpoint::parse(uri.authority()?.as_str(), default_port).ok()?;
+        if uri.scheme() != Some(&upstream.origin.scheme) || endpoint != upstream.endpoint {
+            return None;
+        }
+        let start = location.find(uri.path()).filter(|_| uri.path() != "/")?;
+        &location[start..]
+    };
+    let rest = path.strip_prefix(route.upstream.base_path.as_str())?;
+    rest.starts_with('/')
+        .then(|| format!("{}{rest}", route.prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ralph_core::secret::Secret;
+
+    #[test]
+    fn redirects_stay_on_the_route() {
+        let secret = Secret::new("real-secret".to_owned());
+        let route = Route::openai(secret).unwrap();
+        for (location, inside) in [
+            ("/v1/models", Some("/openai/v1/models")),
+            (
+                "https://api.openai.com/v1/models?a=b",
+                Some("/openai/v1/models?a=b"),
+            ),
+            (
+                "https://API.openai.com:443/v1/models",
+                Some("/openai/v1/models"),
+            ),
+            ("/other/models", None),
+            ("//evil.example/v1/models", None),
+            ("https://evil.example/v1/models", None),
+            ("http://api.openai.com/v1/models", None),
+            ("https://api.openai.com:8443/v1/models", None),
+            ("https://api.openai.com@evil.example/v1/models", None),
+            ("models", None),
+            ("", None),
+        ] {
+            assert_eq!(
+                rewrite_location(&route, location).as_deref(),
+                inside,
+                "{location}"
+            );
+        }
+    }
+}

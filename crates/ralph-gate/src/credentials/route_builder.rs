@@ -1,0 +1,375 @@
+//! The usual credentials.
+
+use std::sync::Arc;
+
+use hyper::Method;
+use hyper::header::HeaderValue;
+use hyper::http::uri::{Authority, Scheme};
+use ralph_core::net::{Endpoint, Host, HostError};
+use ralph_core::secret::Secret;
+
+use super::path::{PathPattern, is_canonical_path};
+use super::route::{
+    AllowedRequest, CredentialScheme, ErrorDialect, QueryPattern, RequestBilling, RouteUpstream,
+};
+use super::{PlaceholderToken, Route};
+use crate::http::HttpOrigin;
+use crate::meter::ModelWireFormat;
+
+/// Why a credential cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RouteError {
+    /// The address of a provider is not `https://host/path`, or `http://` to this machine.
+    #[error("`{url}` is not the base URL of a provider: it must be `https://host/path`")]
+    Url {
+        /// The address.
+        url: String,
+    },
+    /// Its host is not one.
+    #[error("`{url}`: the host {reason}")]
+    Host {
+        /// The address.
+        url: String,
+        /// Which rule it breaks.
+        reason: HostError,
+    },
+    /// A name that cannot be part of a path.
+    #[error("`{name}` cannot be part of a path: only letters, digits, `-`, `_` and `.` can")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// The credential has something that no header can carry.
+    #[error("the credential `{name}` is empty or has characters that no header can carry")]
+    Secret {
+        /// Its name.
+        name: String,
+    },
+}
+
+impl Route {
+    /// An API key of Anthropic.
+    pub fn anthropic_key(secret: Secret) -> Result<Self, RouteError> {
+        let phantom = PlaceholderToken::random("sk-ant-api03-", 93, "AA");
+        let draft = RouteBuilder::new("anthropic", CredentialScheme::ApiKey, phantom);
+        draft.anthropic("https://api.anthropic.com", secret)
+    }
+
+    /// A login at Anthropic, as `claude setup-token` gives it.
+    pub fn anthropic_login(secret: Secret) -> Result<Self, RouteError> {
+        let phantom = PlaceholderToken::random("sk-ant-oat01-", 93, "AA");
+        let draft = RouteBuilder::new("anthropic", CredentialScheme::AnthropicLogin, phantom);
+        draft.anthropic("https://api.anthropic.com", secret)
+    }
+
+    /// A key of somebody else who speaks as Anthropic does, at a base URL without `/v1`.
+    pub fn anthropic_compatible(
+        name: &str,
+        base_url: &str,
+        secret: Secret,
+    ) -> Result<Self, RouteError> {
+        let phantom = PlaceholderToken::random("sk-", 48, "");
+        RouteBuilder::new(name, CredentialScheme::Bearer, phantom).anthropic(base_url, secret)
+    }
+
+    /// An API key of OpenAI.
+    pub fn openai(secret: Secret) -> Result<Self, RouteError> {
+        let phantom = PlaceholderToken::random("sk-proj-", 48, "");
+        let draft = RouteBuilder::new("openai", CredentialScheme::Bearer, phantom);
+        draft.openai("https://api.openai.com/v1", secret)
+    }
+
+    /// A key of somebody else who speaks as OpenAI does, at a base URL with everything that comes
+    /// before `/chat/completions`.
+    pub fn openai_compatible(
+        name: &str,
+        base_url: &str,
+        secret: Secret,
+    ) -> Result<Self, RouteError> {
+        let phantom = PlaceholderToken::random("sk-", 48, "");
+        RouteBuilder::new(name, CredentialScheme::Bearer, phantom).openai(base_url, secret)
+    }
+
+    /// A key of Z.AI.
+    pub fn zai(secret: Secret) -> Result<Self, RouteError> {
+        let phantom = PlaceholderToken::random("", 32, ".ralphralphralph0");
+        let draft = RouteBuilder::new("zai", CredentialScheme::Bearer, phantom);
+        draft.openai("https://api.z.ai/api/paas/v4", secret)
+    }
+
+    /// A token of GitHub that may read one repository over HTTPS, and do nothing else.
+    pub fn github(owner: &str, repository: &str, secret: Secret) -> Result<Self, RouteError> {
+        for name in [owner, repository] {
+            if name.contains('/') || !is_canonical_path(&format!("/{name}")) {
+                let name = name.to_owned();
+                return Err(RouteError::Name { name });
+            }
+        }
+        let repository = repository.strip_suffix(".git").unwrap_or(repository);
+        let path = |rest: &str| PathPattern::Exact(format!("/{owner}/{repository}.git/{rest}"));
+        let phantom = PlaceholderToken::random("ghp_", 36, "");
+        let mut draft = RouteBuilder::new("github", CredentialScheme::GitBasic, phantom);
+        draft.is_exclusive = false;
+        draft.dialect = ErrorDialect::Plain;
+        draft.allowed_requests = vec![
+            AllowedRequest {
+                method: Method::GET,
+                path: path("info/refs"),
+                query: QueryPattern::Exact("service=git-upload-pack"),
+                billing: RequestBilling::Passthrough,
+            },
+            AllowedRequest {
+                method: Method::POST,
+                path: path("git-upload-pack"),
+                query: QueryPattern::None,
+                billing: RequestBilling::Passthrough,
+            },
+        ];
+        draft.build("https://github.com", secret)
+    }
+
+    /// The same credential at another base URL.
+    pub fn with_base_url(mut self, base_url: &str) -> Result<Self, RouteError> {
+        self.upstream = parse_upstream(base_url)?;
+        Ok(self)
+    }
+}
+
+/// A route that is being put together.
+struct RouteBuilder<'a> {
+    name: &'a str,
+    kind: CredentialScheme,
+    placeholder: PlaceholderToken,
+    prefix: String,
+    dialect: ErrorDialect,
+    allowed_requests: Vec<AllowedRequest>,
+    is_exclusive: bool,
+}
+
+impl<'a> RouteBuilder<'a> {
+    fn new(name: &'a str, kind: CredentialScheme, phantom: PlaceholderToken) -> Self {
+        Self {
+            name,
+            kind,
+            placeholder: phantom,
+            prefix: format!("/{name}"),
+            dialect: ErrorDialect::Plain,
+            allowed_requests: Vec::new(),
+            is_exclusive: true,
+        }
+    }
+
+    fn anthropic(mut self, base_url: &str, secret: Secret) -> Result<Route, RouteError> {
+        self.dialect = ErrorDialect::Anthropic;
+        self.allowed_requests = vec![
+            post(
+                "/v1/messages",
+                RequestBilling::Metered(ModelWireFormat::AnthropicMessages),
+            ),
+            post(
+                "/v1/messages/count_tokens",
+                RequestBilling::Free(ModelWireFormat::AnthropicMessages),
+            ),
+        ];
+        self.allowed_requests
+            .extend(model_list_requests("/v1/models"));
+        self.build(base_url, secret)
+    }
+
+    fn openai(mut self, base_url: &str, secret: Secret) -> Result<Route, RouteError> {
+        self.prefix = format!("/{}/v1", self.name);
+        self.dialect = ErrorDialect::OpenAi;
+        self.allowed_requests = vec![
+            post(
+                "/chat/completions",
+                RequestBilling::Metered(ModelWireFormat::OpenAiChat),
+            ),
+            post(
+                "/responses",
+                RequestBilling::Metered(ModelWireFormat::OpenAiResponses),
+            ),
+            post(
+                "/responses/compact",
+                RequestBilling::MeteredUnlimited(ModelWireFormat::OpenAiResponses),
+            ),
+        ];
+        self.allowed_requests.extend(model_list_requests("/models"));
+        self.build(base_url, secret)
+    }
+
+    fn build(self, base_url: &str, secret: Secret) -> Result<Route, RouteError> {
+        let name = self.name.to_owned();
+        if name.contains('/') || !is_canonical_path(&self.prefix) {
+            return Err(RouteError::Name { name });
+        }
+        let text = secret.expose();
+        if text.is_empty() || !text.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(RouteError::Secret { name });
+        }
+        Ok(Route {
+            prefix: self.prefix,
+            upstream: parse_upstream(base_url)?,
+            kind: self.kind,
+            redactor: Route::redactor(&name, &secret),
+            secret: Arc::new(secret),
+            placeholder: self.placeholder,
+            allowed_requests: self.allowed_requests,
+            dialect: self.dialect,
+            is_exclusive: self.is_exclusive,
+            name,
+        })
+    }
+}
+
+fn post(path: &str, asks: RequestBilling) -> AllowedRequest {
+    AllowedRequest {
+        method: Method::POST,
+        path: PathPattern::Exact(path.to_owned()),
+        query: QueryPattern::Any,
+        billing: asks,
+    }
+}
+
+/// The list of models, each of them, and whether they are there.
+fn model_list_requests(path: &str) -> Vec<AllowedRequest> {
+    let patterns = [
+        PathPattern::Exact(path.to_owned()),
+        PathPattern::ChildOf(path.to_owned()),
+    ];
+    let methods = [Method::GET, Method::HEAD];
+    patterns
+        .into_iter()
+        .flat_map(|path| {
+            methods.clone().map(|method| AllowedRequest {
+                method,
+                path: path.clone(),
+                query: QueryPattern::Any,
+                billing: RequestBilling::Passthrough,
+            })
+        })
+        .collect()
+}
+
+fn parse_upstream(url: &str) -> Result<RouteUpstream, RouteError> {
+    let fails = || RouteError::Url {
+        url: url.to_owned(),
+    };
+    let (scheme, rest) = url.split_once("://").ok_or_else(fails)?;
+    let (authority, base) = match rest.find('/') {
+        Some(at) => rest.split_at(at),
+        None => (rest, ""),
+    };
+    let base = base.strip_suffix('/').unwrap_or(base);
+    if !base.is_empty() && !is_canonical_path(base) {
+        return Err(fails());
+    }
+    let (scheme, port) = match scheme {
+        "https" => (Scheme::HTTPS, 443),
+        "http" => (Scheme::HTTP, 80),
+        _ => return Err(fails()),
+    };
+    let endpoint = Endpoint::parse(authority, port).map_err(|reason| RouteError::Host {
+        url: url.to_owned(),
+        reason,
+    })?;
+    // A credential crosses no network in the clear.
+    if scheme == Scheme::HTTP && !is_loopback_host(&endpoint.host) {
+        return Err(fails());
+    }
+    let text = endpoint.to_string();
+    let host = if matches!(endpoint.port, 80 | 443) {
+        endpoint.host.to_string()
+    } else {
+        text.clone()
+    };
+    Ok(RouteUpstream {
+        origin: HttpOrigin {
+            scheme,
+            authority: Authority::try_from(text).map_err(|_| fails())?,
+        },
+        host_header: HeaderValue::try_from(host).map_err(|_| fails())?,
+        endpoint,
+        base_path: base.to_owned(),
+    })
+}
+
+fn is_loopback_host(host: &Host) -> bool {
+    host.name() == Some("localhost") || host.address().is_some_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret() -> Secret {
+        Secret::new("sk-real-0123456789".to_owned())
+    }
+
+    #[test]
+    fn each_credential_has_its_prefix_and_upstream() {
+        let routes = [
+            Route::anthropic_key(secret()).unwrap(),
+            Route::openai(secret()).unwrap(),
+            Route::zai(secret()).unwrap(),
+            Route::github("o", "r.git", secret()).unwrap(),
+            Route::openai_compatible("local", "http://127.0.0.1:4000/", secret()).unwrap(),
+        ];
+        let shown = routes.map(|route| {
+            let RouteUpstream {
+                endpoint,
+                base_path: base,
+                ..
+            } = &route.upstream;
+            format!("{} {} {endpoint}{base}", route.name(), route.prefix)
+        });
+        assert_eq!(
+            shown,
+            [
+                "anthropic /anthropic api.anthropic.com:443",
+                "openai /openai/v1 api.openai.com:443/v1",
+                "zai /zai/v1 api.z.ai:443/api/paas/v4",
+                "github /github github.com:443",
+                "local /local/v1 127.0.0.1:4000",
+            ]
+        );
+    }
+
+    #[test]
+    fn invalid_routes_are_explained() {
+        let at = |url: &str| {
+            let route = Route::openai_compatible("x", url, secret());
+            route.err().map(|error| error.to_string())
+        };
+        for (url, error) in [
+            ("https://a.com/v1", None),
+            ("http://localhost:4000", None),
+            (
+                "http://a.com/v1",
+                Some(
+                    "`http://a.com/v1` is not the base URL of a provider: it must be `https://host/path`",
+                ),
+            ),
+            (
+                "https://a.com/../v1",
+                Some(
+                    "`https://a.com/../v1` is not the base URL of a provider: it must be `https://host/path`",
+                ),
+            ),
+            (
+                "https://u@a.com",
+                Some("`https://u@a.com`: the host has a character that no host name has"),
+            ),
+        ] {
+            assert_eq!(at(url).as_deref(), error, "{url}");
+        }
+        let empty = Route::openai(Secret::new("a\nb".to_owned())).err();
+        assert_eq!(
+            empty,
+            Some(RouteError::Secret {
+                name: "openai".into()
+            })
+        );
+        let name = Route::github("o/p", "r", secret()).err();
+        assert_eq!(name, Some(RouteError::Name { name: "o/p".into() }));
+    }
+}

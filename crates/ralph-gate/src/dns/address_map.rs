@@ -1,0 +1,113 @@
+//! The addresses that names have inside the sandbox.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+use ralph_core::net::Host;
+
+/// How many names have an address at the same time.
+const MAX_NAMES: u16 = 16 * 1024;
+
+/// Names and their addresses. When all addresses are taken, the oldest goes to the newest name; who
+/// still uses it for the old name is refused, because the two no longer agree.
+#[derive(Debug, Default)]
+pub(crate) struct DnsAddressMap {
+    by_name: HashMap<Host, u16>,
+    by_slot: Vec<Host>,
+    next: u16,
+}
+
+impl DnsAddressMap {
+    /// Returns the address of a name; the same name has the same one.
+    pub(crate) fn address(&mut self, host: &Host) -> Ipv4Addr {
+        if let Some(&number) = self.by_name.get(host) {
+            return address_of_slot(number);
+        }
+        let number = self.next;
+        self.next = (number + 1) % MAX_NAMES;
+        match self.by_slot.get_mut(usize::from(number)) {
+            Some(old) => {
+                self.by_name.remove(old);
+                *old = host.clone();
+            }
+            None => self.by_slot.push(host.clone()),
+        }
+        self.by_name.insert(host.clone(), number);
+        address_of_slot(number)
+    }
+
+    /// Returns the name behind an address: none if it is not one of those that are given to names.
+    pub(crate) fn owner(&self, address: IpAddr) -> DnsAddressOwner<'_> {
+        match address.to_canonical() {
+            IpAddr::V4(address) => match address.octets() {
+                [127, 1, high, low] => u16::from_be_bytes([high, low])
+                    .checked_sub(1)
+                    .and_then(|number| self.by_slot.get(usize::from(number)))
+                    .map_or(DnsAddressOwner::Unassigned, DnsAddressOwner::Name),
+                _ => DnsAddressOwner::NotMapped,
+            },
+            IpAddr::V6(_) => DnsAddressOwner::NotMapped,
+        }
+    }
+}
+
+/// Who an address stands for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum DnsAddressOwner<'a> {
+    /// It is no address of a name: the connection itself says who it is for.
+    NotMapped,
+    /// It is an address for names that no name has.
+    Unassigned,
+    /// One name.
+    Name(&'a Host),
+}
+
+fn address_of_slot(number: u16) -> Ipv4Addr {
+    // The first address of the block is left out: programs take a final zero for a network.
+    let [high, low] = (number + 1).to_be_bytes();
+    Ipv4Addr::new(127, 1, high, low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(number: u32) -> Host {
+        Host::parse(&format!("h{number}.example")).unwrap()
+    }
+
+    #[test]
+    fn a_name_keeps_its_address() {
+        let mut names = DnsAddressMap::default();
+        let first = names.address(&host(1));
+        assert_eq!(first, Ipv4Addr::new(127, 1, 0, 1));
+        assert_eq!(names.address(&host(2)), Ipv4Addr::new(127, 1, 0, 2));
+        assert_eq!(names.address(&host(1)), first);
+        assert_eq!(names.owner(first.into()), DnsAddressOwner::Name(&host(1)));
+        let unused = Ipv4Addr::new(127, 1, 0, 3);
+        assert_eq!(names.owner(unused.into()), DnsAddressOwner::Unassigned);
+        assert_eq!(
+            names.owner(Ipv4Addr::new(127, 1, 0, 0).into()),
+            DnsAddressOwner::Unassigned
+        );
+        assert_eq!(
+            names.owner(Ipv4Addr::LOCALHOST.into()),
+            DnsAddressOwner::NotMapped
+        );
+    }
+
+    #[test]
+    fn the_oldest_address_is_reused() {
+        let mut names = DnsAddressMap::default();
+        let first = names.address(&host(0));
+        for number in 1..=u32::from(MAX_NAMES) {
+            names.address(&host(number));
+        }
+        assert_eq!(
+            names.owner(first.into()),
+            DnsAddressOwner::Name(&host(u32::from(MAX_NAMES)))
+        );
+        assert_ne!(names.address(&host(0)), first);
+        assert_eq!(names.by_name.len(), usize::from(MAX_NAMES));
+    }
+}

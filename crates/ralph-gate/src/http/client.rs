@@ -1,0 +1,175 @@
+//! Connections to the outside that are used again.
+
+use std::error::Error;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::Uri;
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use ralph_core::net::Endpoint;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::body::{BoxError, GateBody};
+use crate::dial::{DialError, Dialer};
+
+/// Sends requests. Its connections are one sandbox's own.
+pub(crate) type GateHttpClient = legacy::Client<GateHttpConnector, GateBody>;
+
+/// How long a connection that nobody uses stays open.
+pub(super) const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
+
+pub(crate) fn new_client(connector: GateHttpConnector) -> GateHttpClient {
+    legacy::Client::builder(TokioExecutor::new())
+        .pool_idle_timeout(IDLE_TIMEOUT)
+        .pool_max_idle_per_host(8)
+        .pool_timer(TokioTimer::new())
+        .set_host(false)
+        .build(connector)
+}
+
+/// Finds out whether a request failed because there was no connection.
+pub(crate) fn find_dial_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a DialError> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        cause = error.source();
+    }
+    None
+}
+
+/// Opens connections.
+#[derive(Clone)]
+pub(crate) struct GateHttpConnector {
+    pub(crate) dialer: Dialer,
+    pub(crate) tls: Arc<ClientConfig>,
+}
+
+impl GateHttpConnector {
+    pub(super) async fn connect(self, uri: Uri) -> Result<TokioIo<UpstreamStream>, BoxError> {
+        let is_tls = uri.scheme_str() == Some("https");
+        let default_port = if is_tls { 443 } else { 80 };
+        let authority = uri.authority().map_or("", |authority| authority.as_str());
+        let endpoint = Endpoint::parse(authority, default_port)?;
+        let plain = self.dialer.dial(&endpoint).await?;
+        if !is_tls {
+            return Ok(TokioIo::new(UpstreamStream::Plain(plain)));
+        }
+        let name = match endpoint.host.address() {
+            Some(address) => ServerName::from(address),
+            None => ServerName::try_from(endpoint.host.to_string())?,
+        };
+        let tls = TlsConnector::from(self.tls).connect(name, plain);
+        let tls = tokio::time::timeout(self.dialer.connect_timeout, tls)
+            .await
+            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+            .map_err(|error| tls_error(endpoint, &error))?;
+        Ok(TokioIo::new(UpstreamStream::Tls(Box::new(tls))))
+    }
+}
+
+/// Returns why a connection could not be secured.
+fn tls_error(endpoint: Endpoint, error: &io::Error) -> DialError {
+    let why = error.to_string();
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    match inner {
+        Some(rustls::Error::InvalidCertificate(_)) => DialError::Untrusted { endpoint, why },
+        Some(_) | None => DialError::Unreachable { endpoint, why },
+    }
+}
+
+impl tower_service::Service<Uri> for GateHttpConnector {
+    type Response = TokioIo<UpstreamStream>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<UpstreamStream>, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        Box::pin(self.clone().connect(uri))
+    }
+}
+
+/// A connection to the outside.
+pub(crate) enum UpstreamStream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Connection for UpstreamStream {
+    fn connected(&self) -> Connected {
+        Connected::new()
+    }
+}
+
+impl AsyncRead for UpstreamStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
+            Self::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for UpstreamStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
+            Self::Tls(stream) => Pin::new(stream).poll_write(cx, buf),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Plain(stream) => stream.is_write_vectored(),
+            Self::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}

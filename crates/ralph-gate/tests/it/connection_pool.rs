@@ -1,0 +1,67 @@
+//! The connections to a provider: used again, and given up in time.
+
+use std::time::Duration;
+
+use ralph_gate::{Route, SandboxListener};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use crate::credentials::{placeholder, post, secret, start_provider};
+use crate::support::{GateTestbed, OK_RESPONSE, body, send, status};
+
+const REQUEST_BODY: &str = r#"{"model":"claude-haiku-4-5","messages":[]}"#;
+
+#[tokio::test]
+async fn connections_are_reused() {
+    let mut world = GateTestbed::new();
+    let route = Route::anthropic_key(secret()).unwrap();
+    let (gate, heard) = start_provider(&mut world, route, OK_RESPONSE).await;
+    let request = post(
+        "/anthropic/v1/messages",
+        &format!("x-api-key: {}", placeholder(&gate)),
+        REQUEST_BODY,
+    );
+    for _ in 0..3 {
+        let answer = send(&gate, SandboxListener::Credentials, &request).await;
+        assert_eq!((status(&answer), heard.connections()), (200, 1), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_closed_idle_connection_fails_no_request() {
+    let mut world = GateTestbed::new();
+    let acceptor = world.acceptor("api.anthropic.com");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    world.map_name("api.anthropic.com:443", listener.local_addr().unwrap());
+    let (tell, mut closed) = tokio::sync::mpsc::channel::<()>(1);
+    // It answers once on each connection, and does not say that it closes it then.
+    let host = tokio::spawn(async move {
+        for _ in 0..3 {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut stream = acceptor.accept(stream).await.unwrap();
+            let (mut request, mut piece) = (Vec::new(), [0; 4096]);
+            while !request.ends_with(REQUEST_BODY.as_bytes()) {
+                let count = stream.read(&mut piece).await.unwrap();
+                request.extend_from_slice(&piece[..count]);
+            }
+            stream.write_all(OK_RESPONSE.as_bytes()).await.unwrap();
+            stream.shutdown().await.unwrap();
+            tell.send(()).await.unwrap();
+        }
+    });
+    world.routes = vec![Route::anthropic_key(secret()).unwrap()];
+    let (gate, _) = world.build_gate();
+    let auth = format!("x-api-key: {}", placeholder(&gate));
+    let request = post("/anthropic/v1/messages", &auth, REQUEST_BODY);
+    for _ in 0..3 {
+        let answer = send(&gate, SandboxListener::Credentials, &request).await;
+        assert!(
+            status(&answer) == 200 && body(&answer).contains("ok"),
+            "{answer}"
+        );
+        closed.recv().await.unwrap();
+        // The end of the connection has to arrive.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    host.await.unwrap();
+}

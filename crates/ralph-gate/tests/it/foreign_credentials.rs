@@ -1,0 +1,94 @@
+//! A command's own credential does not leave the sandbox where the gate reads the request.
+
+use ralph_core::net::Allowlist;
+use ralph_gate::SandboxListener;
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::support::{GateTestbed, body, header, send, status};
+use crate::tls::{connect_tls, open_tunnel};
+
+const ANSWER: &str = "HTTP/1.1 200 OK\r\nset-cookie: session=1\r\ncontent-length: 2\r\n\r\nok";
+
+/// Requests with a credential: the method, the path, and a header.
+const ATTEMPTS: [(&str, &str, &str); 8] = [
+    ("GET", "/", "Authorization: Bearer attacker"),
+    ("GET", "/", "authorization: token attacker"),
+    ("PUT", "/", "Cookie: session=attacker"),
+    ("POST", "/", "X-Api-Key: attacker"),
+    ("GET", "/", "PRIVATE-TOKEN: attacker"),
+    ("GET", "/?a=b&access_token=attacker", "X-A: b"),
+    ("GET", "/?api%5Fkey=attacker", "X-A: b"),
+    ("PUT", "/?X-Amz-Signature=attacker", "X-A: b"),
+];
+
+#[tokio::test]
+async fn a_foreign_credential_is_refused_in_plain_http() {
+    let mut world = GateTestbed::allowing(&["allowed.example"]);
+    let heard = world.start_host("allowed.example:80", ANSWER).await;
+    let (gate, _) = world.build_gate();
+    for (method, path, field) in ATTEMPTS {
+        let request = format!(
+            "{method} http://allowed.example{path} HTTP/1.1\r\nHost: allowed.example\r\n{field}\r\n\
+             Content-Length: 0\r\nConnection: close\r\n\r\n"
+        );
+        let answer = send(&gate, SandboxListener::Proxy, request).await;
+        assert_eq!(status(&answer), 403, "{field} {path}");
+        assert_eq!(header(&answer, "x-ralph-gate"), Some("foreign-credential"));
+    }
+    let user = "GET http://me:attacker@allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\n\
+                Connection: close\r\n\r\n";
+    let answer = send(&gate, SandboxListener::Proxy, user).await;
+    assert_eq!(header(&answer, "x-ralph-gate"), Some("foreign-credential"));
+    assert_eq!(heard.text(), "", "nothing has left");
+    let audits = world.sink.audits.lock().unwrap();
+    let detail = audits[0].detail.as_deref();
+    assert_eq!(detail, Some("the header `authorization`"));
+}
+
+#[tokio::test]
+async fn a_request_without_a_credential_passes_and_its_answer_brings_no_cookie() {
+    let mut world = GateTestbed::allowing(&["allowed.example"]);
+    let heard = world.start_host("allowed.example:80", ANSWER).await;
+    let (gate, _) = world.build_gate();
+    let request = "GET http://allowed.example/simple/?page=2 HTTP/1.1\r\nHost: allowed.example\r\n\
+                   User-Agent: pip/25\r\nConnection: close\r\n\r\n";
+    let answer = send(&gate, SandboxListener::Proxy, request).await;
+    assert_eq!((status(&answer), body(&answer)), (200, "ok"));
+    assert_eq!(header(&answer, "set-cookie"), None);
+    assert!(heard.text().contains("pip/25"));
+}
+
+#[tokio::test]
+async fn a_foreign_credential_is_refused_inside_of_tls_that_is_opened() {
+    let mut world = GateTestbed::allowing(&["front.example"]);
+    world.inspect = Allowlist::parse(["front.example"]).unwrap();
+    let heard = world
+        .start_tls_host("front.example:443", "front.example", ANSWER)
+        .await;
+    let (gate, _) = world.build_gate();
+    let mut trusts_gate = RootCertStore::empty();
+    let pem = gate.certificate_pem().as_bytes();
+    trusts_gate
+        .add(CertificateDer::from_pem_slice(pem).unwrap())
+        .unwrap();
+    for (method, path, field) in ATTEMPTS {
+        let stream = open_tunnel(&gate, "front.example:443").await.unwrap();
+        let mut stream = connect_tls(stream, trusts_gate.clone(), "front.example")
+            .await
+            .unwrap();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: front.example\r\n{field}\r\nContent-Length: 0\r\n\
+             Connection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        // The other side may end without a goodbye.
+        stream.read_to_end(&mut answer).await.ok();
+        let answer = String::from_utf8(answer).unwrap();
+        assert_eq!(header(&answer, "x-ralph-gate"), Some("foreign-credential"));
+    }
+    assert_eq!(heard.text(), "", "nothing has left");
+}

@@ -1,0 +1,201 @@
+//! Runs one command: feeds it, takes its output, and ends it when its time is up.
+
+use std::future::{Future, pending};
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::pin::{Pin, pin};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use tokio::process::{ChildStderr, ChildStdout};
+use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at, sleep};
+
+use super::outcome::{CommandEnd, CommandOutcome, CommandStream};
+use super::pipes::{CommandInputSource, CommandOutputSink, InputPipe, OutputMeter, OutputPipe};
+use super::process_tree::ProcessTree;
+use crate::running_time;
+
+/// How long a command may take to end after it was asked to.
+const TERMINATION_GRACE: Duration = Duration::from_secs(2);
+/// How long processes that hold the output open may outlive the first one.
+const LINGERING_GRACE: Duration = Duration::from_secs(1);
+/// How long the output may stay open when everything is killed, because a stranger holds it.
+const DRAINING_GRACE: Duration = Duration::from_millis(500);
+/// How often orphans that have ended are reaped while the command goes on.
+const REAP_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What a command gets and may use up.
+#[derive(Debug)]
+pub struct CommandBounds<S, W> {
+    /// When it began to be started.
+    pub started: Instant,
+    /// What it reads.
+    pub input: S,
+    /// When the whole tree is killed. Time during which this process is stopped does not count.
+    pub timeout: Duration,
+    /// How many bytes it may print before the whole tree is killed.
+    pub output_limit: u64,
+    /// Something else that may end it; see [`no_watchdog()`].
+    pub watchdog: W,
+}
+
+/// A warden that never ends a command.
+pub async fn no_watchdog() -> CommandEnd {
+    pending().await
+}
+
+/// Sees a started command to its end.
+pub async fn supervise<
+    S: CommandInputSource,
+    K: CommandOutputSink,
+    W: Future<Output = CommandEnd> + Send,
+>(
+    mut tree: ProcessTree,
+    bounds: CommandBounds<S, W>,
+    sink: &mut K,
+) -> io::Result<CommandOutcome> {
+    let mut attendance = Supervisor {
+        input: InputPipe::new(tree.take_stdin(), bounds.input),
+        stdout: OutputPipe::new(tree.take_stdout()),
+        stderr: OutputPipe::new(tree.take_stderr()),
+        tree,
+        meter: OutputMeter::new(sink, bounds.output_limit),
+        phase: Phase::Running,
+        phase_end: running_time::now().saturating_add(bounds.timeout),
+        deadline: Box::pin(sleep(bounds.timeout)),
+        reaping: interval_at(Instant::now() + REAP_INTERVAL, REAP_INTERVAL),
+        status: None,
+        forced_end: None,
+    };
+    attendance
+        .reaping
+        .set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut warden = pin!(bounds.watchdog);
+    while attendance.is_active() {
+        let watched = attendance.forced_end.is_none();
+        tokio::select! {
+            biased;
+            stepped = attendance.step() => stepped?,
+            cut = &mut warden, if watched => attendance.force_end(cut).await,
+        }
+    }
+    attendance.tree.finish().await;
+    Ok(CommandOutcome {
+        ended: command_end(attendance.forced_end, attendance.status),
+        duration: bounds.started.elapsed(),
+        stdout_bytes: attendance.meter.stdout,
+        stderr_bytes: attendance.meter.stderr,
+        process_limit: false,
+    })
+}
+
+/// Where a command stands, which decides what the deadline means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// It runs; the deadline is its timeout.
+    Running,
+    /// It was asked to end.
+    Terminating,
+    /// Its first process has ended by itself, but something still holds the output.
+    Lingering,
+    /// All of it was killed; what is left in the pipes is taken.
+    Draining,
+    /// Nothing more is waited for.
+    Abandoned,
+}
+
+struct Supervisor<'a, S, K> {
+    tree: ProcessTree,
+    input: InputPipe<S>,
+    stdout: OutputPipe<ChildStdout>,
+    stderr: OutputPipe<ChildStderr>,
+    meter: OutputMeter<'a, K>,
+    phase: Phase,
+    /// The running time at which the phase ends.
+    phase_end: Duration,
+    /// Fires at that time, or earlier if this process was stopped.
+    deadline: Pin<Box<Sleep>>,
+    reaping: Interval,
+    status: Option<ExitStatus>,
+    /// Why it was not left to end by itself.
+    forced_end: Option<CommandEnd>,
+}
+
+impl<S: CommandInputSource, K: CommandOutputSink> Supervisor<'_, S, K> {
+    fn is_active(&self) -> bool {
+        let open = self.status.is_none() || self.stdout.is_open() || self.stderr.is_open();
+        open && self.phase != Phase::Abandoned
+    }
+
+    /// Waits for whatever happens next.
+    async fn step(&mut self) -> io::Result<()> {
+        let room = self.meter.sink.has_room();
+        let open = self.stdout.is_open() || self.stderr.is_open();
+        tokio::select! {
+            bytes = self.stdout.next_chunk(), if room && self.stdout.is_open() => {
+                self.meter.record(CommandStream::Stdout, bytes);
+            }
+            bytes = self.stderr.next_chunk(), if room && self.stderr.is_open() => {
+                self.meter.record(CommandStream::Stderr, bytes);
+            }
+            () = self.meter.sink.wait_for_room(), if open && !room => {}
+            () = self.input.feed(), if self.input.is_open() => {}
+            status = self.tree.wait(), if self.status.is_none() => {
+                self.status = Some(status?);
+                if self.phase == Phase::Running {
+                    self.enter_phase(Phase::Lingering, LINGERING_GRACE);
+                }
+            }
+            () = &mut self.deadline => self.handle_deadline().await,
+            _ = self.reaping.tick() => self.tree.reap(),
+        }
+        if self.meter.is_exceeded() && self.forced_end != Some(CommandEnd::OutputLimit) {
+            self.force_end(CommandEnd::OutputLimit).await;
+        }
+        Ok(())
+    }
+
+    async fn force_end(&mut self, cut: CommandEnd) {
+        self.forced_end = Some(cut);
+        self.kill().await;
+    }
+
+    async fn handle_deadline(&mut self) {
+        let left = self.phase_end.saturating_sub(running_time::now());
+        if !left.is_zero() {
+            self.deadline.as_mut().reset(Instant::now() + left);
+            return;
+        }
+        match self.phase {
+            Phase::Running => {
+                self.forced_end = Some(CommandEnd::TimedOut);
+                self.tree.terminate();
+                self.enter_phase(Phase::Terminating, TERMINATION_GRACE);
+            }
+            Phase::Terminating | Phase::Lingering => self.kill().await,
+            Phase::Draining | Phase::Abandoned => self.phase = Phase::Abandoned,
+        }
+    }
+
+    async fn kill(&mut self) {
+        self.tree.kill().await;
+        self.enter_phase(Phase::Draining, DRAINING_GRACE);
+    }
+
+    fn enter_phase(&mut self, phase: Phase, grace: Duration) {
+        self.phase = phase;
+        self.phase_end = running_time::now() + grace;
+        self.deadline.as_mut().reset(Instant::now() + grace);
+    }
+}
+
+fn command_end(cut: Option<CommandEnd>, status: Option<ExitStatus>) -> CommandEnd {
+    let killed = rustix::process::Signal::KILL.as_raw();
+    cut.unwrap_or_else(|| match status {
+        Some(status) => status.code().map_or_else(
+            || CommandEnd::Signalled(status.signal().unwrap_or(killed)),
+            CommandEnd::Exited,
+        ),
+        None => CommandEnd::Signalled(killed),
+    })
+}

@@ -1,0 +1,179 @@
+//! The directory that everything happens in, and the way to a path in it.
+
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt as _};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid, chownat, openat};
+
+use super::error::ConfinedFileError;
+use super::remove::remove_entry;
+
+/// How many links in a row are followed, as many as Linux follows.
+const MAX_LINKS: usize = 40;
+
+/// Whom new files and directories are given to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileOwner {
+    /// The user.
+    pub user: Uid,
+    /// The group.
+    pub group: Gid,
+}
+
+/// Waits until everything on the filesystem of an open file is on disk.
+pub fn sync_filesystem(file: impl Into<OwnedFd>) -> io::Result<()> {
+    let file = file.into();
+    #[cfg(target_os = "linux")]
+    rustix::fs::syncfs(&file)?;
+    #[cfg(not(target_os = "linux"))]
+    rustix::fs::sync();
+    drop(file);
+    Ok(())
+}
+
+/// A directory that nothing leads out of.
+#[derive(Debug)]
+pub struct ConfinedDir {
+    dir: Dir,
+    owner: Option<FileOwner>,
+}
+
+impl ConfinedDir {
+    /// Takes a directory; what is made in it belongs to whoever makes it.
+    pub fn new(dir: Dir) -> Self {
+        Self { dir, owner: None }
+    }
+
+    /// Opens a directory of this machine by its path.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Dir::open_ambient_dir(path, cap_std::ambient_authority()).map(Self::new)
+    }
+
+    /// Takes a directory; what is made in it is given to `owner`.
+    pub fn with_owner(dir: Dir, owner: FileOwner) -> Self {
+        Self {
+            dir,
+            owner: Some(owner),
+        }
+    }
+
+    /// Waits until everything that was written on the filesystem of the directory is on disk, by whichever
+    /// program. One call covers files, renames and new names.
+    pub fn sync(&self) -> io::Result<()> {
+        // The handle itself serves only to find paths.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        sync_filesystem(openat(&self.dir, ".", flags, Mode::empty())?)
+    }
+
+    /// Returns the handle of the directory itself.
+    pub fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
+    /// Opens a directory.
+    pub fn open_directory(&self, path: &Path) -> Result<Dir, ConfinedFileError> {
+        Ok(self.dir.open_dir(path)?)
+    }
+
+    /// Makes a directory and the missing ones above it, and opens it.
+    pub fn create_directory(&self, path: &Path) -> Result<Dir, ConfinedFileError> {
+        match self.dir.open_dir(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            opened => return Ok(opened?),
+        }
+        if let Some(parent) = parent_of(path) {
+            self.create_directory(parent)?;
+        }
+        match self.dir.create_dir(path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            result => result?,
+        }
+        let made = self.dir.open_dir(path)?;
+        self.set_owner(&made)?;
+        Ok(made)
+    }
+
+    /// Removes a file, a link itself, or a whole directory. A missing one is fine.
+    pub fn delete(&self, path: &Path) -> Result<(), ConfinedFileError> {
+        let parent = parent_of(path).unwrap_or(Path::new("."));
+        match self.dir.open_dir(parent) {
+            Ok(parent) => Ok(remove_entry(
+                &parent,
+                path.file_name().unwrap_or(OsStr::new(".")),
+            )?),
+            // Below something that is missing, or no directory, there is nothing to remove.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Gives something new to the owner.
+    pub(super) fn set_owner(&self, made: &impl std::os::fd::AsFd) -> io::Result<()> {
+        match self.owner {
+            // By the handle itself, which may be one that serves for nothing but the way.
+            Some(FileOwner { user, group }) => {
+                let itself = AtFlags::EMPTY_PATH;
+                Ok(chownat(made, "", Some(user), Some(group), itself)?)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Opens a regular file and returns its size. Opening a pipe could wait forever and opening a
+    /// device could do anything, so it is looked at before, and again in case it was exchanged.
+    pub(super) fn open_regular(
+        &self,
+        path: &Path,
+        options: &mut OpenOptions,
+    ) -> Result<(File, u64), ConfinedFileError> {
+        match self.dir.metadata(path) {
+            Ok(metadata) if !metadata.is_file() => return Err(ConfinedFileError::NotRegular),
+            // A missing one may be about to be made; opening it says the rest.
+            Ok(_) | Err(_) => {}
+        }
+        let never_wait = OFlags::NONBLOCK | OFlags::NOCTTY;
+        options.custom_flags(never_wait.bits().cast_signed());
+        let file = self.dir.open_with(path, options)?;
+        let metadata = file.metadata()?;
+        if metadata.is_file() {
+            Ok((file, metadata.len()))
+        } else {
+            Err(ConfinedFileError::NotRegular)
+        }
+    }
+
+    /// Returns where a path leads in the end and what is there. The last link may lead to nothing yet.
+    pub(super) fn follow_links(
+        &self,
+        path: &Path,
+    ) -> Result<(PathBuf, Option<Metadata>), ConfinedFileError> {
+        let mut target = path.to_owned();
+        for _ in 0..MAX_LINKS {
+            let metadata = match self.dir.symlink_metadata(&target) {
+                Ok(metadata) => metadata,
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok((target, None)),
+                Err(error) => return Err(error.into()),
+            };
+            if !metadata.is_symlink() {
+                return Ok((target, Some(metadata)));
+            }
+            let link = self.dir.read_link_contents(&target)?;
+            // A link with a root replaces the whole path here and is refused in the next round.
+            target = parent_of(&target).unwrap_or(Path::new("")).join(link);
+        }
+        Err(io::Error::from(rustix::io::Errno::LOOP).into())
+    }
+}
+
+/// Returns the directory above a path, if it names one.
+pub(super) fn parent_of(path: &Path) -> Option<&Path> {
+    path.parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+}

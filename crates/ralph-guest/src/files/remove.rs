@@ -1,0 +1,110 @@
+//! Removes whole directories, whatever a command has made of them.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use cap_std::fs::{Dir, Permissions, PermissionsExt as _};
+
+/// How often a directory is gone through that something fills again meanwhile.
+const MAX_ROUNDS: usize = 10;
+
+/// Removes an entry of a directory: a file, a link itself, or a directory with all that is in it.
+/// A missing one is fine.
+pub fn remove_entry(parent: &Dir, name: &OsStr) -> io::Result<()> {
+    let result = match parent.symlink_metadata(name) {
+        Ok(metadata) if metadata.is_dir() => remove_directory(parent, name),
+        Ok(_) => parent.remove_file(name),
+        Err(error) => Err(error),
+    };
+    match result {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+fn remove_directory(parent: &Dir, name: &OsStr) -> io::Result<()> {
+    let mut rounds = 0;
+    loop {
+        rounds += 1;
+        remove_contents(&open_directory(parent, name)?)?;
+        match parent.remove_dir(name) {
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty && rounds < MAX_ROUNDS => {}
+            result => return result,
+        }
+    }
+}
+
+/// Removes all entries of a directory. Directories inside of directories are first moved up into
+/// it: so neither the stack nor the number of open files limits how deep they may be.
+fn remove_contents(top: &Dir) -> io::Result<()> {
+    let mut waiting: Vec<OsString> = Vec::new();
+    let mut moved = 0_u64;
+    remove_files(top, |name| {
+        waiting.push(name.into());
+        Ok(())
+    })?;
+    while let Some(name) = waiting.pop() {
+        let dir = match open_directory(top, &name) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            opened => opened?,
+        };
+        remove_files(&dir, |inner| {
+            // Otherwise it cannot be moved, which changes its own entry `..`.
+            make_accessible(&dir, inner)?;
+            waiting.push(move_up(&dir, inner, top, &mut moved)?);
+            Ok(())
+        })?;
+        match top.remove_dir(&name) {
+            // Something fills it again: left to the next round.
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
+            result => result?,
+        }
+    }
+    Ok(())
+}
+
+/// Removes the entries of a directory that are no directories and hands out the names of the others.
+fn remove_files(dir: &Dir, mut directory: impl FnMut(&OsStr) -> io::Result<()>) -> io::Result<()> {
+    for entry in dir.entries()? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let done = if entry.file_type()?.is_dir() {
+            directory(&name)
+        } else {
+            dir.remove_file(&name)
+        };
+        match done {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            done => done?,
+        }
+    }
+    Ok(())
+}
+
+fn move_up(dir: &Dir, name: &OsStr, top: &Dir, moved: &mut u64) -> io::Result<OsString> {
+    loop {
+        let free = OsString::from(format!(".erase-{moved}"));
+        *moved += 1;
+        match dir.rename(name, top, &free) {
+            Ok(()) => return Ok(free),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::DirectoryNotEmpty
+                        | ErrorKind::AlreadyExists
+                        | ErrorKind::NotADirectory
+                ) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn open_directory(parent: &Dir, name: &OsStr) -> io::Result<Dir> {
+    make_accessible(parent, name)?;
+    parent.open_dir(Path::new(name))
+}
+
+fn make_accessible(parent: &Dir, name: &OsStr) -> io::Result<()> {
+    parent.set_permissions(Path::new(name), Permissions::from_mode(0o700))
+}

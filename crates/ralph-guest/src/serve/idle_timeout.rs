@@ -1,0 +1,67 @@
+//! A reader that fails when nothing comes for too long.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// A reader that fails when nothing comes for too long.
+#[derive(Debug)]
+pub(super) struct IdleTimeoutReader<R> {
+    reader: R,
+    idle_timeout: Duration,
+    deadline: Pin<Box<Sleep>>,
+}
+
+impl<R> IdleTimeoutReader<R> {
+    pub(super) fn new(reader: R, silence: Duration) -> Self {
+        Self {
+            reader,
+            idle_timeout: silence,
+            deadline: Box::pin(sleep(silence)),
+        }
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for IdleTimeoutReader<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.reader).poll_read(context, buffer);
+        if polled.is_ready() {
+            let deadline = Instant::now() + self.idle_timeout;
+            self.deadline.as_mut().reset(deadline);
+            return polled;
+        }
+        match self.deadline.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_times_out() {
+        let (mut far, near) = duplex(16);
+        let mut heard = IdleTimeoutReader::new(near, Duration::from_secs(10));
+        let mut byte = [0];
+        for _ in 0..3 {
+            tokio::time::sleep(Duration::from_secs(8)).await;
+            far.write_all(b"x").await.unwrap();
+            assert_eq!(heard.read(&mut byte).await.unwrap(), 1);
+        }
+        let silent = heard.read(&mut byte).await.unwrap_err();
+        assert_eq!(silent.kind(), io::ErrorKind::TimedOut);
+    }
+}

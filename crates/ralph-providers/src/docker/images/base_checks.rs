@@ -1,0 +1,119 @@
+//! Remembers when a newer version of an image was looked for.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use ralph_core::image::{ImageName, RegistryChecks};
+
+/// The file in the directory that is given.
+const CHECKS_FILE: &str = "base-checks.json";
+
+/// A larger file was not written here.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The memory, a file.
+#[derive(Debug, Clone)]
+pub(super) struct BaseCheckStore {
+    directory: PathBuf,
+}
+
+impl BaseCheckStore {
+    /// Remembers in this directory, which is made when it is needed.
+    pub(super) fn new(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
+    /// Returns what is known about an image. A file that cannot be read knows nothing: looking
+    /// once more does no harm.
+    pub(super) fn get(&self, image: &ImageName) -> RegistryChecks {
+        self.load_all().remove(image.as_str()).unwrap_or_default()
+    }
+
+    /// Remembers.
+    pub(super) fn record(&self, image: &ImageName, checks: RegistryChecks) -> io::Result<()> {
+        let mut all = self.load_all();
+        all.insert(image.to_string(), checks);
+        let mut text = serde_json::to_vec_pretty(&all)?;
+        text.push(b'\n');
+        fs::create_dir_all(&self.directory)?;
+        // Beside it and then in its place, so that nobody ever reads half a file.
+        let path = self.directory.join(CHECKS_FILE);
+        let beside = self
+            .directory
+            .join(format!("{CHECKS_FILE}.{}", std::process::id()));
+        let written = fs::File::create(&beside).and_then(|mut file| {
+            file.write_all(&text)?;
+            file.sync_all()
+        });
+        written
+            .and_then(|()| fs::rename(&beside, &path))
+            .inspect_err(|_| drop(fs::remove_file(&beside)))
+    }
+
+    fn load_all(&self) -> BTreeMap<String, RegistryChecks> {
+        let path = self.directory.join(CHECKS_FILE);
+        let is_ours =
+            fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= MAX_BYTES);
+        if !is_ours {
+            return BTreeMap::new();
+        }
+        fs::read(&path)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recorded_checks_are_read_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("images");
+        let name = |text: &str| ImageName::parse(text).unwrap();
+        let now = "2026-11-15T21:46:05Z".parse().ok();
+        let both = RegistryChecks {
+            succeeded: now,
+            tried: now,
+        };
+        let tried = RegistryChecks {
+            succeeded: None,
+            tried: now,
+        };
+
+        let memory = BaseCheckStore::new(place.clone());
+        assert_eq!(memory.get(&name("x:1")), RegistryChecks::default());
+        memory.record(&name("x:1"), both).unwrap();
+        memory.record(&name("y:1"), tried).unwrap();
+
+        let memory = BaseCheckStore::new(place.clone());
+        assert_eq!(
+            [memory.get(&name("x:1")), memory.get(&name("y:1"))],
+            [both, tried]
+        );
+        let files: Vec<_> = fs::read_dir(&place)
+            .unwrap()
+            .map(|file| file.unwrap().file_name())
+            .collect();
+        assert_eq!(files, [CHECKS_FILE]);
+    }
+
+    #[test]
+    fn a_damaged_file_reads_as_empty_and_is_rewritten() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(CHECKS_FILE), "{\"x:1\": 7").unwrap();
+        let memory = BaseCheckStore::new(directory.path().to_owned());
+        let name = ImageName::parse("x:1").unwrap();
+        assert_eq!(memory.get(&name), RegistryChecks::default());
+        let checks = RegistryChecks {
+            succeeded: None,
+            tried: "2026-11-15T21:46:05Z".parse().ok(),
+        };
+        memory.record(&name, checks).unwrap();
+        assert_eq!(memory.get(&name), checks);
+    }
+}

@@ -1,0 +1,110 @@
+//! What an engine says about an image.
+
+use bollard::models::ImageInspect;
+use jiff::Timestamp;
+use ralph_core::image::{ImageName, ImagePresence};
+
+use crate::docker::go_architecture;
+
+/// An image that an engine has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DockerImage {
+    /// Its id.
+    pub id: String,
+    /// All names that it has.
+    pub tags: Vec<String>,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was made.
+    pub created: Option<Timestamp>,
+    /// What it is for, such as `amd64`.
+    pub architecture: String,
+    /// The user that its commands run as, unless another is given.
+    pub user: String,
+    /// Names by which registries know it.
+    pub registry_digests: Vec<String>,
+    /// Whether it came from a registry.
+    pub is_pulled: bool,
+}
+
+impl DockerImage {
+    /// Reads the engine's answer. What it leaves out is empty.
+    pub(super) fn from_inspect(answer: ImageInspect) -> Self {
+        let registry_digests = answer.repo_digests.unwrap_or_default();
+        // Newer engines know where an image is from; the others give digests to pulled ones alone.
+        let is_pulled = match answer.identity {
+            Some(identity) => identity.pull.is_some_and(|pulls| !pulls.is_empty()),
+            None => !registry_digests.is_empty(),
+        };
+        Self {
+            id: answer.id.unwrap_or_default(),
+            tags: answer.repo_tags.unwrap_or_default(),
+            size: answer
+                .size
+                .and_then(|size| u64::try_from(size).ok())
+                .unwrap_or(0),
+            created: answer.created.and_then(|text| text.parse().ok()),
+            architecture: go_architecture(&answer.architecture.unwrap_or_default()).to_owned(),
+            user: answer
+                .config
+                .and_then(|config| config.user)
+                .unwrap_or_default(),
+            registry_digests,
+            is_pulled,
+        }
+    }
+
+    /// Returns what tells this version of an image from others: a registry's digest, else its id.
+    pub fn digest(&self) -> &str {
+        self.registry_digests
+            .first()
+            .and_then(|digest| digest.split_once('@'))
+            .map_or(&self.id, |(_, digest)| digest)
+    }
+
+    /// Returns whether there can be a newer version of it under this name.
+    pub(super) fn presence(&self, name: &ImageName) -> ImagePresence {
+        if self.is_pulled && !name.as_str().contains('@') {
+            ImagePresence::Pulled
+        } else {
+            ImagePresence::Built
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_inspect(json: &str) -> DockerImage {
+        DockerImage::from_inspect(serde_json::from_str(json).unwrap())
+    }
+
+    #[test]
+    fn a_pulled_image() {
+        let found = parse_inspect(
+            r#"{"Id":"sha256:1","RepoTags":["x:1","y:2"],"RepoDigests":["x@sha256:2"],"Size":7,
+                "Created":"2026-11-15T21:46:05.5Z","Architecture":"amd64","Config":{"User":"agent"}}"#,
+        );
+        assert_eq!((found.digest(), found.user.as_str()), ("sha256:2", "agent"));
+        assert_eq!(found.created, "2026-11-15T21:46:05.5Z".parse().ok());
+        let presence = |name: &str| found.presence(&ImageName::parse(name).unwrap());
+        assert_eq!(presence("x:1"), ImagePresence::Pulled);
+        let pinned = format!("x@sha256:{}", "2".repeat(64));
+        assert_eq!(presence(&pinned), ImagePresence::Built, "it cannot change");
+    }
+
+    #[test]
+    fn a_locally_built_image() {
+        let name = ImageName::parse("x:1").unwrap();
+        let old = parse_inspect(r#"{"Id":"sha256:1","RepoTags":["x:1"],"RepoDigests":[]}"#);
+        assert_eq!(
+            (old.digest(), old.presence(&name)),
+            ("sha256:1", ImagePresence::Built)
+        );
+        let new = parse_inspect(
+            r#"{"Id":"sha256:1","RepoDigests":["x@sha256:1"],"Identity":{"Build":[]}}"#,
+        );
+        assert_eq!(new.presence(&name), ImagePresence::Built);
+    }
+}

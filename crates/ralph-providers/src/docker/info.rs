@@ -1,0 +1,137 @@
+//! What an engine tells about itself and its machine.
+
+use bollard::models::SystemInfo;
+
+use super::address::DockerAddress;
+
+/// What an engine tells about itself and its machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DockerInfo {
+    /// The system its containers run on; `linux`, or it would not be used.
+    pub os_type: String,
+    /// The architecture of its machine, as images name it: `amd64`, `arm64`.
+    pub architecture: String,
+    /// How many processors containers can have.
+    pub cpus: u64,
+    /// How much memory containers can have, in bytes.
+    pub memory: u64,
+    /// Whether it is reached by a socket of this machine.
+    pub is_local_socket: bool,
+    /// Whether it is Docker Desktop, which runs containers in a virtual machine.
+    pub is_desktop: bool,
+    /// Whether it runs without the rights of root.
+    pub is_rootless: bool,
+    /// How it stores layers, such as `overlay2`.
+    pub storage_driver: String,
+    /// Where it stores everything, on its own machine.
+    pub data_root: String,
+    /// The version of the API that is spoken with it.
+    pub api_version: String,
+    /// The version of the engine.
+    pub version: String,
+    /// The kernel its containers run on; that of this machine unless a virtual one lies between.
+    pub kernel: String,
+}
+
+impl DockerInfo {
+    /// Reads the engine's answer. What it leaves out is empty or 0.
+    pub(super) fn from_system_info(
+        info: SystemInfo,
+        api_version: String,
+        address: &DockerAddress,
+    ) -> Self {
+        let count = |number: Option<i64>| number.and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+        let options = info.security_options.unwrap_or_default();
+        Self {
+            os_type: info.os_type.unwrap_or_default(),
+            architecture: go_architecture(&info.architecture.unwrap_or_default()).to_owned(),
+            cpus: count(info.ncpu),
+            memory: count(info.mem_total),
+            is_local_socket: address.socket().is_some(),
+            is_desktop: info
+                .operating_system
+                .is_some_and(|name| name.starts_with("Docker Desktop")),
+            // Written as `name=rootless`, with other keys after it on some engines.
+            is_rootless: options
+                .iter()
+                .any(|option| option.split(',').any(|part| part == "name=rootless")),
+            storage_driver: info.driver.unwrap_or_default(),
+            data_root: info.docker_root_dir.unwrap_or_default(),
+            api_version,
+            version: info.server_version.unwrap_or_default(),
+            kernel: info.kernel_version.unwrap_or_default(),
+        }
+    }
+}
+
+/// Returns an architecture as images name it, given the kernel's name or the image's own.
+pub fn go_architecture(name: &str) -> &str {
+    match name {
+        "x86_64" => "amd64",
+        "aarch64" | "arm64v8" => "arm64",
+        "i386" | "i686" => "386",
+        "armv6l" | "armv7l" | "armhf" => "arm",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn an_engine_on_this_machine() {
+        let info = SystemInfo {
+            os_type: Some("linux".into()),
+            architecture: Some("x86_64".into()),
+            ncpu: Some(2),
+            mem_total: Some(4096),
+            driver: Some("overlay2".into()),
+            docker_root_dir: Some("/var/lib/docker".into()),
+            server_version: Some("20.10.24".into()),
+            kernel_version: Some("6.1".into()),
+            operating_system: Some("Debian GNU/Linux 12 (bookworm)".into()),
+            security_options: Some(vec!["name=seccomp,profile=default".into()]),
+            ..SystemInfo::default()
+        };
+        let facts = DockerInfo::from_system_info(
+            info,
+            "1.41".to_owned(),
+            &DockerAddress::Socket(PathBuf::from("/s")),
+        );
+        let expected = DockerInfo {
+            os_type: "linux".to_owned(),
+            architecture: "amd64".to_owned(),
+            cpus: 2,
+            memory: 4096,
+            is_local_socket: true,
+            is_desktop: false,
+            is_rootless: false,
+            storage_driver: "overlay2".to_owned(),
+            data_root: "/var/lib/docker".to_owned(),
+            api_version: "1.41".to_owned(),
+            version: "20.10.24".to_owned(),
+            kernel: "6.1".to_owned(),
+        };
+        assert_eq!(facts, expected);
+    }
+
+    #[test]
+    fn desktop_rootless_and_remote_engines_are_detected() {
+        let info = SystemInfo {
+            operating_system: Some("Docker Desktop".into()),
+            security_options: Some(vec!["name=seccomp".into(), "name=rootless".into()]),
+            mem_total: Some(-1),
+            ..SystemInfo::default()
+        };
+        let facts = DockerInfo::from_system_info(
+            info,
+            String::new(),
+            &DockerAddress::Tcp("build:2375".to_owned()),
+        );
+        let flags = (facts.is_desktop, facts.is_rootless, facts.is_local_socket);
+        assert_eq!((flags, facts.memory), ((true, true, false), 0));
+    }
+}

@@ -1,0 +1,228 @@
+//! What a sandbox's container is created as. This is the wall around the agent.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use bollard::models::{
+    ContainerCreateBody, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
+    Mount, MountType, MountVolumeOptions, RestartPolicy, RestartPolicyNameEnum,
+};
+use ralph_guest::command::SandboxName;
+
+use super::guest_socket::SOCKET_NAME;
+use super::guest_volume::{self, VolumeAccess};
+use super::labels::{self, SandboxLabels};
+use super::settings::DockerSettings;
+use crate::docker::DockerInfo;
+
+/// Where the workspace is in a container.
+pub(super) const WORKSPACE: &str = "/workspace";
+/// Where the directory of the socket is in a container.
+const SOCKET_DIRECTORY: &str = "/.ralph-link";
+
+/// Which system calls a container may make.
+const SECCOMP_PROFILE: &str = include_str!("seccomp.json");
+
+/// All that the guest needs: to give files away, to go everywhere in the workspace, to run commands
+/// as somebody without power, and to end them. A command has none of these.
+const CAPABILITIES: [&str; 6] = [
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "KILL",
+    "SETGID",
+    "SETUID",
+];
+
+/// The most that a temporary directory holds, which is memory.
+const MAX_TMPFS_BYTES: u64 = 1 << 30;
+/// How many bytes of a temporary directory there are for each file.
+const BYTES_PER_FILE: i64 = 4 << 10;
+/// The most that memory shared by name holds.
+const MAX_SHM_BYTES: u64 = 64 << 20;
+/// Where names are asked for: at an address inside, whatever the engine's machine uses.
+const NAME_SERVER: &str = "127.0.0.1";
+/// The first port that anybody may listen on. The guest, which has no power over ports, listens on
+/// those of names and pages; most engines set this by themselves.
+const UNPRIVILEGED_PORTS: &str = "net.ipv4.ip_unprivileged_port_start";
+/// What a container calls itself. Programs look their own name up, and no name server knows it.
+const HOST_NAME: &str = "sandbox";
+
+/// What a container is made for.
+#[derive(Debug)]
+pub(super) struct ContainerSpec<'a> {
+    pub(super) name: SandboxName,
+    pub(super) labels: &'a SandboxLabels,
+    pub(super) settings: &'a DockerSettings,
+    pub(super) engine_info: &'a DockerInfo,
+    /// The directory of the socket on this machine, where the guest is reached by one.
+    pub(super) socket: Option<&'a Path>,
+}
+
+impl ContainerSpec<'_> {
+    /// Returns what the engine is asked for.
+    pub(super) fn create_body(&self) -> ContainerCreateBody {
+        let attached = self.socket.is_none();
+        ContainerCreateBody {
+            image: Some(self.settings.image.clone()),
+            // Whatever the image says: the guest is root in the container, and nothing else is.
+            user: Some("0:0".into()),
+            working_dir: Some("/".into()),
+            hostname: Some(HOST_NAME.into()),
+            entrypoint: Some(vec![format!(
+                "{}/{}",
+                guest_volume::GUEST_DIRECTORY,
+                guest_volume::GUEST_FILE
+            )]),
+            cmd: Some(self.arguments()),
+            labels: Some(self.labels.to_docker(self.name)),
+            open_stdin: Some(attached),
+            attach_stdin: Some(attached),
+            attach_stdout: Some(attached),
+            attach_stderr: Some(attached),
+            tty: Some(false),
+            stop_signal: Some("SIGTERM".into()),
+            // The engine would run the image's own one as root, beside the guest.
+            healthcheck: Some(HealthConfig {
+                test: Some(vec!["NONE".into()]),
+                ..HealthConfig::default()
+            }),
+            host_config: Some(self.host_config()),
+            ..ContainerCreateBody::default()
+        }
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec!["--root".to_owned(), WORKSPACE.to_owned()];
+        match self.socket {
+            Some(_) => {
+                let own = rustix::process::geteuid().as_raw().to_string();
+                let socket = format!("{SOCKET_DIRECTORY}/{SOCKET_NAME}");
+                arguments.extend(["--socket".into(), socket, "--foreign-user".into(), own]);
+            }
+            None => arguments.push("--stdio".into()),
+        }
+        let disk = self.settings.limits.disk.to_string();
+        arguments.extend(["--disk-limit".into(), disk, "--own-container".into()]);
+        if !self.settings.read_only {
+            arguments.push("--writable-root".into());
+        }
+        arguments
+    }
+
+    fn host_config(&self) -> HostConfig {
+        let limits = &self.settings.limits;
+        let memory = i64::try_from(limits.memory_on(self.engine_info)).unwrap_or(i64::MAX);
+        HostConfig {
+            network_mode: Some("none".into()),
+            cap_drop: Some(vec!["ALL".into()]),
+            cap_add: Some(CAPABILITIES.map(Into::into).into()),
+            privileged: Some(false),
+            security_opt: Some(vec![
+                "no-new-privileges".into(),
+                format!("seccomp={SECCOMP_PROFILE}"),
+            ]),
+            memory: Some(memory),
+            // The same as the memory: no swap on top.
+            memory_swap: Some(memory),
+            nano_cpus: Some(nano_cpus(limits.cpus_on(self.engine_info))),
+            pids_limit: Some(i64::from(limits.processes)),
+            readonly_rootfs: Some(self.settings.read_only),
+            tmpfs: Some(self.tmpfs(memory)),
+            shm_size: Some(memory_share(memory, 8, MAX_SHM_BYTES)),
+            mounts: Some(self.mounts()),
+            // Otherwise they are copied from the engine's machine, with the names in its network.
+            dns: Some(vec![NAME_SERVER.into()]),
+            dns_search: Some(vec![".".into()]),
+            extra_hosts: Some(vec![format!("{HOST_NAME}:127.0.0.1")]),
+            sysctls: Some(HashMap::from([(
+                UNPRIVILEGED_PORTS.to_owned(),
+                "0".to_owned(),
+            )])),
+            ipc_mode: Some("private".into()),
+            cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
+            restart_policy: Some(RestartPolicy {
+                name: Some(RestartPolicyNameEnum::NO),
+                maximum_retry_count: None,
+            }),
+            log_config: Some(self.log_config()),
+            init: Some(false),
+            ..HostConfig::default()
+        }
+    }
+
+    /// Returns the directories that programs expect to be able to write to. They are memory: what
+    /// fills them must not leave nothing for the commands that would empty them.
+    fn tmpfs(&self, memory: i64) -> HashMap<String, String> {
+        let writable = |part| {
+            let size = memory_share(memory, part, MAX_TMPFS_BYTES);
+            // A file without content takes memory, too.
+            let files = size / BYTES_PER_FILE;
+            format!("rw,exec,nosuid,nodev,mode=1777,size={size},nr_inodes={files}")
+        };
+        let mut directories = HashMap::from([
+            ("/tmp".to_owned(), writable(4)),
+            ("/var/tmp".to_owned(), writable(8)),
+        ]);
+        if self.settings.read_only {
+            let options = "rw,noexec,nosuid,nodev,mode=755,size=16m";
+            directories.insert("/run".to_owned(), options.to_owned());
+        }
+        directories
+    }
+
+    fn mounts(&self) -> Vec<Mount> {
+        let mut mounts = vec![
+            Mount {
+                target: Some(WORKSPACE.into()),
+                source: Some(labels::object_name(self.name)),
+                typ: Some(MountType::VOLUME),
+                read_only: Some(false),
+                // A volume that is not there yet is made with these.
+                volume_options: Some(MountVolumeOptions {
+                    // A sandbox begins empty, whatever the image has there.
+                    no_copy: Some(true),
+                    labels: Some(self.labels.to_docker(self.name)),
+                    ..MountVolumeOptions::default()
+                }),
+                ..Mount::default()
+            },
+            guest_volume::mount(&guest_volume::volume_name(), VolumeAccess::ReadOnly),
+        ];
+        mounts.extend(self.socket.map(|directory| Mount {
+            target: Some(SOCKET_DIRECTORY.into()),
+            source: Some(directory.to_string_lossy().into_owned()),
+            typ: Some(MountType::BIND),
+            read_only: Some(true),
+            ..Mount::default()
+        }));
+        mounts
+    }
+
+    /// By its own output a container speaks to us, which nobody should keep.
+    fn log_config(&self) -> HostConfigLogConfig {
+        match self.socket {
+            Some(_) => HostConfigLogConfig {
+                typ: Some("json-file".into()),
+                config: Some(HashMap::from([("max-size".to_owned(), "1m".to_owned())])),
+            },
+            None => HostConfigLogConfig {
+                typ: Some("none".into()),
+                config: None,
+            },
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "processors are few, and what is beyond i64 is cut to it"
+)]
+fn nano_cpus(cpus: f64) -> i64 {
+    (cpus * 1e9) as i64
+}
+
+/// Returns a part of the memory, and no more than `most`.
+fn memory_share(memory: i64, part: i64, most: u64) -> i64 {
+    (memory / part).min(i64::try_from(most).unwrap_or(i64::MAX))
+}

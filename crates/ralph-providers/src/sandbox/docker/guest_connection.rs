@@ -1,0 +1,334 @@
+//! The connection to the guest in a container.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bollard::container::{AttachContainerResults, LogOutput};
+use futures_util::StreamExt as _;
+use ralph_guest::wire::{
+    ConnectRequest, FileWriteMode, Flow, GuestReply, GuestRequest, GuestStream, HostHello,
+    IncomingStreams, Link, LinkSide, OpenedStream, PROTOCOL_VERSION,
+};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, simplex};
+use tokio::net::UnixStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::sandbox::egress::{EGRESS_FILES_DIRECTORY, EgressConnection, SandboxEgress};
+
+/// How often something is said, so that the guest knows that somebody is there.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
+/// How much of the container's output waits to be read.
+const ATTACHED_BUFFER: usize = 256 * 1024;
+/// How much of what the guest complains about is kept.
+const MAX_STDERR_BYTES: usize = 4096;
+
+/// A conversation with a guest. Dropping it ends it, and everything that runs in the sandbox.
+#[derive(Debug)]
+pub(super) struct GuestConnection {
+    link: Link,
+    stderr: Arc<Mutex<Vec<u8>>>,
+    /// Carries frames and keeps the line alive; ended with it.
+    tasks: JoinSet<()>,
+    /// Streams that the guest opens, until somebody answers them.
+    incoming: Option<IncomingStreams>,
+}
+
+impl GuestConnection {
+    /// Speaks to a guest that has come by itself.
+    pub(super) async fn from_socket(socket: UnixStream) -> io::Result<Self> {
+        let (reader, writer) = socket.into_split();
+        Self::handshake(reader, writer, Vec::new()).await
+    }
+
+    /// Speaks through the container's own input and output.
+    pub(super) async fn from_attached(attached: AttachContainerResults) -> io::Result<Self> {
+        let AttachContainerResults { mut output, input } = attached;
+        let (reader, mut pipe) = simplex(ATTACHED_BUFFER);
+        let complaints: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let heard = complaints.clone();
+        let copy = async move {
+            while let Some(Ok(piece)) = output.next().await {
+                match piece {
+                    LogOutput::StdOut { message } | LogOutput::Console { message } => {
+                        if pipe.write_all(&message).await.is_err() {
+                            return;
+                        }
+                    }
+                    LogOutput::StdErr { message } => append_stderr(&heard, &message),
+                    LogOutput::StdIn { .. } => {}
+                }
+            }
+            pipe.shutdown().await.ok();
+        };
+        let mut line = Self::handshake(reader, input, vec![Box::pin(copy)]).await?;
+        line.stderr = complaints;
+        Ok(line)
+    }
+
+    /// Starts a conversation and makes sure that both sides speak the same language.
+    async fn handshake<R, W>(
+        reader: R,
+        writer: W,
+        more: Vec<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>,
+    ) -> io::Result<Self>
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let (connection, incoming, carry) = Link::new(LinkSide::Host, reader, writer);
+        let mut tasks = JoinSet::new();
+        for task in more {
+            tasks.spawn(task);
+        }
+        tasks.spawn(async move {
+            // Whoever waits for an answer sees that the line has ended.
+            carry.await.ok();
+        });
+        tasks.spawn(send_heartbeats(connection.clone()));
+        let line = Self {
+            link: connection,
+            stderr: Arc::default(),
+            tasks,
+            incoming: Some(incoming),
+        };
+        let hello = GuestRequest::Hello(HostHello {
+            protocol: PROTOCOL_VERSION,
+        });
+        match line.request(&hello).await {
+            Some(GuestReply::Welcome(welcome)) if welcome.protocol == PROTOCOL_VERSION => Ok(line),
+            Some(_) => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the guest speaks another version of the protocol",
+            )),
+            None => Err(io::ErrorKind::ConnectionReset.into()),
+        }
+    }
+
+    /// Lets commands connect to the way out, and gives them its files, within a time.
+    pub(super) async fn set_up_egress(
+        &mut self,
+        way_out: Arc<dyn SandboxEgress>,
+        most: Duration,
+    ) -> io::Result<()> {
+        let files = way_out.files();
+        let admitted = async {
+            self.listen(way_out).await?;
+            self.write_egress_files(&files).await
+        };
+        let admitted = timeout(most, admitted).await;
+        admitted.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    async fn listen(&mut self, way_out: Arc<dyn SandboxEgress>) -> io::Result<()> {
+        let mut kept = Vec::new();
+        for listener in way_out.listeners() {
+            let request = GuestRequest::Listen {
+                name: listener.name,
+                address: listener.address.clone(),
+                listening: listener.listening,
+            };
+            let hung_up = || io::Error::from(io::ErrorKind::ConnectionReset);
+            let mut stream = self.link.open(&request).map_err(|_| hung_up())?;
+            let reply = stream.messages.next().await.ok_or_else(hung_up)?;
+            if let Ok(GuestReply::Failed(failure)) = serde_json::from_slice(&reply) {
+                let address = listener.address;
+                return Err(io::Error::other(format!(
+                    "the guest cannot listen on `{address}`: {failure:?}"
+                )));
+            }
+            kept.push(stream);
+        }
+        if let Some(incoming) = self.incoming.take() {
+            self.tasks.spawn(serve_egress(incoming, way_out, kept));
+        }
+        Ok(())
+    }
+
+    /// Puts the files of the way out into the sandbox. Whatever a command has left in their place is
+    /// removed, so that none can keep the sandbox from starting again.
+    async fn write_egress_files(&self, files: &BTreeMap<String, Vec<u8>>) -> io::Result<()> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let directory = Path::new(EGRESS_FILES_DIRECTORY)
+            .file_name()
+            .unwrap_or_default();
+        let path = directory.to_string_lossy().into_owned();
+        let remove = GuestRequest::Delete { path: path.clone() };
+        let make = GuestRequest::MakeDirectory { path: path.clone() };
+        for (doing, request) in [("remove", remove), ("make", make)] {
+            match self.request(&request).await {
+                Some(GuestReply::Done) => {}
+                other => {
+                    let text =
+                        format!("the guest cannot {doing} `{EGRESS_FILES_DIRECTORY}`: {other:?}");
+                    return Err(io::Error::other(text));
+                }
+            }
+        }
+        for (name, bytes) in files {
+            self.write_file(&format!("{path}/{name}"), bytes).await?;
+        }
+        Ok(())
+    }
+
+    /// Puts a file into the workspace.
+    async fn write_file(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        let failed = |reply: Option<GuestReply>| {
+            io::Error::other(format!("the guest cannot write `{path}`: {reply:?}"))
+        };
+        let path = path.to_owned();
+        let way = FileWriteMode::Replace;
+        let request = GuestRequest::Write { path, way };
+        let mut stream = self.link.open(&request).map_err(|_| failed(None))?;
+        let send = async {
+            stream.sender.send_all(Flow::Main, bytes).await;
+            stream.sender.finish();
+            std::future::pending::<()>().await;
+        };
+        let reply = tokio::select! {
+            reply = stream.messages.next() => reply,
+            () = send => None,
+        };
+        let reply = reply.and_then(|reply| serde_json::from_slice(&reply).ok());
+        match reply {
+            Some(GuestReply::Done) => Ok(()),
+            other => Err(failed(other)),
+        }
+    }
+
+    /// Returns the connection.
+    pub(super) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Asks something without bytes; none if the line ended before the answer.
+    pub(super) async fn request(&self, request: &GuestRequest) -> Option<GuestReply> {
+        let mut stream = self.link.open(request).ok()?;
+        let reply = stream.messages.next().await?;
+        serde_json::from_slice(&reply).ok()
+    }
+
+    /// Returns what the guest complained about, where it speaks through the container's output.
+    pub(super) fn stderr(&self) -> String {
+        let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&kept).into_owned()
+    }
+}
+
+/// Answers connections for as long as the line lasts. The streams of the listeners are held, because
+/// the guest listens only as long.
+async fn serve_egress(
+    mut incoming: IncomingStreams,
+    way_out: Arc<dyn SandboxEgress>,
+    _listeners: Vec<GuestStream>,
+) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            opened = incoming.recv() => {
+                let Some(OpenedStream { message, stream }) = opened else { return };
+                let Ok(connect) = serde_json::from_slice::<ConnectRequest>(&message) else { continue };
+                let way_out = way_out.clone();
+                connections.spawn(async move {
+                    let connection = EgressConnection {
+                        listener: connect.listener,
+                        local: connect.local,
+                        stream: stream.into(),
+                    };
+                    way_out.serve(connection).await;
+                });
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+fn append_stderr(complaints: &Mutex<Vec<u8>>, bytes: &[u8]) {
+    let mut kept = complaints.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.extend(bytes);
+    let over = kept.len().saturating_sub(MAX_STDERR_BYTES);
+    kept.drain(..over);
+}
+
+async fn send_heartbeats(link: Link) {
+    loop {
+        tokio::time::sleep(HEARTBEAT_INTERVAL).await;
+        let Ok(mut stream) = link.open(&GuestRequest::Ping) else {
+            return;
+        };
+        if stream.messages.next().await.is_none() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use ralph_guest::wire::{GuestWelcome, ListenKind};
+
+    use super::*;
+    use crate::sandbox::egress::EgressListener;
+
+    struct NoEgress;
+
+    #[async_trait]
+    impl SandboxEgress for NoEgress {
+        fn listeners(&self) -> Vec<EgressListener> {
+            vec![EgressListener {
+                name: "proxy".to_owned(),
+                address: "127.0.0.1:3128".to_owned(),
+                listening: ListenKind::Connections,
+            }]
+        }
+
+        fn environment(&self) -> BTreeMap<String, String> {
+            BTreeMap::new()
+        }
+
+        async fn serve(&self, _: EgressConnection) {}
+    }
+
+    /// Welcomes whoever says hello, and is silent about everything else.
+    async fn run_deaf_guest(socket: UnixStream) {
+        let (reader, writer) = socket.into_split();
+        let (_link, mut incoming, carry) = Link::new(LinkSide::Guest, reader, writer);
+        let answering = async {
+            let mut held = Vec::new();
+            while let Some(opened) = incoming.recv().await {
+                let OpenedStream { message, stream } = opened;
+                if let Ok(GuestRequest::Hello(_)) = serde_json::from_slice(&message) {
+                    let welcome = GuestWelcome {
+                        protocol: PROTOCOL_VERSION,
+                        user: 10001,
+                    };
+                    stream.sender.send_message(&GuestReply::Welcome(welcome));
+                }
+                held.push(stream);
+            }
+        };
+        tokio::join!(answering, carry).1.ok();
+    }
+
+    #[tokio::test]
+    async fn a_guest_that_never_listens_times_out() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let test = async {
+            let mut line = GuestConnection::from_socket(here).await.unwrap();
+            let most = Duration::from_millis(50);
+            line.set_up_egress(Arc::new(NoEgress), most)
+                .await
+                .unwrap_err()
+        };
+        let error = tokio::select! {
+            error = timeout(Duration::from_secs(10), test) => error.unwrap(),
+            () = run_deaf_guest(there) => panic!("the guest has ended"),
+        };
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+}

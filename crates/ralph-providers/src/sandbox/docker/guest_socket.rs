@@ -1,0 +1,90 @@
+//! Where the guest of a container knocks: a socket in a directory that only this user can enter.
+//!
+//! The container sees the directory, read-only. The socket is there only until the guest has come,
+//! so that later nothing inside has anything to connect to.
+
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use tokio::net::{UnixListener, UnixStream};
+
+/// The socket in its directory.
+pub(super) const SOCKET_NAME: &str = "host";
+
+/// A socket that is being listened on. Dropping it takes it away.
+#[derive(Debug)]
+pub(super) struct GuestSocket {
+    listener: UnixListener,
+    directory: PathBuf,
+}
+
+impl GuestSocket {
+    /// Makes the directory, if it is not there yet.
+    pub(super) fn create_directory(directory: &Path) -> io::Result<()> {
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .recursive(true)
+            .create(directory)
+    }
+
+    /// Listens in the directory.
+    pub(super) fn bind(directory: &Path) -> io::Result<Self> {
+        Self::create_directory(directory)?;
+        match std::fs::remove_file(directory.join(SOCKET_NAME)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => removed?,
+        }
+        // By the open directory, because a path to a socket may only have some 100 bytes.
+        let open = std::fs::File::open(directory)?;
+        let path = if cfg!(target_os = "linux") {
+            format!("/proc/self/fd/{}/{SOCKET_NAME}", open.as_raw_fd()).into()
+        } else {
+            directory.join(SOCKET_NAME)
+        };
+        Ok(Self {
+            listener: UnixListener::bind(path)?,
+            directory: directory.to_owned(),
+        })
+    }
+
+    /// Waits for somebody, and returns the number of his process where the system tells it.
+    pub(super) async fn accept(&self) -> io::Result<(UnixStream, Option<i64>)> {
+        let (visitor, _) = self.listener.accept().await?;
+        let process = visitor.peer_cred()?.pid().map(i64::from);
+        Ok((visitor, process))
+    }
+}
+
+impl Drop for GuestSocket {
+    fn drop(&mut self) {
+        // The next one that is opened there removes what stays.
+        std::fs::remove_file(self.directory.join(SOCKET_NAME)).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_socket_exists_until_it_is_dropped() {
+        let state = tempfile::tempdir().unwrap();
+        // Longer than the path of a socket may be.
+        let directory = state.path().join("x".repeat(200));
+        for _ in 0..2 {
+            let door = GuestSocket::bind(&directory).unwrap();
+            let mode = std::fs::metadata(&directory).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::mode(&mode.permissions());
+            assert_eq!(mode & 0o777, 0o700);
+            let open = std::fs::File::open(&directory).unwrap();
+            let path = format!("/proc/self/fd/{}/{SOCKET_NAME}", open.as_raw_fd());
+            let (visitor, answered) = tokio::join!(UnixStream::connect(path), door.accept());
+            visitor.unwrap();
+            assert_eq!(answered.unwrap().1, Some(i64::from(std::process::id())));
+            drop(door);
+            assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
+        }
+    }
+}

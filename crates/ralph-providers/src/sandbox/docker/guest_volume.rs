@@ -1,0 +1,153 @@
+//! The guest's program on the engine: a volume that every container has, read-only.
+//!
+//! A volume works with an engine on any machine and with a read-only root, and is filled only once.
+
+use std::collections::HashMap;
+use std::io;
+
+use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType, VolumeCreateRequest};
+use bollard::query_parameters::{
+    CreateContainerOptionsBuilder, RemoveContainerOptionsBuilder, UploadToContainerOptionsBuilder,
+};
+use ralph_guest::command::SandboxName;
+
+use crate::docker::{DockerEngine, DockerError};
+use crate::sandbox::guest_program::GUEST_PROGRAM;
+
+/// Where the program is in a container.
+pub(super) const GUEST_DIRECTORY: &str = "/.ralph-guest";
+/// The program in that directory.
+pub(super) const GUEST_FILE: &str = "ralph-guest";
+/// The program by its whole path.
+pub(super) const GUEST_PATH: &str = "/.ralph-guest/ralph-guest";
+
+/// The label of the file that shows that a volume was filled to its end.
+pub(super) const GUEST_LABEL: &str = "ralph.guest";
+
+/// Tells whether this ralph was built with a guest.
+pub(super) fn is_embedded() -> bool {
+    !GUEST_PROGRAM.is_empty()
+}
+
+/// Returns the name of the volume, which is another one for every other program.
+pub(super) fn volume_name() -> String {
+    let digest = ralph_core::id::Digest::compute(GUEST_PROGRAM);
+    format!("ralph-guest-{}", &digest.as_str()[..16])
+}
+
+/// Makes sure that the engine has the program.
+///
+/// A volume cannot be seen to be full, so it is filled under a name of its own by a container that
+/// never runs, and every ralph that finds it missing fills it again: the bytes are the same.
+pub(super) async fn install(engine: &DockerEngine, image: &str) -> Result<(), DockerError> {
+    let volume = volume_name();
+    if is_filled(engine, &volume).await? {
+        return Ok(());
+    }
+    let labels = HashMap::from([(GUEST_LABEL.to_owned(), volume.clone())]);
+    let request = VolumeCreateRequest {
+        name: Some(volume.clone()),
+        labels: Some(labels.clone()),
+        ..VolumeCreateRequest::default()
+    };
+    engine
+        .call("make a volume", engine.api().create_volume(request))
+        .await?;
+    let container = format!("ralph-fill-{}", SandboxName::random());
+    let filled = fill(engine, image, &volume, &container, labels).await;
+    let options = RemoveContainerOptionsBuilder::new().force(true).build();
+    let removed = engine.api().remove_container(&container, Some(options));
+    // It never ran; one that stays is in nobody's way but the eye's.
+    engine.call("remove a container", removed).await.ok();
+    filled
+}
+
+/// A second volume is made after the first was filled, which says so.
+pub(super) fn marker_volume_name(volume: &str) -> String {
+    format!("{volume}-filled")
+}
+
+async fn is_filled(engine: &DockerEngine, volume: &str) -> Result<bool, DockerError> {
+    for name in [volume, &marker_volume_name(volume)] {
+        let looked = engine.api().inspect_volume(name);
+        match engine.call("look at a volume", looked).await {
+            Ok(_) => {}
+            Err(error) if error.is_missing() => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+async fn fill(
+    engine: &DockerEngine,
+    image: &str,
+    volume: &str,
+    container: &str,
+    labels: HashMap<String, String>,
+) -> Result<(), DockerError> {
+    let body = ContainerCreateBody {
+        image: Some(image.to_owned()),
+        entrypoint: Some(vec![format!("{GUEST_DIRECTORY}/{GUEST_FILE}")]),
+        labels: Some(labels.clone()),
+        host_config: Some(HostConfig {
+            network_mode: Some("none".into()),
+            mounts: Some(vec![mount(volume, VolumeAccess::ReadWrite)]),
+            ..HostConfig::default()
+        }),
+        ..ContainerCreateBody::default()
+    };
+    let options = CreateContainerOptionsBuilder::new().name(container).build();
+    let created = engine.api().create_container(Some(options), body);
+    engine.call("make a container", created).await?;
+    let options = UploadToContainerOptionsBuilder::new()
+        .path(GUEST_DIRECTORY)
+        .build();
+    let archive = archive().map_err(|source| DockerError::Call {
+        doing: "pack the guest".into(),
+        source: Box::new(source.into()),
+    })?;
+    let body = bollard::body_full(archive.into());
+    let uploaded = engine
+        .api()
+        .upload_to_container(container, Some(options), body);
+    engine.call("put the guest into a volume", uploaded).await?;
+    let proof = VolumeCreateRequest {
+        name: Some(marker_volume_name(volume)),
+        labels: Some(labels),
+        ..VolumeCreateRequest::default()
+    };
+    engine
+        .call("make a volume", engine.api().create_volume(proof))
+        .await?;
+    Ok(())
+}
+
+fn archive() -> io::Result<Vec<u8>> {
+    let mut builder = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_ustar();
+    header.set_size(GUEST_PROGRAM.len() as u64);
+    header.set_mode(0o555);
+    header.set_uid(0);
+    header.set_gid(0);
+    builder.append_data(&mut header, GUEST_FILE, GUEST_PROGRAM)?;
+    builder.into_inner()
+}
+
+/// Whether a container may change the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum VolumeAccess {
+    ReadOnly,
+    ReadWrite,
+}
+
+/// Returns the mount of the program.
+pub(super) fn mount(volume: &str, access: VolumeAccess) -> Mount {
+    Mount {
+        target: Some(GUEST_DIRECTORY.into()),
+        source: Some(volume.to_owned()),
+        typ: Some(MountType::VOLUME),
+        read_only: Some(access == VolumeAccess::ReadOnly),
+        ..Mount::default()
+    }
+}

@@ -1,0 +1,93 @@
+//! Who made a sandbox, and whether that process still lives.
+
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+
+/// A process, told from all others that ever had or will have its number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct OwnerProcess {
+    pid: u32,
+    /// When it was started, by the kernel's count.
+    started: Option<u64>,
+    /// The start of the machine that it lives in.
+    boot: String,
+    /// The machine.
+    machine: String,
+}
+
+impl OwnerProcess {
+    /// Returns this process.
+    pub(super) fn current() -> Self {
+        let pid = std::process::id();
+        Self {
+            pid,
+            started: start_time(pid),
+            boot: read_trimmed("/proc/sys/kernel/random/boot_id"),
+            machine: read_trimmed("/etc/machine-id") + &read_trimmed("/proc/sys/kernel/hostname"),
+        }
+    }
+
+    /// Tells whether the process is known to have ended. Of another machine nothing is known.
+    pub(super) fn is_dead(&self) -> bool {
+        let here = Self::current();
+        if self.machine != here.machine {
+            return false;
+        }
+        self.boot != here.boot || self.started.is_none() || start_time(self.pid) != self.started
+    }
+}
+
+/// Returns when a process was started; none if there is no such process.
+fn start_time(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+fn read_trimmed(file: &str) -> String {
+    fs::read_to_string(file)
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_lives_until_it_ends() {
+        let this = OwnerProcess::current();
+        assert!(this.started.is_some(), "{this:?}");
+        assert!(!this.is_dead());
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let other = OwnerProcess {
+            pid: child.id(),
+            started: start_time(child.id()),
+            ..this.clone()
+        };
+        assert!(!other.is_dead());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(other.is_dead());
+        let reused = OwnerProcess {
+            started: Some(1),
+            ..this.clone()
+        };
+        assert!(reused.is_dead());
+        let before_a_restart = OwnerProcess {
+            boot: "another".into(),
+            ..this.clone()
+        };
+        assert!(before_a_restart.is_dead());
+        let elsewhere = OwnerProcess {
+            machine: "another".into(),
+            ..other
+        };
+        assert!(!elsewhere.is_dead());
+    }
+}

@@ -1,0 +1,217 @@
+//! What every test stands on: the engine, names of its own, and a way to clean up.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bollard::query_parameters::{ListImagesOptionsBuilder, RemoveImageOptionsBuilder};
+use jiff::Timestamp;
+use ralph_core::image::{AgentImage, ImageEffort, ImageName, ProjectConfig};
+use ralph_core::ports::Clock;
+use ralph_providers::docker::DockerEngine;
+use ralph_providers::docker::images::{
+    DockerImages, ImageBase, ImageError, ImageProgress, ImageProject, ImageRecipe,
+};
+pub(crate) use ralph_test::BASE_IMAGE as BOOKWORM;
+use ralph_test::skip_without_docker;
+use tempfile::TempDir;
+
+/// A clock that a test sets.
+#[derive(Debug, Default)]
+pub(crate) struct ImageTestClock {
+    seconds: AtomicI64,
+}
+
+impl ImageTestClock {
+    pub(crate) fn advance(&self, seconds: i64) {
+        self.seconds.fetch_add(seconds, Ordering::SeqCst);
+    }
+}
+
+impl Clock for ImageTestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + self.seconds.load(Ordering::SeqCst)).unwrap()
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// The engine, with names that no other test uses.
+pub(crate) struct ImageTestEnv {
+    pub(crate) engine: DockerEngine,
+    pub(crate) images: DockerImages,
+    pub(crate) clock: Arc<ImageTestClock>,
+    /// Where it is remembered when newer versions were looked for.
+    pub(crate) checks_directory: TempDir,
+    /// Part of every name.
+    pub(crate) unique_part: String,
+    created: Mutex<BTreeSet<ImageName>>,
+}
+
+/// Runs a test, unless tests with an engine are left out, and removes the images that it made.
+pub(crate) fn with_engine<F: Future<Output = ()>>(test: impl FnOnce(Arc<ImageTestEnv>) -> F) {
+    if skip_without_docker() {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let ground = Arc::new(runtime.block_on(ImageTestEnv::new()));
+    let test = test(Arc::clone(&ground));
+    let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(test)));
+    runtime.block_on(ground.clean());
+    if let Err(panic) = ended {
+        resume_unwind(panic);
+    }
+}
+
+impl ImageTestEnv {
+    async fn new() -> Self {
+        let host = std::env::var_os("DOCKER_HOST").map(|host| host.into_string().unwrap());
+        let engine = DockerEngine::connect(host.as_deref()).await.unwrap();
+        let memory = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ImageTestClock::default());
+        let place = memory.path().join("images");
+        // No step here needs a network, and the engine's own may not be there.
+        let images =
+            DockerImages::new(engine.clone(), place, clock.clone()).with_build_network("none");
+        let word = memory.path().file_name().unwrap().to_string_lossy();
+        Self {
+            engine,
+            images,
+            clock,
+            unique_part: word.trim_start_matches('.').to_lowercase(),
+            checks_directory: memory,
+            created: Mutex::default(),
+        }
+    }
+
+    /// Returns a name that is the test's own; the image is removed at its end.
+    pub(crate) fn name(&self, tag: &str) -> ImageName {
+        self.track(&ImageName::parse(&format!("ralph-test-{}:{tag}", self.unique_part)).unwrap())
+    }
+
+    /// Sees to it that an image is removed at the end.
+    pub(crate) fn track(&self, image: &ImageName) -> ImageName {
+        self.created.lock().unwrap().insert(image.clone());
+        image.clone()
+    }
+
+    /// Builds an image from a Dockerfile alone.
+    pub(crate) async fn build(&self, image: &ImageName, dockerfile: &str) {
+        self.images
+            .build_file(image, dockerfile.as_bytes(), None, &mut |_| {})
+            .await
+            .unwrap();
+    }
+
+    /// Builds a small image that the agents' Dockerfiles can be built on within seconds and without
+    /// a network: what they install is only played. `version` makes it another image.
+    pub(crate) async fn build_stub_base(&self, version: &str) -> ImageName {
+        let image = self.name("stage");
+        let plays = r#"for name in apt-get npm fdfind; do printf '#!/bin/sh\necho "$0 $*"\n' > /usr/local/bin/$name && chmod 755 /usr/local/bin/$name; done"#;
+        let dockerfile = format!(
+            "FROM {BOOKWORM}\nRUN {plays}\nLABEL stage={}-{version}\n",
+            self.unique_part
+        );
+        self.build(&image, &dockerfile).await;
+        image
+    }
+
+    /// Returns the recipe of a project with these files in its `.agent-loop`, on a named image.
+    pub(crate) fn recipe(&self, base: &ImageName, files: &[(&str, &str)]) -> ImageRecipe {
+        ImageRecipe {
+            agent: AgentImage::Plain,
+            base: ImageBase::Named(base.clone()),
+            project: Some(ImageProject {
+                name: format!("Test {}", self.unique_part),
+                config: ProjectConfig::from_files(files.iter().copied()),
+            }),
+        }
+    }
+
+    /// Ensures a recipe and returns what was told on the way.
+    pub(crate) async fn ensure(
+        &self,
+        recipe: &ImageRecipe,
+        effort: ImageEffort,
+    ) -> (Result<ImageName, ImageError>, Vec<ImageProgress>) {
+        let mut told = Vec::new();
+        let ended = self
+            .images
+            .ensure(recipe, effort, &mut |progress| told.push(progress))
+            .await;
+        if let Ok(image) = &ended {
+            self.track_if_created(image);
+        }
+        (ended, told)
+    }
+
+    /// Sees to it that a made image is removed, but never one that was there before.
+    fn track_if_created(&self, image: &ImageName) {
+        if image.repository().starts_with("agent-loop-sandbox-") {
+            self.track(image);
+        }
+    }
+
+    /// Returns an image's id.
+    pub(crate) async fn id(&self, image: &ImageName) -> String {
+        self.images.inspect(image).await.unwrap().unwrap().id
+    }
+
+    /// Removes the images of this test: those with its names, and those that lost theirs.
+    async fn clean(&self) {
+        let options = ListImagesOptionsBuilder::new().all(true).build();
+        let all = self.engine.api().list_images(Some(options)).await.unwrap();
+        let mut ours: BTreeSet<&str> = BTreeSet::new();
+        // Children after their parents: as many rounds as a build has steps are enough.
+        for _ in 0..30 {
+            for image in &all {
+                let is_ours = ours.contains(image.parent_id.as_str())
+                    && !image.parent_id.is_empty()
+                    || image
+                        .labels
+                        .values()
+                        .any(|label| label.contains(&self.unique_part))
+                    || image
+                        .repo_digests
+                        .iter()
+                        .any(|name| name.contains(&self.unique_part));
+                if is_ours {
+                    ours.insert(&image.id);
+                }
+            }
+        }
+        let made = self.created.lock().unwrap().clone();
+        let names = made.iter().map(ImageName::as_str);
+        for image in names.chain(ours) {
+            self.remove(image).await;
+        }
+    }
+
+    /// Removes an image. One that is gone already is fine.
+    async fn remove(&self, image: &str) {
+        let options = RemoveImageOptionsBuilder::new().force(true).build();
+        let removed = self.engine.api().remove_image(image, Some(options), None);
+        removed.await.ok();
+    }
+}
+
+/// Returns the images that were built, by what was told.
+pub(crate) fn built(told: &[ImageProgress]) -> Vec<String> {
+    told.iter()
+        .filter_map(|progress| match progress {
+            ImageProgress::Started(text) => Some(text.clone()),
+            ImageProgress::Step { .. }
+            | ImageProgress::Output(_)
+            | ImageProgress::Transfer { .. }
+            | ImageProgress::Warning(_) => None,
+        })
+        .collect()
+}

@@ -1,0 +1,190 @@
+//! A provider with a state directory of its own, which leaves nothing behind.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use ralph_core::path::{SandboxPath, WorkspacePath};
+use ralph_core::ports::{
+    Exec, ExecOutcome, ExecStatus, Sandbox, SandboxError, SandboxId, SandboxProvider as _,
+    SandboxSpec,
+};
+use ralph_providers::sandbox::{DockerProvider, DockerSettings, DockerTransport};
+use ralph_test::{BASE_IMAGE, CollectedOutput};
+use tempfile::TempDir;
+
+/// Long enough for anything that should end by itself.
+pub(super) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// A provider and the directory that its sandboxes belong to.
+pub(super) struct DockerTestEnv {
+    pub(super) provider: DockerProvider,
+    pub(super) settings: DockerSettings,
+    state: TempDir,
+}
+
+impl DockerTestEnv {
+    pub(super) fn new() -> Self {
+        Self::with_settings(|_| {})
+    }
+
+    /// Makes a provider from the usual settings, changed.
+    pub(super) fn with_settings(change: impl FnOnce(&mut DockerSettings)) -> Self {
+        let state = tempfile::tempdir().unwrap();
+        let mut settings = DockerSettings::new(BASE_IMAGE, state.path());
+        change(&mut settings);
+        Self {
+            provider: DockerProvider::new(settings.clone()),
+            settings,
+            state,
+        }
+    }
+
+    pub(super) fn attached() -> Self {
+        Self::with_settings(|settings| settings.transport = DockerTransport::Attached)
+    }
+
+    /// Returns the state directory.
+    pub(super) fn state(&self) -> &Path {
+        self.state.path()
+    }
+
+    /// Returns another provider of the same sandboxes, as another ralph would have it.
+    pub(super) fn second_provider(&self) -> DockerProvider {
+        DockerProvider::new(self.settings.clone())
+    }
+
+    pub(super) async fn sandbox(&self) -> Box<dyn Sandbox> {
+        self.provider.create(&SandboxSpec::default()).await.unwrap()
+    }
+
+    /// Runs `docker` against the engine of this place; it has to succeed.
+    pub(super) fn docker(&self, arguments: &[&str]) -> String {
+        match self.try_docker(arguments) {
+            Ok(said) => said,
+            Err(said) => panic!("`docker {}`: {said}", arguments.join(" ")),
+        }
+    }
+
+    /// Runs `docker` and returns what it printed, or complained about.
+    pub(super) fn try_docker(&self, arguments: &[&str]) -> Result<String, String> {
+        let mut docker = Command::new("docker");
+        if let Some(host) = &self.settings.host {
+            docker.args(["--host", host]);
+        }
+        let output = docker.args(arguments).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+        if output.status.success() {
+            Ok(text(&output.stdout))
+        } else {
+            Err(text(&output.stderr))
+        }
+    }
+
+    /// Removes the sandboxes of this place as a user would, and makes sure that nothing is left.
+    pub(super) async fn finish(self) {
+        for found in self.provider.list().await.unwrap() {
+            self.provider.discard(&found.id).await.unwrap();
+        }
+        self.assert_empty();
+    }
+
+    /// Asserts that nothing of this place is on the engine or in its directory.
+    pub(super) fn assert_empty(&self) {
+        let sockets = std::fs::read_dir(self.state().join("sockets"));
+        let sockets: Vec<PathBuf> = sockets
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        let left = (self.containers(), self.volumes(), sockets);
+        assert_eq!(left, (vec![], vec![], vec![]), "something is left behind");
+    }
+
+    fn containers(&self) -> Vec<String> {
+        self.list_labelled(&["ps", "--all"])
+    }
+
+    fn volumes(&self) -> Vec<String> {
+        self.list_labelled(&["volume", "ls"])
+    }
+
+    fn list_labelled(&self, list: &[&str]) -> Vec<String> {
+        let label = format!("label=ralph.state={}", self.state().display());
+        let arguments = [list, &["--quiet", "--filter", &label]].concat();
+        // An engine that is gone has nothing left either.
+        let listed = self.try_docker(&arguments).unwrap_or_default();
+        listed.lines().map(Into::into).collect()
+    }
+}
+
+impl Drop for DockerTestEnv {
+    fn drop(&mut self) {
+        // After a panic; a test that ends by itself has made sure that there is nothing.
+        for container in self.containers() {
+            self.try_docker(&["rm", "--force", "--volumes", &container])
+                .ok();
+        }
+        for volume in self.volumes() {
+            self.try_docker(&["volume", "rm", &volume]).ok();
+        }
+    }
+}
+
+/// Returns the name of a sandbox's container and of its volume.
+pub(super) fn object_name(id: &SandboxId) -> String {
+    id.0.replace("docker-", "ralph-")
+}
+
+/// Returns what the engine says about a sandbox's container.
+pub(super) fn inspect(place: &DockerTestEnv, id: &SandboxId) -> serde_json::Value {
+    let said = place.docker(&["container", "inspect", &object_name(id)]);
+    let mut list: Vec<serde_json::Value> = serde_json::from_str(&said).unwrap();
+    list.remove(0)
+}
+
+pub(super) fn repo(path: &str) -> SandboxPath {
+    SandboxPath::in_repo(&WorkspacePath::parse(path).unwrap())
+}
+
+/// Runs a command to its end.
+pub(super) async fn run(sandbox: &dyn Sandbox, exec: Exec) -> (ExecOutcome, CollectedOutput) {
+    let (outcome, output) = try_run(sandbox, exec).await;
+    (outcome.unwrap(), output)
+}
+
+/// Runs a command that may be interrupted.
+pub(super) async fn try_run(
+    sandbox: &dyn Sandbox,
+    exec: Exec,
+) -> (Result<ExecOutcome, SandboxError>, CollectedOutput) {
+    let mut output = CollectedOutput::default();
+    let outcome = sandbox.exec(exec, &mut output).await;
+    (outcome, output)
+}
+
+/// Runs a shell command that has to succeed.
+pub(super) async fn sh(sandbox: &dyn Sandbox, line: &str) -> String {
+    let (outcome, output) = run(sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
+    let said = output.stderr_text();
+    assert_eq!(
+        outcome.ended,
+        ExecStatus::Exited(0),
+        "`{line}` said: {said}"
+    );
+    output.stdout_text()
+}
+
+/// Runs a shell command that has to succeed, as root in a sandbox's container.
+pub(super) fn root_sh(place: &DockerTestEnv, sandbox: &dyn Sandbox, line: &str) -> String {
+    let container = object_name(sandbox.id());
+    place.docker(&["exec", "--user", "0", &container, "sh", "-c", line])
+}
+
+/// Returns how many processes there are in a sandbox but the first one.
+pub(super) async fn other_processes(sandbox: &dyn Sandbox) -> String {
+    let count = "import os
+print(sum(1 for name in os.listdir('/proc') if name.isdigit()) - 2)";
+    let (_, output) = run(sandbox, Exec::argv(["python3", "-c", count], TEST_TIMEOUT)).await;
+    output.stdout_text().trim().to_owned()
+}

@@ -1,0 +1,83 @@
+//! DEL: every object of what was pushed is there and is what its id says, in `repo.git` and in the repository
+//! that it was pushed to.
+//!
+//! A disk that loses data leaves branches whose commits look fine by name: only reading every object shows
+//! that one is missing or empty.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use super::evidence::Evidence;
+use super::git::{AuditGit, is_commit_id};
+use super::green;
+use super::report::{AuditOutcome, Findings};
+
+pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
+    let Some(pushed) = evidence.records("pushed").next_back() else {
+        return AuditOutcome::NotApplicable("nothing was pushed");
+    };
+    let (base, head) = (evidence.plan_text("base"), pushed.text("head"));
+    let mut findings = Findings::default();
+    if !is_commit_id(base) || !is_commit_id(head) {
+        findings.fail(format!("{} does not name a commit", pushed.describe()));
+        return AuditOutcome::Checked(findings);
+    }
+    let mut read = |name: &str, repo: &Path| {
+        if let Some(why) = object_damage(&evidence.git, repo, base, head) {
+            findings.fail(format!(
+                "commit {head} of {} is not complete in {name}: {why}",
+                pushed.describe()
+            ));
+        }
+    };
+    read("repo.git", &evidence.repo());
+    let target = green::local_repo_path(evidence.plan_text("repo")).filter(|repo| repo.exists());
+    if let Some(target) = target
+        && is_branch_at(&evidence.git, &target, evidence.plan_text("branch"), head)
+    {
+        read(&format!("`{}`", target.display()), &target);
+    }
+    AuditOutcome::Checked(findings)
+}
+
+/// Tells whether a branch names a commit, whether or not the commit is there. A branch that was deleted or
+/// moved since is the user's own doing.
+fn is_branch_at(git: &AuditGit<'_>, repo: &Path, branch: &str, head: &str) -> bool {
+    let reference = format!("refs/heads/{branch}");
+    let args: [&OsStr; 6] = [
+        "-C".as_ref(),
+        repo.as_ref(),
+        "rev-parse".as_ref(),
+        "--verify".as_ref(),
+        "--quiet".as_ref(),
+        reference.as_ref(),
+    ];
+    git.run(&args)
+        .is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim() == head)
+}
+
+/// Returns what is wrong with the objects from a base to a commit. Git compares each with its id; an empty one
+/// is an error in its messages, not in its exit code.
+fn object_damage(git: &AuditGit<'_>, repo: &Path, base: &str, head: &str) -> Option<String> {
+    let range = format!("{base}..{head}");
+    let args: [&OsStr; 6] = [
+        "-C".as_ref(),
+        repo.as_ref(),
+        "rev-list".as_ref(),
+        "--verify-objects".as_ref(),
+        "--quiet".as_ref(),
+        range.as_ref(),
+    ];
+    let output = match git.run(&args) {
+        Ok(output) => output,
+        Err(error) => return Some(error.to_string()),
+    };
+    let messages = String::from_utf8_lossy(&output.stderr);
+    let mut lines = messages.lines().map(str::trim);
+    let error = lines.find(|line| line.starts_with("error:") || line.starts_with("fatal:"));
+    match error {
+        Some(error) => Some(error.to_owned()),
+        None if output.status.success() => None,
+        None => Some(format!("git rev-list ended with {}", output.status)),
+    }
+}

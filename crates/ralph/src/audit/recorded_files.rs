@@ -1,0 +1,90 @@
+//! FIL: the run's files are as they were when a process last ended its work on the run.
+//!
+//! The files of finished iterations and the kept contracts have digests of their own (I1, CON).
+
+use serde_json::Value;
+
+use super::digest;
+use super::evidence::Evidence;
+use super::iterations::check_digest;
+use super::journal::AuditRecord;
+use super::report::{AuditOutcome, Findings};
+
+/// Files that the user may edit as long as the run has not ended.
+const EDITABLE: [&str; 3] = ["files/notes.md", "ralph_task.md", "ralph_task.rejected.md"];
+/// The statuses in which a process leaves a run.
+const AT_REST: [&str; 5] = ["paused", "succeeded", "failed", "stopped", "sandbox_lost"];
+/// The gate writes to this file until its process is gone, so it may be longer than recorded.
+const EGRESS_LOG: &str = "egress.jsonl";
+
+pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
+    let Some(recorded) = evidence.records("files_recorded").next_back() else {
+        return AuditOutcome::NotApplicable("no record says what its files were");
+    };
+    if !is_unmodified_since(evidence, recorded) || !is_at_rest(evidence) {
+        return AuditOutcome::NotApplicable(
+            "a process has worked on the run since its files were recorded",
+        );
+    }
+    let mut findings = Findings::default();
+    let files = recorded.event()["files"].as_object();
+    for (path, mark) in files.into_iter().flatten() {
+        let Err(why) = check_file(evidence, path, mark) else {
+            continue;
+        };
+        let finding = format!("{path} {why} ({})", recorded.describe());
+        if EDITABLE.contains(&path.as_str()) && !evidence.has_ended() {
+            findings.note(finding);
+        } else {
+            findings.fail(finding);
+        }
+    }
+    AuditOutcome::Checked(findings)
+}
+
+/// Returns whether no process has written to the run's files since a record.
+fn is_unmodified_since(evidence: &Evidence<'_>, recorded: &AuditRecord) -> bool {
+    let records = evidence.journal.records.iter().rev();
+    let mut later = records.take_while(|record| record.number > recorded.number);
+    later.all(|record| match record.kind() {
+        "status_changed" | "notice" => true,
+        "command_received" => leaves_files_unchanged(&record.event()["command"]),
+        _ => false,
+    })
+}
+
+/// Returns whether the last process closed the run: a process that dies between the record of the files and
+/// the status may still have written to the logs.
+fn is_at_rest(evidence: &Evidence<'_>) -> bool {
+    let last = evidence.records("status_changed").next_back();
+    let status = last.and_then(|record| record.event()["status"].as_str());
+    status.is_some_and(|status| AT_REST.contains(&status))
+}
+
+/// Returns whether a command that comes while no process works on the run changes none of its files. A
+/// changed contract is a new file.
+fn leaves_files_unchanged(command: &Value) -> bool {
+    command == "stop" || command["task"].is_object() || command["profile"].is_object()
+}
+
+fn check_file(evidence: &Evidence<'_>, path: &str, mark: &Value) -> Result<(), String> {
+    // A pull request that is kept on this machine is beside the runs.
+    let root = if path.starts_with("pulls/") {
+        evidence.state_dir
+    } else {
+        evidence.run_dir
+    };
+    let file = root.join(path);
+    let recorded = mark["sha256"].as_str();
+    if path != EGRESS_LOG {
+        return check_digest(&file, recorded);
+    }
+    let length = mark["bytes"].as_u64().unwrap_or_default();
+    let beginnings = digest::prefix_digests(&file, &[length]);
+    let beginnings = beginnings.map_err(|error| format!("cannot be read: {error}"))?;
+    match beginnings.first() {
+        Some(Some(found)) if Some(found.as_str()) == recorded => Ok(()),
+        Some(Some(_)) => Err(format!("was changed: its first {length} bytes are others")),
+        Some(None) | None => Err(format!("is shorter than its {length} bytes")),
+    }
+}

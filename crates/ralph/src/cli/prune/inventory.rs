@@ -1,0 +1,195 @@
+//! Lists and removes the sandboxes of one provider, whoever made them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use ralph_core::ports::{
+    Labels, ProviderProblem, SandboxError, SandboxId, SandboxInfo, SandboxProvider,
+};
+use ralph_providers::sandbox::{DockerProvider, ExistingSandbox};
+
+use super::retention::{SandboxCreator, StateDirOwner};
+use crate::providers::{LocalLimits, Providers};
+
+/// The provider whose sandboxes are looked after.
+pub(super) enum SandboxInventory {
+    Docker(Box<DockerProvider>),
+    Local(Arc<dyn SandboxProvider>),
+}
+
+/// A sandbox as its provider knows it.
+#[derive(Debug)]
+pub(super) struct ListedSandbox {
+    pub(super) id: SandboxId,
+    pub(super) labels: Labels,
+    pub(super) state_dir_owner: StateDirOwner,
+    pub(super) creator: SandboxCreator,
+    pub(super) age: Option<Duration>,
+}
+
+impl SandboxInventory {
+    /// Keeps the Docker sandboxes of an engine, written as in `DOCKER_HOST`.
+    pub(super) fn docker(engine: Option<String>, wiring: &Providers) -> Self {
+        Self::Docker(Box::new(wiring.docker_provider_at(engine)))
+    }
+
+    /// Keeps the local sandboxes of the state directory.
+    pub(super) fn local(wiring: &Providers) -> Self {
+        Self::Local(wiring.local_provider(LocalLimits::default()))
+    }
+
+    /// Returns the name that `--type` takes.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Docker(_) => "docker",
+            Self::Local(_) => "local",
+        }
+    }
+
+    /// Returns all sandboxes there are.
+    pub(super) async fn list(
+        &self,
+        wiring: &Providers,
+    ) -> Result<Vec<ListedSandbox>, ProviderProblem> {
+        match self {
+            Self::Docker(provider) => {
+                let found = provider.list_all().await.map_err(|error| error.problem())?;
+                let ours = wiring.state.root();
+                Ok(found
+                    .into_iter()
+                    .map(|found| from_container(found, ours))
+                    .collect())
+            }
+            Self::Local(provider) => {
+                let infos = provider.list().await.map_err(provider_problem)?;
+                let directory = wiring.state.sandboxes();
+                let seen = infos.into_iter();
+                Ok(seen.map(|info| from_directory(info, &directory)).collect())
+            }
+        }
+    }
+
+    /// Removes a sandbox with everything that runs in it.
+    pub(super) async fn remove(&self, id: &SandboxId) -> Result<(), ProviderProblem> {
+        match self {
+            Self::Docker(provider) => provider.discard(id).await.map_err(provider_problem),
+            Self::Local(provider) => match provider.attach(id).await.map_err(provider_problem)? {
+                Some(sandbox) => sandbox.remove().await.map_err(provider_problem),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+/// A local sandbox has a record beside its directory; one without it was never finished.
+fn from_directory(info: SandboxInfo, sandboxes: &Path) -> ListedSandbox {
+    let id = &info.id;
+    let recorded = file_age(&sandboxes.join(format!("{id}.json")));
+    let unfinished = || {
+        let names = [format!(".{id}.json"), id.to_string()];
+        names
+            .iter()
+            .find_map(|name| file_age(&sandboxes.join(name)))
+    };
+    ListedSandbox {
+        creator: if recorded.is_some() {
+            SandboxCreator::Unknown
+        } else {
+            SandboxCreator::Unfinished
+        },
+        age: recorded.or_else(unfinished),
+        id: info.id,
+        labels: info.labels,
+        state_dir_owner: StateDirOwner::Own,
+    }
+}
+
+fn from_container(found: ExistingSandbox, ours: &Path) -> ListedSandbox {
+    ListedSandbox {
+        id: found.id,
+        labels: found.labels,
+        state_dir_owner: state_dir_owner(&found.state_directory, ours),
+        creator: if found.is_orphaned {
+            SandboxCreator::Ended
+        } else {
+            SandboxCreator::MaybeAlive
+        },
+        age: None,
+    }
+}
+
+/// Tells whose directory it is. A label holds text; a path that is none was changed when it was written.
+fn state_dir_owner(state: &Path, ours: &Path) -> StateDirOwner {
+    let is_whole = state
+        .to_str()
+        .is_some_and(|text| !text.contains(char::REPLACEMENT_CHARACTER));
+    if !is_whole || !state.is_absolute() {
+        StateDirOwner::Unknown
+    } else if state == ours {
+        StateDirOwner::Own
+    } else {
+        match state.try_exists() {
+            Ok(false) => StateDirOwner::Missing,
+            // What cannot be looked at may be there.
+            Ok(true) | Err(_) => StateDirOwner::Foreign,
+        }
+    }
+}
+
+fn file_age(file: &Path) -> Option<Duration> {
+    let written = std::fs::metadata(file).ok()?.modified().ok()?;
+    SystemTime::now().duration_since(written).ok()
+}
+
+/// Says what is wrong with a provider, and what to do about it.
+pub(super) fn provider_problem(error: SandboxError) -> ProviderProblem {
+    match error {
+        SandboxError::Provider(problem) => problem,
+        SandboxError::Gone(_)
+        | SandboxError::Escapes(_)
+        | SandboxError::NotRegular(_)
+        | SandboxError::NotFound(_)
+        | SandboxError::TooLarge { .. }
+        | SandboxError::Spawn { .. }
+        | SandboxError::Interrupted { .. }
+        | SandboxError::Io { .. } => ProviderProblem {
+            what: error.to_string(),
+            fix: "try again".into(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_state_dir_is_own_foreign_or_missing() {
+        let there = tempfile::tempdir().unwrap();
+        let ours = Path::new("/somewhere/ralph");
+        let lossy = OsStr::from_bytes(b"/tmp/\xff")
+            .to_string_lossy()
+            .into_owned();
+        for (state, expected) in [
+            (ours, StateDirOwner::Own),
+            (there.path(), StateDirOwner::Foreign),
+            (Path::new("/somewhere/else"), StateDirOwner::Missing),
+            // It cannot be looked at, so it may be there.
+            (Path::new("/etc/passwd/ralph"), StateDirOwner::Foreign),
+            (Path::new(""), StateDirOwner::Unknown),
+            (Path::new("ralph"), StateDirOwner::Unknown),
+            (Path::new(&lossy), StateDirOwner::Unknown),
+        ] {
+            assert_eq!(
+                state_dir_owner(state, ours),
+                expected,
+                "{}",
+                state.display()
+            );
+        }
+    }
+}

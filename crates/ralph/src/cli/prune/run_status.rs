@@ -1,0 +1,81 @@
+//! Finds out how the run of a sandbox stands.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use ralph_core::id::RunId;
+use ralph_core::ports::SandboxId;
+use ralph_core::state::RunState;
+use ralph_engine::journal;
+use ralph_engine::store::{RunDir, RunLock};
+
+use super::inventory::ListedSandbox;
+use super::retention::{SandboxRunStatus, StateDirOwner};
+use crate::providers::Providers;
+
+/// Returns the directory of a sandbox's run; none if it has no run here.
+pub(super) fn run_dir(seen: &ListedSandbox, wiring: &Providers) -> Option<RunDir> {
+    let run = seen.labels.get("run").and_then(|id| RunId::parse(id));
+    run.filter(|_| seen.state_dir_owner == StateDirOwner::Own)
+        .map(|run| wiring.state.run(&run))
+}
+
+/// Tells how the run of a sandbox stands, without getting in anybody's way.
+pub(super) fn inspect(seen: &ListedSandbox, wiring: &Providers) -> SandboxRunStatus {
+    let Some(dir) = run_dir(seen, wiring) else {
+        return SandboxRunStatus::NoRun;
+    };
+    if !dir.journal().exists() {
+        SandboxRunStatus::Missing
+    } else if is_written_by_newer_version(&dir) {
+        SandboxRunStatus::Unreadable
+    } else if dir.is_held() {
+        SandboxRunStatus::Held
+    } else {
+        read_status(&dir, &seen.id, wiring.clock.now())
+    }
+}
+
+/// Holds the run of a sandbox so that nobody takes it up, and tells how it stands.
+pub(super) fn lock_and_inspect(
+    seen: &ListedSandbox,
+    wiring: &Providers,
+) -> (SandboxRunStatus, Option<RunLock>) {
+    let Some(dir) = run_dir(seen, wiring) else {
+        return (SandboxRunStatus::NoRun, None);
+    };
+    if !dir.journal().exists() {
+        return (SandboxRunStatus::Missing, None);
+    }
+    if is_written_by_newer_version(&dir) {
+        return (SandboxRunStatus::Unreadable, None);
+    }
+    match dir.lock() {
+        Ok(Some(lock)) => (read_status(&dir, &seen.id, wiring.clock.now()), Some(lock)),
+        Ok(None) => (SandboxRunStatus::Held, None),
+        Err(_) => (SandboxRunStatus::Unreadable, None),
+    }
+}
+
+/// Returns whether a newer ralph wrote the run; its directory is left alone, even its lock.
+fn is_written_by_newer_version(dir: &RunDir) -> bool {
+    journal::refuse_newer(&dir.journal()).is_err()
+}
+
+fn read_status(dir: &RunDir, sandbox: &SandboxId, now: Timestamp) -> SandboxRunStatus {
+    match dir.state() {
+        Ok(state) => status_from_state(&state, sandbox, now),
+        Err(_) => SandboxRunStatus::Unreadable,
+    }
+}
+
+fn status_from_state(state: &RunState, sandbox: &SandboxId, now: Timestamp) -> SandboxRunStatus {
+    let idle = Duration::try_from(now.duration_since(state.updated_at)).unwrap_or_default();
+    if state.status.is_final() {
+        SandboxRunStatus::Ended(idle)
+    } else if state.sandbox.as_ref() == Some(sandbox) {
+        SandboxRunStatus::Resumable(idle)
+    } else {
+        SandboxRunStatus::ResumableElsewhere
+    }
+}

@@ -1,0 +1,222 @@
+//! Commands that ask for something to be done: `ralph note`, `ralph guardrail`, `ralph message`, and
+//! what `allow`, `diagnose` and `debug` are made of.
+//!
+//! A process that works on the run does it at its next chance. For a run that nobody works on, this
+//! process does it.
+
+use std::time::Instant;
+
+use ralph_core::advice::{Guardrail, Note};
+use ralph_core::event::Event;
+use ralph_core::run::Command;
+use ralph_core::state::RunState;
+use ralph_engine::error::RunError;
+use ralph_engine::journal::Journal;
+use ralph_engine::mailbox::{CommandFile, Mailbox};
+use ralph_engine::run::Services;
+use ralph_engine::store::RunDir;
+use ralph_engine::user_commands::{self, CommandResult};
+use tokio::sync::watch;
+
+use super::args::RunArg;
+use super::context::Context;
+use super::error::CliError;
+use super::exit::ExitCode;
+use super::steer::{REPLY_TIMEOUT, new_command_id, no_reply_error, refused_error};
+use super::steer_args::{GuardrailArgs, MessageArgs, NoteArgs};
+use crate::providers::gate_setup::GateSetup;
+use crate::terminal::follow::{JournalFollower, POLL_INTERVAL};
+use crate::terminal::styled_line::StyledLine;
+
+/// What came of a command.
+pub(super) enum SentCommandOutcome {
+    /// It was done, or it could not be.
+    Done(CommandResult),
+    /// It was accepted and will be done before the run's next iteration.
+    Deferred,
+}
+
+/// Adds a sign to the guardrails.
+pub(super) async fn guardrail(
+    args: GuardrailArgs,
+    context: &Context,
+) -> Result<ExitCode, CliError> {
+    let sign = Guardrail {
+        name: args.name,
+        trigger: args.trigger,
+        instruction: args.instruction,
+        evidence: args.evidence,
+    };
+    send_and_report(&args.run, Command::Guardrail(sign), context).await
+}
+
+/// Adds a hint to the notes.
+pub(super) async fn note(args: NoteArgs, context: &Context) -> Result<ExitCode, CliError> {
+    let note = Note {
+        kind: args.kind.into(),
+        text: args.text,
+        author: args.author,
+    };
+    send_and_report(&args.run, Command::Note(note), context).await
+}
+
+/// Sends a message to who does the work.
+pub(super) async fn message(args: MessageArgs, context: &Context) -> Result<ExitCode, CliError> {
+    let text = args.words.join(" ");
+    send_and_report(&args.run, Command::Message { text }, context).await
+}
+
+async fn send_and_report(
+    run: &RunArg,
+    command: Command,
+    context: &Context,
+) -> Result<ExitCode, CliError> {
+    let dir = context.find_run(run)?;
+    let verb = command.verb();
+    let answer = Box::pin(send_command(&dir, command, context)).await?;
+    let state = dir.state()?;
+    let said = match answer {
+        SentCommandOutcome::Done(done) if done.succeeded => done.detail,
+        SentCommandOutcome::Done(done) => return Err(command_failed(&state, verb, &done.detail)),
+        SentCommandOutcome::Deferred => {
+            format!("{verb} accepted; it is done before the next iteration")
+        }
+    };
+    context.output().print_lines(&[run_line(&state, &said)])?;
+    Ok(ExitCode::Success)
+}
+
+/// Tells something about a run in a line.
+pub(super) fn run_line(state: &RunState, said: &str) -> StyledLine {
+    StyledLine::from_text("run ")
+        .strong(state.plan.run.as_str())
+        .plain(": ")
+        .plain(said)
+}
+
+/// Makes the error of a command that was taken and did not work out.
+pub(super) fn command_failed(state: &RunState, verb: &str, why: &str) -> CliError {
+    let id = &state.plan.run;
+    CliError::runtime(
+        format!("cannot {verb} run `{id}`"),
+        why,
+        format!("see `ralph logs --errors {id}`"),
+    )
+}
+
+/// Gives a run a command and waits until it is done.
+pub(super) async fn send_command(
+    dir: &RunDir,
+    command: Command,
+    context: &Context,
+) -> Result<SentCommandOutcome, CliError> {
+    let state = dir.state()?;
+    let is_pending = state
+        .pending_commands
+        .iter()
+        .any(|(_, errand)| *errand == command);
+    let alone = !dir.is_held();
+    if let Some(why) = state
+        .rejection_reason(&command)
+        .filter(|_| !(alone && is_pending))
+    {
+        return Err(refused_error(&state, &command, &why));
+    }
+    if !alone && let Some(answer) = send_to_process(dir, &state, &command, context)? {
+        return Ok(answer);
+    }
+    let (clock, redactor) = (context.clock(), context.redactor());
+    let mut journal = Journal::open(dir, clock.clone(), redactor.clone())?;
+    let letter = CommandFile {
+        id: new_command_id(context),
+        command,
+    };
+    let noted = user_commands::apply_offline(dir, &mut journal, &letter, (&*clock, &redactor));
+    if let Some(done) = noted.map_err(|error| cannot_perform(&state, &error))? {
+        return Ok(SentCommandOutcome::Done(done));
+    }
+    let wiring = context.providers()?;
+    let (choice, joined) = (state.model_choice(), GateSetup::default());
+    let outside = Services {
+        outage: context.settings()?.model.outage_policy(),
+        ..wiring.services(&state.plan, &choice, &state.used_script_lines, joined)?
+    };
+    // Ctrl-C ends this process; what was begun is in the journal.
+    let (_interrupt, interrupted) = watch::channel(false);
+    let done = user_commands::run_offline(dir, journal, &outside, letter, interrupted).await;
+    let done = done.map_err(|error| cannot_perform(&state, &error))?;
+    Ok(done.map_or(SentCommandOutcome::Deferred, SentCommandOutcome::Done))
+}
+
+fn cannot_perform(state: &RunState, error: &RunError) -> CliError {
+    CliError::runtime(
+        format!("cannot do that for run `{}`", state.plan.run),
+        error.to_string(),
+        error.hint(),
+    )
+}
+
+/// Leaves the command in the mailbox and waits for the answer; none if the process went away.
+fn send_to_process(
+    dir: &RunDir,
+    state: &RunState,
+    command: &Command,
+    context: &Context,
+) -> Result<Option<SentCommandOutcome>, CliError> {
+    let mut reader = JournalFollower::new(dir);
+    reader.read_new(&mut |_, _| {})?;
+    let mailbox = Mailbox::new(dir.commands());
+    let id = new_command_id(context);
+    mailbox.send(&id, command.clone())?;
+    let takes_long = matches!(command, Command::Diagnose | Command::Debug { .. });
+    let start = Instant::now();
+    let mut accepted = false;
+    loop {
+        let held = dir.is_held();
+        let mut refusal = None;
+        let mut done = None;
+        reader.read_new(&mut |record, _| {
+            if let Event::CommandReceived {
+                id: of, refused, ..
+            } = &record.event
+                && *of == id
+            {
+                accepted = refused.is_none();
+                refusal.clone_from(refused);
+            }
+            done = done.take().or_else(|| command_result(&record.event, &id));
+        })?;
+        let is_late = start.elapsed() > REPLY_TIMEOUT;
+        match (refusal, done) {
+            (_, Some(done)) => return Ok(Some(SentCommandOutcome::Done(done))),
+            (Some(why), None) => return Err(refused_error(state, command, &why)),
+            (None, None) if accepted && (!held || (is_late && !takes_long)) => {
+                return Ok(Some(SentCommandOutcome::Deferred));
+            }
+            (None, None) if !held => {
+                mailbox.discard(&id);
+                return Ok(None);
+            }
+            (None, None) if is_late && !accepted => return Err(no_reply_error(state, command)),
+            (None, None) => std::thread::sleep(POLL_INTERVAL),
+        }
+    }
+}
+
+/// Returns what came of a command, if the event tells that.
+fn command_result(event: &Event, id: &str) -> Option<CommandResult> {
+    let Event::CommandDone {
+        id: of,
+        done,
+        detail,
+        output,
+    } = event
+    else {
+        return None;
+    };
+    (of == id).then(|| CommandResult {
+        succeeded: *done,
+        detail: detail.clone(),
+        output: output.clone(),
+    })
+}

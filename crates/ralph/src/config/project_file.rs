@@ -1,0 +1,60 @@
+//! Finds a project's file.
+
+use std::path::{Path, PathBuf};
+
+use super::error::{self, ConfigFileError};
+use super::regular_file::project_root;
+
+/// A configuration file of a project. Whether it can be read is not known yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The directory that it must not lead out of: its repository, or else the directory it is in.
+    pub root: PathBuf,
+}
+
+impl ProjectFile {
+    /// Returns its text.
+    pub fn read(&self) -> Result<String, ConfigFileError> {
+        error::read_repository_file(&self.path, &self.root)
+    }
+
+    /// Returns its path as messages and approvals name it: from the root of its repository.
+    pub fn display_name(&self) -> String {
+        let inside = self.path.strip_prefix(&self.root);
+        inside.unwrap_or(&self.path).display().to_string()
+    }
+}
+
+/// Returns the nearest file with this name, in `from` or in a directory above it.
+pub fn find_project_file(from: &Path, name: &str) -> Option<ProjectFile> {
+    from.ancestors().find_map(|directory| {
+        let path = directory.join(name);
+        // A link that leads nowhere is an error to report, not a missing file.
+        path.symlink_metadata().ok()?;
+        let root = project_root(directory).to_owned();
+        Some(ProjectFile { path, root })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_file_wins() {
+        let root = tempfile::tempdir().unwrap();
+        let inner = root.path().join("a/b");
+        std::fs::create_dir_all(&inner).unwrap();
+        assert_eq!(find_project_file(&inner, "ralph-find-test.toml"), None);
+        let outer_file = root.path().join("ralph-find-test.toml");
+        std::fs::write(&outer_file, "").unwrap();
+        let found =
+            |inner: &Path| find_project_file(inner, "ralph-find-test.toml").map(|file| file.path);
+        assert_eq!(found(&inner), Some(outer_file));
+        let inner_file = inner.join("ralph-find-test.toml");
+        std::fs::write(&inner_file, "").unwrap();
+        assert_eq!(found(&inner), Some(inner_file));
+    }
+}

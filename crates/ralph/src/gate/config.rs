@@ -1,0 +1,261 @@
+//! Opening the gate of a run.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ralph_core::budget::{BudgetLimits as Budgets, Spent};
+use ralph_core::net::{Endpoint, Host, ProviderTool};
+use ralph_core::plan::NetworkPlan;
+use ralph_core::ports::{Allowance, Clock, GateControl as _};
+use ralph_core::price::PriceBook;
+use ralph_core::secret::Redactor;
+use ralph_gate::{
+    CostMeter, Gate, GateDeps, GateError, GateLimits, GateSettings, MeterRates, Reachable,
+    Resolver as _, Route, SandboxIdentity, SystemResolver,
+};
+use tokio::time::timeout;
+
+use super::egress_log::EgressLog;
+use super::run_gate::RunGate;
+
+/// Why a gate cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenGateError {
+    /// A provider that a person named has no address.
+    #[error("the provider's host `{host}` has no address: {source}")]
+    ProviderLookup {
+        /// The provider.
+        host: Host,
+        /// What the lookup said.
+        source: io::Error,
+    },
+    /// The gate itself.
+    #[error(transparent)]
+    Gate(#[from] GateError),
+}
+
+/// What a gate is opened for.
+pub struct GateConfig {
+    /// Whose it is.
+    pub identity: SandboxIdentity,
+    /// What may be reached.
+    pub network: NetworkPlan,
+    /// The credentials that it adds.
+    pub routes: Vec<Route>,
+    /// The work outside of the sandbox that requests may ask model providers for.
+    pub provider_tools: BTreeSet<ProviderTool>,
+    /// Providers whose addresses a person named: credentials are sent there even if they are private.
+    /// Nothing else reaches them.
+    pub private_providers: Vec<Endpoint>,
+    /// Prices that come before the usual ones.
+    pub prices: PriceBook,
+    /// Where its decisions are written down.
+    pub egress_log: PathBuf,
+    /// What must never be written down.
+    pub redactor: Redactor,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl GateConfig {
+    /// Opens the gate. Nothing may be spent before the run says how much.
+    pub async fn open(self) -> Result<(Gate, Arc<RunGate>), OpenGateError> {
+        let limits = GateLimits::default();
+        let credential_reachable =
+            credential_reachable(&self.private_providers, limits.connect_timeout).await?;
+        let rates = MeterRates {
+            requests_per_minute: self.network.model_requests_per_minute,
+            prices: self.prices,
+        };
+        let (budgets, spent) = (Budgets::default(), Spent::default());
+        let meter = CostMeter::new(&budgets, spent, rates, self.clock.clone());
+        let records = EgressLog::new(self.egress_log, self.redactor);
+        let keeper = RunGate::new(records, meter.clone());
+        keeper.set_allowance(Allowance::zero());
+        let settings = GateSettings {
+            identity: self.identity,
+            policy: self.network.policy,
+            inspect: self.network.inspect,
+            routes: self.routes,
+            provider_tools: self.provider_tools,
+            limits,
+        };
+        let outside = GateDeps {
+            resolver: Arc::new(SystemResolver),
+            reachable: Reachable::public(),
+            credential_reachable,
+            roots: ralph_gate::system_roots(),
+            clock: self.clock,
+            sink: keeper.sink(),
+            meter,
+            cassette: None,
+        };
+        let gate = Gate::new(settings, outside)?;
+        keeper.set_gate(gate.clone());
+        Ok((gate, keeper))
+    }
+}
+
+/// Returns what credentials may be sent to: what is public, and the providers that a person named.
+async fn credential_reachable(
+    named: &[Endpoint],
+    most: Duration,
+) -> Result<Reachable, OpenGateError> {
+    let mut reachable = Reachable::public();
+    for endpoint in named {
+        let looked_up = timeout(most, SystemResolver.lookup(endpoint)).await;
+        let looked_up = looked_up.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        let addresses = looked_up.map_err(|source| OpenGateError::ProviderLookup {
+            host: endpoint.host.clone(),
+            source,
+        })?;
+        for address in addresses {
+            reachable = reachable.with_address(address);
+        }
+    }
+    Ok(reachable)
+}
+
+#[cfg(test)]
+mod tests {
+    use ralph_core::id::RunId;
+    use ralph_core::net::{Allowlist, EgressPolicy};
+    use ralph_core::secret::Secret;
+    use ralph_gate::{Arrival, SandboxListener};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::gate::CredentialPort;
+
+    /// Ends a head.
+    const CLOSE: &str = "Connection: close\r\n\r\n";
+    const HEALTH: &str = "GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+
+    /// Returns what a gate answers.
+    async fn send_request(gate: &Gate, listener: SandboxListener, request: &str) -> String {
+        let (mut inside, stream) = tokio::io::duplex(1024);
+        let arrival = Arrival::new(listener);
+        let asking = async {
+            // A gate that is closed does not read.
+            inside.write_all(request.as_bytes()).await.ok();
+            let mut answer = Vec::new();
+            inside.read_to_end(&mut answer).await.ok();
+            String::from_utf8(answer).unwrap()
+        };
+        tokio::join!(gate.serve(arrival, stream), asking).1
+    }
+
+    /// Returns an opening with one credential. Nothing is decided, so nothing is written.
+    fn gate_config(base: &str) -> GateConfig {
+        let secret = Secret::new("sk-real".to_owned());
+        GateConfig {
+            identity: SandboxIdentity {
+                run: RunId::parse("run-1").unwrap(),
+                sandbox: "local".to_owned(),
+            },
+            network: NetworkPlan::default(),
+            routes: vec![Route::openai_compatible("models", base, secret).unwrap()],
+            provider_tools: BTreeSet::new(),
+            private_providers: Vec::new(),
+            prices: PriceBook::default(),
+            egress_log: PathBuf::from("/dev/null"),
+            redactor: Redactor::new(Vec::new()),
+            clock: Arc::new(SystemClock::new()),
+        }
+    }
+
+    #[tokio::test]
+    async fn always_refused_hosts_cannot_be_allowed() {
+        let opening = gate_config("https://models.example/v1");
+        let (gate, keeper) = opening.open().await.unwrap();
+        let credential = "`models.example` has a credential of this run: \
+                          it is reached through the credential port alone";
+        for (host, expected) in [
+            ("models.example", Err(credential)),
+            ("Models.Example:8443", Err(credential)),
+            ("10.0.0.1", Err("`10.0.0.1` is not a public address")),
+            ("127.0.0.1:80", Err("`127.0.0.1` is not a public address")),
+            ("[fe80::1]", Err("`[fe80::1]` is not a public address")),
+            ("*.models.example", Ok(())),
+            ("wanted.example", Ok(())),
+            ("1.1.1.1", Ok(())),
+        ] {
+            let expected = expected.map_err(str::to_owned);
+            assert_eq!(keeper.allow_host(host), expected, "{host}");
+        }
+        let rules = gate.rules();
+        for (host, is_allowed) in [("wanted.example", true), ("10.0.0.1", false)] {
+            let endpoint = Endpoint::parse(host, 443).unwrap();
+            assert_eq!(rules.decide(&endpoint).is_allowed(), is_allowed, "{host}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_provider_without_an_address_is_reported() {
+        let mut opening = gate_config("https://gateway.invalid/v1");
+        opening.private_providers = vec![Endpoint::parse("gateway.invalid", 443).unwrap()];
+        let error = opening.open().await.err().unwrap().to_string();
+        let expected = "the provider's host `gateway.invalid` has no address: ";
+        assert!(error.starts_with(expected), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_private_provider_is_reachable_for_credentials_only() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let named = Endpoint::parse(&address, 80).unwrap();
+
+        let mut others = gate_config("https://models.example/v1");
+        others.private_providers = vec![named.clone()];
+        let list = Allowlist::parse([address.as_str()]).unwrap();
+        others.network.policy = EgressPolicy::Allowlist(list);
+        let (gate, _keeper) = others.open().await.unwrap();
+        let request = format!("CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n{CLOSE}");
+        let refused = send_request(&gate, SandboxListener::Proxy, &request).await;
+        let why = "x-ralph-gate: private-address\r\n";
+        assert!(refused.contains(why), "{refused}");
+
+        let mut own = gate_config(&format!("http://{address}/v1"));
+        own.private_providers = vec![named];
+        let (gate, keeper) = own.open().await.unwrap();
+        keeper.set_allowance(Allowance {
+            cost: None,
+            tokens: None,
+        });
+        let phantom = gate.routes()[0].placeholder().as_str();
+        let request = format!(
+            "GET /models/v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {phantom}\r\n{CLOSE}"
+        );
+        let answering = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut piece = [0; 1024];
+            assert_ne!(stream.read(&mut piece).await.unwrap(), 0);
+            let answer = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
+            stream.write_all(answer).await.unwrap();
+        };
+        let answer = tokio::select! {
+            answer = send_request(&gate, SandboxListener::Credentials, &request) => answer,
+            () = async { answering.await; std::future::pending().await } => String::new(),
+        };
+        assert!(
+            answer.starts_with("HTTP/1.1 204 No Content\r\n"),
+            "{answer}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_gate_closes_when_its_run_gate_is_dropped() {
+        let opening = gate_config("https://models.example/v1");
+        let (gate, keeper) = opening.open().await.unwrap();
+        keeper.set_port(CredentialPort::open(gate.clone()).await.unwrap());
+        let health = || send_request(&gate, SandboxListener::Credentials, HEALTH);
+        assert!(health().await.starts_with("HTTP/1.1 200 OK"));
+        drop(keeper);
+        assert_eq!(health().await, "");
+    }
+}

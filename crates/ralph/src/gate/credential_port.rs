@@ -1,0 +1,59 @@
+//! The credential port of a gate on this machine, for agents that work without a container.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use ralph_gate::{Arrival, Gate, SandboxListener};
+use tokio::net::TcpListener;
+use tokio::task::{JoinHandle, JoinSet};
+
+/// How long it waits when the machine has no room for a connection.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
+
+/// A port of this machine that leads to a gate's credentials. Dropping it closes it.
+#[derive(Debug)]
+pub struct CredentialPort {
+    address: SocketAddr,
+    serving: JoinHandle<()>,
+}
+
+impl CredentialPort {
+    /// Opens one that only programs of this machine reach.
+    pub async fn open(gate: Gate) -> io::Result<Self> {
+        let sockets = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = sockets.local_addr()?;
+        let serving = tokio::spawn(serve(sockets, gate));
+        Ok(Self { address, serving })
+    }
+
+    /// Returns where it is.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for CredentialPort {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+async fn serve(sockets: TcpListener, gate: Gate) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = sockets.accept() => match accepted {
+                Ok((stream, _)) => {
+                    // Without it answers only come a little later.
+                    stream.set_nodelay(true).ok();
+                    let gate = gate.clone();
+                    let arrival = Arrival::new(SandboxListener::Credentials);
+                    connections.spawn(async move { gate.serve(arrival, stream).await });
+                }
+                Err(_) => tokio::time::sleep(ACCEPT_RETRY_DELAY).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! What a run knows of its gate.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use ralph_core::budget::{Budget, BudgetLimits as Budgets};
+use ralph_core::money::Usd;
+use ralph_core::net::{AllowlistEntry, EgressReason, Endpoint, Host};
+use ralph_core::ports::{Allowance, GateControl, GateEvent, ProviderFailure};
+use ralph_gate::{
+    BlockedHostNotice, Charge, CostMeter, Gate, GateAuditRecord, GateSink, ProviderToolUse,
+    SandboxListener,
+};
+
+use super::credential_port::CredentialPort;
+use super::egress_log::EgressLog;
+
+/// How much of a command is told, in characters.
+const MAX_COMMAND_CHARS: usize = 200;
+
+/// So many refusals in a row are not an accident: an agent would try for minutes.
+const MAX_REFUSALS: u32 = 3;
+
+/// What a run knows of its gate, and tells it. When it is dropped, the run has ended: the gate is
+/// closed.
+pub struct RunGate {
+    listener: Arc<GateListener>,
+    meter: Arc<CostMeter>,
+    /// The port on this machine that leads to it, if it has one.
+    port: OnceLock<CredentialPort>,
+    /// The gate, once it is made: it needs somebody who listens before.
+    gate: OnceLock<Gate>,
+}
+
+/// Listens to a gate. It is not the keeper itself, because a gate has to end with its keeper.
+struct GateListener {
+    news: Mutex<GateNewsQueue>,
+    records: EgressLog,
+    /// How often in a row the provider has refused the credential.
+    refusals: AtomicU32,
+    /// How the last call to the provider failed.
+    failure: Mutex<Option<ProviderFailure>>,
+    /// What runs in the sandbox.
+    command: Mutex<Option<String>>,
+}
+
+/// News that the run has not taken yet, and the charges that it has.
+#[derive(Default)]
+struct GateNewsQueue {
+    news: Vec<GateEvent>,
+    /// Allowances are relative to this: the run does not know about later charges.
+    reported_cost: Usd,
+    reported_tokens: u64,
+}
+
+impl RunGate {
+    /// Listens to a gate that is about to be made.
+    pub fn new(records: EgressLog, meter: Arc<CostMeter>) -> Arc<Self> {
+        let news = Mutex::default();
+        Arc::new(Self {
+            listener: Arc::new(GateListener {
+                news,
+                records,
+                refusals: AtomicU32::new(0),
+                failure: Mutex::default(),
+                command: Mutex::default(),
+            }),
+            meter,
+            port: OnceLock::new(),
+            gate: OnceLock::new(),
+        })
+    }
+
+    /// Returns who listens to the gate.
+    pub fn sink(&self) -> Arc<dyn GateSink> {
+        self.listener.clone()
+    }
+
+    /// Takes the gate that it listens to. There is only one.
+    pub fn set_gate(&self, gate: Gate) {
+        self.gate.set(gate).ok();
+    }
+
+    /// Keeps a port open for as long as the gate is.
+    pub fn set_port(&self, port: CredentialPort) {
+        self.port.set(port).ok();
+    }
+}
+
+impl Drop for RunGate {
+    fn drop(&mut self) {
+        if let Some(gate) = self.gate.get() {
+            gate.close();
+        }
+        self.listener.records.flush();
+    }
+}
+
+impl GateListener {
+    /// Notices when the provider refuses the credential every time.
+    fn count_refusals(&self, status: u16) {
+        if status != 401 {
+            self.refusals.store(0, Ordering::Relaxed);
+        } else if self.refusals.fetch_add(1, Ordering::Relaxed) + 1 == MAX_REFUSALS {
+            self.push_news(GateEvent::Refused { status });
+        }
+    }
+
+    fn record_failure(&self, record: &GateAuditRecord) {
+        let Some(status) = record.status else {
+            return;
+        };
+        let unavailable = |why| Some(ProviderFailure::Unavailable { why });
+        let failure = match (record.decision.reason, status) {
+            (EgressReason::CredentialRoute, 408 | 425 | 500..=599) => {
+                unavailable(format!("status {status}"))
+            }
+            (EgressReason::CredentialRoute, _) => None,
+            (EgressReason::Unreachable, _) => {
+                unavailable(format!("`{}` cannot be reached", record.host))
+            }
+            (EgressReason::UntrustedCertificate, _) => Some(ProviderFailure::Untrusted {
+                host: record.host.clone(),
+            }),
+            // The gate refused the request by itself.
+            (_, _) => return,
+        };
+        self.set_failure(failure);
+    }
+
+    fn set_failure(&self, failure: Option<ProviderFailure>) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+    }
+
+    fn command(&self) -> Option<String> {
+        let command = self.command.lock();
+        command.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn push_news(&self, news: GateEvent) {
+        let mut waiting = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.news.push(news);
+    }
+}
+
+impl GateSink for GateListener {
+    fn record_audit(&self, record: GateAuditRecord) {
+        self.records.add(&record, self.command().as_deref());
+        if record.listener == SandboxListener::Credentials {
+            self.record_failure(&record);
+        }
+        if let (SandboxListener::Credentials, true, Some(status)) =
+            (record.listener, record.decision.is_allowed(), record.status)
+        {
+            self.count_refusals(status);
+        }
+    }
+
+    fn record_blocked_host(&self, notice: BlockedHostNotice) {
+        self.push_news(GateEvent::Blocked {
+            host: notice.host.to_string(),
+            port: notice.port,
+            reason: notice.reason.to_string(),
+            command: self.command(),
+        });
+    }
+
+    fn record_provider_tool(&self, provider: &Endpoint, found: &ProviderToolUse) {
+        self.push_news(GateEvent::ProviderTool {
+            provider: provider.host.to_string(),
+            what: found.what.clone(),
+            tool: found.kind,
+            action: found.action,
+        });
+    }
+
+    fn record_charge(&self, charge: Charge) {
+        self.push_news(GateEvent::Charged {
+            model: charge.model,
+            usage: charge.usage,
+            cost_usd: charge.cost,
+        });
+    }
+}
+
+impl GateControl for RunGate {
+    fn drain_events(&self) -> Vec<GateEvent> {
+        let waiting = self.listener.news.lock();
+        let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+        let mut news = std::mem::take(&mut waiting.news);
+        for one in &news {
+            if let GateEvent::Charged {
+                usage, cost_usd, ..
+            } = one
+            {
+                waiting.reported_cost += *cost_usd;
+                waiting.reported_tokens = waiting.reported_tokens.saturating_add(usage.total());
+            }
+        }
+        let further = self.gate.get().and_then(Gate::further_blocked);
+        news.extend(further.map(|further| GateEvent::FurtherBlocked {
+            count: further.count,
+            examples: further.examples.iter().map(Host::to_string).collect(),
+        }));
+        news
+    }
+
+    fn set_allowance(&self, allowance: Allowance) {
+        self.listener.refusals.store(0, Ordering::Relaxed);
+        self.listener.set_failure(None);
+        let waiting = self.listener.news.lock();
+        let waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+        self.meter.set_budgets(&Budgets {
+            max_cost: allowance.cost.map(|more| waiting.reported_cost + more),
+            max_tokens: allowance
+                .tokens
+                .map(|more| waiting.reported_tokens.saturating_add(more)),
+            ..Budgets::default()
+        });
+    }
+
+    fn is_metered(&self) -> bool {
+        self.gate
+            .get()
+            .is_some_and(|gate| !gate.routes().is_empty())
+    }
+
+    fn has_unsettled_calls(&self) -> bool {
+        self.meter.open_calls() > 0
+    }
+
+    fn settle_open_calls(&self) {
+        self.meter.stop_background_reads();
+    }
+
+    fn exhausted_budget(&self) -> Option<Budget> {
+        self.meter.insufficient_budget()
+    }
+
+    fn provider_failure(&self) -> Option<ProviderFailure> {
+        let failure = self.listener.failure.lock();
+        failure.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_running_command(&self, command: Option<&str>) {
+        let label = command.map(|command| command.chars().take(MAX_COMMAND_CHARS).collect());
+        let now = self.listener.command.lock();
+        *now.unwrap_or_else(PoisonError::into_inner) = label;
+    }
+
+    fn allow_host(&self, host: &str) -> Result<(), String> {
+        let entry = AllowlistEntry::parse(host).map_err(|error| error.to_string())?;
+        let Some(gate) = self.gate.get() else {
+            return Ok(());
+        };
+        if let Some(why) = gate.permanent_refusal(&entry) {
+            return Err(why);
+        }
+        gate.allow(entry);
+        Ok(())
+    }
+
+    fn reset_blocked_host(&self, host: &str) {
+        if let (Some(gate), Ok(host)) = (self.gate.get(), Host::parse(host)) {
+            gate.forget_announcement(&host);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use ralph_core::budget::Spent;
+    use ralph_core::id::RunId;
+    use ralph_core::net::{EgressDecider, EgressDecision};
+    use ralph_core::ports::TokenUsage;
+    use ralph_core::secret::Redactor;
+    use ralph_gate::{MeterRates, SandboxIdentity};
+
+    fn audit(reason: EgressReason, status: u16) -> GateAuditRecord {
+        GateAuditRecord {
+            at: Timestamp::UNIX_EPOCH,
+            identity: SandboxIdentity {
+                run: RunId::parse("run-1").unwrap(),
+                sandbox: "docker".to_owned(),
+            },
+            listener: SandboxListener::Credentials,
+            host: "api.example".to_owned(),
+            port: 443,
+            request: None,
+            detail: None,
+            decision: if reason == EgressReason::CredentialRoute {
+                EgressDecision::allowed(reason, EgressDecider::Credential)
+            } else {
+                EgressDecision::denied(reason, EgressDecider::Gate)
+            },
+            status: Some(status),
+            bytes_out: 0,
+            bytes_in: 0,
+            duration_ms: 0,
+        }
+    }
+
+    #[test]
+    fn the_last_response_decides_whether_the_provider_is_available() {
+        let dir = tempfile::tempdir().unwrap();
+        let records = EgressLog::new(dir.path().join("egress.jsonl"), Redactor::new(Vec::new()));
+        let clock = Arc::new(crate::clock::SystemClock::new());
+        let meter = CostMeter::new(
+            &Budgets::default(),
+            Spent::default(),
+            MeterRates::default(),
+            clock,
+        );
+        let keeper = RunGate::new(records, meter);
+        let unavailable = |why: &str| Some(ProviderFailure::Unavailable { why: why.into() });
+        let untrusted = Some(ProviderFailure::Untrusted {
+            host: "api.example".into(),
+        });
+        for (reason, status, expected) in [
+            (
+                EgressReason::CredentialRoute,
+                529,
+                unavailable("status 529"),
+            ),
+            // The gate's own refusals say nothing about the provider.
+            (EgressReason::BudgetSpent, 402, unavailable("status 529")),
+            (EgressReason::CredentialRoute, 200, None),
+            (
+                EgressReason::Unreachable,
+                502,
+                unavailable("`api.example` cannot be reached"),
+            ),
+            (EgressReason::CredentialRoute, 400, None),
+            (EgressReason::UntrustedCertificate, 502, untrusted),
+        ] {
+            keeper.sink().record_audit(audit(reason, status));
+            assert_eq!(keeper.provider_failure(), expected, "{reason} {status}");
+        }
+        keeper.set_allowance(Allowance::zero());
+        assert_eq!(keeper.provider_failure(), None);
+    }
+
+    #[test]
+    fn an_allowance_is_relative_to_reported_charges() {
+        let dir = tempfile::tempdir().unwrap();
+        let records = EgressLog::new(dir.path().join("egress.jsonl"), Redactor::new(Vec::new()));
+        let usd = |dollars| Usd::from_dollars(dollars).unwrap();
+        let spent = Spent {
+            cost: usd(0.5),
+            ..Spent::default()
+        };
+        let budgets = Budgets::default();
+        let clock = Arc::new(crate::clock::SystemClock::new());
+        let meter = CostMeter::new(&budgets, spent, MeterRates::default(), clock);
+        let keeper = RunGate::new(records, meter.clone());
+        keeper.sink().record_charge(Charge {
+            at: Timestamp::UNIX_EPOCH,
+            model: "m".into(),
+            usage: TokenUsage::default(),
+            cost: usd(0.5),
+            is_estimate: false,
+        });
+        // The run computed this without the charge that it has not heard of.
+        let allowance = Allowance {
+            cost: Some(usd(0.4)),
+            tokens: None,
+        };
+        keeper.set_allowance(allowance);
+        assert_eq!(meter.exhausted(), Some(Budget::Cost));
+        assert_eq!(keeper.drain_events().len(), 1);
+        keeper.set_allowance(allowance);
+        assert_eq!(meter.exhausted(), None);
+    }
+}

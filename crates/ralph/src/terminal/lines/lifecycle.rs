@@ -1,0 +1,395 @@
+//! The run as a whole: its plan, what happens around the iterations, and how it ends.
+
+use ralph_core::event::{Event, SandboxPurpose};
+use ralph_core::net::EgressPolicy;
+use ralph_core::plan::{Delivery, EngineKind, NetworkPlan, RunPlan, SuggestedHost};
+use ralph_core::ports::{Isolation, PullRequest};
+use ralph_core::profile::ModelChoice;
+use ralph_core::run::RunStatus;
+use ralph_core::state::RunState;
+
+use super::delivery::state_name;
+use super::pieces::{self, BAD, GOOD, field_line, quiet_line, warning_line};
+use super::{Style, budgets};
+use crate::terminal::format;
+use crate::terminal::styled_line::{StyledLine, Tone};
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "`of` decides exhaustively which events come here"
+)]
+pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<StyledLine> {
+    match event {
+        Event::RunCreated { plan } => self::plan_lines(plan),
+        Event::RunOpened { epoch, pid, .. } if *epoch > 1 => {
+            vec![quiet_line(&format!("taken over by process {pid}"))]
+        }
+        Event::StatusChanged { status } => status_lines(status, state, style),
+        Event::CommandReceived {
+            command, refused, ..
+        } => match refused {
+            None => vec![
+                StyledLine::from_text("  » ")
+                    .strong(command.verb())
+                    .plain(" accepted"),
+            ],
+            Some(why) => vec![warning_line(&format!("{} refused: {why}", command.verb()))],
+        },
+        Event::CommandDone { done, detail, .. } => {
+            if *done {
+                vec![StyledLine::from_text("  » ").wrapped(Tone::Plain, detail)]
+            } else {
+                vec![warning_line(detail)]
+            }
+        }
+        Event::ContractChanged { changes, .. } => vec![
+            StyledLine::from_text("  » the task file has changed: ")
+                .wrapped(Tone::Plain, &changes.join(", ")),
+        ],
+        Event::ContractRejected { why } => {
+            vec![warning_line(&format!(
+                "the changed task file is not used: {why}"
+            ))]
+        }
+        Event::ModelChosen { choice } => vec![model_line(choice)],
+        Event::ProfileRejected { profile, why } => {
+            vec![warning_line(&format!(
+                "profile `{profile}` is not used: {why}"
+            ))]
+        }
+        Event::SandboxCreated {
+            sandbox,
+            purpose: SandboxPurpose::Work,
+        } => vec![quiet_line(&format!("sandbox `{sandbox}` is made"))],
+        // Every check has a clean room of its own; only the removal of the work sandbox is shown.
+        Event::SandboxRemoved { sandbox } if state.sandbox.is_none() => {
+            vec![quiet_line(&format!("`{sandbox}` is removed"))]
+        }
+        Event::WorkspaceReady { branch, head } => {
+            let head = head.short();
+            vec![quiet_line(&format!(
+                "the repository is on `{branch}` at {head}"
+            ))]
+        }
+        Event::SandboxChecked { seen, .. } => {
+            vec![quiet_line(&format!(
+                "seen from inside: {}",
+                seen.join(", ")
+            ))]
+        }
+        Event::BudgetWarning { budget, percent } => {
+            vec![warning_line(&format!(
+                "{percent}% of `{}` is used",
+                budget.key()
+            ))]
+        }
+        Event::Notice { message } => {
+            vec![StyledLine::from_text("  » ").wrapped(Tone::Plain, message)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns where commands run, and how well they are kept there.
+fn sandbox_summary(plan: &RunPlan) -> String {
+    let isolation = match plan.isolation {
+        Isolation::None => "no isolation: commands run as you",
+        Isolation::Container => "container without a network",
+        Isolation::Machine => "virtual machine",
+    };
+    let image = plan
+        .container
+        .as_ref()
+        .map(|container| format!(" · image {}", container.image));
+    format!(
+        "{} · {isolation}{}",
+        plan.sandbox,
+        image.unwrap_or_default()
+    )
+}
+
+/// Says which model answers from now on, and where it is asked if that is not the usual place.
+fn model_line(choice: &ModelChoice) -> StyledLine {
+    let profile = choice.profile.as_ref();
+    let profile = profile.map_or_else(String::new, |name| format!(" of profile `{name}`"));
+    let base = choice.api_base.as_ref();
+    let base = base.map_or_else(String::new, |base| format!(", asked at {base}"));
+    let text = format!("the model is `{}`{profile}{base}", choice.model);
+    StyledLine::from_text("  » ").wrapped(Tone::Plain, &text)
+}
+
+/// Returns a plan for people.
+pub fn plan_lines(plan: &RunPlan) -> Vec<StyledLine> {
+    let delivery = match plan.delivery {
+        Delivery::PullRequest => "pull request",
+        Delivery::Branch => "branch only",
+    };
+    let boxes = format::plural(plan.checkboxes as u64, "checkbox", "checkboxes");
+    let mut lines = vec![
+        StyledLine::new()
+            .strong(&plan.title)
+            .quiet(&format!(" ({})", plan.task_id)),
+        field_line("run", plan.run.as_str()),
+        field_line("task", &format!("{} · {boxes}", plan.task_file)),
+        field_line(
+            "repo",
+            &format!(
+                "{} · {} at {}",
+                plan.repo,
+                plan.base_branch,
+                plan.base.short()
+            ),
+        ),
+        field_line("branch", &format!("{} · {delivery}", plan.branch)),
+        field_line("sandbox", &sandbox_summary(plan)),
+    ];
+    lines.extend(plan.local.iter().flat_map(|local| {
+        let confinement = local.confinement;
+        [
+            confinement.describe_isolation(),
+            confinement.describe_limits(),
+        ]
+        .map(|text| field_line("", &text))
+    }));
+    lines.extend(
+        plan.network
+            .as_ref()
+            .map(|network| field_line("network", &network_summary(network))),
+    );
+    lines.extend(plan.network.as_ref().and_then(uninspected_hosts_line));
+    lines.extend([
+        engine_line(plan),
+        field_line("tests", &plan.test_command),
+        field_line("budgets", &budgets::limits_text(&plan.limits)),
+    ]);
+    lines.extend(provider_tools_line(plan));
+    lines.extend(
+        plan.network
+            .iter()
+            .flat_map(|network| suggested_hosts_lines(&network.suggested)),
+    );
+    lines
+}
+
+/// Names the allowed hosts where a command can use a credential of its own unseen.
+fn uninspected_hosts_line(network: &NetworkPlan) -> Option<StyledLine> {
+    let hosts = network.uninspected();
+    let hosts = (!hosts.is_empty()).then(|| hosts.join(", "))?;
+    let risk = "a command can use a credential of its own there";
+    Some(field_line("", &format!("not inspected: {hosts} · {risk}")))
+}
+
+/// Lists the work outside of the sandbox that requests may ask the provider for.
+fn provider_tools_line(plan: &RunPlan) -> Option<StyledLine> {
+    let allowed = &plan.agent.as_ref()?.provider_tools;
+    let names: Vec<&str> = allowed.iter().map(|tool| tool.name()).collect();
+    let text = format!(
+        "may be asked for {} · its fees besides tokens do not count towards the budget",
+        names.join(", ")
+    );
+    (!names.is_empty()).then(|| field_line("provider", &text))
+}
+
+/// Says which hosts the project names that commands cannot reach.
+fn suggested_hosts_lines(hosts: &[SuggestedHost]) -> Vec<StyledLine> {
+    /// How many are told.
+    const MOST: usize = 8;
+    let told = hosts.iter().take(MOST).map(|suggested| {
+        let SuggestedHost { host, file, why } = suggested;
+        field_line("blocked", &format!("{host} · named by {file}, {why}"))
+    });
+    let mut lines: Vec<StyledLine> = told.collect();
+    let more = hosts.len().saturating_sub(MOST) as u64;
+    if more > 0 {
+        let more = format::plural(more, "more host", "more hosts");
+        lines.push(field_line(
+            "",
+            &format!("and {more} that files of the project name"),
+        ));
+    }
+    lines
+}
+
+/// Says who does the work.
+fn engine_line(plan: &RunPlan) -> StyledLine {
+    let Some(agent) = &plan.agent else {
+        let model = format!("{} · {}", plan.model, engine_name(plan.engine));
+        return field_line("model", &model);
+    };
+    let model = agent.model.as_deref().unwrap_or("its own model");
+    let login = match &agent.auth {
+        Some(auth) => format!(" · {auth}"),
+        None => String::new(),
+    };
+    field_line("agent", &format!("{} · {model}{login}", agent.name))
+}
+
+/// Says what commands may reach.
+pub fn network_summary(network: &NetworkPlan) -> String {
+    match &network.policy {
+        EgressPolicy::Deny => "nothing".into(),
+        EgressPolicy::AllowAll => "every public host".into(),
+        EgressPolicy::Allowlist(list) if list.entries().is_empty() => "nothing".into(),
+        EgressPolicy::Allowlist(list) => {
+            let hosts: Vec<String> = list.entries().iter().map(ToString::to_string).collect();
+            hosts.join(", ")
+        }
+    }
+}
+
+/// Returns the word that scripts and people see for an engine.
+pub fn engine_name(engine: EngineKind) -> &'static str {
+    match engine {
+        EngineKind::Actions => "actions",
+        EngineKind::Agent => "agent",
+    }
+}
+
+fn status_lines(status: &RunStatus, state: &RunState, style: Style) -> Vec<StyledLine> {
+    match (status, style) {
+        // On a terminal the spinner says these.
+        (
+            RunStatus::Created | RunStatus::Preparing | RunStatus::Running | RunStatus::Verifying,
+            Style::Rich { .. },
+        ) => Vec::new(),
+        (
+            RunStatus::Created | RunStatus::Preparing | RunStatus::Running | RunStatus::Verifying,
+            Style::Plain,
+        ) => vec![quiet_line(&format!("… {}", status.as_str()))],
+        (RunStatus::WaitingQuota(wait), Style::Rich { .. } | Style::Plain) => {
+            vec![warning_line(&wait.to_string())]
+        }
+        (RunStatus::WaitingProvider(wait), Style::Rich { .. } | Style::Plain) => {
+            vec![warning_line(&wait.to_string())]
+        }
+        (
+            RunStatus::Paused(_)
+            | RunStatus::Succeeded
+            | RunStatus::Failed(_)
+            | RunStatus::Stopped
+            | RunStatus::SandboxLost,
+            Style::Rich { .. } | Style::Plain,
+        ) => ending_lines(state, style),
+    }
+}
+
+/// Returns the block that says how a run ended or why it waits.
+pub fn ending_lines(state: &RunState, style: Style) -> Vec<StyledLine> {
+    let status = &state.status;
+    let (mark, tone) = match status {
+        RunStatus::Succeeded => (GOOD, Tone::Good),
+        RunStatus::Failed(_) => (BAD, Tone::Bad),
+        RunStatus::Stopped
+        | RunStatus::SandboxLost
+        | RunStatus::Paused(_)
+        | RunStatus::WaitingQuota(_)
+        | RunStatus::WaitingProvider(_) => ("■", Tone::Warn),
+        RunStatus::Created | RunStatus::Preparing | RunStatus::Running | RunStatus::Verifying => {
+            ("…", Tone::Plain)
+        }
+    };
+    let bar = || match style {
+        Style::Rich { .. } => StyledLine::new().margin(tone, "┃ "),
+        Style::Plain => StyledLine::new(),
+    };
+    let headline = bar().span(
+        tone,
+        &format!("{mark} {}", status.as_str().replace('_', " ")),
+    );
+    let headline = match state.reason() {
+        Some(reason) => headline.plain(" — ").wrapped(Tone::Plain, &reason),
+        None => headline.strong(&format!(" — {}", state.plan.title)),
+    };
+    let mut lines = vec![StyledLine::new(), headline];
+    lines.extend(
+        result_lines(state)
+            .iter()
+            .map(|line| bar().plain("  ").wrapped(Tone::Plain, line)),
+    );
+    if *status == RunStatus::Succeeded {
+        let findings = pieces::finding_lines(&state.findings);
+        lines.extend(
+            findings
+                .iter()
+                .map(|line| bar().plain("  ").wrapped(Tone::Warn, line)),
+        );
+    }
+    lines.push(bar().plain("  ").quiet(&usage_summary(state)));
+    if let Some(next) = next_step(state) {
+        lines.push(bar().plain("  ").wrapped(Tone::Accent, &next));
+    }
+    lines
+}
+
+fn result_lines(state: &RunState) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(pull) = &state.pull {
+        lines.push(format!("pull request {}", self::pull_request_text(pull)));
+    } else if let Some(pushed) = &state.pushed {
+        lines.push(format!(
+            "branch `{}` at {}",
+            state.plan.branch,
+            pushed.short()
+        ));
+    }
+    if let Some((commit, green)) = &state.verified {
+        let green = if *green { "verified" } else { "not green" };
+        let tests = state.verified_tests;
+        let tests = tests.map_or_else(String::new, |tests| format!(": {tests}"));
+        lines.push(format!(
+            "commit {} is {green} in a clean room{tests}",
+            commit.short()
+        ));
+    }
+    if state.has_nothing_to_do() {
+        lines.push("no model was asked and no pull request was opened".to_owned());
+        return lines;
+    }
+    lines.push(format!(
+        "{} of {} checked off",
+        state.ticked.len(),
+        format::plural(state.checkboxes as u64, "box", "boxes"),
+    ));
+    lines
+}
+
+/// Returns a pull request in one text: `#3 (draft) https://…`.
+pub fn pull_request_text(pull: &PullRequest) -> String {
+    format!("#{} ({}) {}", pull.number, state_name(pull.state), pull.url)
+}
+
+/// Returns what a run has used: `3 iterations · 2m 10s · 12,345 tokens · $0.12`.
+pub fn usage_summary(state: &RunState) -> String {
+    format!(
+        "{} · {} · {} · {}",
+        format::plural(u64::from(state.iteration), "iteration", "iterations"),
+        format::duration(state.active),
+        format::plural(state.usage.total(), "token", "tokens"),
+        state.cost,
+    )
+}
+
+fn next_step(state: &RunState) -> Option<String> {
+    let run = &state.plan.run;
+    if state.has_nothing_to_do() {
+        return Some(
+            "if work is missing, write checks that fail until it is done, or set `verification.baseline: false`"
+                .to_owned(),
+        );
+    }
+    match &state.status {
+        RunStatus::Paused(_) | RunStatus::SandboxLost => {
+            Some(format!("`ralph resume {run}` continues it"))
+        }
+        RunStatus::Failed(_) => Some(format!("`ralph logs {run}` tells what it did")),
+        RunStatus::WaitingQuota(_) | RunStatus::WaitingProvider(_) => {
+            Some(format!("`ralph resume {run}` asks the model at once"))
+        }
+        RunStatus::Created
+        | RunStatus::Preparing
+        | RunStatus::Running
+        | RunStatus::Verifying
+        | RunStatus::Succeeded
+        | RunStatus::Stopped => None,
+    }
+}

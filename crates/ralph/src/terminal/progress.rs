@@ -1,0 +1,133 @@
+//! Shows work that takes its time and is no run: what is done now, what it prints, how it ended.
+
+use std::io::Write;
+
+use super::spinner::Screen;
+use super::styled_line::{Colour, StyledLine};
+use super::view::{OutputMode, SpinnerVisibility};
+
+/// Shows work as it goes on.
+pub struct ProgressDisplay {
+    screen: Screen,
+    mode: OutputMode,
+    step: Option<String>,
+}
+
+impl ProgressDisplay {
+    /// Writes to `out`. Errors of `out` are ignored: the work goes on unseen.
+    pub fn new(out: Box<dyn Write + Send>, mode: OutputMode) -> Self {
+        let screen = match mode {
+            OutputMode::Rich(width, SpinnerVisibility::Shown) => Screen::with_spinner(out, width),
+            OutputMode::Rich(_, SpinnerVisibility::Hidden)
+            | OutputMode::Plain
+            | OutputMode::Json => Screen::without_spinner(out),
+        };
+        Self {
+            screen,
+            mode,
+            step: None,
+        }
+    }
+
+    /// Shows a line that stays.
+    pub fn line(&self, line: &StyledLine) {
+        let (colour, columns) = match self.mode {
+            OutputMode::Rich(width, _) => (Colour::Used, Some(width.columns())),
+            OutputMode::Plain => (Colour::Unused, None),
+            OutputMode::Json => return,
+        };
+        let text = line.render(colour, columns) + "\n";
+        self.screen.write(&text, self.step.clone());
+    }
+
+    /// Says what is done now: beside the spinner where one turns, else as a line.
+    pub fn step(&mut self, step: &str) {
+        if self.has_spinner() {
+            self.step = Some(step.to_owned());
+            self.screen.write("", self.step.clone());
+        } else {
+            self.line(&StyledLine::from_text(step));
+        }
+    }
+
+    /// Says how far a step has come; without a spinner that is not worth a line.
+    pub fn update_step(&mut self, step: &str) {
+        if self.has_spinner() {
+            self.step(step);
+        }
+    }
+
+    /// Shows what the work prints, where no spinner stands for it.
+    pub fn output(&self, text: &str) {
+        if !self.has_spinner() {
+            self.line(&StyledLine::new().quiet(text).indented());
+        }
+    }
+
+    /// Tells whether output is hidden behind a spinner.
+    pub fn has_spinner(&self) -> bool {
+        matches!(self.mode, OutputMode::Rich(_, SpinnerVisibility::Shown))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::super::stdout_style::Width;
+    use super::*;
+
+    /// Keeps what is written where the test can see it.
+    #[derive(Clone, Default)]
+    struct ProgressOutput(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for ProgressOutput {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn display(mode: OutputMode) -> String {
+        let kept = ProgressOutput::default();
+        let mut work = ProgressDisplay::new(Box::new(kept.clone()), mode);
+        work.line(&StyledLine::from_text("building"));
+        work.step("step 1 of 2");
+        work.update_step("half of it");
+        work.output("hello \u{1b}[31mred");
+        work.line(&StyledLine::from_text("done"));
+        drop(work);
+        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        text.replace("\r\u{1b}[2K", "")
+    }
+
+    #[test]
+    fn without_a_terminal_everything_is_a_line() {
+        let expected = "building\nstep 1 of 2\n  hello red\ndone\n";
+        assert_eq!(display(OutputMode::Plain), expected);
+        let expected = "building\nstep 1 of 2\n  \u{1b}[2mhello red\u{1b}[0m\ndone\n";
+        assert_eq!(
+            display(OutputMode::Rich(
+                Width::Fixed(80),
+                SpinnerVisibility::Hidden
+            )),
+            expected
+        );
+    }
+
+    #[test]
+    fn a_spinner_replaces_steps_and_output() {
+        let text = display(OutputMode::Rich(Width::Fixed(80), SpinnerVisibility::Shown));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!((lines[0], lines.last()), ("building", Some(&"done")));
+        assert!(!text.contains("hello"), "{text:?}");
+    }
+
+    #[test]
+    fn json_mode_shows_nothing() {
+        assert_eq!(display(OutputMode::Json), "");
+    }
+}

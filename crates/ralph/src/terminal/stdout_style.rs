@@ -1,0 +1,104 @@
+//! Decides once what the terminal can show.
+
+use std::io::IsTerminal as _;
+
+use super::styled_line::Colour;
+use super::view::{OutputMode, SpinnerVisibility};
+use crate::config::Environment;
+
+/// Where the number of columns comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Width {
+    /// The terminal is asked each time, because people resize windows; the number is for when it
+    /// does not answer.
+    Terminal(usize),
+    /// Always the same.
+    Fixed(usize),
+}
+
+impl Width {
+    /// Returns the number of columns now.
+    pub fn columns(self) -> usize {
+        match self {
+            Self::Fixed(columns) => columns,
+            Self::Terminal(otherwise) => rustix::termios::tcgetwinsize(std::io::stdout())
+                .ok()
+                .map(|size| usize::from(size.ws_col))
+                .filter(|columns| *columns > 0)
+                .unwrap_or(otherwise),
+        }
+    }
+}
+
+/// How things may look on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StdoutStyle {
+    /// A terminal with colours.
+    Rich(Width),
+    /// Lines without any escape sequence.
+    Plain,
+}
+
+impl StdoutStyle {
+    /// Looks at standard output and at what the environment says about it.
+    pub fn detect(environment: &Environment) -> Self {
+        Self::for_terminal(environment, std::io::stdout().is_terminal())
+    }
+
+    fn for_terminal(environment: &Environment, is_terminal: bool) -> Self {
+        if is_terminal && environment.wants_colour() {
+            Self::Rich(Width::Terminal(environment.columns().unwrap_or(80)))
+        } else {
+            Self::Plain
+        }
+    }
+
+    /// Returns whether colours are used.
+    pub fn colour(self) -> Colour {
+        match self {
+            Self::Rich(_) => Colour::Used,
+            Self::Plain => Colour::Unused,
+        }
+    }
+
+    /// Returns the columns that a line may take, if that is limited.
+    pub fn columns(self) -> Option<usize> {
+        match self {
+            Self::Rich(width) => Some(width.columns()),
+            Self::Plain => None,
+        }
+    }
+
+    /// Returns the mode of a [`View`](super::RunView) with this look.
+    pub fn output_mode(self, progress: SpinnerVisibility) -> OutputMode {
+        match self {
+            Self::Rich(width) => OutputMode::Rich(width, progress),
+            Self::Plain => OutputMode::Plain,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_need_a_terminal_that_wants_them() {
+        let look = |variables: &[(&str, &str)], is_terminal| {
+            StdoutStyle::for_terminal(&Environment::for_test(variables), is_terminal)
+        };
+        let rich = |columns| StdoutStyle::Rich(Width::Terminal(columns));
+        assert_eq!(look(&[("TERM", "xterm")], true), rich(80));
+        assert_eq!(
+            look(&[("TERM", "xterm"), ("COLUMNS", "120")], true),
+            rich(120)
+        );
+        assert_eq!(look(&[("TERM", "xterm"), ("NO_COLOR", "")], true), rich(80));
+        assert_eq!(
+            look(&[("TERM", "xterm"), ("NO_COLOR", "1")], true),
+            StdoutStyle::Plain
+        );
+        assert_eq!(look(&[("TERM", "dumb")], true), StdoutStyle::Plain);
+        assert_eq!(look(&[("TERM", "xterm")], false), StdoutStyle::Plain);
+    }
+}

@@ -1,0 +1,155 @@
+//! The address of an API: where a credential may be sent.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use hyper::Uri;
+
+/// The address of an API, without the path of a call. A credential is sent there and nowhere else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BaseUrl {
+    text: String,
+    host: String,
+    port: u16,
+    path: String,
+    is_encrypted: bool,
+}
+
+/// Why a text is no address for a credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BaseUrlError {
+    /// It cannot be read.
+    #[error("an address looks like `https://host` or `https://host:port/path`")]
+    Form,
+    /// Whoever listens on the way would get the credential.
+    #[error(
+        "over `http` the token would travel readable, which is only allowed to this machine itself"
+    )]
+    Readable,
+    /// It has parts that an address for a credential must not have.
+    #[error("an address has no user, no `?` and no `#`")]
+    Parts,
+}
+
+impl BaseUrl {
+    /// Takes an address; a slash at its end does not count.
+    pub fn parse(text: &str) -> Result<Self, BaseUrlError> {
+        if text.contains(['@', '?', '#']) {
+            return Err(BaseUrlError::Parts);
+        }
+        let uri: Uri = text.parse().map_err(|_| BaseUrlError::Form)?;
+        let host = uri.host().filter(|host| !host.is_empty());
+        let host = host.ok_or(BaseUrlError::Form)?.to_owned();
+        let is_encrypted = match uri.scheme_str() {
+            Some("https") => true,
+            Some("http") if is_loopback(&host) => false,
+            Some("http") => return Err(BaseUrlError::Readable),
+            Some(_) | None => return Err(BaseUrlError::Form),
+        };
+        Ok(Self {
+            text: text.trim_end_matches('/').to_owned(),
+            port: uri
+                .port_u16()
+                .unwrap_or(if is_encrypted { 443 } else { 80 }),
+            path: uri.path().trim_end_matches('/').to_owned(),
+            host,
+            is_encrypted,
+        })
+    }
+
+    /// Returns it as text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the host, an IPv6 address without its brackets.
+    pub fn host(&self) -> &str {
+        self.host.trim_start_matches('[').trim_end_matches(']')
+    }
+
+    /// Returns the port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Returns the path that comes before that of a call, without a slash at its end.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Tells whether TLS is spoken there.
+    pub fn is_encrypted(&self) -> bool {
+        self.is_encrypted
+    }
+
+    /// Returns host and port as a request names them.
+    pub fn authority(&self) -> String {
+        match (self.is_encrypted, self.port) {
+            (true, 443) | (false, 80) => self.host.clone(),
+            (_, port) => format!("{}:{port}", self.host),
+        }
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_url_is_split_into_parts() {
+        for (text, expected) in [
+            (
+                "https://api.example.com",
+                ("api.example.com", 443, "", "api.example.com"),
+            ),
+            (
+                "https://api.example.com:8443/v1/",
+                ("api.example.com", 8443, "/v1", "api.example.com:8443"),
+            ),
+            (
+                "http://127.0.0.1:18080",
+                ("127.0.0.1", 18080, "", "127.0.0.1:18080"),
+            ),
+            ("http://[::1]:80/x", ("::1", 80, "/x", "[::1]")),
+            ("http://localhost", ("localhost", 80, "", "localhost")),
+        ] {
+            let url = BaseUrl::parse(text).unwrap();
+            let authority = url.authority();
+            assert_eq!(
+                (url.host(), url.port(), url.path(), authority.as_str()),
+                expected
+            );
+        }
+    }
+
+    #[test]
+    fn unencrypted_remote_addresses_are_rejected() {
+        for (text, why) in [
+            ("", BaseUrlError::Form),
+            ("api.example.com", BaseUrlError::Form),
+            ("ftp://api.example.com", BaseUrlError::Form),
+            ("https://", BaseUrlError::Form),
+            ("http://api.example.com", BaseUrlError::Readable),
+            ("http://localhost.example.com", BaseUrlError::Readable),
+            ("http://10.0.0.7:4000", BaseUrlError::Readable),
+            ("https://user@api.example.com", BaseUrlError::Parts),
+            ("https://api.example.com/?a=b", BaseUrlError::Parts),
+        ] {
+            assert_eq!(BaseUrl::parse(text), Err(why), "{text}");
+        }
+    }
+}

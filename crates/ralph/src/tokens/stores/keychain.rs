@@ -1,0 +1,114 @@
+//! The macOS keychain, through its program `security`.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use ralph_core::secret::Secret;
+
+use super::program::{self, KeyringProgramOutput};
+use super::token_store::{TokenStore, TokenStoreError, TokenStoreKind};
+use crate::tokens::TokenSlot;
+
+/// The longest line that `security -i` reads.
+const MAX_COMMAND_BYTES: usize = 4096;
+
+/// What `security` ends with when there is no such entry.
+const NOT_FOUND_CODE: i32 = 44;
+
+/// The macOS keychain.
+#[derive(Debug)]
+pub struct Keychain {
+    program: PathBuf,
+    search_path: String,
+}
+
+impl Keychain {
+    /// Speaks to the keychain through this program, which finds others by `search_path`.
+    pub fn new(program: PathBuf, search_path: &str) -> Self {
+        let search_path = search_path.to_owned();
+        Self {
+            program,
+            search_path,
+        }
+    }
+
+    async fn run(
+        &self,
+        arguments: &[&str],
+        input: &Secret,
+    ) -> Result<KeyringProgramOutput, TokenStoreError> {
+        let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+        Ok(program::run(&self.program, &self.search_path, &arguments, input).await?)
+    }
+}
+
+#[async_trait]
+impl TokenStore for Keychain {
+    fn kind(&self, _: &TokenSlot) -> TokenStoreKind {
+        TokenStoreKind::Keychain
+    }
+
+    async fn load(&self, slot: &TokenSlot) -> Result<Option<Secret>, TokenStoreError> {
+        let service = slot.keyring_service();
+        let find = [
+            "find-generic-password",
+            "-s",
+            &service,
+            "-a",
+            TokenSlot::KEYRING_ACCOUNT,
+            "-w",
+        ];
+        let ended = self.run(&find, &Secret::new(String::new())).await?;
+        match ended.code {
+            0 => Ok(Some(Secret::new(
+                ended.output.expose().trim_end().to_owned(),
+            ))),
+            NOT_FOUND_CODE => Ok(None),
+            _ => Err(ended.into_error(&self.program).into()),
+        }
+    }
+
+    /// Hands the value over in a command on standard input: an argument is there for everybody to see.
+    async fn save(&self, slot: &TokenSlot, value: &Secret) -> Result<(), TokenStoreError> {
+        let command = add_command(slot, value);
+        let bytes = command.expose().len();
+        if bytes > MAX_COMMAND_BYTES {
+            let most = MAX_COMMAND_BYTES;
+            return Err(TokenStoreError::TooLong { bytes, most });
+        }
+        let ended = self.run(&["-i"], &command).await?;
+        if ended.code != 0 {
+            return Err(ended.into_error(&self.program).into());
+        }
+        // What a command inside `security -i` ends with is not always what the program ends with.
+        let kept = self.load(slot).await?;
+        if kept.is_some_and(|kept| kept.expose() == value.expose()) {
+            Ok(())
+        } else if ended.error_line.is_empty() {
+            let place = self.kind(slot);
+            Err(TokenStoreError::NotReadBack { place })
+        } else {
+            Err(ended.into_error(&self.program).into())
+        }
+    }
+}
+
+/// Returns the command that keeps a value. In hexadecimal digits nothing has to be quoted.
+fn add_command(slot: &TokenSlot, value: &Secret) -> Secret {
+    let service = slot.keyring_service();
+    let mut command = String::with_capacity(MAX_COMMAND_BYTES + 2 * value.expose().len());
+    // Writing to a String cannot fail.
+    write!(
+        command,
+        "add-generic-password -U -s {service} -a {} -X ",
+        TokenSlot::KEYRING_ACCOUNT
+    )
+    .ok();
+    for byte in value.expose().bytes() {
+        write!(command, "{byte:02x}").ok();
+    }
+    command.push('\n');
+    Secret::new(command)
+}

@@ -1,0 +1,17 @@
+//! The places where a credential is kept. Each has its file; [`TokenStore`] is what they share.
+//!
+//! - [`Keychain`] speaks to the macOS keychain through `security`.
+//! - [`SecretTool`] speaks to the Linux keyring through `secret-tool`.
+//! - [`TokenFiles`] keeps files that only the user can read. They are not encrypted.
+
+mod keychain;
+mod program;
+mod secret_tool;
+mod token_files;
+mod token_store;
+
+pub use keychain::Keychain;
+pub use program::{KeyringProgramError, find_program};
+pub use secret_tool::SecretTool;
+pub use token_files::TokenFiles;
+pub use token_store::{TokenStore, TokenStoreError, TokenStoreKind};

@@ -1,0 +1,147 @@
+//! Running the program behind a keyring: input by pipe, little output, and an end to waiting.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use ralph_core::secret::Secret;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::Command;
+
+/// How long a program may take; somebody may have to unlock the keyring.
+const TIMEOUT: Duration = Duration::from_mins(2);
+
+/// How much of its output is read.
+const MAX_OUTPUT_BYTES: usize = 64 << 10;
+
+/// How much of its complaint is repeated.
+const MAX_ERROR_CHARS: usize = 200;
+
+/// Why a program could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyringProgramError {
+    /// It cannot be started.
+    #[error("cannot run `{}`: {source}", program.display())]
+    Start {
+        /// Which one.
+        program: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It took too long.
+    #[error("`{}` did not answer within {} seconds", program.display(), TIMEOUT.as_secs())]
+    TimedOut {
+        /// Which one.
+        program: PathBuf,
+    },
+    /// It complained.
+    #[error("`{}` ended with {code}: {complaint}", program.display())]
+    Failed {
+        /// Which one.
+        program: PathBuf,
+        /// Its exit code.
+        code: i32,
+        /// The first line of its complaint.
+        complaint: String,
+    },
+}
+
+/// Finds a program on a search path. Only absolute directories count: the working directory may be
+/// somebody else's repository.
+pub fn find_program(search_path: &str, name: &str) -> Option<PathBuf> {
+    let is_program = |path: &PathBuf| {
+        path.metadata()
+            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    search_path
+        .split(':')
+        .map(Path::new)
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(name))
+        .find(is_program)
+}
+
+/// How a program ended.
+pub(super) struct KeyringProgramOutput {
+    pub(super) code: i32,
+    pub(super) output: Secret,
+    pub(super) error_line: String,
+}
+
+impl KeyringProgramOutput {
+    /// Returns the error that it is.
+    pub(super) fn into_error(self, program: &Path) -> KeyringProgramError {
+        KeyringProgramError::Failed {
+            program: program.to_owned(),
+            code: self.code,
+            complaint: self.error_line,
+        }
+    }
+}
+
+/// Runs a program with this input. Nothing secret belongs into the arguments: everybody can see them.
+pub(super) async fn run(
+    program: &Path,
+    search_path: &str,
+    arguments: &[&OsStr],
+    input: &Secret,
+) -> Result<KeyringProgramOutput, KeyringProgramError> {
+    let slow = || KeyringProgramError::TimedOut {
+        program: program.to_owned(),
+    };
+    tokio::time::timeout(TIMEOUT, exchange(program, search_path, arguments, input))
+        .await
+        .map_err(|_| slow())?
+        .map_err(|source| KeyringProgramError::Start {
+            program: program.to_owned(),
+            source,
+        })
+}
+
+async fn exchange(
+    program: &Path,
+    search_path: &str,
+    arguments: &[&OsStr],
+    input: &Secret,
+) -> io::Result<KeyringProgramOutput> {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .env("PATH", search_path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let write = async {
+        if let Some(mut stdin) = stdin {
+            // A program that does not read its input says why on its own.
+            stdin.write_all(input.expose().as_bytes()).await.ok();
+        }
+    };
+    let ((), output, complaint) = tokio::join!(write, read_bounded(stdout), read_bounded(stderr));
+    let status = child.wait().await?;
+    let complaint = complaint?;
+    let first = complaint.expose().lines().next().unwrap_or_default();
+    Ok(KeyringProgramOutput {
+        code: status.code().unwrap_or(-1),
+        output: output?,
+        error_line: first.chars().take(MAX_ERROR_CHARS).collect(),
+    })
+}
+
+async fn read_bounded(pipe: Option<impl tokio::io::AsyncRead + Unpin>) -> io::Result<Secret> {
+    let mut bytes = Vec::with_capacity(MAX_OUTPUT_BYTES);
+    if let Some(pipe) = pipe {
+        pipe.take(MAX_OUTPUT_BYTES as u64)
+            .read_to_end(&mut bytes)
+            .await?;
+    }
+    let text = String::from_utf8(bytes);
+    let text =
+        text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "its output is no text"))?;
+    Ok(Secret::new(text))
+}

@@ -1,0 +1,77 @@
+//! The Linux keyring (the Secret Service of a desktop), through the program `secret-tool`.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use ralph_core::secret::Secret;
+
+use super::program::{self, KeyringProgramOutput};
+use super::token_store::{TokenStore, TokenStoreError, TokenStoreKind};
+use crate::tokens::TokenSlot;
+
+/// The Linux keyring.
+#[derive(Debug)]
+pub struct SecretTool {
+    program: PathBuf,
+    search_path: String,
+}
+
+impl SecretTool {
+    /// Speaks to the keyring through this program, which finds others by `search_path`.
+    pub fn new(program: PathBuf, search_path: &str) -> Self {
+        let search_path = search_path.to_owned();
+        Self {
+            program,
+            search_path,
+        }
+    }
+
+    async fn run(
+        &self,
+        verb: &[&str],
+        slot: &TokenSlot,
+        input: &Secret,
+    ) -> Result<KeyringProgramOutput, TokenStoreError> {
+        let service = slot.keyring_service();
+        let entry = ["service", &service, "account", TokenSlot::KEYRING_ACCOUNT];
+        let arguments: Vec<&OsStr> = verb.iter().chain(&entry).map(OsStr::new).collect();
+        Ok(program::run(&self.program, &self.search_path, &arguments, input).await?)
+    }
+}
+
+#[async_trait]
+impl TokenStore for SecretTool {
+    fn kind(&self, _: &TokenSlot) -> TokenStoreKind {
+        TokenStoreKind::SecretTool
+    }
+
+    async fn load(&self, slot: &TokenSlot) -> Result<Option<Secret>, TokenStoreError> {
+        let ended = self
+            .run(&["lookup"], slot, &Secret::new(String::new()))
+            .await?;
+        match ended.code {
+            0 => Ok(Some(Secret::new(
+                ended.output.expose().trim_end().to_owned(),
+            ))),
+            // It ends with the same code when it cannot reach the keyring, but then it says so.
+            _ if ended.error_line.is_empty() => Ok(None),
+            _ => Err(ended.into_error(&self.program).into()),
+        }
+    }
+
+    async fn save(&self, slot: &TokenSlot, value: &Secret) -> Result<(), TokenStoreError> {
+        let label = format!("--label=ralph: {} for {}", slot.mode, slot.agent);
+        let ended = self.run(&["store", &label], slot, value).await?;
+        if ended.code != 0 {
+            return Err(ended.into_error(&self.program).into());
+        }
+        let kept = self.load(slot).await?;
+        if kept.is_some_and(|kept| kept.expose() == value.expose()) {
+            Ok(())
+        } else {
+            let place = self.kind(slot);
+            Err(TokenStoreError::NotReadBack { place })
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What breaks while an agent works.
+
+use ralph_test::ScenarioStep;
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::fixture::{AgentFixture, REPO};
+
+fn waits_once() -> ScenarioStep {
+    let command = format!(
+        "cd {REPO}; test -e /workspace/waited || {{ touch /workspace/waited; read -t 20 < <(:;tail -f /dev/null); }}"
+    );
+    ScenarioStep::tool("Bash", json!({"command": command, "description": "waits"}))
+}
+
+fn does_both() -> ScenarioStep {
+    let command = format!(
+        "cd {REPO}; echo one >a.txt; echo two >b.txt; git add a.txt b.txt; \
+         git -c user.name=a -c user.email=a@localhost commit --quiet --message both; \
+         sed -i 's/- \\[ \\] M/- [x] M/' ralph_task.md"
+    );
+    ScenarioStep::tool("Bash", json!({"command": command, "description": "works"}))
+}
+
+/// The run ends as if nothing had happened, in one iteration.
+fn assert_delivered(house: &AgentFixture) {
+    let shown = house.project.show();
+    assert_eq!(shown["status"], "succeeded");
+    assert_eq!(shown["iteration"], 1);
+    house.project.audit();
+}
+
+#[test]
+fn the_program_is_killed_while_an_agent_works_and_the_run_goes_on() {
+    let steps = [waits_once(), does_both(), ScenarioStep::text("Done.")];
+    let Some(house) = AgentFixture::new("claude", steps) else {
+        return;
+    };
+    let live = house.project.spawn(&["run", "--agent", "claude"]);
+    live.wait_until("the agent waits", |journal| {
+        journal.iter().any(|event| event["kind"] == "tool")
+    });
+    live.signal(Signal::KILL);
+    live.wait();
+    house.project.ralph(&["resume", "last"]).expect(0);
+    assert_delivered(&house);
+}
+
+#[test]
+fn the_container_is_killed_while_an_agent_works_and_it_is_started_once_more() {
+    let steps = [waits_once(), does_both(), ScenarioStep::text("Done.")];
+    let Some(house) = AgentFixture::new("claude", steps) else {
+        return;
+    };
+    let live = house.project.spawn(&["run", "--agent", "claude"]);
+    live.wait_until("the agent waits", |journal| {
+        journal.iter().any(|event| event["kind"] == "tool")
+    });
+    for container in house.containers() {
+        let killed = std::process::Command::new("docker")
+            .args(["kill", &container])
+            .output()
+            .unwrap();
+        assert!(killed.status.success(), "{killed:?}");
+    }
+    live.wait().expect(0);
+    assert_eq!(house.project.events("agent_started").len(), 2);
+    assert_delivered(&house);
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_asked_for_again_by_the_agent() {
+    let steps = [
+        ScenarioStep::cut("I will"),
+        does_both(),
+        ScenarioStep::text("Done."),
+    ];
+    let Some(house) = AgentFixture::new("claude", steps) else {
+        return;
+    };
+    house.run(&[]).expect(0);
+    assert_delivered(&house);
+}

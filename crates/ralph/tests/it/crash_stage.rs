@@ -1,0 +1,238 @@
+//! A project with a task and a scripted model, and a look at everything that a run leaves behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ralph_engine::store::RunDir;
+use serde_json::Value;
+
+use crate::script::{self, GREET, TASK, TEST};
+use crate::support::{RalphOutput, TestRalph};
+
+pub(crate) const BRANCH: &str = "ralph/greet/names";
+
+/// A project of its own with a state directory of its own.
+pub(crate) struct CrashStage {
+    ralph: TestRalph,
+}
+
+/// What a run leaves behind that a crash must not change.
+#[derive(Debug, PartialEq)]
+pub(crate) struct RunFacts {
+    /// The last status in the journal.
+    status: String,
+    /// Tree and subject of every commit on the branch in the user's repository, newest first.
+    commits: Vec<String>,
+    /// The iterations that were started, and those that were finished, with their outcomes.
+    started: Vec<Value>,
+    finished: Vec<(Value, Value)>,
+    /// The lines of the script that were used.
+    replies: Vec<Value>,
+    /// Every action of `actions.jsonl`: iteration, index, type, result, output.
+    actions: Vec<[Value; 5]>,
+    /// Number and state of each pull request, and whether its commit is the branch's.
+    pulls: Vec<(Value, Value, bool)>,
+    /// The files that are the memory of the run.
+    memory: Vec<String>,
+    /// What was taken for tampering.
+    tampering: Vec<Value>,
+    /// What is left of sandboxes.
+    sandboxes: Vec<String>,
+    /// Processes that were started in one and still run.
+    processes: Vec<String>,
+}
+
+impl CrashStage {
+    /// Prepares the project with a model that makes every kind of step and mistake.
+    pub(crate) fn new() -> Self {
+        Self::with_replies(&script::long_script())
+    }
+
+    /// Prepares the project with these lines of a script.
+    pub(crate) fn with_replies(replies: &[Value]) -> Self {
+        let stage = Self {
+            ralph: TestRalph::new(),
+        };
+        let write = |name: &str, text: &str| {
+            fs::write(stage.ralph.project().join(name), text).unwrap();
+        };
+        write("greet.sh", GREET);
+        write("test.sh", TEST);
+        stage.git(&["init", "--quiet", "--initial-branch=main"]);
+        stage.git(&["add", "."]);
+        stage.git(&["commit", "--quiet", "--message=Start"]);
+        write("ralph_task.md", TASK);
+        let lines: Vec<String> = replies.iter().map(|line| format!("{line}\n")).collect();
+        write("replies.jsonl", &lines.concat());
+        stage
+    }
+
+    /// Returns the directories that a run writes to: the state directory and the project.
+    pub(crate) fn roots(&self) -> [PathBuf; 2] {
+        let home = self.ralph.state().root().to_owned();
+        [home, self.ralph.project().canonicalize().unwrap()]
+    }
+
+    /// Returns a command line of ralph in the project.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        self.ralph.command(args)
+    }
+
+    /// Returns the command line that starts the task.
+    pub(crate) fn start(&self) -> Command {
+        self.command(&["run", "--model", "scripted:replies.jsonl"])
+    }
+
+    /// Returns the command line that continues the run.
+    pub(crate) fn resume(&self) -> Command {
+        self.command(&["resume", "last"])
+    }
+
+    /// Runs ralph to its end.
+    pub(crate) fn run(&self, args: &[&str]) -> RalphOutput {
+        self.ralph.run(args)
+    }
+
+    /// Returns what `ralph show --json` says of the run; none before there is one.
+    pub(crate) fn shown(&self) -> Option<Value> {
+        let runs = self.ralph.state().runs().unwrap();
+        (!runs.is_empty()).then(|| self.ralph.json(&["show", "last", "--json"]))
+    }
+
+    /// Returns the directory of the newest run.
+    pub(crate) fn dir(&self) -> RunDir {
+        let state = self.ralph.state();
+        state.run(&state.find("last").unwrap())
+    }
+
+    /// Returns the directory of a run.
+    pub(crate) fn run_dir(&self, id: &str) -> RunDir {
+        self.ralph.dir(id)
+    }
+
+    /// Returns the directory of all sandboxes.
+    pub(crate) fn sandboxes(&self) -> PathBuf {
+        self.ralph.state().sandboxes()
+    }
+
+    /// Returns the events of the newest run.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.dir().journal()).unwrap();
+        text.lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].take())
+            .collect()
+    }
+
+    /// Returns the directory of the sandbox in which the work happens.
+    pub(crate) fn sandbox(&self) -> PathBuf {
+        let events = self.events();
+        let made = events.iter().rfind(|e| e["type"] == "sandbox_created");
+        let id = made.unwrap()["sandbox"].as_str().unwrap();
+        self.sandboxes().join(id)
+    }
+
+    /// Runs git in the user's repository and returns what it prints.
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        let who = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
+        let output = Command::new("git")
+            .args(who)
+            .args(args)
+            .current_dir(self.ralph.project())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "git {args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Returns tree and subject of every commit on a branch, newest first.
+    pub(crate) fn commits(&self, branch: &str) -> Vec<String> {
+        let log = self.git(&["log", "--format=%T %s", branch]);
+        log.lines().map(str::to_owned).collect()
+    }
+
+    /// Returns the processes of this stage's sandboxes, where the system shows them.
+    pub(crate) fn processes(&self) -> Vec<String> {
+        let home = self.sandboxes().display().to_string();
+        let belongs = |environment: &[u8]| {
+            let environment = String::from_utf8_lossy(environment);
+            environment.contains("RALPH_SANDBOX=") && environment.contains(&home)
+        };
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        entries
+            .filter(|entry| fs::read(entry.path().join("environ")).is_ok_and(|e| belongs(&e)))
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect()
+    }
+
+    /// Looks at everything.
+    pub(crate) fn facts(&self) -> RunFacts {
+        let dir = self.dir();
+        let events = self.events();
+        let of = |kind: &'static str| events.iter().filter(move |e| e["type"] == kind);
+        let all = |kind: &'static str, key: &str| of(kind).map(|e| e[key].clone()).collect();
+        let text = |path: PathBuf| fs::read_to_string(path).unwrap();
+        RunFacts {
+            status: of("status_changed")
+                .next_back()
+                .map_or_else(String::new, |e| e["status"].to_string()),
+            commits: self.commits(BRANCH),
+            started: all("iteration_started", "iteration"),
+            finished: of("iteration_finished")
+                .map(|e| (e["iteration"].clone(), e["outcome"].clone()))
+                .collect(),
+            replies: all("model_replied", "source"),
+            actions: of("iteration_finished")
+                .flat_map(|e| actions(&dir, &e["iteration"]))
+                .collect(),
+            pulls: self.pulls(),
+            memory: [
+                dir.contract(),
+                dir.file("progress.md"),
+                dir.file("guardrails.md"),
+            ]
+            .map(text)
+            .into(),
+            tampering: all("tamper", "path"),
+            sandboxes: names(&self.sandboxes()),
+            processes: self.processes(),
+        }
+    }
+
+    fn pulls(&self) -> Vec<(Value, Value, bool)> {
+        let head = self.git(&["rev-parse", BRANCH]);
+        let root = self.ralph.state().pulls();
+        let shelves = names(&root).into_iter().map(|shelf| root.join(shelf));
+        shelves
+            .flat_map(|shelf| names(&shelf).into_iter().map(move |name| shelf.join(name)))
+            .filter(|path| path.extension().is_some_and(|e| e == "json"))
+            .map(|path| serde_json::from_slice(&fs::read(path).unwrap()).unwrap())
+            .map(|pull: Value| {
+                let is_head = pull["commit"] == head.trim();
+                (pull["number"].clone(), pull["state"].clone(), is_head)
+            })
+            .collect()
+    }
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+fn actions(dir: &RunDir, iteration: &Value) -> Vec<[Value; 5]> {
+    let number = iteration.as_u64().unwrap().try_into().unwrap();
+    let text = fs::read_to_string(dir.iteration(number).join("actions.jsonl")).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|line| {
+            let [index, kind, result, output] =
+                ["index", "type", "result", "stdout"].map(|key| line[key].clone());
+            [iteration.clone(), index, kind, result, output]
+        })
+        .collect()
+}

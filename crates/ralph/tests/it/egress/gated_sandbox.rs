@@ -1,0 +1,256 @@
+//! A sandbox behind a gate, in front of an internet on this machine.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ralph::clock::SystemClock;
+use ralph::gate::{EgressLog, GateConnector, RunGate};
+use ralph_core::budget::{BudgetLimits as Budgets, Spent};
+use ralph_core::id::RunId;
+use ralph_core::net::{Allowlist, EgressPolicy, Endpoint};
+use ralph_core::ports::{Clock, Exec, ExecStatus, Sandbox, SandboxProvider as _, SandboxSpec};
+use ralph_core::secret::Redactor;
+use ralph_gate::{
+    CostMeter, Gate, GateDeps, GateLimits, GateSettings, MeterRates, Reachable, Resolver, Route,
+    SandboxIdentity,
+};
+use ralph_providers::sandbox::{DockerProvider, DockerSettings};
+use ralph_test::internet::FakeInternet;
+use ralph_test::{BASE_IMAGE, CollectedOutput};
+use rustls::RootCertStore;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Long enough for anything that should end by itself.
+pub(super) const TEST_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// What a room is to be.
+pub(super) struct GatedSandboxConfig {
+    pub(super) allow: &'static [&'static str],
+    pub(super) inspect: &'static [&'static str],
+    pub(super) routes: Vec<Route>,
+    pub(super) image: String,
+}
+
+impl Default for GatedSandboxConfig {
+    fn default() -> Self {
+        Self {
+            allow: &[],
+            inspect: &[],
+            routes: Vec::new(),
+            image: BASE_IMAGE.to_owned(),
+        }
+    }
+}
+
+/// A sandbox behind a gate. What it leaves on the engine is removed with it.
+pub(super) struct GatedSandbox {
+    pub(super) internet: Arc<FakeInternet>,
+    pub(super) gate: Gate,
+    pub(super) keeper: Arc<RunGate>,
+    pub(super) sandbox: Box<dyn Sandbox>,
+    state: TempDir,
+}
+
+/// Looks names up in the internet of the test.
+struct FakeResolver(Arc<FakeInternet>);
+
+#[async_trait]
+impl Resolver for FakeResolver {
+    async fn lookup(&self, endpoint: &Endpoint) -> io::Result<Vec<SocketAddr>> {
+        if let Some(address) = endpoint.host.address() {
+            return Ok(vec![SocketAddr::new(address, endpoint.port)]);
+        }
+        let found = self.0.lookup(&endpoint.host.to_string(), endpoint.port);
+        found
+            .map(|address| vec![address])
+            .ok_or_else(|| io::Error::other("no such name"))
+    }
+}
+
+/// Makes a gate to the internet, and who listens to it.
+fn gate(
+    internet: &Arc<FakeInternet>,
+    plan: GatedSandboxConfig,
+    records: PathBuf,
+) -> (Gate, Arc<RunGate>) {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let meter = CostMeter::new(
+        &Budgets::default(),
+        Spent::default(),
+        MeterRates::default(),
+        clock.clone(),
+    );
+    let records = EgressLog::new(records, Redactor::new(Vec::new()));
+    let keeper = RunGate::new(records, meter.clone());
+    let list = |entries: &[&'static str]| Allowlist::parse(entries.iter().copied()).unwrap();
+    let settings = GateSettings {
+        identity: SandboxIdentity {
+            run: RunId::parse("run-1").unwrap(),
+            sandbox: "room".to_owned(),
+        },
+        policy: EgressPolicy::Allowlist(list(plan.allow)),
+        inspect: list(plan.inspect),
+        routes: plan.routes,
+        provider_tools: [].into(),
+        limits: GateLimits::default(),
+    };
+    let mut roots = RootCertStore::empty();
+    roots.add(internet.authority().clone()).unwrap();
+    let open = internet.open_addresses().iter();
+    let reachable = open.fold(Reachable::public(), |open, address| {
+        open.with_address(*address)
+    });
+    let outside = GateDeps {
+        resolver: Arc::new(FakeResolver(internet.clone())),
+        reachable: reachable.clone(),
+        credential_reachable: reachable,
+        roots,
+        clock,
+        sink: keeper.sink(),
+        meter,
+        cassette: None,
+    };
+    let gate = Gate::new(settings, outside).unwrap();
+    keeper.set_gate(gate.clone());
+    (gate, keeper)
+}
+
+impl GatedSandbox {
+    /// Opens a room whose programs trust the sites because their image does.
+    pub(super) async fn open(internet: FakeInternet, plan: GatedSandboxConfig) -> Self {
+        Self::with_gate(Arc::new(internet), plan, |door, _| door).await
+    }
+
+    /// Opens a room whose programs trust the sites, and the gate, because the door says so.
+    pub(super) async fn with_trusted_ca(internet: FakeInternet, plan: GatedSandboxConfig) -> Self {
+        let trusting = |door: GateConnector, internet: &FakeInternet| {
+            door.with_trusted_authorities(internet.authority_pem())
+        };
+        Self::with_gate(Arc::new(internet), plan, trusting).await
+    }
+
+    /// Opens another room in front of the same internet.
+    pub(super) async fn open_second(&self, plan: GatedSandboxConfig) -> Self {
+        Self::with_gate(self.internet.clone(), plan, |door, _| door).await
+    }
+
+    async fn with_gate(
+        internet: Arc<FakeInternet>,
+        plan: GatedSandboxConfig,
+        change: impl FnOnce(GateConnector, &FakeInternet) -> GateConnector,
+    ) -> Self {
+        let state = tempfile::tempdir().unwrap();
+        let docker = DockerSettings::new(&plan.image, state.path());
+        let (gate, keeper) = gate(&internet, plan, state.path().join("gate.jsonl"));
+        let door = change(GateConnector::new(gate.clone()), &internet);
+        let provider = DockerProvider::new(docker).with_egress(Arc::new(door));
+        let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
+        Self {
+            internet,
+            gate,
+            keeper,
+            sandbox,
+            state,
+        }
+    }
+
+    /// Runs a command, and returns how it ended and what it printed.
+    pub(super) async fn run(&self, exec: Exec) -> (ExecStatus, CollectedOutput) {
+        let mut output = CollectedOutput::default();
+        let outcome = self.sandbox.exec(exec, &mut output).await.unwrap();
+        (outcome.ended, output)
+    }
+
+    /// Runs a shell command that has to succeed, and returns what it printed.
+    pub(super) async fn sh(&self, line: &str) -> String {
+        let (ended, output) = self.run(Exec::shell(line, TEST_TIMEOUT)).await;
+        let (said, complaints) = (output.stdout_text(), output.stderr_text());
+        assert_eq!(
+            ended,
+            ExecStatus::Exited(0),
+            "`{line}` said: {said}{complaints}\n{:#?}",
+            self.decisions()
+        );
+        said
+    }
+
+    /// Returns the name of the container.
+    pub(super) fn container(&self) -> String {
+        self.sandbox.id().0.replace("docker-", "ralph-")
+    }
+
+    /// Returns the lines that were written down.
+    pub(super) fn records(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.state.path().join("gate.jsonl"));
+        text.unwrap_or_default()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    /// Returns each decision as `listener host:port verdict reason`.
+    pub(super) fn decisions(&self) -> Vec<String> {
+        let field = |record: &Value, name: &str| record[name].as_str().unwrap_or("?").to_owned();
+        self.records()
+            .iter()
+            .map(|record| {
+                let names = ["listener", "host", "verdict", "reason"];
+                let [listener, host, verdict, reason] = names.map(|name| field(record, name));
+                format!("{listener} {host}:{} {verdict} {reason}", record["port"])
+            })
+            .collect()
+    }
+
+    /// Waits until there are so many decisions after the first `from` ones, and returns them in the
+    /// order of their texts: each is written down when what it is about has ended.
+    pub(super) async fn wait_for_decisions(&self, from: usize, count: usize) -> Vec<String> {
+        for _ in 0..500 {
+            if self.decisions().len() >= from + count {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let mut decisions = self.decisions().split_off(from);
+        decisions.sort();
+        decisions
+    }
+
+    /// Removes the sandbox.
+    pub(super) async fn finish(self) {
+        self.sandbox.remove().await.unwrap();
+    }
+}
+
+/// Runs `docker`, which has to succeed, and returns what it printed.
+pub(super) fn docker(arguments: &[&str]) -> String {
+    let output = Command::new("docker").args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+impl Drop for GatedSandbox {
+    fn drop(&mut self) {
+        // After a panic; a test that ends by itself has removed everything.
+        let label = format!("label=ralph.state={}", self.state.path().display());
+        for (list, remove) in [
+            (&["ps", "--all"][..], &["rm", "--force"][..]),
+            (&["volume", "ls"], &["volume", "rm", "--force"]),
+        ] {
+            let found = Command::new("docker")
+                .args(list)
+                .args(["--quiet", "--filter", &label])
+                .output();
+            let found = found.map(|output| output.stdout).unwrap_or_default();
+            let left: Vec<_> = std::str::from_utf8(&found).unwrap_or("").lines().collect();
+            if !left.is_empty() {
+                Command::new("docker").args(remove).args(left).output().ok();
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What is written down and told about what passes, and what a human may change meanwhile.
+
+use ralph_core::ports::{Exec, GateControl as _, GateEvent};
+use ralph_test::internet::{CATCH_ALL_RESPONSE, CatchAllHost, FakeInternet, SitePage, SitePages};
+use ralph_test::skip_without_docker;
+
+use super::gated_sandbox::{GatedSandbox, GatedSandboxConfig, TEST_TIMEOUT};
+
+/// Asks for a host in every way that there is: by its name, through the proxy, in a tunnel, and where
+/// names live.
+const ASK: &str = r"
+import socket, sys
+host = sys.argv[1]
+def tcp(port, data):
+    with socket.create_connection(('127.0.0.1', port), 5) as s:
+        s.sendall(data.replace(b'HOST', host.encode()))
+        print(s.recv(1000)[9:12].decode())
+try: print(socket.gethostbyname(host))
+except OSError as error: print('no such name')
+tcp(3128, b'GET http://HOST/ HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n')
+tcp(3128, b'CONNECT HOST:443 HTTP/1.1\r\nHost: HOST:443\r\n\r\n')
+tcp(80, b'GET / HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n')
+";
+
+async fn ask(room: &GatedSandbox, host: &str) -> String {
+    let exec = Exec::argv(["python3", "-c", ASK, host], TEST_TIMEOUT);
+    let (ended, output) = room.run(exec).await;
+    assert_eq!(output.stderr_text(), "", "{ended}");
+    output.stdout_text()
+}
+
+fn blocked(host: &str, port: u16, reason: &str) -> GateEvent {
+    GateEvent::Blocked {
+        host: host.to_owned(),
+        port,
+        reason: reason.to_owned(),
+        command: None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_decision_is_recorded_and_a_blocked_port_is_reported_once() {
+    if skip_without_docker() {
+        return;
+    }
+    let mut internet = FakeInternet::new();
+    let evil = CatchAllHost::start().await;
+    internet.map_all_other_names(&evil);
+    let pages = SitePages::from([("/".to_owned(), SitePage::text("allowed\n"))]);
+    internet.start_site(&["allowed.example"], pages).await;
+    let plan = GatedSandboxConfig {
+        allow: &["allowed.example"],
+        ..GatedSandboxConfig::default()
+    };
+    let room = GatedSandbox::open(internet, plan).await;
+
+    assert_eq!(
+        ask(&room, "allowed.example").await,
+        "127.1.0.1\n200\n200\n200\n"
+    );
+    let written = [
+        "dns allowed.example:53 allowed listed",
+        "http allowed.example:80 allowed listed",
+        "proxy allowed.example:443 denied unsupported-protocol",
+        "proxy allowed.example:80 allowed listed",
+    ];
+    assert_eq!(room.wait_for_decisions(0, written.len()).await, written);
+    assert_eq!(room.keeper.drain_events(), []);
+
+    assert_eq!(
+        ask(&room, "evil.example").await,
+        "no such name\n403\n403\n403\n"
+    );
+    let written = [
+        "dns evil.example:53 denied blocked-by-allowlist",
+        "http evil.example:80 denied blocked-by-allowlist",
+        "proxy evil.example:443 denied blocked-by-allowlist",
+        "proxy evil.example:80 denied blocked-by-allowlist",
+    ];
+    assert_eq!(room.wait_for_decisions(4, written.len()).await, written);
+    // A name that is looked up is wanted for the web: 443 is what a human can allow.
+    let told = [443, 80].map(|port| blocked("evil.example", port, "blocked-by-allowlist"));
+    assert_eq!(room.keeper.drain_events(), told);
+    ask(&room, "evil.example").await;
+    assert_eq!(room.keeper.drain_events(), []);
+    assert_eq!(evil.visits().all(), Vec::<String>::new());
+
+    // In the same container, from one moment to the next.
+    room.keeper.allow_host("evil.example").unwrap();
+    assert_eq!(
+        ask(&room, "evil.example").await,
+        "127.1.0.2\n200\n200\n200\n"
+    );
+    let page =
+        "import urllib.request as r; print(r.urlopen('http://evil.example/').read().decode())";
+    let exec = Exec::argv(["python3", "-c", page], TEST_TIMEOUT);
+    assert_eq!(
+        room.run(exec).await.1.stdout_text().trim(),
+        CATCH_ALL_RESPONSE
+    );
+    assert_eq!(room.keeper.drain_events(), []);
+    let record = room.records().pop().unwrap();
+    assert_eq!(record["decider"], "human");
+    assert_eq!(
+        (&record["run"], &record["sandbox"]),
+        (&"run-1".into(), &"room".into())
+    );
+    room.finish().await;
+}
+
+/// What is no request at all, by the listener that it is sent to.
+const NONSENSE: &str = r"
+import socket
+for address, port in (('127.0.0.1', 3128), ('127.0.0.1', 80), ('127.0.0.1', 443), ('127.0.0.1', 4141), ('127.0.0.1', 53), ('127.1.9.9', 80), ('127.1.9.9', 443)):
+    with socket.create_connection((address, port), 5) as s:
+        s.sendall(b'\0\5nonsense\r\n\r\n')
+        s.shutdown(socket.SHUT_WR)
+        s.recv(1000)
+";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn invalid_requests_are_recorded() {
+    if skip_without_docker() {
+        return;
+    }
+    let room = GatedSandbox::open(FakeInternet::new(), GatedSandboxConfig::default()).await;
+    let exec = Exec::argv(["python3", "-c", NONSENSE], TEST_TIMEOUT);
+    assert_eq!(room.run(exec).await.1.stderr_text(), "");
+    let written = [
+        "credentials :0 denied malformed",
+        "dns :53 denied malformed",
+        "http 127.1.9.9:80 denied name-mismatch",
+        "http :0 denied malformed",
+        "https 127.1.9.9:443 denied name-mismatch",
+        "https :443 denied unsupported-protocol",
+        "proxy :0 denied malformed",
+    ];
+    assert_eq!(room.wait_for_decisions(0, written.len()).await, written);
+    assert_eq!(room.keeper.drain_events(), []);
+    room.finish().await;
+}
+
+/// Sends the head of a request that is refused, and its body much later.
+const SLOWLY: &str = r"
+import socket, time
+for port, target in ((3128, 'http://evil.example/'), (80, '/'), (4141, '/models/v1/chat/completions')):
+    with socket.create_connection(('127.0.0.1', port), 5) as s:
+        head = f'POST {target} HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 3000000\r\n\r\n'
+        s.sendall(head.encode())
+        for _ in range(3):
+            time.sleep(0.2)
+            s.sendall(b'x' * 1000000)
+        print(s.recv(1000)[9:12].decode())
+";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_reaches_a_client_that_is_still_sending() {
+    if skip_without_docker() {
+        return;
+    }
+    let room = GatedSandbox::open(FakeInternet::new(), GatedSandboxConfig::default()).await;
+    let exec = Exec::argv(["python3", "-c", SLOWLY], TEST_TIMEOUT);
+    let (_, output) = room.run(exec).await;
+    let said = (output.stdout_text(), output.stderr_text());
+    assert_eq!(said, ("403\n403\n404\n".to_owned(), String::new()));
+    room.finish().await;
+}
