@@ -40,6 +40,7 @@ mod nested;
 mod newer;
 mod odd_repositories;
 mod old_git;
+mod older_state;
 mod outage;
 #[cfg(target_os = "linux")]
 mod ownership;
