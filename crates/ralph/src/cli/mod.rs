@@ -41,6 +41,8 @@ mod profile;
 mod proxy;
 mod prune;
 mod ready_image;
+#[cfg(test)]
+mod reference;
 mod replay;
 mod repository;
 mod resume;
