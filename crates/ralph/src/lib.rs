@@ -1,6 +1,5 @@
 //! The program `ralph`: its command line, its configuration and what it shows on a terminal.
 //!
-//! - [`audit`] is the oracle: it judges a run from files and git alone, with none of the runner's code.
 //! - [`cli`] reads the arguments and has one file per command; errors and exit codes are its API.
 //! - [`config`] is the one place that reads the environment, `.env`, `ralph.toml` and
 //!   `config/models.yaml`.
@@ -12,7 +11,6 @@
 //! - `wire` chooses the concrete providers; no other module names one.
 //! - [`clock`] is the machine's time.
 
-pub mod audit;
 pub mod cli;
 pub mod clock;
 pub mod config;

@@ -4,8 +4,8 @@ use super::args::AuditArgs;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::ExitCode;
-use crate::audit::audit;
 use crate::terminal::sanitize;
+use ralph_audit::audit;
 
 /// Prints what the oracle found. A red check makes the exit code 1.
 pub(super) fn run(args: &AuditArgs, context: &Context) -> Result<ExitCode, CliError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ralph::audit::{AuditReport, audit};
+use ralph_audit::{AuditReport, audit};
 use serde_json::{Value, json};
 
 use crate::project::{Project, actions, append, claiming, control, run, work, write};
@@ -90,7 +90,7 @@ fn failures(audit: &AuditReport) -> Vec<String> {
     let failed = audit
         .checks
         .iter()
-        .filter(|check| check.status == ralph::audit::AuditStatus::Fail);
+        .filter(|check| check.status == ralph_audit::AuditStatus::Fail);
     let findings = failed.flat_map(|check| check.findings.clone());
     findings
         .filter(|finding| !finding.starts_with("note: "))

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::fixture::{AuditFixture, AuditFixtureEntry, BRANCH, CLEAN_ROOM, RUN, WORK_SANDBOX};
-use crate::audit::digest::sha256;
+use crate::digest::sha256;
 
 pub(super) const ACTIVITY: &str = "\
 2026-03-01T08:00:01Z iteration=0 prepared

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::case::{CorruptionCase, assert_detected, corruption, remove, stop};
-use crate::audit::tests::fixture::{AuditFixture, BRANCH, RUN, commit_on_branch, git, set_branch};
+use crate::tests::fixture::{AuditFixture, BRANCH, RUN, commit_on_branch, git, set_branch};
 
 const DOUBLED_COMMITS_AND_PULL_REQUESTS: &[CorruptionCase] = &[
     corruption(

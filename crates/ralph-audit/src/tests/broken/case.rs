@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::audit::tests::fixture::{AuditFixture, AuditFixtureEntry, failed_checks};
+use crate::tests::fixture::{AuditFixture, AuditFixtureEntry, failed_checks};
 
 /// A planted corruption.
 pub(super) struct CorruptionCase {

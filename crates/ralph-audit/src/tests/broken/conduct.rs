@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::case::{CorruptionCase, assert_detected, corruption, insert_after, remove, stop};
-use crate::audit::tests::fixture::{
+use crate::tests::fixture::{
     AuditFixture, AuditFixtureEntry, CLEAN_ROOM, KNOWN_SECRET, WORK_SANDBOX, failed_checks, write,
 };
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::case::{CorruptionCase, assert_detected, corruption, insert_after};
-use crate::audit::tests::fixture::AuditFixture;
+use crate::tests::fixture::AuditFixture;
 
 /// Makes the record of the first iteration tell a score with these signals.
 fn measure(world: &mut AuditFixture, score: f64, signals: &[&str], ladder: &Value, step: &Value) {

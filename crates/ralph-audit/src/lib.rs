@@ -1,6 +1,6 @@
 //! The independent oracle: decides from files and git alone whether a run kept its promises.
 //!
-//! It shares no code path with the runner. It reads the journal as plain JSON, hashes by itself,
+//! It depends on no other crate of the workspace, so it shares no code with the runner. It reads the journal as plain JSON, hashes by itself,
 //! scans the task file with an own line scanner and keeps an own table of legal statuses, so that a
 //! mistake in the runner cannot hide itself here. `ralph audit` calls [`audit`] and prints the result.
 //!

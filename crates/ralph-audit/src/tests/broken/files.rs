@@ -5,8 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::case::{CorruptionCase, assert_detected, corruption, insert_after, remove};
-use crate::audit::digest::sha256;
-use crate::audit::tests::fixture::AuditFixture;
+use crate::digest::sha256;
+use crate::tests::fixture::AuditFixture;
 
 const LOST_ITERATIONS: &[CorruptionCase] = &[
     corruption("I1", "a directory is gone", "iterations/1", |world| {

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 
 use super::journal_script;
-use crate::audit::{AuditReport, AuditStatus, audit};
-use crate::audit::{digest::sha256, task};
+use crate::{AuditReport, AuditStatus, audit};
+use crate::{digest::sha256, task};
 
 pub(super) const RUN: &str = "260301-080000-00af";
 pub(super) const BRANCH: &str = "ralph/task-001/greet";

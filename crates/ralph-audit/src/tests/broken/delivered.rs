@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::case::{CorruptionCase, assert_detected, corruption};
-use crate::audit::tests::fixture::{AuditFixture, BRANCH, git};
+use crate::tests::fixture::{AuditFixture, BRANCH, git};
 
 /// Returns the file of an object.
 fn object(repo: &Path, name: &str) -> PathBuf {
