@@ -223,8 +223,37 @@ impl Drop for OpenRecord {
             record.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
             record.bytes_out = self.traffic.sent.load(Ordering::Relaxed);
             record.bytes_in = self.traffic.received.load(Ordering::Relaxed);
+            log_decision(&record);
             self.sink.record_audit(record);
         }
+    }
+}
+
+fn log_decision(record: &GateAuditRecord) {
+    // `tracing` fixes the level of an event at compile time, so each level has its own.
+    macro_rules! log_at {
+        ($level:ident, $message:literal) => {
+            tracing::$level!(
+                sandbox = record.identity.sandbox,
+                listener = ?record.listener,
+                host = record.host,
+                port = record.port,
+                request = record.request,
+                detail = record.detail,
+                reason = %record.decision.reason,
+                decider = ?record.decision.decider,
+                status = record.status,
+                bytes_out = record.bytes_out,
+                bytes_in = record.bytes_in,
+                ms = record.duration_ms,
+                $message
+            )
+        };
+    }
+    if record.decision.is_allowed() {
+        log_at!(debug, "egress allowed");
+    } else {
+        log_at!(info, "egress denied");
     }
 }
 

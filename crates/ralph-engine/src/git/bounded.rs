@@ -3,6 +3,7 @@
 //! A small pack can hold objects of any size, and a small commit can name any number of files. So git
 //! has a limit for its memory, for its time and for what it prints, whatever it works on.
 
+use std::ffi::OsStr;
 use std::io;
 use std::process::{Output, Stdio};
 use std::time::Duration;
@@ -12,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
 use super::GitError;
+use super::call_log::GitCall;
 
 /// The longest that one git command may take: the first fetch of a large repository takes minutes.
 const MAX_TIME: Duration = Duration::from_mins(30);
@@ -52,6 +54,28 @@ async fn run(
     input: &[u8],
     limit: u64,
 ) -> Result<Option<Output>, GitError> {
+    let call = GitCall::new("host", command_line(command));
+    let ended = run_limited(command, name, input, limit).await;
+    match &ended {
+        Ok(output) => call.log_exit(output.status.code(), &output.stderr),
+        Err(error) => call.log_error(error),
+    }
+    Ok(Some(ended?).filter(|output| output.stdout.len() as u64 <= limit))
+}
+
+/// Returns the arguments of a command as one text.
+fn command_line(command: &Command) -> String {
+    let arguments = command.as_std().get_args();
+    let arguments: Vec<_> = arguments.map(OsStr::to_string_lossy).collect();
+    arguments.join(" ")
+}
+
+async fn run_limited(
+    command: &mut Command,
+    name: &str,
+    input: &[u8],
+    limit: u64,
+) -> Result<Output, GitError> {
     let running = RunningGit::start(command, input)?;
     let mut attending = std::pin::pin!(running.communicate(input, limit));
     let mut ended = tokio::time::timeout(MAX_TIME, &mut attending).await;
@@ -63,8 +87,7 @@ async fn run(
         command: name.to_owned(),
         after: MAX_TIME,
     })?;
-    let output = ended.map_err(GitError::Missing)?;
-    Ok(Some(output).filter(|output| output.stdout.len() as u64 <= limit))
+    ended.map_err(GitError::Missing)
 }
 
 /// A git process and what it has started. Dropped, all of it is killed.

@@ -5,6 +5,7 @@
 //! ralph writes.
 
 mod bounded;
+mod call_log;
 mod change;
 mod commit;
 mod content;

@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use ralph_core::id::CommitId;
 use ralph_core::path::{SandboxPath, WorkspacePath};
-use ralph_core::ports::{Exec, ExecStatus, OutputSink, OutputStream, Sandbox, SandboxError};
+use ralph_core::ports::{
+    Exec, ExecProgram, ExecStatus, OutputSink, OutputStream, Sandbox, SandboxError,
+};
 
 use super::GitError;
+use super::call_log::GitCall;
 use super::commit::OwnFiles;
 use super::error_line::most_relevant_line;
 use super::survey::exclude_pathspecs;
@@ -71,6 +74,13 @@ impl GitOutput {
     }
 }
 
+fn command_line(exec: &Exec) -> String {
+    match &exec.program {
+        ExecProgram::Shell(script) => script.clone(),
+        ExecProgram::Argv(argv) => argv.join(" "),
+    }
+}
+
 #[derive(Default)]
 struct GitOutputCollector {
     stdout: Vec<u8>,
@@ -114,8 +124,11 @@ impl<'a> SandboxGit<'a> {
             .with_env("GIT_NO_REPLACE_OBJECTS", "1")
             .with_env("GIT_GRAFT_FILE", "/dev/null/none")
             .with_env("LC_ALL", "C.UTF-8");
+        let call = GitCall::new("sandbox", command_line(&exec));
         let mut collect = GitOutputCollector::default();
-        let outcome = self.sandbox.exec(exec, &mut collect).await?;
+        let outcome = self.sandbox.exec(exec, &mut collect).await;
+        let outcome = outcome.inspect_err(|error| call.log_error(error))?;
+        call.log_exit(Some(outcome.ended.exit_code()), &collect.stderr);
         Ok(GitOutput {
             ended: outcome.ended,
             stdout: collect.stdout,

@@ -1,7 +1,7 @@
 //! The connection to an engine.
 
 use std::future::Future;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bollard::{API_DEFAULT_VERSION, ClientVersion, Docker};
 use ralph_guest::running_time;
@@ -98,13 +98,25 @@ impl DockerEngine {
         doing: &str,
         call: impl Future<Output = Result<T, bollard::errors::Error>>,
     ) -> Result<T, DockerError> {
-        match running_time::timeout(CALL_TIMEOUT, call).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(self.classify_failure(doing, error).await),
-            Err(_) => Err(DockerError::Timeout {
-                doing: doing.to_owned(),
-                limit: CALL_TIMEOUT,
-            }),
+        let started = Instant::now();
+        let answered = running_time::timeout(CALL_TIMEOUT, call).await;
+        let ms = started.elapsed().as_millis();
+        match answered {
+            Ok(Ok(answer)) => {
+                tracing::debug!(call = doing, ms, "Docker Engine call");
+                Ok(answer)
+            }
+            Ok(Err(error)) => {
+                tracing::debug!(call = doing, ms, "Docker Engine call failed");
+                Err(self.classify_failure(doing, error).await)
+            }
+            Err(_) => {
+                tracing::warn!(call = doing, ms, "Docker Engine call timed out");
+                Err(DockerError::Timeout {
+                    doing: doing.to_owned(),
+                    limit: CALL_TIMEOUT,
+                })
+            }
         }
     }
 
@@ -115,6 +127,12 @@ impl DockerEngine {
         error: bollard::errors::Error,
     ) -> DockerError {
         let error = DockerError::from_call(doing, &self.address, error);
+        // Callers ask for things that may be gone or in another state; that answer is not a failure.
+        if error.is_missing() || error.is_conflict() {
+            tracing::debug!(call = doing, %error, "Docker Engine call rejected");
+        } else {
+            tracing::warn!(call = doing, %error, "Docker Engine call failed");
+        }
         if error.is_disk_full() {
             return self.disk_full_error(doing).await;
         }

@@ -28,6 +28,9 @@ pub const TASK_FILE: &str = "ralph_task.md";
     after_help = "Start with:\n  ralph init    write a task file\n  ralph lint    see what it lacks\n  ralph run     let it be done"
 )]
 pub struct Cli {
+    /// Also print the diagnostics log on standard error; -vv prints more
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
     /// What to do.
     #[command(subcommand)]
     pub command: CliCommand,

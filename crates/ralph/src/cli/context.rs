@@ -1,7 +1,7 @@
 //! What a command can ask for besides its arguments. Nothing is read before it is needed.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ralph_core::ports::Clock;
 use ralph_core::secret::{Redactor, Secret};
@@ -13,10 +13,13 @@ use ralph_providers::agent::Agents;
 use super::args::RunArg;
 use super::error::CliError;
 use super::output::CliOutput;
+use super::secret_registry::SecretRegistry;
 use crate::clock::SystemClock;
 use crate::config::{
-    ConfigLayers, Environment, ModelProfiles, Settings, load_agents, load_profiles, load_settings,
+    ConfigLayers, Environment, ModelProfiles, NoStateDirError, Settings, load_agents,
+    load_profiles, load_settings,
 };
+use crate::diagnostics_log::{self, LogSettings};
 use crate::providers::models::ModelFactory;
 use crate::providers::{self, Providers};
 use crate::terminal::{OutputMode, SpinnerVisibility, StdoutStyle};
@@ -31,18 +34,20 @@ pub struct Context {
     environment: Environment,
     output: CliOutput,
     clock: SystemClock,
-    added_secrets: Mutex<Vec<(String, Secret)>>,
+    secrets: Arc<SecretRegistry>,
 }
 
 impl Context {
     /// Takes the environment.
     pub fn new(environment: Environment) -> Self {
         let output = CliOutput::new(StdoutStyle::detect(&environment));
+        let secrets = environment.secrets().into_iter();
+        let secrets = secrets.map(|(name, value)| (name, Secret::new(value)));
         Self {
+            secrets: Arc::new(SecretRegistry::new(secrets.collect())),
             environment,
             output,
             clock: SystemClock::new(),
-            added_secrets: Mutex::default(),
         }
     }
 
@@ -171,29 +176,28 @@ impl Context {
     /// Remembers a secret that did not come from the environment, so that nothing prints it.
     pub fn add_secret(&self, name: impl Into<String>, secret: &Secret) {
         let copy = Secret::new(secret.expose().to_owned());
-        let mut learned = self
-            .added_secrets
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        learned.push((name.into(), copy));
+        self.secrets.add(name.into(), copy);
     }
 
     /// Returns what keeps the environment's secrets, and those learned since, out of everything that
     /// is written.
     pub fn redactor(&self) -> Redactor {
-        let learned = self
-            .added_secrets
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let learned = learned
-            .iter()
-            .map(|(name, secret)| (name.clone(), secret.expose().to_owned()));
-        let secrets = self.environment.secrets().into_iter().chain(learned);
-        Redactor::new(
-            secrets
-                .map(|(name, value)| (name, Secret::new(value)))
-                .collect(),
-        )
+        self.secrets.redactor()
+    }
+
+    /// Starts the diagnostics log. It redacts every secret that this context knows at the time of a line.
+    pub(super) fn start_log(&self, verbosity: u8) {
+        let settings = LogSettings {
+            state_dir: match self.environment.state_dir() {
+                Ok(directory) => Some(directory),
+                // Commands that need a state directory report this themselves.
+                Err(NoStateDirError) => None,
+            },
+            filter: self.environment.log_filter().map(str::to_owned),
+            verbosity,
+        };
+        let secrets = self.secrets.clone();
+        diagnostics_log::install(settings, move || secrets.redactor());
     }
 
     /// Returns how a run is shown: as JSON, or as it fits standard output and the settings.

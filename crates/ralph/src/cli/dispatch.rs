@@ -25,8 +25,10 @@ pub fn main() -> std::process::ExitCode {
         Err(error) => return usage::report(&error, &arguments).into(),
     };
     let context = Context::new(Environment::from_process());
+    context.start_log(cli.verbose);
     let is_json = cli.command.is_json();
     let ended = dispatch(cli.command, &context).unwrap_or_else(|error| {
+        tracing::debug!(%error, "the command failed");
         let error = error.redacted(&context.redactor());
         context.output().print_error(&error, is_json);
         error.code

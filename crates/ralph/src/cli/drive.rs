@@ -19,6 +19,8 @@ pub(super) async fn drive(
     outside: Services,
     mode: OutputMode,
 ) -> Result<ExitCode, CliError> {
+    // Entered for the whole thread: every task on it works for this run.
+    let _run = tracing::info_span!("run", run = %journal.state().plan.run).entered();
     let (interrupt, interrupted) = watch::channel(false);
     let mut latest = journal.latest();
     let mut reader = JournalFollower::new(&dir);
@@ -44,7 +46,11 @@ pub(super) async fn drive(
     listening.abort();
     // The journal is closed now, so the view ends after the last record.
     showing.await.ok();
-    let status = ended.map_err(|error| run_failed(&dir, error))?;
+    let status = ended.map_err(|error| {
+        tracing::warn!(%error, "the run cannot continue");
+        run_failed(&dir, error)
+    })?;
+    tracing::info!(?status, "this process has ended its work on the run");
     Ok(ExitCode::for_status(&status))
 }
 

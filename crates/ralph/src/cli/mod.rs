@@ -50,6 +50,7 @@ mod run;
 mod run_owner;
 mod runs;
 mod sandbox_choice;
+mod secret_registry;
 mod secrets;
 mod selftest;
 mod send_command;

@@ -184,6 +184,11 @@ impl Environment {
         self.get("NO_COLOR").is_none() && self.get("TERM") != Some("dumb")
     }
 
+    /// Returns which events the diagnostics log takes, as written in `RALPH_LOG`.
+    pub fn log_filter(&self) -> Option<&str> {
+        self.get("RALPH_LOG")
+    }
+
     /// Returns the terminal's width as the shell knows it.
     pub fn columns(&self) -> Option<usize> {
         let columns = self.get("COLUMNS")?.parse().ok()?;

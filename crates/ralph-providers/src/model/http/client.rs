@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use ralph_core::ports::{Model, ModelError, ModelReply, ModelRequest, TokenUsage};
@@ -110,6 +110,40 @@ impl HttpModel {
             return Err(asking.read_rejection(response).await);
         }
         asking.read_reply(response).await
+    }
+
+    /// Logs how a request ended, without anything of its prompt or its reply.
+    fn log_attempt(
+        &self,
+        attempt: usize,
+        ended: &Result<ModelReply, ModelCallFailure>,
+        duration: Duration,
+    ) {
+        let (model, host) = (self.settings.name.as_str(), self.host());
+        let ms = duration.as_millis();
+        match ended {
+            Ok(reply) => tracing::debug!(
+                model,
+                host,
+                attempt,
+                ms,
+                input_tokens = reply.usage.input_tokens,
+                output_tokens = reply.usage.output_tokens,
+                "model replied"
+            ),
+            Err(ModelCallFailure::Rejected(rejection)) => tracing::warn!(
+                model,
+                host,
+                attempt,
+                ms,
+                status = rejection.status,
+                error = rejection.message,
+                "model request rejected"
+            ),
+            Err(ModelCallFailure::Error(error)) => {
+                tracing::warn!(model, host, attempt, ms, %error, "model request failed");
+            }
+        }
     }
 
     fn redirect_failure(&self, response: &Response) -> ModelCallFailure {
@@ -298,7 +332,10 @@ impl Model for HttpModel {
         let variable = variable.map(|credential| credential.variable.as_str());
         let mut adaptations = 0;
         loop {
-            match self.attempt(request).await {
+            let started = Instant::now();
+            let ended = self.attempt(request).await;
+            self.log_attempt(adaptations + 1, &ended, started.elapsed());
+            match ended {
                 Ok(reply) => return Ok(reply),
                 Err(ModelCallFailure::Error(error)) => return Err(error),
                 Err(ModelCallFailure::Rejected(refusal)) => {

@@ -62,7 +62,9 @@ impl GuestConnection {
                     LogOutput::StdIn { .. } => {}
                 }
             }
-            pipe.shutdown().await.ok();
+            if let Err(error) = pipe.shutdown().await {
+                tracing::debug!(%error, "the output of a container ended after its reader");
+            }
         };
         let mut line = Self::handshake(reader, input, vec![Box::pin(copy)]).await?;
         line.stderr = complaints;
@@ -85,8 +87,11 @@ impl GuestConnection {
             tasks.spawn(task);
         }
         tasks.spawn(async move {
-            // Whoever waits for an answer sees that the line has ended.
-            carry.await.ok();
+            // Pending requests see the end of the connection; the reason is only known here.
+            match carry.await {
+                Ok(()) => tracing::debug!("guest connection ended"),
+                Err(error) => tracing::warn!(%error, "guest connection lost"),
+            }
         });
         tasks.spawn(send_heartbeats(connection.clone()));
         let line = Self {
@@ -99,12 +104,25 @@ impl GuestConnection {
             protocol: PROTOCOL_VERSION,
         });
         match line.request(&hello).await {
-            Some(GuestReply::Welcome(welcome)) if welcome.protocol == PROTOCOL_VERSION => Ok(line),
-            Some(_) => Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "the guest speaks another version of the protocol",
-            )),
-            None => Err(io::ErrorKind::ConnectionReset.into()),
+            Some(GuestReply::Welcome(welcome)) if welcome.protocol == PROTOCOL_VERSION => {
+                tracing::debug!(protocol = PROTOCOL_VERSION, "guest connected");
+                Ok(line)
+            }
+            Some(reply) => {
+                tracing::warn!(
+                    expected = PROTOCOL_VERSION,
+                    ?reply,
+                    "unexpected handshake of a guest"
+                );
+                Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "the guest speaks another version of the protocol",
+                ))
+            }
+            None => {
+                tracing::warn!("guest connection ended during the handshake");
+                Err(io::ErrorKind::ConnectionReset.into())
+            }
         }
     }
 
