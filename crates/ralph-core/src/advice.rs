@@ -1,29 +1,28 @@
-//! What people and the doctor write down for later iterations: signs in the guardrails, and notes.
-//! Each is a form with a few fields of one line, so that it is short and says what it is for.
+//! Guardrails and notes that users and the doctor leave for later iterations.
+//!
+//! Each entry has a few single-line fields, so it stays short and cannot forge another entry.
 
 use serde::{Deserialize, Serialize};
 
-/// The longest name of a sign, in characters.
+/// The longest name of a guardrail, in characters.
 const MAX_NAME: usize = 80;
-/// The longest text of a field, in characters.
+/// The longest value of any other field, in characters.
 const MAX_TEXT: usize = 1000;
 
 /// A lesson for every later iteration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Guardrail {
-    /// A short name.
     pub name: String,
-    /// When the mistake tends to happen.
+    /// The situation in which the mistake tends to happen.
     pub trigger: String,
-    /// What to do instead.
+    /// The correct behaviour in that situation.
     pub instruction: String,
-    /// What showed it.
     #[serde(default)]
     pub evidence: String,
 }
 
 impl Guardrail {
-    /// Returns what is missing, if anything is.
+    /// Returns the first required field that is empty, with its article.
     pub fn missing_field(&self) -> Option<&'static str> {
         let fields = [
             ("a name", &self.name),
@@ -33,10 +32,10 @@ impl Guardrail {
         let empty = fields
             .into_iter()
             .find(|(_, text)| one_line(text, 1).is_empty());
-        empty.map(|(what, _)| what)
+        empty.map(|(field, _)| field)
     }
 
-    /// Returns it as it stands in `guardrails.md`, after an empty line.
+    /// Renders the entry for `guardrails.md`, starting with an empty line.
     pub fn render(&self, iteration: u32) -> String {
         let evidence = if self.evidence.trim().is_empty() {
             "none given"
@@ -53,20 +52,20 @@ impl Guardrail {
     }
 }
 
-/// What a note is about.
+/// The purpose of a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
-    /// It makes a requirement clear.
+    /// Clarifies a requirement.
     Clarify,
-    /// It points to a file.
+    /// Points to a file.
     File,
-    /// It tells a decision.
+    /// Records a decision.
     Decision,
 }
 
 impl NoteKind {
-    /// Returns the word for it.
+    /// Returns the serialized name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Clarify => "clarify",
@@ -76,27 +75,24 @@ impl NoteKind {
     }
 }
 
-/// A hint from a person.
+/// A hint from the user for the next prompts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// What it is about.
     pub kind: NoteKind,
-    /// The hint.
     pub text: String,
-    /// Who gives it.
     #[serde(default)]
     pub author: String,
 }
 
 impl Note {
-    /// Returns what is missing, if anything is.
+    /// Returns the first required field that is empty, with its article.
     pub fn missing_field(&self) -> Option<&'static str> {
         one_line(&self.text, 1).is_empty().then_some("a text")
     }
 
     fn render(&self, iteration: u32) -> String {
         let author = if self.author.trim().is_empty() {
-            "a person"
+            "the user"
         } else {
             &self.author
         };
@@ -121,7 +117,7 @@ impl Note {
     }
 }
 
-/// Makes one harmless line of a text.
+/// Joins the words of `text` into one line without control characters.
 fn one_line(text: &str, max_chars: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let clean: String = words
@@ -166,7 +162,7 @@ mod tests {
         assert!(first.starts_with("# Notes (optional)\n"));
         assert!(
             first.ends_with(
-                "## Latest note\n\n### note: decision\n- text: use B\n- author: a person\n- iteration: 3\n"
+                "## Latest note\n\n### note: decision\n- text: use B\n- author: the user\n- iteration: 3\n"
             ),
             "{first}"
         );

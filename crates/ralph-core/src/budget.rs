@@ -1,4 +1,4 @@
-//! Budgets: what a run may spend, what it has spent, and which limit is used up.
+//! Budgets: the limits of a run, its spending so far, and which limit is used up.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,29 +8,28 @@ use serde::{Deserialize, Serialize};
 use crate::money::Usd;
 use crate::price::{self, Price};
 
-/// What a run may spend. `None` means that this budget is not set.
+/// The limits of a run. `None` means that the budget is not set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetLimits {
-    /// How many iterations.
     pub max_iterations: Option<u32>,
-    /// How long it may run, pauses not counted.
+    /// Excludes pauses.
     pub max_wall_time: Option<Duration>,
-    /// How much the model calls may cost.
+    /// Cost of all model calls.
     pub max_cost: Option<Usd>,
-    /// How many tokens, input and output of all calls.
+    /// Input and output tokens of all model calls.
     pub max_tokens: Option<u64>,
 }
 
-/// What a run has spent so far. It never decreases, whatever happens to the process.
+/// The spending of a run so far. It never decreases, even across crashes and restarts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// Iterations that were started.
     pub iterations: u32,
-    /// Time it ran, pauses not counted.
+    /// Excludes pauses.
     pub wall_time: Duration,
-    /// Cost of all model calls, also of abandoned ones.
+    /// Cost of all model calls, including abandoned ones.
     pub cost: Usd,
-    /// Tokens of all model calls.
+    /// Input and output tokens of all model calls.
     pub tokens: u64,
 }
 
@@ -49,10 +48,10 @@ pub enum Budget {
 }
 
 impl Budget {
-    /// All budgets, in the order they are asked and shown.
+    /// All budgets, in display order.
     pub const ALL: [Self; 4] = [Self::Iterations, Self::WallTime, Self::Cost, Self::Tokens];
 
-    /// Returns the front matter key that sets it.
+    /// Returns the front matter key that sets this budget.
     pub fn key(self) -> &'static str {
         match self {
             Self::Iterations => "max_iterations",
@@ -77,22 +76,19 @@ impl fmt::Display for Budget {
 /// How much of one budget is used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BudgetUse {
-    /// Which budget.
     pub budget: Budget,
-    /// The used part of it: 0 is none, 1 is all.
+    /// The fraction in use; 1.0 is the whole budget, more is possible.
     pub share: f64,
-    /// What is used, for people: `3`, `12m`, `$0.40`.
+    /// Formatted for display: `3`, `12m`, `$0.40`.
     pub used: String,
-    /// The limit, for people.
     pub limit: String,
-    /// What is left, for people.
     pub remaining: String,
 }
 
 /// Returns the use of every budget that is set.
 #[expect(
     clippy::cast_precision_loss,
-    reason = "a share for people; the limits themselves are compared as integers"
+    reason = "only for display; the limits themselves are compared as integers"
 )]
 pub fn budget_uses(limits: &BudgetLimits, spent: &Spent) -> Vec<BudgetUse> {
     let mut uses = Vec::new();
@@ -140,7 +136,7 @@ fn used_share(used: f64, limit: f64) -> f64 {
     if limit <= 0.0 { 1.0 } else { used / limit }
 }
 
-/// Prints a duration in whole minutes, or in seconds below one minute.
+/// Formats a duration in whole minutes, or in seconds below one minute.
 pub fn format_minutes(duration: Duration) -> String {
     let seconds = duration.as_secs();
     if seconds < 60 {
@@ -150,10 +146,11 @@ pub fn format_minutes(duration: Duration) -> String {
     }
 }
 
-/// Returns the first budget that is used up, if any. Asked before each iteration, model call and command.
+/// Returns the first budget that is used up. The engine checks it before each iteration, model
+/// call and command.
 ///
-/// Iterations count when they start, so the running one is inside its budget: the caller asks for
-/// `Iterations` only through [`may_start_iteration`].
+/// Never returns `Iterations`: an iteration counts when it starts, so the running one is within
+/// the budget. [`may_start_iteration`] checks that budget.
 pub fn exhausted(limits: &BudgetLimits, spent: &Spent) -> Option<Budget> {
     let over = |limit: Option<bool>| limit.unwrap_or(false);
     if over(limits.max_wall_time.map(|limit| spent.wall_time >= limit)) {
@@ -167,7 +164,7 @@ pub fn exhausted(limits: &BudgetLimits, spent: &Spent) -> Option<Budget> {
     }
 }
 
-/// Returns the budget that forbids another iteration, if any.
+/// Checks whether another iteration may start; the error is the budget that forbids it.
 pub fn may_start_iteration(limits: &BudgetLimits, spent: &Spent) -> Result<(), Budget> {
     if limits
         .max_iterations
@@ -178,12 +175,13 @@ pub fn may_start_iteration(limits: &BudgetLimits, spent: &Spent) -> Result<(), B
     exhausted(limits, spent).map_or(Ok(()), Err)
 }
 
-/// The fewest output tokens that a model call is worth making for.
+/// The smallest output allowance, in tokens, for which a model call is worthwhile.
 pub const MIN_OUTPUT_TOKENS: u64 = 256;
 
-/// Returns how many output tokens a model call may have, at most `wanted`, so that what is spent and the
-/// most that the call can cost stay within the limits. The error is the budget that does not pay for the
-/// input and a short answer.
+/// Returns the number of output tokens that a model call may use, at most `wanted`.
+///
+/// Past spending plus the worst-case cost of the call stays within the limits. The error is the
+/// budget that cannot cover the input and [`MIN_OUTPUT_TOKENS`].
 pub fn max_output_tokens(
     limits: &BudgetLimits,
     spent: &Spent,
@@ -212,11 +210,11 @@ pub fn max_output_tokens(
     Ok(output)
 }
 
-/// The shares at which a warning is given, in percent.
+/// The thresholds at which a warning is issued, in percent.
 pub const WARN_PERCENTAGES: [u8; 2] = [80, 95];
 
-/// Returns the warnings that are due when spending goes from `before` to `after`: each budget's
-/// highest mark that was passed.
+/// Returns the warnings due when spending rises from `before` to `after`: for each budget, the
+/// highest threshold it crossed.
 pub fn warnings(limits: &BudgetLimits, before: &Spent, after: &Spent) -> Vec<(Budget, u8)> {
     let earlier = budget_uses(limits, before);
     budget_uses(limits, after)
@@ -250,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_itself_is_used_up() {
+    fn a_budget_is_used_up_when_its_limit_is_reached() {
         let mut spent = Spent::default();
         assert_eq!(exhausted(&limits(), &spent), None);
         spent.tokens = 999;
@@ -264,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_iteration_may_finish_but_none_follows() {
+    fn the_last_iteration_may_finish_but_no_other_may_start() {
         let spent = Spent {
             iterations: 10,
             ..Spent::default()
@@ -282,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_gets_the_output_that_is_left() {
+    fn output_is_limited_by_the_remaining_budget() {
         let price = Price {
             input: Usd::from_dollars(1.0).unwrap(),
             output: Usd::from_dollars(10.0).unwrap(),
@@ -313,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mark_warns_once_and_a_jump_warns_with_the_highest() {
+    fn each_threshold_warns_once_and_a_jump_reports_the_highest() {
         let at = |tokens| Spent {
             tokens,
             ..Spent::default()
@@ -335,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_that_is_not_set_never_stops_a_run() {
+    fn an_unset_budget_never_stops_a_run() {
         let spent = Spent {
             iterations: 1_000,
             tokens: u64::MAX,

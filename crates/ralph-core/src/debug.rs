@@ -1,5 +1,7 @@
-//! What a person may start in the mode `debug`: ids, never texts. What an id stands for is written
-//! in the contract, or it is a file that the run has anyway.
+//! The commands and logs available to the user in `debug` mode.
+//!
+//! The user selects them by id and never sends command text: an id refers to a command of the
+//! contract or to one of the run's own files.
 
 use std::fmt;
 
@@ -7,9 +9,8 @@ use crate::task::Contract;
 
 /// The id of the test command.
 const TEST_ID: &str = "test";
-/// What the ids of the verify commands start with; the first is 1.
+/// Prefix of the ids of verify commands, which are numbered from 1.
 const VERIFY_ID_PREFIX: &str = "verify-";
-/// The longest id.
 const MAX_ID_BYTES: usize = 32;
 
 /// A file that can be printed.
@@ -31,19 +32,18 @@ impl DebugLog {
     ];
 }
 
-/// What an id stands for.
+/// The meaning of a debug id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DebugTarget {
     /// A command of the contract.
     Command(String),
-    /// The end of a file.
+    /// The end of a log file.
     Log(DebugLog),
 }
 
-/// There is no such id.
+/// The requested debug id does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownDebugId {
-    /// The ids there are.
     pub known_ids: Vec<String>,
 }
 
@@ -51,24 +51,24 @@ impl fmt::Display for UnknownDebugId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "there is no such id; there are `{}`",
+            "unknown debug id; known ids are `{}`",
             self.known_ids.join("`, `")
         )
     }
 }
 
-/// Returns what an id stands for in a contract.
+/// Resolves an id against a contract.
 pub fn resolve(contract: &Contract, id: &str) -> Result<DebugTarget, UnknownDebugId> {
     debug_targets(contract)
         .into_iter()
         .find(|(known, _)| known == id)
-        .map(|(_, meaning)| meaning)
+        .map(|(_, target)| target)
         .ok_or_else(|| UnknownDebugId {
             known_ids: ids(contract),
         })
 }
 
-/// Returns every id of a contract.
+/// Returns all ids, those of the contract first.
 pub fn ids(contract: &Contract) -> Vec<String> {
     debug_targets(contract)
         .into_iter()
@@ -97,7 +97,7 @@ fn debug_targets(contract: &Contract) -> Vec<(String, DebugTarget)> {
     commands.chain(logs).collect()
 }
 
-/// Tells whether a task may give a command this id.
+/// Returns whether a task may use this id for one of its own debug commands.
 pub fn is_valid_custom_id(id: &str) -> bool {
     let is_well_formed = !id.is_empty()
         && id.len() <= MAX_ID_BYTES

@@ -1,28 +1,28 @@
-//! The names of things: runs, tasks, commits, digests. Each is parsed once and then trusted.
+//! Ids of runs, tasks and commits, and digests. Each is validated once, when it is parsed.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// The name of one run, unique in a state directory and sortable by start time.
+/// The id of a run, unique in a state directory and sortable by start time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(String);
 
 impl RunId {
-    /// Makes the id of a run that starts at `at`; `chance` tells apart runs of the same second.
-    pub fn new(at: jiff::Timestamp, chance: u16) -> Self {
+    /// Creates the id of a run that starts at `at`; `random` distinguishes runs of the same second.
+    pub fn new(at: jiff::Timestamp, random: u16) -> Self {
         let second = at.strftime("%y%m%d-%H%M%S");
-        Self(format!("{second}-{chance:04x}"))
+        Self(format!("{second}-{random:04x}"))
     }
 
-    /// Takes the name of an existing run's directory, if it has the shape of one.
+    /// Parses the directory name of a run.
     pub fn parse(text: &str) -> Option<Self> {
-        let shaped = text.len() <= 64
+        let is_valid = text.len() <= 64
             && !text.is_empty()
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-        shaped.then(|| Self(text.to_owned()))
+        is_valid.then(|| Self(text.to_owned()))
     }
 
     /// Returns the id as text.
@@ -37,18 +37,18 @@ impl fmt::Display for RunId {
     }
 }
 
-/// The stable name of a task, taken from its front matter. It becomes part of branch and ref names.
+/// The stable id of a task from its front matter. It becomes part of branch and ref names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TaskId(String);
 
 impl TaskId {
-    /// The longest task id that is accepted.
+    /// The longest accepted task id.
     pub const MAX_CHARS: usize = 64;
 
-    /// Checks the grammar: letters, digits, `-`, `_` and single dots inside, at most 64 characters.
+    /// Parses an id of letters, digits, `-`, `_` and single inner dots, at most 64 characters.
     ///
-    /// The error says which rule was broken.
+    /// The error names the violated rule.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Err("is empty".into());
@@ -116,7 +116,7 @@ impl CommitId {
         if self.0.len() == 64 { "sha256" } else { "sha1" }
     }
 
-    /// Returns the first ten digits, for people.
+    /// Returns the first ten digits, for display.
     pub fn short(&self) -> &str {
         &self.0[..10]
     }
@@ -128,18 +128,18 @@ impl fmt::Display for CommitId {
     }
 }
 
-/// A SHA-256 in hexadecimal.
+/// A SHA-256 digest in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Digest(String);
 
 impl Digest {
-    /// Returns the digest of some bytes.
+    /// Computes the digest of `bytes`.
     pub fn compute(bytes: &[u8]) -> Self {
         Self::from_sha256(&Sha256::digest(bytes))
     }
 
-    /// Takes the raw bytes of a SHA-256.
+    /// Formats the 32 raw bytes of a SHA-256 digest.
     pub fn from_sha256(sha256: &[u8]) -> Self {
         use fmt::Write as _;
         let mut hex = String::with_capacity(64);
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_id_can_be_part_of_a_branch_name() {
+    fn task_ids_are_valid_in_branch_names() {
         for good in ["task-001", "a", "A_1.b", "x.y-z"] {
             assert_eq!(TaskId::parse(good).unwrap().as_str(), good);
         }

@@ -1,27 +1,27 @@
-//! What a run is: types, rules and ports.
+//! The domain of ralph: types, rules and ports.
 //!
-//! This crate is pure. It reads no file, no clock, no environment and starts nothing; everything it
-//! needs is passed in, so the same input always gives the same answer. The map:
+//! This crate is pure. It does not read files, the clock or the environment and does not start
+//! processes. Callers pass in everything it needs, so the same input always gives the same result.
 //!
-//! - [`task`] parses `ralph_task.md`, [`lint`] judges it, [`plan`] is what a run will do.
-//! - [`action`] turns a model's reply into checked actions, [`patch`] applies a model's diff to a text.
-//! - [`prompt`] builds the one prompt of an iteration from a snapshot of files and git.
-//! - [`budget`], [`money`] and [`price`] say what may be spent and what was.
-//! - [`profile`] says which model answers and how it is asked.
-//! - [`outage`] decides how long a run waits for a provider that is not available.
-//! - [`run`] holds the statuses, the commands and the table of which is allowed when.
-//! - [`event`] is the journal's one versioned enum, [`state`] folds it into where a run stands.
-//! - [`gutter`] notices that a run goes in circles, [`mitigation`] says what is done about it.
-//! - [`doctor`] asks a strong model for advice, [`advice`] is how that and a person's is written down.
-//! - [`debug`] says what a person may start in a sandbox.
+//! - [`task`] parses `ralph_task.md`, [`lint`] checks it, [`plan`] describes the resulting run.
+//! - [`action`] turns a model's reply into checked actions, [`patch`] applies a model's diff.
+//! - [`prompt`] builds the prompt of an iteration from a snapshot of files and git.
+//! - [`budget`], [`money`] and [`price`] define limits and account for spending.
+//! - [`profile`] describes a model and its request settings.
+//! - [`outage`] decides how long a run waits for an unavailable provider.
+//! - [`run`] defines statuses, commands and the table of legal transitions.
+//! - [`event`] is the journal's versioned enum, [`state`] folds events into the state of a run.
+//! - [`gutter`] detects that a run is circling, [`mitigation`] chooses the countermeasure.
+//! - [`doctor`] asks a strong model for advice, [`advice`] formats guardrails and notes.
+//! - [`debug`] lists the commands that a user may start in a sandbox.
 //! - [`verdict`] decides whether a run is green, [`surface`] which changes touch its verification.
-//! - [`checks`] reads what a check's command runs and which new code could fake its result.
-//! - [`image`] says what the images of container sandboxes are made from and called.
-//! - [`net`] decides what a sandbox may reach.
-//! - [`printable`] escapes characters that change how a text is shown.
-//! - [`secret`] keeps secrets out of sight, in types and in streams.
-//! - [`trust`] says which values a repository may decide, propose, or not set at all.
-//! - [`ports`] are the traits that the outside implements.
+//! - [`checks`] finds the files a check runs and new code that could fake its result.
+//! - [`image`] names container images and decides when they must be rebuilt.
+//! - [`net`] decides which hosts a sandbox may reach.
+//! - [`printable`] escapes characters that change how text is displayed.
+//! - [`secret`] redacts secrets in types and in streams.
+//! - [`trust`] defines which settings a repository may set, propose, or not set at all.
+//! - [`ports`] are the traits that the other crates implement.
 
 pub mod action;
 pub mod advice;

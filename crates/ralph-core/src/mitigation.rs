@@ -1,9 +1,8 @@
-//! What is done about a run that goes in circles: a ladder of four rungs, the cheapest first.
+//! Countermeasures for a run that is circling: a ladder of four rungs, the cheapest first.
 //!
-//! Each gutter in a row takes the next rung that is there: a fresh start, the fallback profile, the
-//! doctor, a person. A person's help can only be asked for so often: when the ladder has been climbed,
-//! the run was resumed, and it still goes in circles more often than `max_consecutive_gutter` allows,
-//! it has failed. Real progress leads back to the ground.
+//! Each consecutive gutter moves to the next available rung: a fresh iteration, the fallback
+//! profile, the doctor, a pause for the user. If the run still circles after the user resumed it
+//! and exceeds `max_consecutive_gutter`, it has failed. Real progress resets the ladder.
 
 use std::fmt;
 
@@ -15,18 +14,18 @@ use crate::gutter::GutterMeasurement;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rung {
-    /// The next iteration starts afresh and is told what repeats.
+    /// The next iteration starts fresh, and its prompt names the repetition.
     Rotate,
-    /// The fallback profile answers from now on.
+    /// The run switches to the fallback profile.
     Fallback,
-    /// A strong model looks at the run.
+    /// A strong model diagnoses the run.
     Doctor,
-    /// A person has to look at it.
+    /// The run pauses for the user.
     Pause,
 }
 
 impl Rung {
-    /// All rungs, from the ground up.
+    /// All rungs, the cheapest first.
     pub const ALL: [Self; 4] = [Self::Rotate, Self::Fallback, Self::Doctor, Self::Pause];
 }
 
@@ -41,51 +40,47 @@ impl fmt::Display for Rung {
     }
 }
 
-/// Where a run stands on the ladder. It survives everything that the journal does.
+/// The position of a run on the ladder, which the journal preserves across restarts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ladder {
-    /// Gutters in a row.
+    /// Number of consecutive gutters.
     pub consecutive: u32,
-    /// The highest rung that was taken since the last progress.
+    /// The highest rung used since the last progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rung: Option<Rung>,
 }
 
-/// What is done about a gutter.
+/// The countermeasure chosen for a gutter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum MitigationStep {
-    /// The next iteration starts afresh.
+    /// Start a fresh iteration whose prompt names the repetition.
     Rotate,
-    /// Another profile answers.
-    Fallback {
-        /// Which one.
-        profile: String,
-    },
+    /// Switch to another profile.
+    Fallback { profile: String },
     /// The doctor is asked before the next iteration.
     Doctor,
-    /// The run waits for a person.
+    /// Pause until the user resumes the run.
     Pause,
-    /// Nothing is left: the run has failed.
+    /// Fail the run, because no countermeasure is left.
     Fail,
 }
 
 impl fmt::Display for MitigationStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Rotate => f.write_str("rotate: the next iteration is told what repeats"),
+            Self::Rotate => f.write_str("rotate: the next prompt names the repetition"),
             Self::Fallback { profile } => write!(f, "switch to the fallback profile `{profile}`"),
             Self::Doctor => f.write_str("ask the doctor"),
-            Self::Pause => f.write_str("pause for a person"),
+            Self::Pause => f.write_str("pause for the user"),
             Self::Fail => f.write_str("give up: no mitigation is left"),
         }
     }
 }
 
-/// A rung that was not there.
+/// A rung that was not available.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedRung {
-    /// Which one.
     pub rung: Rung,
     /// Why not.
     pub why: String,
@@ -94,26 +89,25 @@ pub struct SkippedRung {
 /// What a run has to get out of a circle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MitigationOptions {
-    /// The profile that can be switched to, or why there is none.
+    /// The fallback profile, or the reason why there is none.
     pub fallback: Result<String, String>,
-    /// Whether the doctor can be asked, or why not.
+    /// The reason why the doctor cannot be consulted, if so.
     pub doctor: Result<(), String>,
-    /// `max_consecutive_gutter`.
+    /// The task's `max_consecutive_gutter`.
     pub max_consecutive: u32,
 }
 
-/// What follows from an iteration's score.
+/// The consequence of an iteration's loop score.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MitigationDecision {
-    /// Where the run stands on the ladder now.
     pub ladder: Ladder,
-    /// What to do; none without a gutter, or when there was progress all the same.
+    /// `None` without a gutter, or if there was progress despite one.
     pub step: Option<MitigationStep>,
-    /// Rungs that were passed by.
+    /// Rungs that were not available.
     pub skipped: Vec<SkippedRung>,
 }
 
-/// Decides what to do after an iteration.
+/// Chooses the countermeasure after an iteration.
 pub fn decide(
     ladder: Ladder,
     measured: &GutterMeasurement,
@@ -128,7 +122,7 @@ pub fn decide(
     }
     let consecutive = ladder.consecutive.saturating_add(1);
     if ladder.rung == Some(Rung::Pause) {
-        // A person has looked, and nothing came of it.
+        // The user has already resumed the run once, and it still circles.
         let is_over = consecutive > means.max_consecutive;
         return MitigationDecision {
             ladder: Ladder {
@@ -183,12 +177,12 @@ fn step_for_rung(rung: Rung, means: &MitigationOptions) -> Result<MitigationStep
     }
 }
 
-/// Returns the profile to switch to, or why there is none.
+/// Returns the profile to switch to, or the reason why there is none.
 pub fn fallback_profile(wanted: Option<&str>, in_use: Option<&str>) -> Result<String, String> {
     match wanted {
         None => Err("the task names no `model_profile_fallback`".into()),
         Some(wanted) if in_use == Some(wanted) => {
-            Err(format!("the profile `{wanted}` is in use already"))
+            Err(format!("profile `{wanted}` is already in use"))
         }
         Some(wanted) => Ok(wanted.to_owned()),
     }
@@ -215,7 +209,7 @@ mod tests {
         }
     }
 
-    /// Climbs with one score after another and tells what was done.
+    /// Feeds the scores to the ladder one after another and describes each step.
     fn climb(means: &MitigationOptions, scores: &[i32]) -> Vec<String> {
         let mut ladder = Ladder::default();
         scores
@@ -237,21 +231,21 @@ mod tests {
     }
 
     #[test]
-    fn each_gutter_takes_the_next_rung_and_the_last_one_is_failure() {
+    fn each_gutter_takes_the_next_rung_until_the_run_fails() {
         assert_eq!(
             climb(&means(Ok("strong")), &[7, 8, 10, 7, 7]),
             [
-                "1 rotate: the next iteration is told what repeats",
+                "1 rotate: the next prompt names the repetition",
                 "2 switch to the fallback profile `strong`",
                 "3 ask the doctor",
-                "4 pause for a person",
+                "4 pause for the user",
                 "5 give up: no mitigation is left",
             ]
         );
     }
 
     #[test]
-    fn a_missing_rung_is_passed_by() {
+    fn unavailable_rungs_are_skipped() {
         let mut poor = means(Err("none is named"));
         assert_eq!(
             climb(&poor, &[7, 7])[1],
@@ -260,20 +254,20 @@ mod tests {
         poor.doctor = Err("no model".into());
         assert_eq!(
             climb(&poor, &[7, 7])[1],
-            "no fallback profile, no doctor, 2 pause for a person"
+            "no fallback profile, no doctor, 2 pause for the user"
         );
     }
 
     #[test]
-    fn progress_leads_back_to_the_ground() {
+    fn progress_resets_the_ladder() {
         let means = means(Ok("strong"));
         assert_eq!(
             climb(&means, &[7, 7, 6, 7]),
             [
-                "1 rotate: the next iteration is told what repeats",
+                "1 rotate: the next prompt names the repetition",
                 "2 switch to the fallback profile `strong`",
                 "0 -",
-                "1 rotate: the next iteration is told what repeats",
+                "1 rotate: the next prompt names the repetition",
             ]
         );
         let taken = Ladder {
@@ -288,18 +282,18 @@ mod tests {
     }
 
     #[test]
-    fn a_person_may_be_asked_as_often_as_the_limit_allows() {
+    fn the_run_pauses_until_the_gutter_limit_is_exceeded() {
         let patient = MitigationOptions {
             max_consecutive: 5,
             ..means(Ok("strong"))
         };
         let steps = climb(&patient, &[7; 6]);
-        assert_eq!(steps[4], "5 pause for a person");
+        assert_eq!(steps[4], "5 pause for the user");
         assert_eq!(steps[5], "6 give up: no mitigation is left");
     }
 
     #[test]
-    fn the_profile_in_use_is_no_fallback() {
+    fn the_profile_in_use_is_not_a_fallback() {
         assert_eq!(fallback_profile(Some("b"), Some("a")), Ok("b".into()));
         assert_eq!(fallback_profile(Some("b"), None), Ok("b".into()));
         assert!(fallback_profile(Some("a"), Some("a")).is_err());

@@ -1,4 +1,4 @@
-//! Money as whole billionths of a dollar: sums of many small calls stay exact.
+//! Money in whole billionths of a dollar, so that sums of many small amounts stay exact.
 
 use std::fmt;
 use std::iter::Sum;
@@ -6,7 +6,7 @@ use std::ops::{Add, AddAssign};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// An amount of US dollars, never negative. On disk and on the wire it is a number of dollars.
+/// A non-negative amount of US dollars. It is serialized as a number of dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Usd {
     nanos: u64,
@@ -15,15 +15,15 @@ pub struct Usd {
 const NANOS_PER_DOLLAR: u64 = 1_000_000_000;
 
 impl Usd {
-    /// Nothing.
+    /// No money.
     pub const ZERO: Self = Self { nanos: 0 };
 
-    /// Takes billionths of a dollar.
+    /// Creates an amount from billionths of a dollar.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self { nanos }
     }
 
-    /// Rounds to the nearest billionth; negative, infinite and absurd amounts are refused.
+    /// Rounds to the nearest billionth. Rejects amounts that are negative, not finite or above 1e9.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -36,12 +36,12 @@ impl Usd {
         })
     }
 
-    /// Returns billionths of a dollar.
+    /// Returns the amount in billionths of a dollar.
     pub const fn nanos(self) -> u64 {
         self.nanos
     }
 
-    /// Returns what is left of it, at least nothing.
+    /// Subtracts `other`, stopping at zero.
     #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {
         Self {
@@ -49,10 +49,10 @@ impl Usd {
         }
     }
 
-    /// Returns the amount for showing and for JSON.
+    /// Returns the amount in dollars, for display and JSON.
     #[expect(
         clippy::cast_precision_loss,
-        reason = "nine digits after the point are kept up to millions"
+        reason = "nine decimal places stay exact up to millions of dollars"
     )]
     pub fn dollars(self) -> f64 {
         self.nanos as f64 / NANOS_PER_DOLLAR as f64
@@ -81,7 +81,7 @@ impl Sum for Usd {
 }
 
 impl fmt::Display for Usd {
-    /// Prints cents, or as many digits as a small amount needs to be seen.
+    /// Prints two decimal places, or six for amounts below one cent.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.nanos == 0 || self.nanos >= NANOS_PER_DOLLAR / 100 {
             write!(f, "${:.2}", self.dollars())
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reads_back_what_it_wrote() {
+    fn amounts_survive_a_round_trip_through_json() {
         for nanos in [0, 1, 999, 10_000_001, 9_999_999_999, 123_456_789_012] {
             let amount = Usd::from_nanos(nanos);
             let text = serde_json::to_string(&amount).unwrap();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn people_see_cents_or_more() {
+    fn amounts_are_displayed_in_cents_or_finer() {
         assert_eq!(Usd::ZERO.to_string(), "$0.00");
         assert_eq!(Usd::from_dollars(1.239).unwrap().to_string(), "$1.24");
         assert_eq!(Usd::from_dollars(0.0012).unwrap().to_string(), "$0.001200");

@@ -1,22 +1,23 @@
-//! What a model is told about the contract. It is part of every prompt, so it is short and never
-//! changes from one prompt to the next.
+//! The description of the reply format for the model. It is part of every prompt, so it is short
+//! and constant.
 
 use std::sync::LazyLock;
 
 use serde_json::Value;
 
-/// Returns the contract as a JSON schema, for providers that hold a model to one.
+/// Returns the reply format as a JSON schema, for providers with structured output.
 ///
-/// It is narrower than what is accepted: every field is required, as some providers want it.
+/// It is stricter than [`parse`](super::parse): every field is required, because some providers
+/// demand that.
 pub fn json_schema() -> &'static Value {
     static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
-        // A test reads it, so there is no other case.
+        // A test parses the embedded file, so this cannot fail.
         serde_json::from_str(include_str!("reply.schema.json")).unwrap_or(Value::Null)
     });
     &SCHEMA
 }
 
-/// The contract in the words of a prompt.
+/// The reply format as it appears in prompts.
 pub const SCHEMA_TEXT: &str = r#"Answer with exactly one JSON object and nothing else: no prose, no code fence, no comments.
 
 {

@@ -1,16 +1,16 @@
-//! Why a reply is not executed, in words that help a model to do better next time.
+//! Reasons to reject a reply, worded so that the model can correct it.
 
 use std::fmt;
 
 use super::limits::{MAX_DEPTH, MAX_PROBLEMS, MAX_REPLY_BYTES};
 
-/// Why nothing of a reply is executed.
+/// The reason why a reply is rejected as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplyError {
     /// Longer than [`MAX_REPLY_BYTES`].
     #[error("the reply has {0} bytes, at most {MAX_REPLY_BYTES} are allowed")]
     TooLong(usize),
-    /// Holds nothing that begins like a JSON object.
+    /// Contains no JSON object.
     #[error("the reply contains no JSON object; answer with one JSON object and nothing else")]
     NoObject,
     /// Ends before its JSON object does.
@@ -21,33 +21,32 @@ pub enum ReplyError {
     /// Nested deeper than [`MAX_DEPTH`].
     #[error("the JSON is nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
-    /// Not JSON, and not repaired because that would have been a guess.
+    /// Not valid JSON, and a repair would have been a guess.
     #[error("the JSON is not valid, so nothing was executed: {0}")]
     Malformed(String),
-    /// An object has the same key twice, so that it is unclear which one is meant.
+    /// Has the same key twice in one object, which is ambiguous.
     #[error("the key `{0}` appears twice in one object, so nothing was executed")]
     DuplicateKey(String),
-    /// Holds two different answers or more.
+    /// Contains two or more different answers.
     #[error(
         "the reply contains several different answers, so nothing was executed: it is unclear which one counts; send exactly one JSON object and nothing else"
     )]
     SeveralAnswers,
-    /// Holds nothing but an example or a quotation of an answer.
+    /// Contains only an example or a quotation of an answer.
     #[error(
         "the reply contains only an example or a quotation of an answer, so nothing was executed; send one JSON object with real values instead of placeholders"
     )]
     OnlyExample,
-    /// Valid JSON that does not follow the contract.
+    /// Valid JSON that violates the schema.
     #[error("the reply does not follow the schema, so nothing was executed:{0}")]
     Schema(ReplyProblems),
 }
 
-/// One place where a reply does not follow the contract.
+/// One violation of the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplyProblem {
-    /// Where in the JSON, such as `actions[2].timeout_s`.
+    /// The location in the JSON, such as `actions[2].timeout_s`.
     pub path: String,
-    /// What is wrong there.
     pub message: String,
 }
 
@@ -57,8 +56,7 @@ impl fmt::Display for ReplyProblem {
     }
 }
 
-/// All places where a reply does not follow the contract, the first [`MAX_PROBLEMS`] of them in
-/// words.
+/// All violations of the schema in a reply, the first [`MAX_PROBLEMS`] of them with a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReplyProblems {
     listed: Vec<ReplyProblem>,
@@ -66,12 +64,12 @@ pub struct ReplyProblems {
 }
 
 impl ReplyProblems {
-    /// Returns the problems in words, in the order of the reply.
+    /// Returns the recorded problems, in the order of the reply.
     pub fn listed(&self) -> &[ReplyProblem] {
         &self.listed
     }
 
-    /// Returns how many more there are.
+    /// Returns the number of problems beyond the recorded ones.
     pub fn unlisted(&self) -> usize {
         self.unlisted
     }

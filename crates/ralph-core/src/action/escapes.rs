@@ -1,26 +1,26 @@
-//! Decodes the strings of a reply, with the escapes that models write although JSON has no such escape.
+//! Decodes the strings of a reply, including escapes that are not valid JSON but common in replies.
 //!
-//! A backslash in front of any other character is what code means by it: `\d` stays `\d`, `\$HOME` stays
-//! `\$HOME`. Three cases need the whole string before they are clear:
+//! A backslash before any other character belongs to the content: `\d` stays `\d`, `\$HOME` stays
+//! `\$HOME`. Three cases can only be decided once the whole string is known:
 //!
-//! - `\'` is an apostrophe if the string has no plain one, because the model escapes all of them. Beside
-//!   plain apostrophes (`'it\'s'`, `'\''`) it is code, and the backslash stays.
-//! - `\b` and `\f` next to a lone backslash belong to a regular expression or to LaTeX (`\b\d+\b`): a
-//!   backspace makes no sense there.
-//! - `C:\Users\new` could contain a line break or a directory, so such a string is rejected.
+//! - `\'` is an apostrophe if the string has no unescaped one, because then the model escapes all
+//!   of them. Next to unescaped apostrophes (`'it\'s'`, `'\''`) it is code and keeps its backslash.
+//! - `\b` and `\f` in a string with a lone backslash belong to a regular expression or to LaTeX
+//!   (`\b\d+\b`), not to control characters.
+//! - `C:\Users\new` is ambiguous between a line break and a directory, so it is rejected.
 
 use super::error::ReplyError;
 
-/// A string while it is decoded.
+/// Decoder for one string.
 pub(super) struct ReplyStringDecoder {
     quote: char,
     text: String,
-    /// Where the text has `\'`.
+    /// Byte offsets of each `\'` in `text`.
     apostrophes: Vec<usize>,
-    /// Where the text has the character of `\b` or `\f`.
+    /// Byte offsets of each decoded `\b` or `\f` in `text`.
     controls: Vec<usize>,
     has_lone_backslash: bool,
-    /// Whether an escape such as `\n` was decoded, which has another meaning in a path.
+    /// Whether an escape such as `\n` was decoded, which may have been part of a path.
     has_letter_escape: bool,
     has_drive: bool,
 }
@@ -38,12 +38,12 @@ impl ReplyStringDecoder {
         }
     }
 
-    /// Adds text without a backslash.
+    /// Appends text that contains no backslash.
     pub(super) fn push_plain(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
-    /// Decodes the escape after a backslash; returns how many bytes it has.
+    /// Decodes the escape after a backslash and returns its length in bytes.
     pub(super) fn push_escape(&mut self, after_backslash: &str) -> Result<usize, ReplyError> {
         let next = after_backslash.chars().next();
         let next = next.ok_or(ReplyError::Truncated)?;
@@ -66,7 +66,7 @@ impl ReplyStringDecoder {
         Ok(next.len_utf8())
     }
 
-    /// Returns the string once its closing quote is reached.
+    /// Returns the string; called at the closing quote.
     pub(super) fn finish(mut self) -> Result<String, ReplyError> {
         if self.has_drive && self.has_letter_escape {
             return Err(ReplyError::Malformed(
@@ -85,10 +85,10 @@ impl ReplyStringDecoder {
         Ok(self.resolve_ambiguous())
     }
 
-    /// Writes the text anew, without the backslashes in front of apostrophes and with the letters that
-    /// are no control characters.
+    /// Rewrites the text: removes the backslashes before apostrophes and turns control characters
+    /// back into `\b` and `\f`.
     fn resolve_ambiguous(&self) -> String {
-        let mut settled = String::with_capacity(self.text.len() + self.controls.len());
+        let mut resolved = String::with_capacity(self.text.len() + self.controls.len());
         let mut apostrophes = self.apostrophes.iter().copied().peekable();
         let mut controls = self.controls.iter().copied().peekable();
         for (at, c) in self.text.char_indices() {
@@ -96,16 +96,16 @@ impl ReplyStringDecoder {
                 continue;
             }
             if controls.next_if_eq(&at).is_some() {
-                settled.push_str(if c == '\u{8}' { "\\b" } else { "\\f" });
+                resolved.push_str(if c == '\u{8}' { "\\b" } else { "\\f" });
             } else {
-                settled.push(c);
+                resolved.push(c);
             }
         }
-        settled
+        resolved
     }
 }
 
-/// Tells whether a text ends with the drive of a Windows path, such as `C:`.
+/// Returns whether `text` ends with a Windows drive, such as `C:`.
 fn ends_with_drive(text: &str) -> bool {
     let mut last = text.chars().rev();
     last.next() == Some(':')
@@ -113,7 +113,7 @@ fn ends_with_drive(text: &str) -> bool {
         && !last.next().is_some_and(char::is_alphanumeric)
 }
 
-/// Returns the character that an escape stands for and the bytes it takes after its backslash.
+/// Returns the decoded character and the length of the escape in bytes, without its backslash.
 fn unescape(after_backslash: &str, quote: char) -> Option<(char, usize)> {
     let c = after_backslash.chars().next()?;
     let decoded = match c {

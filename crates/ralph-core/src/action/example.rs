@@ -1,4 +1,4 @@
-//! Recognises examples of the format, which models like to repeat before they answer.
+//! Recognises examples of the reply format, which models often repeat before they answer.
 
 use std::sync::LazyLock;
 
@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use super::contract::SCHEMA_TEXT;
 use super::lexer::ReplyToken;
 
-/// The fields of actions that a placeholder such as `<path>` makes useless.
+/// The action fields in which a placeholder such as `<path>` marks an example.
 const FIELDS: [&str; 5] = ["type", "command", "path", "patch", "message"];
 
-/// Tells whether an answer is the example of the prompt or has placeholders in place of values.
+/// Returns whether an answer is the prompt's example or contains placeholders instead of values.
 pub(super) fn is_example(answer: &Map<String, Value>) -> bool {
     let Some(Value::Array(actions)) = answer.get("actions") else {
         return false;
@@ -18,8 +18,8 @@ pub(super) fn is_example(answer: &Map<String, Value>) -> bool {
     is_prompt_example(answer) || actions.iter().any(has_placeholder)
 }
 
-/// Tells whether something was left out between the tokens, such as `...` or `"run" | "patch"`. No value
-/// is written like that.
+/// Returns whether the tokens contain an omission or alternatives, such as `...` or
+/// `"run" | "patch"`, which no real value does.
 pub(super) fn has_omissions(tokens: &[ReplyToken<'_>]) -> bool {
     tokens.iter().any(|token| match token {
         ReplyToken::Word(word) => word.len() > 1 && word.bytes().all(|byte| byte == b'.'),
@@ -32,7 +32,7 @@ pub(super) fn has_omissions(tokens: &[ReplyToken<'_>]) -> bool {
     })
 }
 
-/// Tells whether the answer does exactly what the example of the prompt does.
+/// Returns whether the actions are exactly those of the prompt's example.
 fn is_prompt_example(answer: &Map<String, Value>) -> bool {
     static EXAMPLE: LazyLock<Option<Map<String, Value>>> = LazyLock::new(|| {
         let (_, json) = SCHEMA_TEXT.split_once("\n\n{")?;
@@ -57,7 +57,7 @@ fn is_ellipsis(text: &str) -> bool {
     matches!(text, "..." | "…")
 }
 
-/// Tells whether a value is `...`, or a name in angle brackets such as `<path>`.
+/// Returns whether a value is `...`, or a name in angle brackets such as `<path>`.
 fn is_placeholder(text: &str) -> bool {
     let name = text
         .strip_prefix('<')
@@ -74,14 +74,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_prompts_own_example_is_one() {
+    fn recognises_the_example_of_the_prompt() {
         let (_, json) = SCHEMA_TEXT.split_once("\n\n").unwrap();
         let (json, _) = json.split_once("\n\n").unwrap();
         assert!(is_example(&serde_json::from_str(json).unwrap()), "{json}");
     }
 
     #[test]
-    fn a_placeholder_is_no_value() {
+    fn recognises_placeholders() {
         for text in ["...", "…", "<path>", "<your command>", "<run|patch>"] {
             assert!(is_placeholder(text), "{text}");
         }

@@ -1,4 +1,4 @@
-//! Reading of single fields; whatever is wrong with one is noted with its place in the JSON.
+//! Reads single fields of a reply and records each problem with its location in the JSON.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use super::error::ReplyProblems;
 use super::limits::{MAX_PROSE_BYTES, MAX_TIMEOUT};
 use super::text::{one_line, truncate_bytes};
 
-/// The longest piece of a reply that an error quotes, in characters.
+/// The longest excerpt of a reply in an error, in characters.
 const MAX_QUOTE_CHARS: usize = 40;
 
-/// The longest description of a wrong path, in characters.
+/// The longest description of an invalid path, in characters.
 const MAX_PATH_ERROR_CHARS: usize = 160;
 
-/// The fields of one object of the response, and where their problems go.
+/// The fields of one object of the reply, and the list that collects their problems.
 pub(super) struct ReplyFields<'v, 'p> {
     pub(super) map: &'v Map<String, Value>,
     pub(super) path: String,
@@ -30,7 +30,7 @@ impl<'v> ReplyFields<'v, '_> {
         self.problems.add(path, message);
     }
 
-    /// Reads a field that may be left out; `null` leaves it out, too.
+    /// Reads an optional field; `null` counts as absent.
     pub(super) fn optional<T>(
         &mut self,
         name: &str,
@@ -56,11 +56,12 @@ impl<'v> ReplyFields<'v, '_> {
             .ok()
     }
 
-    /// Reads a text that is performed: a command, a diff, the content of a file, a message.
+    /// Reads a text that an action uses verbatim: a command, diff, file content or commit message.
     pub(super) fn required_text(&mut self, name: &str, bytes: usize) -> Option<String> {
         self.required(name, |value| {
             let text = check_length(text(value)?, bytes)?;
-            // Strict JSON, but never meant: the `\b` of a regular expression has lost its backslash.
+            // Valid JSON but never intended: the model wrote the `\b` of a regular expression
+            // with one backslash instead of two.
             if text.contains('\u{8}') {
                 return Err(
                     "contains a backspace, which JSON writes as `\\b`; write `\\\\b` for a backslash and a letter"
@@ -111,7 +112,7 @@ pub(super) fn workspace_path(value: &Value) -> Result<WorkspacePath, String> {
         .map_err(|error| one_line(&error.to_string(), MAX_PATH_ERROR_CHARS))
 }
 
-/// Reads a path that may also be the root of the repository, which is `None`.
+/// Reads a directory; the repository root is `None`.
 pub(super) fn directory(value: &Value) -> Result<Option<WorkspacePath>, String> {
     match text(value)? {
         "." | "./" => Ok(None),

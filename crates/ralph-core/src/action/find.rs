@@ -1,9 +1,9 @@
-//! Finds the answer in a reply: prose, fences and thoughts stand around it, an example of the format in
-//! front of it, a tool call or a string holds it.
+//! Finds the answer in a reply that may also contain prose, code fences, reasoning or an example of
+//! the format, or that wraps the answer in a tool call or a string.
 //!
-//! A reply has exactly one answer. The same answer twice is one answer; two different ones are rejected,
-//! because it is unknown which of them the model means: the first may be a draft, the second an
-//! alternative. Examples, quotations and thoughts are no answers.
+//! A reply has exactly one answer. Repeating the same answer is fine; two different answers are
+//! rejected because the intended one is unknown: the first may be a draft, the second an
+//! alternative. Examples, quotations and reasoning are not answers.
 
 use std::ops::Range;
 
@@ -15,20 +15,20 @@ use super::limits::MAX_REPLY_BYTES;
 use super::repair::{self, RepairStatus};
 use super::{example, reasoning, wrapper};
 
-/// How many wrappers an answer may have around it.
+/// The deepest nesting of wrappers around an answer.
 const MAX_WRAPPERS: usize = 2;
 
-/// How an answer is recognised.
+/// The keys by which an answer is recognised and compared.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AnswerShape {
     /// The key that distinguishes an answer from any other object in a reply.
     pub(super) key: &'static str,
-    /// The keys that have an effect; none means all of them.
+    /// The keys that have an effect; empty means all of them.
     pub(super) effective_keys: &'static [&'static str],
 }
 
 impl AnswerShape {
-    /// Tells whether two answers have the same effect.
+    /// Returns whether two answers have the same effect.
     fn has_same_effect(self, left: &Map<String, Value>, right: &Map<String, Value>) -> bool {
         if self.effective_keys.is_empty() {
             return left == right;
@@ -39,16 +39,15 @@ impl AnswerShape {
     }
 }
 
-/// An answer as JSON.
+/// An answer as a JSON object.
 #[derive(Debug)]
 pub(super) struct ReplyObject {
-    /// The object.
     pub(super) object: Map<String, Value>,
-    /// Whether the reply was anything else than this object in strict JSON.
+    /// Whether the reply was anything other than this object in strict JSON.
     pub(super) repaired: bool,
 }
 
-/// Finds the one answer in a reply, or else its first object, and reads it.
+/// Finds and parses the answer in a reply; without one, its first object.
 pub(super) fn find(reply: &str, kind: AnswerShape) -> Result<ReplyObject, ReplyError> {
     if reply.len() > MAX_REPLY_BYTES {
         return Err(ReplyError::TooLong(reply.len()));
@@ -63,18 +62,18 @@ pub(super) fn find(reply: &str, kind: AnswerShape) -> Result<ReplyObject, ReplyE
     find_at_depth(reply, kind, 0)
 }
 
-/// Returns what a reply says that is nothing but a JSON string: some models write the object into one.
+/// Unquotes a reply that is a single JSON string, because some models encode the object that way.
 fn unquote_json_reply(reply: &str) -> Option<String> {
     let reply = without_fence(reply.trim());
     if !reply.starts_with('"') {
         return None;
     }
-    // Strict JSON or nothing: whatever else is in quotes may be prose.
+    // Only strict JSON: any other quoted text may be prose.
     let inside: String = serde_json::from_str(reply).ok()?;
     lexer::begins_object(inside.trim_start()).then_some(inside)
 }
 
-/// Returns a text without the code fence around it.
+/// Strips the code fence around `text`, if any.
 fn without_fence(text: &str) -> &str {
     let fenced = || {
         let inside = text.strip_prefix("```")?.strip_suffix("```")?;
@@ -91,7 +90,7 @@ fn find_at_depth(
 ) -> Result<ReplyObject, ReplyError> {
     let mut answers = AnswerCandidates::new(reply, kind, wrappers);
     let mut at = 0;
-    // Remembered from line to line: looking back from each object would take quadratic time.
+    // Tracked incrementally: scanning back from each object would take quadratic time.
     let mut is_quoted = is_blockquote(reply);
     let mut scanned = 0;
     while let Some(offset) = reply[at..].find(['{', '<']) {
@@ -100,7 +99,7 @@ fn find_at_depth(
         if let Some(length) = reasoning::block_len(rest)? {
             at = start + length;
         } else if let Some(length) = reasoning::closing_tag_len(rest) {
-            // The beginning of the thoughts was in the prompt, so all of this was thought.
+            // The opening tag was part of the prompt, so everything so far is reasoning.
             answers.clear();
             at = start + length;
         } else if lexer::begins_object(rest) {
@@ -118,24 +117,24 @@ fn find_at_depth(
     answers.finish()
 }
 
-/// Tells whether a line is part of a Markdown quotation.
+/// Returns whether `line` starts a line of a Markdown block quote.
 fn is_blockquote(line: &str) -> bool {
     line.trim_start_matches([' ', '\t']).starts_with('>')
 }
 
-/// The answers of a reply, as far as it has been read.
+/// The answers found in a reply so far.
 struct AnswerCandidates<'r> {
     reply: &'r str,
     kind: AnswerShape,
     wrappers: usize,
-    /// Where the reply is without the blanks around it.
+    /// The range of the reply without surrounding whitespace.
     trimmed_range: Range<usize>,
-    /// The first answer; others must be the same.
+    /// The first answer; later ones must be equal.
     first: Option<Result<ReplyObject, ReplyError>>,
     has_several: bool,
-    /// What is wrong with the first example, if there is nothing else.
+    /// The error to report if the reply contains only examples.
     example: Option<ReplyError>,
-    /// The first object that is no answer at all.
+    /// The first object that is not an answer.
     other: Option<(usize, LexedObject<'r>)>,
 }
 
@@ -153,13 +152,13 @@ impl<'r> AnswerCandidates<'r> {
         }
     }
 
-    /// Forgets everything that was read so far.
+    /// Discards everything found so far.
     fn clear(&mut self) {
         (self.first, self.example, self.other) = (None, None, None);
         self.has_several = false;
     }
 
-    /// Takes the next object.
+    /// Classifies and records the next object.
     fn add(&mut self, start: usize, object: LexedObject<'r>, is_quoted: bool) {
         let read = if object.keys.contains(self.kind.key) {
             self.read(start, &object)
@@ -190,7 +189,7 @@ impl<'r> AnswerCandidates<'r> {
         }
     }
 
-    /// Reads an object where it stands.
+    /// Parses the object at `start`.
     fn read(&self, start: usize, object: &LexedObject<'_>) -> Result<ReplyObject, ReplyError> {
         let span = start..start + object.length;
         let (value, reading) = repair::read(&self.reply[span.clone()], object)?;
@@ -200,7 +199,7 @@ impl<'r> AnswerCandidates<'r> {
         })
     }
 
-    /// Reads the answer inside of a tool call or a message, if there is one.
+    /// Parses the answer inside a tool call or a message, if there is one.
     fn read_wrapped(
         &self,
         start: usize,
@@ -240,7 +239,7 @@ impl<'r> AnswerCandidates<'r> {
     }
 }
 
-/// Returns where a text is without the blanks that strict JSON may have around it.
+/// Returns the range of `text` without the surrounding whitespace that strict JSON allows.
 fn trimmed_range(text: &str) -> Range<usize> {
     let is_blank = |c| matches!(c, ' ' | '\t' | '\n' | '\r');
     let start = text.len() - text.trim_start_matches(is_blank).len();

@@ -1,4 +1,4 @@
-//! What a model can ask for, and a whole reply.
+//! The actions of a model and its checked reply.
 
 use std::time::Duration;
 
@@ -8,65 +8,52 @@ use crate::secret::Redactor;
 
 use super::text::one_line;
 
-/// The longest label, in characters.
+/// The longest label of an action, in characters.
 const MAX_LABEL_CHARS: usize = 120;
 
-/// One thing that a model asks the runner to do.
+/// One action that a model requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Runs a shell command in the sandbox.
     Run {
-        /// The command, as a shell reads it.
+        /// Shell command line.
         command: String,
-        /// The directory to run it in; `None` is the root of the repository.
+        /// Working directory; `None` is the repository root.
         cwd: Option<WorkspacePath>,
-        /// How long it may take.
         timeout: Duration,
     },
     /// Applies a unified diff to one file.
     Patch {
-        /// The file, which may be a new one.
+        /// May be a new file.
         path: WorkspacePath,
-        /// The diff.
         patch: String,
     },
     /// Writes a file.
     Write {
-        /// The file, which may be a new one.
+        /// May be a new file.
         path: WorkspacePath,
-        /// What to write.
         content: String,
-        /// Whether the content replaces the file or is put at its end.
         mode: WriteMode,
     },
     /// Commits changes.
     Commit {
-        /// The message as the model wrote it; [`clean_message`](super::clean_message) makes it fit
-        /// to be committed.
+        /// The model's original text; pass it through [`clean_message`](super::clean_message)
+        /// before committing.
         message: String,
-        /// What to commit; empty means all changes.
+        /// Empty means all changes.
         paths: Vec<WorkspacePath>,
     },
     /// Ends the iteration; the next one starts fresh.
-    Rotate {
-        /// Why.
-        reason: String,
-    },
-    /// Asks for a person.
+    Rotate { reason: String },
+    /// Pauses the run for the user.
     Pause {
-        /// What the person should decide.
+        /// The decision that the user has to make.
         reason: String,
     },
-    /// Says that the task is done; the runner verifies it.
-    StopSuccess {
-        /// Why the model thinks so.
-        reason: String,
-    },
-    /// Gives up.
-    StopFailure {
-        /// Why.
-        reason: String,
-    },
+    /// Declares the task done; the runner verifies it.
+    StopSuccess { reason: String },
+    /// Gives up the task.
+    StopFailure { reason: String },
 }
 
 impl Action {
@@ -84,7 +71,7 @@ impl Action {
         }
     }
 
-    /// Tells whether performing the action can change files of the sandbox.
+    /// Returns whether the action can change files in the sandbox.
     pub fn changes_files(&self) -> bool {
         match self {
             Self::Run { .. } | Self::Patch { .. } | Self::Write { .. } | Self::Commit { .. } => {
@@ -97,9 +84,9 @@ impl Action {
         }
     }
 
-    /// Returns one short line for people that is safe to print on a terminal.
+    /// Returns a short line for display that is safe to print on a terminal.
     ///
-    /// The text is redacted before it is cut: half a secret would not be found any more.
+    /// The text is redacted before it is truncated, because half a secret would not be recognised.
     pub fn label(&self, redactor: &Redactor) -> String {
         let text = match self {
             Self::Run { command, .. } => command,
@@ -113,7 +100,7 @@ impl Action {
         one_line(&redactor.redact(text), MAX_LABEL_CHARS)
     }
 
-    /// Tells whether the action ends its iteration.
+    /// Returns whether the action ends its iteration.
     pub fn is_control(&self) -> bool {
         match self {
             Self::Run { .. } | Self::Patch { .. } | Self::Write { .. } | Self::Commit { .. } => {
@@ -127,35 +114,34 @@ impl Action {
     }
 }
 
-/// What a model says it has achieved. The runner verifies each claim itself.
+/// The model's claims about completed work. The runner verifies each of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claims {
-    /// The ids of checkboxes, such as `M1.1`.
+    /// Checkbox ids, such as `M1.1`.
     pub checkboxes_checked: Vec<String>,
-    /// The ids of milestones, such as `M1`.
+    /// Milestone ids, such as `M1`.
     pub milestones_completed: Vec<String>,
 }
 
-/// A checked reply.
+/// A valid reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// What the model says about this iteration, for people.
+    /// The model's description of the iteration, for display.
     pub summary: String,
-    /// All actions, in order; [`Response::executable`] are those to execute.
+    /// All actions in order; see [`Response::executable`].
     pub actions: Vec<Action>,
-    /// What the model says it has achieved.
     pub claims: Claims,
-    /// Whether the reply was anything else than plain strict JSON.
+    /// Whether the reply was anything other than one strict JSON object.
     pub repaired: bool,
 }
 
 impl Response {
-    /// Returns the actions to execute: those up to the first that ends the iteration, with it.
+    /// Returns the actions to execute: up to and including the first that ends the iteration.
     pub fn executable(&self) -> &[Action] {
         &self.actions[..self.executable_count()]
     }
 
-    /// Returns the actions after the first that ends the iteration; they are recorded as skipped.
+    /// Returns the actions after the one that ends the iteration; they are recorded as skipped.
     pub fn skipped(&self) -> &[Action] {
         &self.actions[self.executable_count()..]
     }

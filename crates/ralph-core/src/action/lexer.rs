@@ -1,7 +1,7 @@
-//! Cuts one JSON-like object out of a text and into tokens, forgiving about how strings are
-//! written and strict about where the object ends.
+//! Splits one JSON-like object at the start of a text into tokens. It is lenient about the syntax
+//! of strings and strict about the end of the object.
 //!
-//! `escapes` decides what a string says: code inside of it must survive a repair byte for byte.
+//! The module `escapes` decodes strings: code inside them must survive a repair byte for byte.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::escapes::ReplyStringDecoder;
 use super::limits::MAX_DEPTH;
 use super::text::one_line;
 
-/// The longest key that an error quotes, in characters.
+/// The longest key in an error, in characters.
 const MAX_QUOTED_KEY_CHARS: usize = 60;
 
 /// One token of JSON-like text.
@@ -28,24 +28,24 @@ pub(super) enum ReplyToken<'t> {
     Text(String),
     /// A number, a keyword or an unquoted name.
     Word(&'t str),
-    /// A character that has no place in JSON.
+    /// A character that is not valid in JSON.
     Junk(char),
 }
 
-/// An object that begins and ends in a text.
+/// A complete object, split into tokens.
 #[derive(Debug)]
 pub(super) struct LexedObject<'t> {
-    /// Its tokens, from the opening brace to the closing one, without comments.
+    /// From the opening to the closing brace, without comments.
     pub(super) tokens: Vec<ReplyToken<'t>>,
-    /// How many bytes of the text it takes.
+    /// In bytes of the source text.
     pub(super) length: usize,
-    /// The keys of the object itself, not of those inside of it.
+    /// The keys of the object itself, not of nested objects.
     pub(super) keys: BTreeSet<String>,
-    /// A key that some object has twice.
+    /// A key that occurs twice in this object or a nested one.
     pub(super) duplicate_key: Option<String>,
 }
 
-/// Tells whether a text begins like an object, and not like a brace in prose or code.
+/// Returns whether `text` starts like an object rather than a brace in prose or code.
 pub(super) fn begins_object(text: &str) -> bool {
     let Some(inside) = text.strip_prefix('{') else {
         return false;
@@ -53,15 +53,15 @@ pub(super) fn begins_object(text: &str) -> bool {
     let inside = inside.trim_start();
     let after_name = inside.trim_start_matches(is_word_char);
     match inside.chars().next() {
-        // A comment is judged by what the whole object turns out to be.
+        // A comment decides nothing; the rest of the object shows whether it is one.
         None | Some('"' | '\'' | '}' | '/' | '#') => true,
         Some(_) => after_name.len() < inside.len() && after_name.trim_start().starts_with(':'),
     }
 }
 
-/// Reads the object at the beginning of a text that [`begins_object`].
+/// Reads the object at the start of `text`, for which [`begins_object`] must be true.
 ///
-/// A text that ends inside of the object is an error: nobody knows what the rest would have said.
+/// Fails if the text ends inside the object, because the missing rest is unknown.
 pub(super) fn read_object(text: &str) -> Result<LexedObject<'_>, ReplyError> {
     let mut reader = ReplyLexer {
         text,
@@ -197,7 +197,7 @@ impl<'t> ReplyLexer<'t> {
         ReplyToken::Colon
     }
 
-    /// Reads a string whose opening quote has been read. Raw line breaks are part of it.
+    /// Reads a string after its opening quote. Raw line breaks are part of the string.
     fn string(&mut self, quote: char) -> Result<String, ReplyError> {
         let mut decoder = ReplyStringDecoder::new(quote);
         loop {

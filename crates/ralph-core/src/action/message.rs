@@ -1,11 +1,11 @@
-//! Commit messages: the model writes them, the runner signs them.
+//! Commit messages: cleans the model's text and recognises the runner's trailers.
 
 use std::fmt;
 
 use super::limits::MAX_MESSAGE_BYTES;
 use super::text::truncate_bytes;
 
-/// A trailer that only the runner writes; it finds its own commits again by them.
+/// A trailer that only the runner writes, and by which it recognises its own commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunnerTrailer {
     /// `Ralph-Action`: the run, the iteration and the index of the commit action.
@@ -23,11 +23,11 @@ impl fmt::Display for RunnerTrailer {
     }
 }
 
-/// What a commit says when the model said nothing.
+/// Message for a commit whose message is empty after cleaning.
 const FALLBACK: &str = "Work in progress";
 
-/// Returns the message as it may be committed: without control characters, without lines that
-/// imitate the runner's trailers, without blank space around it, and never empty.
+/// Cleans a commit message: removes control characters, lines that imitate the runner's trailers
+/// and surrounding blank space. Never returns an empty message.
 pub fn clean_message(text: &str) -> String {
     let printable: String = text
         .chars()
@@ -47,7 +47,7 @@ pub fn clean_message(text: &str) -> String {
     }
 }
 
-/// Returns the trailer of the runner that a line of a message is, if it is one.
+/// Parses a line of a commit message as one of the runner's trailers.
 pub fn runner_trailer(line: &str) -> Option<RunnerTrailer> {
     // git allows blanks between a trailer's name and its colon.
     let (name, value) = line.split_once(':')?;
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_message_is_cut_between_characters() {
+    fn a_long_message_is_truncated_between_characters() {
         let long = "é".repeat(MAX_MESSAGE_BYTES);
         assert_eq!(clean_message(&long), "é".repeat(MAX_MESSAGE_BYTES / 2));
         let blank_at_the_cut = format!("{} b", "a".repeat(MAX_MESSAGE_BYTES - 1));

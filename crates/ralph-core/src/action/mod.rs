@@ -1,14 +1,14 @@
-//! The contract between a model and the runner: one JSON reply per iteration, read, repaired and
-//! checked here before anything of it is executed.
+//! The reply format: one JSON object per iteration, which is parsed, repaired and validated before
+//! any of its actions is executed.
 //!
 //! [`parse`] turns a reply into a [`Response`] or into a [`ReplyError`] whose text can be shown to
-//! the model; there is nothing in between, so a reply with one wrong action executes none of them.
-//! A well-formed action may still be refused when its turn comes: [`rules`] say which paths are not
-//! the model's to change, and such a refusal is a result like a failed command. [`SCHEMA_TEXT`] is
-//! what the model is told. The engine calls all of this; nothing here touches a file.
+//! the model. One invalid action rejects the whole reply. A valid action may still be refused at
+//! execution: [`rules`] defines the paths that the model must not change, and a refusal is a result
+//! like a failed command. [`SCHEMA_TEXT`] describes the format to the model. The engine calls this
+//! module; it does no I/O.
 //!
-//! The way of a reply: `find` finds the one answer in the text with the help of `lexer`, `thought`,
-//! `example` and `wrapper`, `repair` makes it strict JSON, `schema` checks it with the help of `fields`.
+//! `find` locates the answer in the text with `lexer`, `reasoning`, `example` and `wrapper`;
+//! `repair` turns it into strict JSON; `schema` validates it with `fields`.
 
 mod contract;
 mod error;

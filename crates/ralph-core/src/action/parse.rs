@@ -1,4 +1,4 @@
-//! The one door for replies.
+//! Entry point for parsing replies.
 
 use serde_json::{Map, Value};
 
@@ -7,13 +7,13 @@ use super::find::{self, AnswerShape};
 use super::kind::Response;
 use super::schema;
 
-/// The answer of an iteration.
+/// The reply of an iteration.
 const RESPONSE: AnswerShape = AnswerShape {
     key: "actions",
     effective_keys: &["actions", "claims"],
 };
 
-/// Reads a model's reply: all of it follows the contract, or nothing is executed.
+/// Parses a model's reply. Any violation of the schema rejects the whole reply.
 pub fn parse(reply: &str) -> Result<Response, ReplyError> {
     let found = find::find(reply, RESPONSE)?;
     let checked = schema::check(&found.object).map_err(ReplyError::Schema)?;
@@ -25,7 +25,7 @@ pub fn parse(reply: &str) -> Result<Response, ReplyError> {
     })
 }
 
-/// Finds the object with this key in a reply that is no response of an iteration, with the same repairs.
+/// Finds the object with `key` in a reply of another kind, with the same repairs.
 pub(crate) fn find_object(
     reply: &str,
     key: &'static str,

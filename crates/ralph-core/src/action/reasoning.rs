@@ -1,8 +1,8 @@
-//! Thoughts: what some models write in tags before their answer. They may hold drafts of it.
+//! Skips the reasoning that some models write in tags before the answer, which may contain drafts.
 
 use super::error::ReplyError;
 
-/// What some models wrap around their thoughts.
+/// The names of tags that enclose reasoning.
 const TAGS: [&str; 7] = [
     "think",
     "thinking",
@@ -13,9 +13,9 @@ const TAGS: [&str; 7] = [
     "scratchpad",
 ];
 
-/// Returns the length of the thoughts that a text begins with; none if it does not begin with any.
+/// Returns the length of the reasoning block at the start of `text`, if there is one.
 ///
-/// Thoughts without an end are all there is: what they mention was never said.
+/// A block that is never closed means that the reply was truncated before its answer.
 pub(super) fn block_len(text: &str) -> Result<Option<usize>, ReplyError> {
     let Some(tag) = TAGS.iter().find(|tag| is_tag(text, "<", tag)) else {
         return Ok(None);
@@ -27,7 +27,7 @@ pub(super) fn block_len(text: &str) -> Result<Option<usize>, ReplyError> {
     Ok(Some(at + tag.len() + "</>".len()))
 }
 
-/// Returns the length of the closing tag that a text begins with.
+/// Returns the length of the closing tag at the start of `text`.
 pub(super) fn closing_tag_len(text: &str) -> Option<usize> {
     let tag = TAGS.iter().find(|tag| is_tag(text, "</", tag))?;
     Some(tag.len() + "</>".len())

@@ -1,15 +1,15 @@
-//! Reads one object, repairing what models commonly get wrong: trailing commas, comments, single quotes,
-//! raw line breaks, Python's keywords, lone backslashes.
+//! Parses one object and repairs common mistakes of models: trailing commas, comments, single
+//! quotes, raw line breaks, Python keywords, lone backslashes.
 //!
-//! A repair never guesses at content. The strings of the repaired JSON are exactly those that the
-//! lexer read, and a reply that ends too early is never completed.
+//! A repair never guesses content. The strings of the repaired JSON are exactly those from the
+//! lexer, and a truncated reply is never completed.
 
 use serde_json::{Map, Value};
 
 use super::error::ReplyError;
 use super::lexer::{self, LexedObject, ReplyToken};
 
-/// How an object was read.
+/// Whether an object needed a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RepairStatus {
     /// It is strict JSON.
@@ -18,7 +18,7 @@ pub(super) enum RepairStatus {
     Repaired,
 }
 
-/// Reads an object that the lexer cut out of `source`.
+/// Parses `source`, which the lexer has split into `object`.
 pub(super) fn read(
     source: &str,
     object: &LexedObject<'_>,
@@ -35,7 +35,7 @@ pub(super) fn read(
     }
 }
 
-/// Makes strict JSON of the tokens, or `None` where that would be a guess.
+/// Converts the tokens to strict JSON; `None` if that would be a guess.
 fn repair_tokens(tokens: &[ReplyToken<'_>]) -> Option<Map<String, Value>> {
     let plain = write_tokens(tokens)?;
     if let Ok(value) = serde_json::from_str(&plain) {
@@ -47,7 +47,7 @@ fn repair_tokens(tokens: &[ReplyToken<'_>]) -> Option<Map<String, Value>> {
     same.then(|| serde_json::from_str(&repaired).ok())?
 }
 
-/// Writes tokens with every string in strict JSON, or `None` if one of them is junk.
+/// Writes the tokens with every string in strict JSON; `None` if one of them is junk.
 fn write_tokens(tokens: &[ReplyToken<'_>]) -> Option<String> {
     let mut text = String::new();
     for token in tokens {
@@ -64,8 +64,8 @@ fn write_tokens(tokens: &[ReplyToken<'_>]) -> Option<String> {
     Some(text)
 }
 
-/// Tells whether a repair changed nothing but commas, keywords and quotes around names. A colon it
-/// added would make a key of something that was meant to be part of a string.
+/// Returns whether a repair changed only commas, keywords and quotes around names. An added colon
+/// would turn part of a string into a key.
 fn has_same_content(before: &[ReplyToken<'_>], after: &[ReplyToken<'_>]) -> bool {
     let solid = |token: &&ReplyToken<'_>| !matches!(token, ReplyToken::Comma);
     let (before, after) = (before.iter().filter(solid), after.iter().filter(solid));
@@ -82,7 +82,7 @@ fn has_same_content(before: &[ReplyToken<'_>], after: &[ReplyToken<'_>]) -> bool
         })
 }
 
-/// Returns JSON's word for a keyword of Python or JavaScript.
+/// Translates a keyword of Python or JavaScript to JSON.
 fn json_keyword(word: &str) -> Option<&'static str> {
     match word {
         "True" => Some("true"),

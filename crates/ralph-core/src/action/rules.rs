@@ -1,7 +1,7 @@
-//! Which paths are not the model's to change. A refusal is a result that the model reads in its next
-//! prompt; the rest of the reply is still valid.
+//! Paths that the model must not change. The model sees a refusal in its next prompt; the rest of
+//! the reply remains valid.
 //!
-//! The rules hold for every spelling that some file system takes for the same name, because the
+//! The rules cover every spelling that some file system treats as the same name, because the
 //! sandbox may run on one that ignores case, trailing dots or invisible characters.
 
 use crate::path::WorkspacePath;
@@ -12,7 +12,7 @@ const PROGRESS: &str = ".ralph/progress.md";
 const STATE_DIRECTORY: &str = ".ralph";
 const CONTRACT: &str = "ralph_task.md";
 
-/// Returns why a file must not be written that way, if so.
+/// Returns the reason why a file must not be written in this mode, if any.
 pub fn refuse_write(path: &WorkspacePath, mode: WriteMode) -> Option<String> {
     match (path.as_str(), mode) {
         (PROGRESS, _) | (GUARDRAILS, WriteMode::Append) => None,
@@ -21,7 +21,7 @@ pub fn refuse_write(path: &WorkspacePath, mode: WriteMode) -> Option<String> {
     }
 }
 
-/// Returns why a file must not be patched, if so.
+/// Returns the reason why a file must not be patched, if any.
 pub fn refuse_patch(path: &WorkspacePath) -> Option<String> {
     match path.as_str() {
         PROGRESS => None,
@@ -30,7 +30,7 @@ pub fn refuse_patch(path: &WorkspacePath) -> Option<String> {
     }
 }
 
-/// Returns why a path must not be named in a commit, if so.
+/// Returns the reason why a path must not be listed in a commit action, if any.
 pub fn refuse_commit(path: &WorkspacePath) -> Option<String> {
     let text = path.as_str();
     if text.starts_with([':', '-']) {
@@ -41,7 +41,7 @@ pub fn refuse_commit(path: &WorkspacePath) -> Option<String> {
     refuse_change(path)
 }
 
-/// Tells whether a path belongs to the automation of the source host, which runs with secrets.
+/// Returns whether a path configures CI of the source host, which runs with secrets.
 pub fn is_workflow(path: &WorkspacePath) -> bool {
     let parts: Vec<String> = path.parts().map(fold).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
@@ -55,7 +55,7 @@ fn append_only() -> String {
     format!("`{GUARDRAILS}` is append-only; use a write with \"append\": true")
 }
 
-/// Refuses what is nobody's but git's, a person's or the runner's.
+/// Refuses paths that belong to git, the user or the runner.
 fn refuse_change(path: &WorkspacePath) -> Option<String> {
     if path.parts().any(is_git_directory) {
         return Some(format!(
@@ -66,7 +66,7 @@ fn refuse_change(path: &WorkspacePath) -> Option<String> {
     let first = parts.next().map(fold)?;
     if first == CONTRACT && parts.next().is_none() {
         return Some(
-            "the contract is pinned: ticks come from verified claims, changes only from a person"
+            "the contract is pinned: ticks come from verified claims, and only the user may edit it"
                 .into(),
         );
     }
@@ -79,15 +79,15 @@ fn refuse_change(path: &WorkspacePath) -> Option<String> {
 
 fn is_git_directory(part: &str) -> bool {
     let name = fold(part);
-    // `git~1` is the short name of `.git` on file systems that make such names.
+    // `git~1` is the short name of `.git` on file systems with 8.3 names.
     let is_short = name
         .strip_prefix("git~")
         .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()));
     name == ".git" || is_short
 }
 
-/// Returns what file systems may make of a name: case, characters without a shape, a stream's name
-/// after a colon, and dots and blanks at the end do not count.
+/// Normalises a name as file systems may do: ignores case, invisible characters, an NTFS stream
+/// name after a colon, and trailing dots and spaces.
 fn fold(part: &str) -> String {
     let visible: String = part.chars().filter(|c| !is_ignorable(*c)).collect();
     let name = visible.split(':').next().unwrap_or_default();

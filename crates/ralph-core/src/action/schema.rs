@@ -1,4 +1,4 @@
-//! Checks a response field by field, so that each error can name the place in the JSON.
+//! Validates a reply field by field, so that each error names its location in the JSON.
 
 use serde_json::{Map, Value};
 
@@ -16,15 +16,15 @@ use super::limits::{
     MAX_CONTENT_BYTES, MAX_MESSAGE_BYTES, MAX_PATCH_BYTES,
 };
 
-/// The content of a response that follows the contract.
+/// The content of a valid reply.
 pub(super) struct CheckedReply {
     pub(super) summary: String,
     pub(super) actions: Vec<Action>,
     pub(super) claims: Claims,
 }
 
-/// Checks a whole response. Unknown keys beside the known ones are no problem, models like to add
-/// their thoughts; unknown fields of an action are, since they would not be done.
+/// Validates a whole reply. Accepts unknown top-level keys, because models often add their
+/// reasoning; rejects unknown fields of an action, because ignoring them would change its meaning.
 pub(super) fn check(response: &Map<String, Value>) -> Result<CheckedReply, ReplyProblems> {
     let mut problems = ReplyProblems::default();
     let mut root = ReplyFields {
@@ -49,7 +49,7 @@ pub(super) fn check(response: &Map<String, Value>) -> Result<CheckedReply, Reply
     }
 }
 
-/// Reads all actions, so that all their problems are named.
+/// Reads all actions, even after an invalid one, so that all problems are reported.
 fn read_actions(list: &[Value], problems: &mut ReplyProblems) -> Vec<Action> {
     if list.len() > MAX_ACTIONS {
         let found = list.len();
@@ -149,7 +149,7 @@ fn read_write(fields: &mut ReplyFields<'_, '_>) -> Option<Action> {
     })
 }
 
-/// Reads the paths of a commit. `.` among them means all changes, as an empty list does.
+/// Reads the paths of a commit. A `.` means all changes, like an empty list.
 fn read_commit_paths(fields: &mut ReplyFields<'_, '_>) -> Vec<WorkspacePath> {
     let list = fields.optional("paths", list).unwrap_or_default();
     if list.len() > MAX_COMMIT_PATHS {
@@ -167,7 +167,7 @@ fn read_commit_paths(fields: &mut ReplyFields<'_, '_>) -> Vec<WorkspacePath> {
             Err(message) => fields.problem(&format!("paths[{index}]"), message),
         }
     }
-    // One `None` is the root, and with it everything.
+    // `None` is the root, so a single one selects everything.
     paths.into_iter().collect::<Option<_>>().unwrap_or_default()
 }
 
@@ -188,8 +188,7 @@ fn read_claims(map: &Map<String, Value>, problems: &mut ReplyProblems) -> Claims
     }
 }
 
-/// Reads a list of claims, each once and without blanks around it. What they name is found out later,
-/// with the task.
+/// Reads a list of claims, trimmed and without duplicates. The task resolves them later.
 fn read_claim_list(fields: &mut ReplyFields<'_, '_>, name: &str) -> Vec<String> {
     let list = fields.optional(name, list).unwrap_or_default();
     if list.len() > MAX_CLAIMS {
@@ -211,7 +210,7 @@ fn read_claim_list(fields: &mut ReplyFields<'_, '_>, name: &str) -> Vec<String> 
     claims
 }
 
-/// Reads one claim: a text, or the number of a box.
+/// Reads one claim: a text, or the number of a checkbox.
 fn read_claim(value: &Value) -> Result<String, String> {
     if let Some(number) = value.as_u64() {
         return Ok(number.to_string());

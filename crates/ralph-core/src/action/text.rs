@@ -1,12 +1,12 @@
-//! Cutting and cleaning of text that a model wrote and people or a model will read.
+//! Truncates and sanitises text from a model for display and for prompts.
 
-/// Returns the longest beginning of `text` that has at most `bytes` bytes.
+/// Returns the longest prefix of `text` with at most `bytes` bytes.
 pub(super) fn truncate_bytes(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// Makes one harmless line of at most `chars` characters: what a terminal would obey and what
-/// changes the order of reading is replaced, and the rest of a long text is an ellipsis.
+/// Returns the first line of `text`, at most `chars` characters long. Replaces control characters
+/// and characters that hide or reorder text; marks truncation with an ellipsis.
 pub(super) fn one_line(text: &str, chars: usize) -> String {
     let text = text.trim();
     let (line, has_more) = match text.split_once('\n') {
@@ -44,14 +44,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_keeps_whole_characters() {
+    fn truncation_keeps_whole_characters() {
         assert_eq!(truncate_bytes("aé", 3), "aé");
         assert_eq!(truncate_bytes("aé", 2), "a");
         assert_eq!(truncate_bytes("é", 0), "");
     }
 
     #[test]
-    fn one_line_replaces_escapes_and_marks_truncation() {
+    fn one_line_replaces_control_characters_and_marks_truncation() {
         for (text, line) in [
             ("npm test", "npm test"),
             ("  a\tb  ", "a b"),

@@ -1,16 +1,16 @@
-//! Recognises objects of other interfaces that hold a whole answer: tool calls, messages, a single key.
+//! Recognises objects that wrap a whole answer: tool calls, messages, objects with a single key.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// The keys of a tool call's arguments.
+/// Keys for the arguments of a tool call.
 const ARGUMENTS: [&str; 3] = ["arguments", "input", "parameters"];
 
-/// Keys that hold the answer if the object has no other key.
+/// Keys that contain the answer if the object has no other key.
 const ONLY_KEYS: [&str; 6] = ["response", "reply", "answer", "output", "result", "json"];
 
-/// Tells whether an object with these keys may hold an answer, before it is read.
+/// Returns whether an object with these keys may contain an answer. Called before it is parsed.
 pub(super) fn may_wrap_answer(keys: &BTreeSet<String>) -> bool {
     let mut known = ["function", "content"]
         .into_iter()
@@ -19,9 +19,10 @@ pub(super) fn may_wrap_answer(keys: &BTreeSet<String>) -> bool {
     known.any(|key| keys.contains(key))
 }
 
-/// Returns the value that holds the answer.
+/// Returns the value that contains the answer.
 ///
-/// An action is never a wrapper: the content of a `write` is a file, even if it looks like an answer.
+/// An action is never a wrapper: the content of a `write` is a file, even if it resembles an
+/// answer.
 pub(super) fn wrapped_value(wrapper: &Map<String, Value>) -> Option<&Value> {
     if wrapper.get("name").is_some_and(Value::is_string) {
         let mut arguments = ARGUMENTS.into_iter().filter_map(|key| wrapper.get(key));

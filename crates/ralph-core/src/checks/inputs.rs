@@ -135,7 +135,7 @@ impl TrackedFiles {
         }
     }
 
-    /// Tells whether a file exists.
+    /// Returns whether a file exists.
     pub(super) fn contains(&self, path: &str) -> bool {
         self.paths.contains(path)
     }
@@ -322,7 +322,7 @@ fn describe_changes(touched: &[ChangedPath], sizes: &LineChanges) -> String {
     format!("{}{more}", named.join(", "))
 }
 
-/// Tells whether a change adds tests and nothing that decides how tests run.
+/// Returns whether a change adds tests and nothing that decides how tests run.
 fn is_new_test(changed: &ChangedPath, sizes: &LineChanges) -> bool {
     const SOURCES: &[&str] = &[
         "py", "rs", "go", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "rb", "java", "kt",
@@ -348,7 +348,7 @@ fn resolve_executed(word: &str, command: &SimpleCommand, files: &TrackedFiles) -
     meant
 }
 
-/// Tells whether a runner or build tool reads a file by its name.
+/// Returns whether a runner or build tool reads a file by its name.
 fn is_infrastructure(path: &str, runner: Option<TestRunner>, program: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let is_python_file = matches!(
@@ -380,7 +380,7 @@ fn is_infrastructure(path: &str, runner: Option<TestRunner>, program: &str) -> b
     }
 }
 
-/// Tells whether the text of a file may be a list of commands.
+/// Returns whether the text of a file may be a list of commands.
 fn may_be_script(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let lower = name.to_lowercase();

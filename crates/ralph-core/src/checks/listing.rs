@@ -62,7 +62,7 @@ impl TestRunner {
         }
     }
 
-    /// Tells whether a command with these words runs tests. Some options only build, list or explain.
+    /// Returns whether a command with these words runs tests. Some options only build, list or explain.
     fn runs_tests(self, words: &[String]) -> bool {
         let others: &[&str] = match self {
             Self::Pytest => &[
@@ -85,7 +85,7 @@ impl TestRunner {
         !has_option(words, others)
     }
 
-    /// Tells whether it prints the number of its tests at the end of every run with these arguments.
+    /// Returns whether it prints the number of its tests at the end of every run with these arguments.
     fn always_counts(self, words: &[String]) -> bool {
         let has = |part: &str| words.iter().any(|word| word.contains(part));
         let quiet = words
@@ -100,7 +100,7 @@ impl TestRunner {
     }
 }
 
-/// Tells whether one of these options is among the words, with or without a value. A single dash
+/// Returns whether one of these options is among the words, with or without a value. A single dash
 /// and a double dash are the same to `go`.
 fn has_option(words: &[String], options: &[&str]) -> bool {
     words.iter().any(|word| {
@@ -111,7 +111,7 @@ fn has_option(words: &[String], options: &[&str]) -> bool {
     })
 }
 
-/// Tells whether a program is an interpreter of Python.
+/// Returns whether a program is an interpreter of Python.
 pub(super) fn is_python(program: &str) -> bool {
     program
         .strip_prefix("python")

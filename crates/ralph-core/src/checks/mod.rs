@@ -20,7 +20,7 @@ pub use protected::{protected_changes, protected_finding};
 pub use shadow::shadowing_finding;
 pub use suspect::{AddedLine, suspect_findings};
 
-/// Tells whether a path ends with an extension.
+/// Returns whether a path ends with an extension.
 fn has_extension(path: &str, extension: &str) -> bool {
     path.rsplit_once('.')
         .is_some_and(|(_, end)| end == extension)

@@ -236,7 +236,7 @@ pub fn suspect_findings(lines: &[AddedLine], executed: &BTreeSet<String>) -> Vec
     found.into_iter().map(finding).collect()
 }
 
-/// Tells whether two lines are a comparison of Python that has the same answer for everything.
+/// Returns whether two lines are a comparison of Python that has the same answer for everything.
 fn equals_everything(line: &str, next: &str) -> bool {
     let (line, next) = (line.trim(), next.trim());
     let starts = |name: &str| line.starts_with(name) && line.ends_with(':');
@@ -244,7 +244,7 @@ fn equals_everything(line: &str, next: &str) -> bool {
         || (starts("def __ne__") && next == "return False")
 }
 
-/// Tells whether a file holds code that a check may run. Data is not code, except for the scripts of
+/// Returns whether a file holds code that a check may run. Data is not code, except for the scripts of
 /// a package.
 fn is_code(path: &str) -> bool {
     const CODE_EXTENSIONS: &[&str] = &[

@@ -50,12 +50,12 @@ impl IterationFacts {
     /// How many failures are kept.
     pub const MAX_FAILURES: usize = 16;
 
-    /// Tells whether any file of the repository changed.
+    /// Returns whether any file of the repository changed.
     pub fn has_changes(&self) -> bool {
         self.changed_lines > 0 || self.binary_files > 0 || !self.files.is_empty()
     }
 
-    /// Tells whether nothing was run and nothing changed.
+    /// Returns whether nothing was run and nothing changed.
     pub fn is_idle(&self) -> bool {
         self.commands == 0 && !self.has_changes()
     }

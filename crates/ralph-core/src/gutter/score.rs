@@ -21,7 +21,7 @@ impl LoopScore {
         f64::from(self.0) / 10.0
     }
 
-    /// Tells whether this is a gutter.
+    /// Returns whether this is a gutter.
     pub fn is_gutter(self) -> bool {
         self >= Self::GUTTER
     }

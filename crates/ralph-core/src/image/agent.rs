@@ -77,7 +77,7 @@ pub fn default_base(dockerfile: &str) -> Option<&str> {
         .filter(|value| !value.is_empty())
 }
 
-/// Tells whether a line begins with this instruction, in any case.
+/// Returns whether a line begins with this instruction, in any case.
 fn starts_with_instruction(line: &str, word: &str) -> bool {
     line.split_whitespace()
         .next()

@@ -171,7 +171,7 @@ fn is_registry(host: &str) -> bool {
     name.split('.').all(label) && port.parse::<u16>().is_ok()
 }
 
-/// Tells whether a part of a path is words of lower-case letters and digits with one separator
+/// Returns whether a part of a path is words of lower-case letters and digits with one separator
 /// between each: `.`, `_`, `__`, or any number of `-`.
 pub(super) fn is_component(part: &str) -> bool {
     let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
@@ -179,7 +179,7 @@ pub(super) fn is_component(part: &str) -> bool {
     part.starts_with(is_word) && part.ends_with(is_word) && separators.into_iter().all(is_separator)
 }
 
-/// Tells whether an engine accepts this between two words of a name.
+/// Returns whether an engine accepts this between two words of a name.
 pub(super) fn is_separator(gap: &str) -> bool {
     matches!(gap, "." | "_" | "__") || gap.bytes().all(|b| b == b'-')
 }

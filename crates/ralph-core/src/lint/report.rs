@@ -15,7 +15,7 @@ pub struct LintReport {
 }
 
 impl LintReport {
-    /// Tells whether a run may start: there are no errors.
+    /// Returns whether a run may start: there are no errors.
     pub fn is_ok(&self) -> bool {
         let mut findings = self.findings.iter();
         findings.all(|finding| finding.severity != LintSeverity::Error)

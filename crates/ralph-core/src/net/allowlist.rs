@@ -91,7 +91,7 @@ impl AllowlistEntry {
         })
     }
 
-    /// Tells whether the host is meant, whatever the port.
+    /// Returns whether the host is meant, whatever the port.
     pub fn matches_host(&self, host: &Host) -> bool {
         match self.host_match {
             HostMatch::Exact => self.host == *host,
@@ -102,7 +102,7 @@ impl AllowlistEntry {
         }
     }
 
-    /// Tells whether the endpoint is meant. Without a port of its own, it means 80 and 443.
+    /// Returns whether the endpoint is meant. Without a port of its own, it means 80 and 443.
     pub fn covers(&self, endpoint: &Endpoint) -> bool {
         let port = match self.port {
             Some(port) => port == endpoint.port,
@@ -111,7 +111,7 @@ impl AllowlistEntry {
         port && self.matches_host(&endpoint.host)
     }
 
-    /// Tells whether TLS to everything that another entry means is covered: on the web's ports, because
+    /// Returns whether TLS to everything that another entry means is covered: on the web's ports, because
     /// TLS on other ports is never opened.
     fn covers_tls_of(&self, other: &Self) -> bool {
         let is_web = other.port.is_none_or(|port| WEB_PORTS.contains(&port));
@@ -191,12 +191,12 @@ impl Allowlist {
         lines.into_iter().map(AllowlistEntry::parse).collect()
     }
 
-    /// Tells whether the endpoint is allowed.
+    /// Returns whether the endpoint is allowed.
     pub fn covers(&self, endpoint: &Endpoint) -> bool {
         self.entries.iter().any(|entry| entry.covers(endpoint))
     }
 
-    /// Tells whether the host is allowed on some port.
+    /// Returns whether the host is allowed on some port.
     pub fn matches_host(&self, host: &Host) -> bool {
         self.entries.iter().any(|entry| entry.matches_host(host))
     }
@@ -208,7 +208,7 @@ impl Allowlist {
         }
     }
 
-    /// Tells whether TLS to everything that an entry means is covered.
+    /// Returns whether TLS to everything that an entry means is covered.
     pub fn covers_tls_of(&self, entry: &AllowlistEntry) -> bool {
         self.entries.iter().any(|own| own.covers_tls_of(entry))
     }

@@ -34,7 +34,7 @@ impl EgressDecision {
         }
     }
 
-    /// Tells whether it may pass.
+    /// Returns whether it may pass.
     pub fn is_allowed(self) -> bool {
         self.verdict == EgressVerdict::Allowed
     }
@@ -154,7 +154,7 @@ impl EgressReason {
         }
     }
 
-    /// Tells whether a human can change the decision by allowing the host.
+    /// Returns whether a human can change the decision by allowing the host.
     pub fn is_allowlist_related(self) -> bool {
         matches!(
             self,

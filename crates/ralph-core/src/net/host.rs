@@ -100,7 +100,7 @@ impl Host {
         }
     }
 
-    /// Tells whether it is a name with more labels in front of `parent`.
+    /// Returns whether it is a name with more labels in front of `parent`.
     pub fn is_subdomain_of(&self, parent: &str) -> bool {
         self.name()
             .and_then(|name| name.strip_suffix(parent))
@@ -143,7 +143,7 @@ fn is_label(label: &str) -> bool {
     (1..=MAX_LABEL).contains(&label.len()) && !label.starts_with('-') && !label.ends_with('-')
 }
 
-/// Tells whether a browser or a C library would try to read the name as an address.
+/// Returns whether a browser or a C library would try to read the name as an address.
 fn ends_in_number(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name);
     let is_hex = last

@@ -1,17 +1,17 @@
-//! Every row of the path rules.
+//! Tests for every path rule.
 
 use super::*;
 
 const GIT: &str = "is inside git's own directory; use commit actions";
 const PINNED: &str =
-    "the contract is pinned: ticks come from verified claims, changes only from a person";
+    "the contract is pinned: ticks come from verified claims, and only the user may edit it";
 const RUNNER: &str = "belongs to the runner; only `.ralph/progress.md` and, by appending, `.ralph/guardrails.md` are yours to write";
 
 fn path(text: &str) -> WorkspacePath {
     WorkspacePath::parse(text).unwrap()
 }
 
-/// What writing, appending, patching and committing get as an answer.
+/// Returns the refusals of writing, appending, patching and committing.
 fn refusals(text: &str) -> [Option<String>; 4] {
     let path = path(text);
     [
@@ -23,7 +23,7 @@ fn refusals(text: &str) -> [Option<String>; 4] {
 }
 
 #[test]
-fn git_s_own_directory_is_refused_in_every_spelling() {
+fn the_git_directory_is_refused_in_every_spelling() {
     for text in [
         ".git",
         ".git/hooks/x",
@@ -105,7 +105,7 @@ fn runner_files_are_refused() {
 }
 
 #[test]
-fn progress_is_free_and_guardrails_only_grow_but_neither_is_committed() {
+fn progress_is_writable_and_guardrails_are_append_only() {
     let committed = |text: &str| Some(format!("`{text}` {RUNNER}"));
     assert_eq!(refusals(PROGRESS), [None, None, None, committed(PROGRESS)]);
     let append_only =
@@ -148,7 +148,7 @@ fn other_paths_are_allowed() {
 }
 
 #[test]
-fn a_commit_names_files_and_not_patterns() {
+fn commits_reject_options_and_patterns() {
     for text in [":(top)*", ":!a", ":/", "--all", "-m", "-"] {
         assert_eq!(
             refuse_commit(&path(text)),
@@ -161,7 +161,7 @@ fn a_commit_names_files_and_not_patterns() {
 }
 
 #[test]
-fn workflows_are_known() {
+fn recognises_workflow_files() {
     for text in [
         ".github/workflows/ci.yml",
         ".github/workflows",

@@ -1,8 +1,8 @@
-//! Replies as models really write them, with exactly what becomes of each.
+//! Real replies of models with their exact outcome.
 //!
-//! A file of the corpus is a table. `=== name` begins a case, its reply follows as it is, `--- outcome`
-//! ends it: `accepted` and `repaired` are followed by what will be done, `re-asked` by the words that the
-//! model is told. `SNAPSHOTS=overwrite` writes the outcomes anew; look at every one that changed.
+//! Each corpus file is a list of cases. `=== name` starts a case, followed by the verbatim reply
+//! and `--- outcome`: `accepted` and `repaired` list the actions, `re-asked` gives the error for
+//! the model. `SNAPSHOTS=overwrite` updates the outcomes; review every change.
 
 use std::fmt::Write as _;
 
@@ -22,14 +22,14 @@ fn cases(text: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// Writes a file's cases with what becomes of them.
+/// Renders the cases of a file with their actual outcomes.
 fn render_outcomes(text: &str) -> String {
     let (head, _) = text.split_once("\n=== ").expect("a file has a head");
-    let mut told = head.to_owned();
+    let mut rendered = head.to_owned();
     for (name, reply) in cases(text) {
-        write!(told, "\n=== {name}\n{reply}\n--- {}\n", outcome(reply)).unwrap();
+        write!(rendered, "\n=== {name}\n{reply}\n--- {}\n", outcome(reply)).unwrap();
     }
-    told
+    rendered
 }
 
 fn outcome(reply: &str) -> String {
@@ -58,7 +58,7 @@ fn outcome(reply: &str) -> String {
 }
 
 #[test]
-fn every_reply_has_its_outcome() {
+fn replies_have_the_recorded_outcomes() {
     let files = [
         "wrapped", "several", "slips", "strings", "cut_off", "contract",
     ];

@@ -1,9 +1,9 @@
-//! Replies that end too early, are too big, or are damaged anywhere: nothing panics, and nothing of
-//! a reply that was cut off is executed.
+//! Truncated, oversized and damaged replies: parsing never panics, and a truncated reply executes
+//! nothing.
 
 use super::*;
 
-/// Replies with everything that could be taken for the end of an object.
+/// Replies with text that could be mistaken for the end of an object.
 const REPLIES: [&str; 4] = [
     r#"{"summary":"a } b { \"actions\":[] \\","note":{"actions":[]},"actions":[{"type":"write","path":"a.json","content":"{\"actions\":[]} {'actions':[]} é \ud83d\ude00"},{"type":"run","command":"echo '}' ]} \\\"","timeout_s":5},{"type":"stop_success","reason":"done"}],"claims":{"checkboxes_checked":["M1.1"],"milestones_completed":[]}}"#,
     r#"{'summary': 'it\'s {"actions":[]}', /* {"actions":[]} */ 'actions': [{'type': 'run', 'command': 'grep "\d" {a,b}',},], }"#,
@@ -12,13 +12,13 @@ const REPLIES: [&str; 4] = [
 ];
 
 #[test]
-fn the_whole_replies_are_fine() {
+fn complete_replies_are_accepted() {
     let counts = REPLIES.map(|reply| parse(reply).unwrap().actions.len());
     assert_eq!(counts, [3, 1, 1, 1]);
 }
 
 #[test]
-fn no_beginning_of_a_reply_is_a_reply() {
+fn every_proper_prefix_of_a_reply_is_rejected() {
     for reply in REPLIES {
         for (end, _) in reply.char_indices() {
             let result = parse(&reply[..end]);
@@ -32,7 +32,7 @@ fn no_beginning_of_a_reply_is_a_reply() {
 }
 
 #[test]
-fn a_second_object_that_is_cut_off_spoils_the_first() {
+fn a_truncated_second_object_rejects_the_reply() {
     let reply = r#"For example {"actions":[]} but now {"actions":[{"type":"run","#;
     assert_eq!(parse(reply), Err(ReplyError::Truncated));
     let thought = r#"{"actions":[]} <think> or rather"#;
@@ -89,7 +89,7 @@ fn size_and_depth_are_checked_before_anything_is_parsed() {
 }
 
 #[test]
-fn a_reply_full_of_small_objects_is_read_in_one_pass() {
+fn a_reply_with_many_small_objects_is_parsed_in_linear_time() {
     let fill = |piece: &str| piece.repeat(limits::MAX_REPLY_BYTES / piece.len());
     let same = response(vec![]);
     for piece in [r#"{"actions":[]}"#, "{\"actions\":[]}\n"] {

@@ -1,4 +1,5 @@
-//! Replies of all kinds, from good to broken. The paths and messages have their tests beside them.
+//! Tests for parsing replies, from valid to broken ones. Path rules and commit messages are tested
+//! in their own modules.
 
 mod corpus;
 mod cut_off;

@@ -1,8 +1,8 @@
-//! Replies that mean something clear although they are not strict JSON, and those that do not.
+//! Replies that are not strict JSON: unambiguous ones are repaired, the others rejected.
 
 use super::*;
 
-/// What most of the replies below mean.
+/// The expected meaning of most replies below.
 const PLAIN: &str = r#"{"summary":"s","actions":[{"type":"run","command":"npm test"}]}"#;
 
 fn assert_means_plain(reply: &str, repaired: bool) {
@@ -126,7 +126,7 @@ fn strings_survive_a_repair_byte_for_byte() {
             "“curly” ‘quotes’ \u{a0}\u{2028}é",
         ),
     ] {
-        // The trailing comma makes each of them go through the repair.
+        // The trailing comma sends each of them through the repair.
         let reply =
             format!(r#"{{"summary":"s","actions":[{{"type":"run","command":{source},}},]}}"#);
         let expected = Response {
@@ -138,7 +138,7 @@ fn strings_survive_a_repair_byte_for_byte() {
 }
 
 #[test]
-fn no_repair_guesses() {
+fn ambiguous_replies_are_rejected() {
     for reply in [
         r#"{"summary":"s","actions":[{"type":"run","command":"echo "hi""}]}"#,
         r#"{"summary":"s","actions":[{"type":"run","command":"rm -rf "$D"/x"}]}"#,
@@ -169,7 +169,7 @@ fn no_repair_guesses() {
 }
 
 #[test]
-fn errors_say_what_is_wrong_with_the_json() {
+fn errors_describe_the_json_problem() {
     for (reply, text) in [
         (
             "",

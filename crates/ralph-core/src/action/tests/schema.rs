@@ -1,4 +1,4 @@
-//! Strict JSON that follows the contract or does not.
+//! Tests for strict JSON that follows or violates the schema.
 
 use super::*;
 use crate::ports::WriteMode;
@@ -24,7 +24,7 @@ fn the_example_of_the_contract_is_valid() {
         .skip_while(|line| *line != "{")
         .take_while(|line| !line.is_empty())
         .collect();
-    // The example itself is no answer, so one value is another.
+    // The unchanged example is rejected as an answer, so one value differs.
     let example = example.replace("answer = 42", "answer = 43");
     let expected = Response {
         summary: "short summary for humans".into(),
@@ -161,7 +161,7 @@ fn optional_fields_may_be_omitted() {
     }
 }
 
-/// Replies and what is wrong with them.
+/// Replies with their problems.
 const WRONG_REPLIES: &[(&str, &str)] = &[
     (r#"{"summary":"s"}"#, "actions: is missing"),
     (
@@ -194,7 +194,7 @@ const WRONG_REPLIES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Actions and what is wrong with them, after `actions[0].`.
+/// Actions with their problems, without the prefix `actions[0].`.
 const WRONG_ACTIONS: &[(&str, &str)] = &[
     ("{}", "type: is missing"),
     (r#"{"type":true}"#, "type: expected a string, found true"),
@@ -326,7 +326,7 @@ fn a_timeout_is_a_whole_number_of_seconds_of_at_most_a_day() {
 }
 
 #[test]
-fn a_path_that_leads_outside_spoils_the_whole_reply() {
+fn a_path_outside_the_workspace_rejects_the_whole_reply() {
     let long = "x".repeat(5000);
     for bad in [
         "../x",
@@ -406,7 +406,7 @@ fn lengths_are_limited() {
 }
 
 #[test]
-fn prose_is_cut_and_claims_are_tidied() {
+fn prose_is_truncated_and_claims_are_normalised() {
     let long = "é".repeat(limits::MAX_PROSE_BYTES);
     let cut = "é".repeat(limits::MAX_PROSE_BYTES / 2);
     let reply = format!(
@@ -425,7 +425,7 @@ fn prose_is_cut_and_claims_are_tidied() {
 }
 
 #[test]
-fn one_wrong_action_of_five_executes_none_and_all_problems_are_listed() {
+fn one_invalid_action_rejects_all_and_every_problem_is_listed() {
     let good = r#"{"type":"run","command":"a"}"#;
     let reply = format!(
         r#"{{"actions":[{good},{good},{{"type":"run","command":"a","timeout_s":"5","shell":"sh"}},{good},{{"type":"write","path":"/x"}}]}}"#

@@ -52,7 +52,7 @@ impl ExitPaths {
         self.fails || self.fails_quietly || self.exits_with_failure
     }
 
-    /// Tells whether the command after it can be reached.
+    /// Returns whether the command after it can be reached.
     pub(super) fn returns(&self) -> bool {
         self.succeeds || self.returns_failure()
     }

@@ -32,7 +32,7 @@ pub const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// The most hosts that one file suggests.
 pub const MAX_HOSTS: usize = 64;
 
-/// Tells whether a file could suggest something, by its path.
+/// Returns whether a file could suggest something, by its path.
 pub fn is_host_file(path: &str) -> bool {
     file::host_file(path).is_some()
 }
