@@ -1,13 +1,13 @@
-//! Splits a shell command line into simple commands, as far as that is certain.
+//! Splits a shell command line into simple commands, without interpreting ambiguous constructs.
 
 /// One simple command of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimpleCommand {
-    /// The directory that a `cd` before it went to, relative to the repository; empty for its root.
+    /// The working directory after any preceding `cd`, relative to the repository root (empty).
     pub directory: String,
-    /// The program and its arguments without quotes, assignments and redirections.
+    /// The program and its arguments, without quotes, assignments and redirections.
     pub words: Vec<String>,
-    /// Whether its output goes to the caller unchanged: no pipe, no redirection.
+    /// Whether the output reaches the caller unchanged, without a pipe or redirection.
     pub is_plain: bool,
 }
 
@@ -16,7 +16,7 @@ const WRAPPERS: &[&str] = &[
     "env", "time", "nice", "nohup", "exec", "command", "sudo", "stdbuf", "xvfb-run", "npx", "bunx",
     "timeout", "unbuffer",
 ];
-/// Pairs of words that run the command behind them.
+/// Program and subcommand pairs that run the command in the remaining arguments.
 const RUN_WRAPPERS: &[(&str, &str)] = &[
     ("poetry", "run"),
     ("uv", "run"),
@@ -50,13 +50,13 @@ impl SimpleCommand {
         commands
     }
 
-    /// Returns the name of the program, without its directory.
+    /// Returns the program name without its directory.
     pub fn program(&self) -> &str {
         let program = self.words.first().map_or("", String::as_str);
         program.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Returns a path of the command as a path of the repository, unless it leads outside.
+    /// Resolves a path in the command against the repository; `None` if it is outside.
     pub fn repository_path(&self, path: &str) -> Option<String> {
         if path.starts_with(['/', '~', '$']) {
             return None;
@@ -65,7 +65,7 @@ impl SimpleCommand {
     }
 }
 
-/// Joins two relative paths; none if the result leads outside.
+/// Joins two relative paths; `None` if the result is outside the repository.
 pub(super) fn join(directory: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = directory
         .split('/')
@@ -106,7 +106,7 @@ fn finish_command(
     });
 }
 
-/// Removes keywords, assignments and programs that only start another one.
+/// Removes leading keywords, assignments and wrapper programs.
 fn strip_wrappers(words: &mut Vec<String>) {
     const KEYWORDS: &[&str] = &[
         "!", "{", "}", "(", ")", "if", "then", "else", "elif", "fi", "do", "done", "while",
@@ -120,7 +120,7 @@ fn strip_wrappers(words: &mut Vec<String>) {
             words.remove(0);
         } else if WRAPPERS.contains(&first) {
             words.remove(0);
-            // Options and a duration of the wrapper.
+            // Options and the duration argument of the wrapper.
             while words.first().is_some_and(|word| {
                 word.starts_with('-') || word.chars().next().is_some_and(|c| c.is_ascii_digit())
             }) {
@@ -143,7 +143,7 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// A simple command that is being read.
+/// A simple command that is being parsed.
 #[derive(Default)]
 struct CommandDraft {
     words: Vec<String>,
@@ -203,7 +203,7 @@ fn tokens(line: &str) -> Vec<CommandToken> {
             c if c.is_whitespace() => tokens.extend(word.take().map(CommandToken::Word)),
             '#' if word.is_none() => while chars.next_if(|c| *c != '\n').is_some() {},
             '>' | '<' => {
-                // A number before it is the stream.
+                // A number before a redirection is a file descriptor, not an argument.
                 word = word.filter(|word| !word.chars().all(|c| c.is_ascii_digit()));
                 tokens.extend(word.take().map(CommandToken::Word));
                 while chars
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_split_into_its_commands() {
+    fn splits_a_line_into_commands() {
         for (line, expected) in [
             ("pytest -q tests", vec![">pytest|-q|tests"]),
             ("cd sub && ./run.sh 'a b'", vec!["sub>./run.sh|a b"]),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_stay_inside_of_the_repository() {
+    fn paths_outside_the_repository_are_rejected() {
         let command = &SimpleCommand::split("cd a && sh x")[0];
         assert_eq!(command.repository_path("../b/./c").as_deref(), Some("b/c"));
         for outside in ["../../x", "/etc/x", "$HOME/x", "~/x"] {

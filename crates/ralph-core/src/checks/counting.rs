@@ -1,35 +1,35 @@
-//! Judges the number of tests in a green run: by a listing, and by the base commit.
+//! Judges the number of tests in a green run by comparing it with a listing and the base commit.
 
 use crate::verdict::{FindingKind, TestCount, VerifyFinding};
 
-/// The result of the comparison between a run and a listing of its tests.
+/// The result of comparing a run with a listing of its tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CountCheck {
-    /// The run has the tests that the listing has.
+    /// The run reports as many tests as the listing.
     Confirmed,
-    /// No listing speaks for or against the number.
+    /// No listing confirms the number.
     Unconfirmed(String),
-    /// The run reports more tests than the listing has.
+    /// The run reports more tests than the listing.
     Exceeded(String),
-    /// The run reports fewer tests than the listing has.
+    /// The run reports fewer tests than the listing.
     Short(String),
-    /// The run lacks the summary that its runner prints.
+    /// The output lacks the summary that the test runner always prints.
     MissingSummary(String),
 }
 
-/// The consequence of a number of tests for a green verdict.
+/// The consequence of the test count for a green verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CountVerdict {
     /// Nothing to report.
     Fine,
-    /// A reviewer must know about it.
+    /// Green with a finding for the reviewer.
     Qualified(VerifyFinding),
     /// The run is clearly incomplete.
     Red(String),
 }
 
 impl CountCheck {
-    /// Compares the number of tests that an unknown runner reports.
+    /// Checks the number reported by an unknown runner, which has no listing.
     pub fn for_unknown_runner(line: &str, tests: Option<TestCount>) -> Self {
         match tests {
             None => Self::Confirmed,
@@ -39,16 +39,17 @@ impl CountCheck {
         }
     }
 
-    /// Compares the run of a check whose output was too long to be kept: its number may be incomplete,
-    /// and a missing summary may have been left out.
+    /// Checks a run with truncated output: the count may be incomplete and the summary missing.
     pub fn for_truncated_output(line: &str) -> Self {
         Self::Unconfirmed(format!(
-            "`{line}` prints too much to be kept, so the number of its tests is not confirmed"
+            "the output of `{line}` was truncated, so its number of tests is not confirmed"
         ))
     }
 
-    /// Judges the run with the numbers of the same command now and at the base commit. Only a run
-    /// that is short by both measures is red: honest suites differ from their listing, too.
+    /// Judges the run by the counts of the same command now and at the base commit.
+    ///
+    /// A run is red only if it has fewer tests than both the listing and the base commit, because
+    /// honest suites also differ from their listing.
     pub fn judge(
         self,
         line: &str,
@@ -81,7 +82,8 @@ impl CountCheck {
     }
 }
 
-/// Makes the finding about a command that runs fewer tests than `source` has.
+/// Returns the finding for a command that runs fewer tests than `source`, a phrase such as "the
+/// base commit has".
 pub fn fewer_tests_finding(line: &str, now: u64, before: u64, source: &str) -> VerifyFinding {
     let text = format!("`{line}` runs {now} tests, {source} {before}");
     VerifyFinding::new(FindingKind::FewerTests, text)
@@ -108,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_red_only_if_it_is_short_of_its_listing_and_of_the_base_commit() {
+    fn a_run_is_red_only_if_it_has_fewer_tests_than_listing_and_base_commit() {
         for (base, expected) in [
             (None, "red"),
             (Some(passed(4)), "red"),
@@ -138,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_without_a_listing_are_measured_by_the_base_commit() {
+    fn counts_without_a_listing_are_compared_with_the_base_commit() {
         for (now, base, expected) in [
             (Some(passed(3)), Some(passed(3)), "fine"),
             (Some(passed(3)), Some(passed(4)), "fewer"),

@@ -1,4 +1,4 @@
-//! The files that a check executes or reads through: scripts, test files, configuration.
+//! Collects the files that a check executes or reads: scripts, test files, configuration.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,9 +10,9 @@ use super::listing::{TestRunner, is_python};
 use crate::surface::{ChangedPath, PathChange, configures_checks, is_test};
 use crate::verdict::{FindingKind, VerifyFinding};
 
-/// How many scripts of one check are read.
+/// The most scripts read for one check.
 const MAX_SCRIPTS: usize = 50;
-/// How many files a finding names.
+/// The most files listed in a finding.
 const MAX_NAMED_FILES: usize = 5;
 /// Programs that execute the files in their arguments.
 const INTERPRETERS: &[&str] = &[
@@ -51,7 +51,7 @@ const BUILD_TOOLS: &[&str] = &[
     "rake", "ctest", "cmake", "meson", "ninja", "bazel", "gradle", "mvn", "mix", "composer",
     "dotnet", "swift", "mocha", "rspec", "phpunit", "bundle", "deno",
 ];
-/// Programs that compare files with what is expected.
+/// Programs that compare files with expected output.
 const COMPARERS: &[&str] = &["diff", "cmp"];
 
 /// The paths of a commit, including those that the branch deleted.
@@ -61,13 +61,13 @@ pub struct TrackedFiles {
 }
 
 impl TrackedFiles {
-    /// Collects paths.
+    /// Creates the set of paths.
     pub fn new(paths: impl IntoIterator<Item = String>) -> Self {
         let paths = paths.into_iter().collect();
         Self { paths }
     }
 
-    /// Returns the files that a word of a command means: a file, a directory or a pattern.
+    /// Returns the files that a word of a command refers to: a file, a directory or a pattern.
     fn resolve_word(&self, word: &str, command: &SimpleCommand) -> Vec<String> {
         let value = match word.split_once('=') {
             Some((option, value)) if option.starts_with('-') => value,
@@ -100,12 +100,12 @@ impl TrackedFiles {
             match c {
                 '*' => text.push_str("[^/]*"),
                 '?' => text.push_str("[^/]"),
-                // A variable may hold anything.
+                // A variable may expand to anything.
                 '$' | '{' | '}' | '[' | ']' => text.push_str(".*"),
                 c => text.push_str(&regex::escape(&c.to_string())),
             }
         }
-        // A pattern may also mean a directory.
+        // A pattern may also match a directory.
         text.push_str("(?:/.*)?$");
         let Ok(pattern) = Regex::new(&text) else {
             return Vec::new();
@@ -114,7 +114,7 @@ impl TrackedFiles {
         fits.cloned().collect()
     }
 
-    /// Returns the file of a Python module, or of the module that has a name such as `a.b.Class.test`.
+    /// Returns the file of a Python module, also for a test name such as `a.b.Class.test`.
     fn resolve_module(&self, name: &str, command: &SimpleCommand) -> Vec<String> {
         let mut name = name.replace('.', "/");
         loop {
@@ -146,7 +146,7 @@ impl TrackedFiles {
     }
 }
 
-/// Collects the files of one check. Scripts that it runs are read by the caller and added.
+/// Collects the files of one check. The caller reads the scripts and adds their text.
 #[derive(Debug, Clone, Default)]
 pub struct CheckInputs {
     executed: BTreeSet<String>,
@@ -163,7 +163,7 @@ impl CheckInputs {
         }
     }
 
-    /// Returns the next script whose text has to be added, if there is one.
+    /// Returns the next script to pass to [`Self::add_script`].
     pub fn next_script(&mut self) -> Option<String> {
         if self.scripts_read >= MAX_SCRIPTS {
             return None;
@@ -172,7 +172,7 @@ impl CheckInputs {
         self.pending_scripts.pop_front()
     }
 
-    /// Adds the files that a script runs: a shell script, a makefile, the scripts of a package.
+    /// Adds the files that a script runs: a shell script, makefile or `package.json`.
     pub fn add_script(&mut self, path: &str, text: &str, files: &TrackedFiles) {
         let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
         let name = path.rsplit('/').next().unwrap_or_default();
@@ -185,7 +185,7 @@ impl CheckInputs {
         let is_recipe = configures_checks(path);
         for line in text.lines() {
             let line = line.trim_start_matches(['\t', '@', '-', ' ']);
-            // Makefiles run in their own directory, scripts in that of their caller.
+            // Makefiles run in their own directory, scripts in the caller's.
             if is_recipe {
                 self.add_line(&format!("cd './{directory}'; {line}"), files);
             } else {
@@ -243,8 +243,8 @@ impl CheckInputs {
         &self.executed
     }
 
-    /// Returns the changes that a reviewer must know among these files, those of old files first.
-    /// New tests alone are none. `sizes` are the lines that were added and removed, by path.
+    /// Returns the changes to these files that need review, changes to existing files first.
+    /// Returns nothing if the branch only adds new tests.
     pub fn reviewable_changes(
         &self,
         changed: &[ChangedPath],
@@ -271,11 +271,11 @@ impl CheckInputs {
     }
 }
 
-/// The lines that were added and removed, by path.
+/// Numbers of added and removed lines by path.
 pub type LineChanges = BTreeMap<String, (u64, u64)>;
 
-/// Makes the findings about checks and the changed files that they run. Checks with the same files
-/// share one.
+/// Returns the findings for checks that run changed files. Checks with the same files share one
+/// finding.
 pub fn changed_input_findings(
     checks: &[(String, Vec<ChangedPath>)],
     sizes: &LineChanges,
@@ -288,7 +288,7 @@ pub fn changed_input_findings(
         }
     }
     let finding = |(touched, commands): (&[ChangedPath], Vec<&str>)| {
-        let who = match commands.as_slice() {
+        let subject = match commands.as_slice() {
             [] => return None,
             [one] => format!("`{one}` runs"),
             [one, two] => format!("`{one}` and `{two}` run"),
@@ -296,7 +296,7 @@ pub fn changed_input_findings(
             [one, two, more @ ..] => format!("`{one}`, `{two}` and {} more checks run", more.len()),
         };
         let text = format!(
-            "{who} files that this branch changed: {}",
+            "{subject} files that this branch changed: {}",
             describe_changes(touched, sizes)
         );
         Some(VerifyFinding::new(FindingKind::ChangedInput, text))
@@ -322,7 +322,7 @@ fn describe_changes(touched: &[ChangedPath], sizes: &LineChanges) -> String {
     format!("{}{more}", named.join(", "))
 }
 
-/// Returns whether a change adds tests and nothing that decides how tests run.
+/// Returns whether a change only adds tests, without affecting how tests run.
 fn is_new_test(changed: &ChangedPath, sizes: &LineChanges) -> bool {
     const SOURCES: &[&str] = &[
         "py", "rs", "go", "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "rb", "java", "kt",
@@ -331,7 +331,7 @@ fn is_new_test(changed: &ChangedPath, sizes: &LineChanges) -> bool {
     let path = changed.path.as_str();
     let name = path.rsplit('/').next().unwrap_or_default();
     let decides = match name {
-        // An empty one only makes the directory a package.
+        // An empty file only marks the directory as a package.
         "__init__.py" => sizes.get(path).is_none_or(|(added, _)| *added > 0),
         "conftest.py" | "__main__.py" | "sitecustomize.py" | "usercustomize.py" => true,
         _ => configures_checks(path) || !SOURCES.iter().any(|end| has_extension(name, end)),
@@ -339,7 +339,7 @@ fn is_new_test(changed: &ChangedPath, sizes: &LineChanges) -> bool {
     changed.change == PathChange::Added && is_test(path) && !decides
 }
 
-/// Returns the files that a word of a command that executes files means.
+/// Returns the files that a word of an executing command refers to.
 fn resolve_executed(word: &str, command: &SimpleCommand, files: &TrackedFiles) -> Vec<String> {
     let meant = files.resolve_word(word, command);
     if meant.is_empty() && is_python(command.program()) && !word.starts_with('-') {
@@ -348,7 +348,7 @@ fn resolve_executed(word: &str, command: &SimpleCommand, files: &TrackedFiles) -
     meant
 }
 
-/// Returns whether a runner or build tool reads a file by its name.
+/// Returns whether a test runner or build tool reads a file because of its name.
 fn is_infrastructure(path: &str, runner: Option<TestRunner>, program: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let is_python_file = matches!(
@@ -380,7 +380,7 @@ fn is_infrastructure(path: &str, runner: Option<TestRunner>, program: &str) -> b
     }
 }
 
-/// Returns whether the text of a file may be a list of commands.
+/// Returns whether a file may contain a list of commands.
 fn may_be_script(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let lower = name.to_lowercase();
@@ -392,7 +392,7 @@ fn may_be_script(path: &str) -> bool {
     is_makefile || is_shell || name == "package.json" || !name.contains('.')
 }
 
-/// Returns the commands of a package that its test script can reach.
+/// Returns the commands in a `package.json` that its test script can reach.
 fn package_scripts(text: &str) -> Vec<String> {
     let package: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
     let scripts = package["scripts"].as_object();

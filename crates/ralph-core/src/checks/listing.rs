@@ -1,4 +1,4 @@
-//! Recognises test runners, and confirms the number of tests that they report by a listing.
+//! Recognises test runners and compares the number of tests they report with a listing.
 
 use std::sync::LazyLock;
 
@@ -30,7 +30,7 @@ pub enum TestRunner {
 }
 
 impl TestRunner {
-    /// Returns the runner that a simple command starts, if it is a known one.
+    /// Returns the known runner that a simple command starts, if any.
     pub fn from_command(command: &SimpleCommand) -> Option<Self> {
         let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
         let is_python = is_python(command.program());
@@ -48,7 +48,7 @@ impl TestRunner {
         }
     }
 
-    /// Returns the name that people know it by.
+    /// Returns the display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pytest => "pytest",
@@ -62,7 +62,7 @@ impl TestRunner {
         }
     }
 
-    /// Returns whether a command with these words runs tests. Some options only build, list or explain.
+    /// Returns whether a command with these arguments runs tests; some options only build or list.
     fn runs_tests(self, words: &[String]) -> bool {
         let others: &[&str] = match self {
             Self::Pytest => &[
@@ -85,7 +85,7 @@ impl TestRunner {
         !has_option(words, others)
     }
 
-    /// Returns whether it prints the number of its tests at the end of every run with these arguments.
+    /// Returns whether a run with these arguments always ends with a summary of its tests.
     fn always_counts(self, words: &[String]) -> bool {
         let has = |part: &str| words.iter().any(|word| word.contains(part));
         let quiet = words
@@ -100,8 +100,8 @@ impl TestRunner {
     }
 }
 
-/// Returns whether one of these options is among the words, with or without a value. A single dash
-/// and a double dash are the same to `go`.
+/// Returns whether one of the options is present, with or without a value. A single and a double
+/// dash are equivalent, as in `go`.
 fn has_option(words: &[String], options: &[&str]) -> bool {
     words.iter().any(|word| {
         let name = word.split('=').next().unwrap_or_default();
@@ -111,7 +111,7 @@ fn has_option(words: &[String], options: &[&str]) -> bool {
     })
 }
 
-/// Returns whether a program is an interpreter of Python.
+/// Returns whether a program is a Python interpreter.
 pub(super) fn is_python(program: &str) -> bool {
     program
         .strip_prefix("python")
@@ -121,9 +121,8 @@ pub(super) fn is_python(program: &str) -> bool {
 /// A check whose runner is known, with the command that lists its tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestListing {
-    /// The runner.
     pub runner: TestRunner,
-    /// The command line that lists the tests; none where the runner cannot.
+    /// The command line that lists the tests; `None` if the runner cannot list them.
     pub command: Option<String>,
     line: String,
     words: Vec<String>,
@@ -133,8 +132,8 @@ pub struct TestListing {
 const UNITTEST_LISTING: &str = "-c 'import sys, unittest\nclass Lister:\n    def __init__(self, *a, **k): pass\n    def run(self, tests):\n        print(\"listed %d tests\" % tests.countTestCases())\n        return unittest.TestResult()\nunittest.main(module=None, argv=[\"unittest\"] + sys.argv[1:], testRunner=Lister)'";
 
 impl TestListing {
-    /// Recognises the runner of a check. It must be the last command of the line, it must run tests,
-    /// and its output must reach the caller.
+    /// Recognises the runner of a check. It must be the last command of the line, run tests, and
+    /// pass its output to the caller.
     pub fn parse(line: &str) -> Option<Self> {
         let commands = SimpleCommand::split(line);
         let last = commands.last().filter(|last| last.is_plain)?;
@@ -152,8 +151,8 @@ impl TestListing {
         })
     }
 
-    /// Reads the number of tests from the standard output of the listing. Standard error holds the
-    /// progress of build tools.
+    /// Parses the number of tests from the standard output of the listing. Standard error is
+    /// excluded because it contains the progress of build tools.
     pub fn count(&self, output: &str) -> Option<u64> {
         let lines = || output.lines().map(str::trim_end);
         let counted = |is_test: fn(&str) -> bool| {
@@ -184,7 +183,7 @@ impl TestListing {
                     "`{line}` exited 0 without the summary that {name} prints"
                 ));
             }
-            let why = format!("`{line}` does not print how many tests it ran");
+            let why = format!("`{line}` does not print the number of tests it ran");
             return CountCheck::Unconfirmed(why);
         };
         let Some(listed) = listed else {
@@ -194,7 +193,7 @@ impl TestListing {
         };
         let total = tests.total();
         let why = format!("{name} lists {listed} tests for `{line}`, the run reports {total}");
-        // A module that is skipped as a whole is reported, but not listed.
+        // A module that is skipped as a whole is reported but not listed.
         let may_exceed = match self.runner {
             TestRunner::Vitest | TestRunner::Go => true,
             TestRunner::Pytest
@@ -238,16 +237,16 @@ const NEXTEST_FLAGS: &[&str] = &[
     "--frozen",
     "--manifest-path",
 ];
-/// Options of `go test` that change which tests run, or how often, and that the listing ignores.
+/// Options of `go test` that change which tests run or how often, and that the listing ignores.
 const GO_SELECTION: &[&str] = &[
     "-run", "-skip", "-count", "-bench", "-fuzz", "-cpu", "-json",
 ];
-/// The same for Vitest.
+/// The same kind of options for Vitest.
 const VITEST_SELECTION: &[&str] = &["--shard", "--changed", "--bail", "--retry"];
-/// The same for pytest and its plugins.
+/// The same kind of options for pytest and its plugins.
 const PYTEST_SELECTION: &[&str] = &["--reruns", "--count", "--flake-finder", "--splits"];
 
-/// Makes the command that lists the tests of a command line which ends with its runner.
+/// Builds the command that lists the tests of a command line ending with its runner.
 fn listing_command(runner: TestRunner, line: &str, words: &[String]) -> Option<String> {
     match runner {
         TestRunner::Pytest if has_option(words, PYTEST_SELECTION) => None,
@@ -276,7 +275,8 @@ fn listing_command(runner: TestRunner, line: &str, words: &[String]) -> Option<S
     }
 }
 
-/// `3 tests collected in 0.01s`, `3/5 tests collected (2 deselected)`, or a number per file with `-qq`.
+/// Parses `3 tests collected in 0.01s`, `3/5 tests collected (2 deselected)`, or one number per
+/// file with `-qq`.
 fn count_pytest(output: &str) -> Option<u64> {
     static TOTAL: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?m)^=* ?(?:(?<number>[0-9]+)(?:/[0-9]+)? tests?|no tests) collected")
@@ -296,7 +296,7 @@ fn count_pytest(output: &str) -> Option<u64> {
     files.reduce(u64::saturating_add)
 }
 
-/// Reads the line that `cargo nextest list --message-format json` prints.
+/// Parses the line that `cargo nextest list --message-format json` prints.
 fn count_nextest(line: &str) -> Option<u64> {
     let list: serde_json::Value = serde_json::from_str(line).ok()?;
     let suites = list.get("rust-suites")?.as_object()?;

@@ -1,8 +1,8 @@
-//! What a check's command line runs: its test runner, the files that it executes or reads through,
-//! and code in a diff that could fake its result.
+//! Analyses a check's command line: its test runner, the files it executes or reads, and code in a
+//! diff that could fake its result.
 //!
-//! Commands are split conservatively by `shell`: where a construct is not understood, nothing is
-//! concluded from it. Findings are reasons for a reviewer to look, not proofs.
+//! `command_line` splits commands conservatively: an unknown construct leads to no conclusion.
+//! Findings are hints for a reviewer, not proofs.
 
 mod command_line;
 mod counting;

@@ -1,17 +1,17 @@
-//! Files that a task protects: the checks use those of the base commit.
+//! Files protected by the task: the checks use their versions from the base commit.
 
 use regex::Regex;
 
 use crate::surface::ChangedPath;
 use crate::verdict::{FindingKind, VerifyFinding};
 
-/// How many files a finding names.
+/// The most files listed in a finding.
 const MAX_NAMED_FILES: usize = 5;
 
-/// Returns the changed paths that fit one of the patterns.
+/// Returns the changed paths that match one of the patterns.
 ///
-/// `*` and `?` stay inside of one directory, `**` does not. A pattern without `/` means files of that
-/// name anywhere; one that ends with `/` means everything below that directory.
+/// `*` and `?` do not cross directories, `**` does. A pattern without `/` matches files of that
+/// name anywhere; one that ends with `/` matches everything below that directory.
 pub fn protected_changes(changed: &[ChangedPath], patterns: &[String]) -> Vec<ChangedPath> {
     let patterns: Vec<Regex> = patterns
         .iter()
@@ -21,7 +21,7 @@ pub fn protected_changes(changed: &[ChangedPath], patterns: &[String]) -> Vec<Ch
     changed.iter().filter(fits).cloned().collect()
 }
 
-/// Returns the finding about protected files that the branch changed.
+/// Returns the finding for protected files that the branch changed.
 pub fn protected_finding(changed: &[ChangedPath]) -> Option<VerifyFinding> {
     if changed.is_empty() {
         return None;
@@ -36,7 +36,7 @@ pub fn protected_finding(changed: &[ChangedPath]) -> Option<VerifyFinding> {
         more => format!(" and {more} more"),
     };
     let text = format!(
-        "protected files were changed, the checks used those of the base commit: {}{more}",
+        "protected files were changed; the checks used their versions from the base commit: {}{more}",
         named.join(", ")
     );
     Some(VerifyFinding::new(FindingKind::Protected, text))
@@ -53,7 +53,7 @@ fn compile_glob(pattern: &str) -> Option<Regex> {
     while let Some(c) = chars.next() {
         match c {
             '*' if chars.next_if_eq(&'*').is_some() => {
-                // `a/**/b` also means `a/b`.
+                // `a/**/b` also matches `a/b`.
                 let is_whole = chars.next_if_eq(&'/').is_some();
                 regex.push_str(if is_whole { "(?:.*/)?" } else { ".*" });
             }
@@ -72,7 +72,7 @@ mod tests {
     use crate::surface::PathChange;
 
     #[test]
-    fn patterns_mean_files_names_and_directories() {
+    fn patterns_match_paths_names_and_directories() {
         for (pattern, path, fits) in [
             ("conftest.py", "a/conftest.py", true),
             ("/conftest.py", "a/conftest.py", false),

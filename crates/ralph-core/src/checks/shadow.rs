@@ -1,4 +1,4 @@
-//! Finds files that take the place of a test runner, the standard library or a dependency.
+//! Finds new files that shadow a test runner, the standard library or a dependency.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::inputs::TrackedFiles;
 use crate::surface::{ChangedPath, PathChange};
 use crate::verdict::{FindingKind, VerifyFinding};
 
-/// Modules that Python loads from the working directory before its own.
+/// Modules that Python loads from the working directory in preference to the installed ones.
 const PYTHON_MODULES: &[&str] = &[
     "pytest",
     "_pytest",
@@ -64,7 +64,8 @@ const PYTHON_MODULES: &[&str] = &[
     "operator",
 ];
 
-/// Returns the added files that shadow something. `requirements` are the texts of requirement files.
+/// Returns a finding for the added files that shadow something. `requirements` are the contents of
+/// requirement files.
 pub fn shadowing_finding(
     changed: &[ChangedPath],
     files: &TrackedFiles,
@@ -81,7 +82,7 @@ pub fn shadowing_finding(
         .collect();
     let shadowed = |path: &&str| {
         let what = shadowed_module(path, &added, files, &dependencies)?;
-        Some(format!("`{path}` takes the place of {what}"))
+        Some(format!("`{path}` shadows {what}"))
     };
     let found: Vec<String> = added.iter().filter_map(shadowed).collect();
     if found.is_empty() {
@@ -114,8 +115,8 @@ fn shadowed_module(
     if !has_extension(path, "py") {
         return None;
     }
-    // Python puts the root, the directory of a script and that of the tests on its search path. The
-    // modules of a package have names behind that of the package, so they shadow nothing.
+    // Python's search path contains the root, the directory of the script and that of the tests.
+    // Modules inside a package are prefixed with its name, so they shadow nothing.
     let is_package = |directory: &str| files.contains(&format!("{directory}/__init__.py"));
     let module = match parts.as_slice() {
         [file] => Some(*file),
@@ -123,7 +124,7 @@ fn shadowed_module(
         _ => None,
     };
     let module = module.and_then(|file| file.strip_suffix(".py"));
-    // A package that existed before is no new one.
+    // A package that already existed is not new.
     let is_new = |directory: &str| {
         let init = format!("{directory}/__init__.py");
         !files.contains(&init) || added.contains(init.as_str())
@@ -148,7 +149,7 @@ fn is_known(name: &str, dependencies: &[String]) -> bool {
     PYTHON_MODULES.contains(&name) || dependencies.iter().any(|dependency| dependency == name)
 }
 
-/// Returns the modules that a requirements file names, as Python imports them.
+/// Returns the modules in a requirements file by their import names.
 fn required_modules(text: &str) -> Vec<String> {
     let name = |line: &str| {
         let line = line.trim().trim_matches(['"', '\'', ',']);
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_shadow_a_runner_or_a_dependency_are_named() {
+    fn files_that_shadow_a_runner_or_a_dependency_are_reported() {
         for (path, what) in [
             ("pytest.py", "the module `pytest`"),
             ("pytest/__init__.py", "the module `pytest`"),
@@ -191,7 +192,7 @@ mod tests {
             ("node_modules/x/index.js", "an installed package"),
             ("x.pth", "Python's search path"),
         ] {
-            let expected = format!("`{path}` takes the place of {what}");
+            let expected = format!("`{path}` shadows {what}");
             assert_eq!(finding_text(path).as_deref(), Some(expected.as_str()));
         }
         for path in [

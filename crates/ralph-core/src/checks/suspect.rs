@@ -1,5 +1,5 @@
-//! Finds new code that could fake the result of a check: it ends a test run early, prints the words
-//! of a test runner, patches one, or notices where it runs.
+//! Finds new code that could fake the result of a check: it ends a test run early, prints the
+//! summary of a test runner, patches a runner, or detects that it is being checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -9,21 +9,20 @@ use regex::Regex;
 use crate::surface::{configures_checks, is_test};
 use crate::verdict::{FindingKind, VerifyFinding};
 
-/// How many places a finding names.
+/// The most locations listed in a finding.
 const MAX_NAMED_LOCATIONS: usize = 3;
 
 /// A line that the branch adds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddedLine {
-    /// The file.
     pub path: String,
-    /// The text without its line break.
+    /// Without the line break.
     pub text: String,
 }
 
 impl AddedLine {
-    /// Returns the lines that a diff without context adds. Hunks are read by their length, so no
-    /// added line can pose as a header.
+    /// Returns the lines added by a diff without context. Hunks are delimited by their length, so
+    /// that no added line can imitate a header.
     pub fn from_diff(diff: &[u8]) -> Vec<Self> {
         let text = String::from_utf8_lossy(diff);
         let (mut path, mut left) = (String::new(), 0_u64);
@@ -45,7 +44,7 @@ impl AddedLine {
     }
 }
 
-/// Returns how many lines a hunk has, from its header behind `@@ -`: `3,2 +3 @@`.
+/// Returns the number of lines in a hunk from its header after `@@ -`: `3,2 +3 @@`.
 fn hunk_lines(header: &str) -> u64 {
     let mut ranges = header.split(" @@").next().unwrap_or_default().split(" +");
     let mut count = || {
@@ -57,20 +56,20 @@ fn hunk_lines(header: &str) -> u64 {
     removed.saturating_add(added)
 }
 
-/// What a kind of code can do, and how it looks.
+/// A pattern of suspicious code with its effect.
 struct SuspectPattern {
     effect: &'static str,
     scope: SuspectScope,
     pattern: Regex,
 }
 
-/// The files in which a sign means something.
+/// The files in which a pattern is suspicious.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SuspectScope {
     /// All code.
     Everywhere,
-    /// Tests, the configuration of runners, and files that the checks execute. Programs do the same
-    /// for good reasons.
+    /// Tests, runner configuration, and files that the checks execute. Elsewhere such code has
+    /// legitimate uses.
     Checks,
 }
 use SuspectScope::{Checks, Everywhere};
@@ -78,9 +77,9 @@ use SuspectScope::{Checks, Everywhere};
 const ENDS_EARLY: &str = "can end a test run early with success";
 const PRINTS_SUMMARY: &str = "contains the summary of a test runner";
 const PATCHES_RUNNER: &str = "changes how a test runner works";
-const DETECTS_CHECKS: &str = "can notice that it is being checked";
-const USES_OUTSIDE_FILES: &str = "depends on files outside of the repository";
-const ALWAYS_EQUAL: &str = "equals everything that it is compared with";
+const DETECTS_CHECKS: &str = "can detect that it is being checked";
+const USES_OUTSIDE_FILES: &str = "depends on files outside the repository";
+const ALWAYS_EQUAL: &str = "compares equal to everything";
 
 const SUSPECT_PATTERNS: &[(&str, SuspectScope, &str)] = &[
     (
@@ -190,8 +189,8 @@ const SUSPECT_PATTERNS: &[(&str, SuspectScope, &str)] = &[
     ),
 ];
 
-/// Returns the suspicious code among the added lines, a finding for each thing that it can do.
-/// `executed` are the files that the checks execute.
+/// Returns the suspicious code among the added lines, one finding per effect. `executed` are the
+/// files that the checks execute.
 pub fn suspect_findings(lines: &[AddedLine], executed: &BTreeSet<String>) -> Vec<VerifyFinding> {
     static TABLE: LazyLock<Vec<SuspectPattern>> = LazyLock::new(|| {
         let sign = |(can, scope, pattern): &(&'static str, SuspectScope, &str)| SuspectPattern {
@@ -236,7 +235,7 @@ pub fn suspect_findings(lines: &[AddedLine], executed: &BTreeSet<String>) -> Vec
     found.into_iter().map(finding).collect()
 }
 
-/// Returns whether two lines are a comparison of Python that has the same answer for everything.
+/// Returns whether two lines define a Python comparison whose result is constant.
 fn equals_everything(line: &str, next: &str) -> bool {
     let (line, next) = (line.trim(), next.trim());
     let starts = |name: &str| line.starts_with(name) && line.ends_with(':');
@@ -244,8 +243,8 @@ fn equals_everything(line: &str, next: &str) -> bool {
         || (starts("def __ne__") && next == "return False")
 }
 
-/// Returns whether a file holds code that a check may run. Data is not code, except for the scripts of
-/// a package.
+/// Returns whether a file contains code that a check may run. Data files are excluded, except for
+/// `package.json` with its scripts.
 fn is_code(path: &str) -> bool {
     const CODE_EXTENSIONS: &[&str] = &[
         "py", "js", "mjs", "cjs", "ts", "mts", "cts", "jsx", "tsx", "rs", "go", "rb", "java", "kt",
@@ -290,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn ambiguous_code_is_reported_only_where_checks_run_it() {
+    fn ambiguous_code_is_reported_only_in_files_that_checks_run() {
         for (path, text) in [
             ("app.py", "sys.exit(0)"),
             ("app.py", "atexit.register(done)"),
@@ -309,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_not_searched_except_for_the_scripts_of_a_package() {
+    fn data_files_are_not_searched_except_package_scripts() {
         for path in ["data.json", "pyproject.toml", "setup.cfg", "tests/x.json"] {
             assert_eq!(
                 found(path, "\"41 passed\" /tmp/x os._exit(0)"),
@@ -321,14 +320,16 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_that_always_holds_is_found_over_two_lines() {
+    fn a_constant_comparison_is_found_across_two_lines() {
         for lines in [
             ["    def __eq__(self, o):", "        return True"],
             ["    def __ne__(self, o) -> bool:", "        return False"],
         ] {
             let texts = found_in("app.py", &lines, &[]);
             assert!(
-                texts.iter().any(|text| text.starts_with("new code equals")),
+                texts
+                    .iter()
+                    .any(|text| text.starts_with("new code compares equal")),
                 "{texts:?}"
             );
         }
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn code_that_can_fake_a_result_is_named() {
+    fn code_that_can_fake_a_result_is_reported() {
         for (path, text, can) in [
             ("app.py", "    os._exit(0)", ENDS_EARLY),
             (
@@ -398,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn added_lines_are_read_by_the_length_of_their_hunk() {
+    fn hunks_are_delimited_by_their_length() {
         let diff =
             b"diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,3 @@\n-old\n-older\n\
             +++ b/y.md\n+@@ -1 +1 @@\n+last\n\\ No newline at end of file\n\

@@ -1,4 +1,4 @@
-//! `diagnostics.md`: the newest report on top, earlier ones below it.
+//! Writes `diagnostics.md`, with the newest report first.
 
 use std::fmt::Write as _;
 
@@ -7,23 +7,20 @@ use super::report::DoctorReport;
 
 const LATEST: &str = "## Latest report";
 const EARLIER: &str = "## Earlier reports";
-/// How many reports are kept; the older ones are in the journal.
+/// The most reports in the file; older ones remain in the journal.
 const MAX_REPORTS: usize = 10;
 
-/// What a report is about.
+/// The metadata of a report.
 #[derive(Debug, Clone, Copy)]
 pub struct DoctorReportHeader<'a> {
-    /// Its number.
     pub number: u32,
-    /// After which iteration it was made.
+    /// The last iteration before the report.
     pub iteration: u32,
-    /// Why.
     pub trigger: DoctorTrigger,
-    /// Who made it.
     pub model: &'a str,
 }
 
-/// Returns the file with a report on top. One with the same number is replaced.
+/// Returns the file with the report on top. Replaces an earlier report with the same number.
 pub fn prepend_report(file: &str, about: DoctorReportHeader<'_>, report: &DoctorReport) -> String {
     let (head, old) = match file.split_once(LATEST) {
         Some((head, old)) => (head.trim_end(), old),
@@ -98,7 +95,7 @@ fn render(about: DoctorReportHeader<'_>, report: &DoctorReport) -> String {
     text.trim_end().to_owned()
 }
 
-/// A report must not look like two.
+/// Joins the words into one line, so that an entry cannot imitate the heading of a report.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ")

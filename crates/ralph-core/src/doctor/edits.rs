@@ -1,4 +1,4 @@
-//! Carries out what the doctor proposes for the task file: in its body, and nowhere else.
+//! Applies the doctor's proposed edits to the body of the task file, never to its front matter.
 
 use std::collections::BTreeSet;
 
@@ -6,30 +6,30 @@ use super::report::SpecEdit;
 use crate::lint;
 use crate::task::TaskFile;
 
-/// How far an edit may go.
+/// The extent of edits that may be applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditFreedom {
-    /// A person has looked at it: anything in the body.
+    /// The user has approved the edit: anything in the body may change.
     Body,
-    /// Nobody has: no box may lose its text or a check. What would weaken the task is left for a person.
+    /// The edit is unreviewed: no box may lose its text or a check. Edits that would weaken the
+    /// task are left to the user.
     AddOnly,
 }
 
 /// A task file after edits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditedTask {
-    /// The text.
     pub text: String,
-    /// Which edits are in it, by index.
+    /// Indices of the applied edits.
     pub applied: Vec<usize>,
-    /// Why the others are not.
+    /// The reasons for refusing the other edits.
     pub refused: Vec<String>,
 }
 
-/// Applies the edits that can be applied to the body of a task file, one after the other.
+/// Applies the edits one after the other to the body of a task file, skipping refused ones.
 ///
-/// The front matter stays as it is, byte for byte: it is not looked at when a place is searched, and a
-/// result whose front matter differed would be refused.
+/// The front matter stays byte for byte the same: it is not searched, and an edit that would change
+/// it is refused.
 pub fn edit_body(
     text: &str,
     edits: &[SpecEdit],
@@ -59,7 +59,10 @@ fn parse_task(text: &str) -> Result<TaskFile, String> {
 
 fn first_finding(findings: &[lint::LintFinding]) -> String {
     let first = findings.first();
-    first.map_or_else(|| "it cannot be read".to_owned(), ToString::to_string)
+    first.map_or_else(
+        || "cannot parse the task file".to_owned(),
+        ToString::to_string,
+    )
 }
 
 fn try_edit(
@@ -68,15 +71,19 @@ fn try_edit(
     before: &TaskFile,
     freedom: EditFreedom,
 ) -> Result<String, String> {
-    let body = body_start(text).ok_or("the front matter has no end")?;
+    let body = body_start(text).ok_or("the front matter is not closed")?;
     let (front, rest) = text.split_at(body);
     let changed = if edit.find.is_empty() {
         format!("{}\n\n{}\n", rest.trim_end(), edit.replace.trim_end())
     } else {
         match rest.matches(edit.find.as_str()).count() {
             1 => rest.replacen(edit.find.as_str(), &edit.replace, 1),
-            0 => return Err("the text it looks for is not in the body of the task".into()),
-            times => return Err(format!("the text it looks for is there {times} times")),
+            0 => return Err("the text to replace is not in the body of the task".into()),
+            times => {
+                return Err(format!(
+                    "the text to replace occurs {times} times in the body of the task"
+                ));
+            }
         }
     };
     let result = format!("{front}{changed}");
@@ -95,7 +102,7 @@ fn try_edit(
     }
 }
 
-/// Returns where the body starts.
+/// Returns the byte offset of the body.
 fn body_start(text: &str) -> Option<usize> {
     let mut at = 0;
     let mut fences = 0;
@@ -110,28 +117,28 @@ fn body_start(text: &str) -> Option<usize> {
     None
 }
 
-/// Refuses an edit after which a box is gone, says something else, or is checked less.
+/// Refuses an edit that removes a box, changes its text, or weakens its checks.
 fn refuse_weaker(before: &TaskFile, after: &TaskFile) -> Result<(), String> {
     for was in &before.checkboxes {
         let Some(now) = after.checkbox(&was.id) else {
             return Err(format!(
-                "box {} would be gone; a person has to apply it",
+                "box {} would be removed; only the user can apply this edit",
                 was.id
             ));
         };
         if now.text != was.text {
             return Err(format!(
-                "box {} would say something else; a person has to apply it",
+                "the text of box {} would change; only the user can apply this edit",
                 was.id
             ));
         }
         let kept: BTreeSet<&String> = now.verify.iter().collect();
-        // A box without own checks has the global ones; own ones would replace them.
+        // A box without its own checks uses the global ones, which its own checks would replace.
         let weaker = was.verify.iter().any(|command| !kept.contains(command))
             || (was.verify.is_empty() && !now.verify.is_empty());
         if weaker {
             return Err(format!(
-                "box {} would lose a check; a person has to apply it",
+                "box {} would lose a check; only the user can apply this edit",
                 was.id
             ));
         }

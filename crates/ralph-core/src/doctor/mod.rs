@@ -1,9 +1,9 @@
-//! The doctor: a strong model looks at a run that is stuck and proposes what could help.
+//! The doctor: a strong model that diagnoses a stuck run and proposes remedies.
 //!
-//! [`build`] makes its prompt from bounded parts, [`parse`] reads its reply or says what is wrong with
-//! it, [`prepend_report`] writes a report into `diagnostics.md`, [`edit_body`] carries out what it proposes
-//! for the task file. It proposes, a person or the task's policy applies; the front matter of a task is
-//! out of its reach. The engine calls all of this.
+//! [`build`] assembles its prompt from bounded parts, [`parse`] parses its reply,
+//! [`prepend_report`] adds the report to `diagnostics.md`, and [`edit_body`] applies its edits to
+//! the task file. The doctor only proposes; the user or the task's policy applies. It can never
+//! change the front matter of a task.
 
 mod diagnostics;
 mod edits;
@@ -17,41 +17,41 @@ pub use report::{DoctorReport, SpecEdit, parse};
 
 use serde::{Deserialize, Serialize};
 
-/// Why the doctor is asked.
+/// The reason for consulting the doctor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DoctorTrigger {
-    /// The run goes in circles.
+    /// The run is circling.
     Gutter,
-    /// It is its turn: `doctor_every`.
+    /// The interval `doctor_every` has elapsed.
     Routine,
-    /// A person wants it.
+    /// The user requested it.
     Person,
 }
 
 impl DoctorTrigger {
-    /// Returns why, in words.
+    /// Returns the reason for display.
     pub fn description(self) -> &'static str {
         match self {
-            Self::Gutter => "the run goes in circles",
-            Self::Routine => "every so many iterations",
-            Self::Person => "a person asked",
+            Self::Gutter => "the run is circling",
+            Self::Routine => "scheduled",
+            Self::Person => "requested by the user",
         }
     }
 }
 
-/// Who lets a report be applied.
+/// The authority that applies a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AppliedBy {
-    /// A person.
+    /// The user.
     Person,
-    /// The task: `doctor_apply: auto`.
+    /// The task's `doctor_apply: auto`.
     Policy,
 }
 
-/// Returns the profile of the doctor: the task's own, the one that is marked for it, the fallback; none
-/// is the run's usual one.
+/// Returns the doctor's profile: the one set in the task, else the one marked for the doctor, else
+/// the fallback. `None` means the profile of the run.
 pub fn select_profile<'a>(
     of_task: Option<&'a str>,
     marked: Option<&'a str>,

@@ -1,50 +1,49 @@
-//! What the doctor answers, and how that is read.
+//! Parses the doctor's reply into a report.
 
 use serde::{Deserialize, Serialize};
 
 use crate::action;
 use crate::advice::Guardrail;
 
-/// How many signs a report may have; more are left out.
+/// The most guardrails in a report; the rest is dropped.
 const MAX_GUARDRAILS: usize = 3;
-/// How many entries of a list are kept.
+/// The most entries in any other list; the rest is dropped.
 const MAX_ENTRIES: usize = 10;
-/// How long an entry may be, in characters.
+/// The length to which entries are truncated, in characters.
 const MAX_CHARS: usize = 1000;
-/// How long the texts of an edit may be, in bytes.
+/// The longest text of an edit, in bytes.
 const MAX_EDIT_BYTES: usize = 8 << 10;
 
 /// A report of the doctor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DoctorReport {
-    /// The failure in a sentence or two.
+    /// Describes the failure in a sentence or two.
     pub summary: String,
-    /// What was seen.
+    /// Observed failure patterns.
     pub patterns: Vec<String>,
-    /// What is probably behind it.
+    /// Likely causes of the patterns.
     pub root_causes: Vec<String>,
-    /// Signs for the guardrails, at most three.
+    /// One to three.
     pub guardrails: Vec<Guardrail>,
-    /// Changes of the task's body.
+    /// Proposed changes to the body of the task.
     pub spec_edits: Vec<SpecEdit>,
-    /// The profile that should answer from now on.
+    /// The profile that the run should switch to.
     pub model_profile: Option<String>,
 }
 
-/// A change of the task's body.
+/// A change to the body of the task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpecEdit {
-    /// A text that occurs exactly once in the body; empty to add to its end.
+    /// A text that occurs exactly once in the body; empty to append to the body.
     #[serde(default)]
     pub find: String,
-    /// What stands there instead.
     pub replace: String,
-    /// What it is good for.
+    /// The purpose of the edit.
     #[serde(default)]
     pub why: String,
 }
 
-/// What may be sent. Only what a report cannot do without is required.
+/// The reply as sent by the model; only the essential fields are required.
 #[derive(Deserialize)]
 struct RawDoctorReport {
     summary: String,
@@ -64,7 +63,7 @@ struct RawDoctorReport {
     model_profile: Option<String>,
 }
 
-/// Reads a reply of the doctor, or says what is wrong with it.
+/// Parses a reply of the doctor. The error describes the problem for the model.
 pub fn parse(reply: &str) -> Result<DoctorReport, String> {
     let object = action::find_object(reply, "summary").map_err(|error| error.to_string())?;
     let sent: RawDoctorReport =
@@ -73,7 +72,7 @@ pub fn parse(reply: &str) -> Result<DoctorReport, String> {
         return Err("`summary` is empty".into());
     }
     if sent.guardrails.is_empty() {
-        return Err("`guardrails` is empty; 1 to 3 signs are expected".into());
+        return Err("`guardrails` is empty; 1 to 3 guardrails are expected".into());
     }
     for (index, sign) in sent.guardrails.iter().enumerate() {
         if let Some(missing) = sign.missing_field() {
@@ -109,7 +108,7 @@ fn truncate_entries(texts: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Makes one line of a text, not longer than an entry may be.
+/// Joins the words of `text` into one line and truncates it.
 fn truncate_entry(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");

@@ -47,7 +47,7 @@ fn excess_guardrails_are_dropped_and_an_empty_list_is_rejected() {
     assert_eq!(with(5).unwrap().guardrails.len(), 3);
     assert_eq!(
         with(0),
-        Err("`guardrails` is empty; 1 to 3 signs are expected".into())
+        Err("`guardrails` is empty; 1 to 3 guardrails are expected".into())
     );
     for (reply, words) in [
         ("I do not know", "JSON"),
@@ -83,7 +83,7 @@ fn the_newest_report_is_on_top_and_ten_are_kept() {
         snapbox::str![[r"
 ## Latest report
 
-### report 1 (after iteration 2, the run goes in circles, `openai/gpt-5`)
+### report 1 (after iteration 2, the run is circling, `openai/gpt-5`)
 
 The same test fails.
 
@@ -133,7 +133,7 @@ fn edit(find: &str, replace: &str) -> SpecEdit {
     }
 }
 
-/// Edits, how far they may go, and what refuses them.
+/// Edits with their allowed extent and the expected refusal.
 fn edit_cases() -> [(SpecEdit, EditFreedom, Option<&'static str>); 11] {
     [
         (
@@ -167,12 +167,12 @@ fn edit_cases() -> [(SpecEdit, EditFreedom, Option<&'static str>); 11] {
         (
             edit("is there", "was there"),
             EditFreedom::Body,
-            Some("there 2 times"),
+            Some("occurs 2 times"),
         ),
         (
             edit("Two is there", "Two lines are there"),
             EditFreedom::AddOnly,
-            Some("would say something else"),
+            Some("the text of box M1.2 would change"),
         ),
         (
             edit("Two is there", "Two lines are there"),
@@ -187,7 +187,7 @@ fn edit_cases() -> [(SpecEdit, EditFreedom, Option<&'static str>); 11] {
         (
             edit("- [ ] M1.2 Two is there\n  - verify: `grep two b`\n", ""),
             EditFreedom::AddOnly,
-            Some("would be gone"),
+            Some("would be removed"),
         ),
         (
             edit("- [ ] M1.2 Two is there\n  - verify: `grep two b`\n", ""),
@@ -218,7 +218,7 @@ fn edits_stay_in_the_body() {
 }
 
 #[test]
-fn no_input_makes_a_prompt_too_large() {
+fn the_prompt_size_is_bounded_for_any_input() {
     for piece in ["x", "```\n", "line\n", "é", "\u{1b}[0m"] {
         let text = piece.repeat(1_000_000 / piece.len());
         let chart = DoctorPromptInput {
@@ -242,7 +242,7 @@ fn no_input_makes_a_prompt_too_large() {
 }
 
 #[test]
-fn the_first_named_profile_is_selected() {
+fn the_first_configured_profile_is_selected() {
     assert_eq!(select_profile(Some("a"), Some("b"), Some("c")), Some("a"));
     assert_eq!(select_profile(None, Some("b"), Some("c")), Some("b"));
     assert_eq!(select_profile(None, None, Some("c")), Some("c"));

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::host::split_port;
 use super::{Endpoint, Host, HostError};
 
-/// The ports that an entry without one means.
+/// The ports covered by an entry without a port.
 const WEB_PORTS: [u16; 2] = [80, 443];
 
-/// One line of an allowlist: `host`, `host:port`, `*.host` or `*.host:port`.
+/// An entry of an allowlist: `host`, `host:port`, `*.host` or `*.host:port`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AllowlistEntry {
@@ -24,39 +24,28 @@ pub struct AllowlistEntry {
 enum HostMatch {
     /// The host itself.
     Exact,
-    /// Every name below it, and not the host itself.
+    /// All subdomains, but not the host itself.
     Subdomains,
 }
 
-/// Why a text is not an entry of an allowlist.
+/// The reason why an allowlist entry is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AllowlistEntryError {
-    /// An address of a page, not a host.
+    /// A URL instead of a host.
     #[error("`{text}` is a URL: write only its host, as `example.com` or `example.com:8443`")]
-    Url {
-        /// What was written.
-        text: String,
-    },
-    /// A star that stands for too much, or not in front.
+    Url { text: String },
+    /// A `*` that is too broad or not at the start.
     #[error(
-        "`{text}` has a `*` that is not in front of at least two labels, as in `*.example.com`"
+        "`{text}` has a `*` that is not followed by at least two labels, as in `*.example.com`"
     )]
-    Star {
-        /// What was written.
-        text: String,
-    },
-    /// What is left is not a host.
+    Star { text: String },
+    /// An invalid host.
     #[error("`{text}` {reason}")]
-    Host {
-        /// What was written.
-        text: String,
-        /// Which rule it breaks.
-        reason: HostError,
-    },
+    Host { text: String, reason: HostError },
 }
 
 impl AllowlistEntry {
-    /// Parses one line.
+    /// Parses an entry.
     pub fn parse(text: &str) -> Result<Self, AllowlistEntryError> {
         let text = text.trim();
         let fails = |reason| AllowlistEntryError::Host {
@@ -79,7 +68,7 @@ impl AllowlistEntry {
             return Err(star());
         }
         let host = Host::parse(host).map_err(fails)?;
-        // `*.com` would allow half of the internet.
+        // `*.com` would allow half of the Internet.
         let is_narrow = || host.name().is_some_and(|name| name.contains('.'));
         if reach == HostMatch::Subdomains && !is_narrow() {
             return Err(star());
@@ -91,7 +80,7 @@ impl AllowlistEntry {
         })
     }
 
-    /// Returns whether the host is meant, whatever the port.
+    /// Returns whether the entry matches the host on any port.
     pub fn matches_host(&self, host: &Host) -> bool {
         match self.host_match {
             HostMatch::Exact => self.host == *host,
@@ -102,7 +91,7 @@ impl AllowlistEntry {
         }
     }
 
-    /// Returns whether the endpoint is meant. Without a port of its own, it means 80 and 443.
+    /// Returns whether the entry covers the endpoint. An entry without a port covers 80 and 443.
     pub fn covers(&self, endpoint: &Endpoint) -> bool {
         let port = match self.port {
             Some(port) => port == endpoint.port,
@@ -111,8 +100,8 @@ impl AllowlistEntry {
         port && self.matches_host(&endpoint.host)
     }
 
-    /// Returns whether TLS to everything that another entry means is covered: on the web's ports, because
-    /// TLS on other ports is never opened.
+    /// Returns whether the entry covers TLS to all hosts of `other`. Only ports 80 and 443 count,
+    /// because TLS on other ports is never intercepted.
     fn covers_tls_of(&self, other: &Self) -> bool {
         let is_web = other.port.is_none_or(|port| WEB_PORTS.contains(&port));
         let has_tls = self.port.is_none_or(|port| port == 443);
@@ -126,7 +115,7 @@ impl AllowlistEntry {
         is_web && has_tls && has_hosts
     }
 
-    /// Returns the host, or what stands behind `*.`.
+    /// Returns the host, without a leading `*.`.
     pub fn host(&self) -> &Host {
         &self.host
     }
@@ -155,7 +144,7 @@ impl From<AllowlistEntry> for String {
 }
 
 impl From<Host> for AllowlistEntry {
-    /// Means exactly this host, on 80 and 443.
+    /// Creates an entry for exactly this host on ports 80 and 443.
     fn from(host: Host) -> Self {
         Self {
             host,
@@ -176,7 +165,7 @@ impl fmt::Display for AllowlistEntry {
     }
 }
 
-/// The entries together. An empty list allows nothing.
+/// A list of allowed hosts. An empty list allows nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Allowlist {
@@ -184,7 +173,7 @@ pub struct Allowlist {
 }
 
 impl Allowlist {
-    /// Parses lines; the first bad one is the error.
+    /// Parses entries and fails at the first invalid one.
     pub fn parse<'a>(
         lines: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, AllowlistEntryError> {
@@ -196,24 +185,24 @@ impl Allowlist {
         self.entries.iter().any(|entry| entry.covers(endpoint))
     }
 
-    /// Returns whether the host is allowed on some port.
+    /// Returns whether the host is allowed on any port.
     pub fn matches_host(&self, host: &Host) -> bool {
         self.entries.iter().any(|entry| entry.matches_host(host))
     }
 
-    /// Adds an entry, unless it is there.
+    /// Adds an entry unless the list already contains it.
     pub fn add(&mut self, entry: AllowlistEntry) {
         if !self.entries.contains(&entry) {
             self.entries.push(entry);
         }
     }
 
-    /// Returns whether TLS to everything that an entry means is covered.
+    /// Returns whether the list covers TLS to all hosts of `entry`.
     pub fn covers_tls_of(&self, entry: &AllowlistEntry) -> bool {
         self.entries.iter().any(|own| own.covers_tls_of(entry))
     }
 
-    /// Returns the entries in the order they were given.
+    /// Returns the entries in the order in which they were added.
     pub fn entries(&self) -> &[AllowlistEntry] {
         &self.entries
     }
@@ -238,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_listed_is_covered() {
+    fn only_listed_endpoints_are_covered() {
         let list = [
             "allowed.com",
             "*.wild.org",
@@ -279,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_covered_with_all_its_hosts_or_not_at_all() {
+    fn tls_coverage_requires_all_hosts_of_an_entry() {
         let list = Allowlist::parse(["a.com", "*.b.com", "c.com:443", "d.com:80"]).unwrap();
         for (entry, covered) in [
             ("a.com", true),
@@ -308,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_written_as_it_is_read() {
+    fn entries_round_trip_through_text() {
         for text in ["a.com", "a.com:8443", "*.a.com", "*.a.com:22", "[::1]:80"] {
             assert_eq!(AllowlistEntry::parse(text).unwrap().to_string(), text);
         }
@@ -319,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_entry_says_why() {
+    fn invalid_entries_are_rejected_with_a_reason() {
         for (text, error) in [
             (
                 "https://a.com/x",
@@ -327,21 +316,24 @@ mod tests {
             ),
             (
                 "*.com",
-                "`*.com` has a `*` that is not in front of at least two labels, as in `*.example.com`",
+                "`*.com` has a `*` that is not followed by at least two labels, as in `*.example.com`",
             ),
             (
                 "*",
-                "`*` has a `*` that is not in front of at least two labels, as in `*.example.com`",
+                "`*` has a `*` that is not followed by at least two labels, as in `*.example.com`",
             ),
             (
                 "a.*.com",
-                "`a.*.com` has a `*` that is not in front of at least two labels, as in `*.example.com`",
+                "`a.*.com` has a `*` that is not followed by at least two labels, as in `*.example.com`",
             ),
             (
                 "*.1.2.3.4",
-                "`*.1.2.3.4` has a `*` that is not in front of at least two labels, as in `*.example.com`",
+                "`*.1.2.3.4` has a `*` that is not followed by at least two labels, as in `*.example.com`",
             ),
-            ("a@b.com", "`a@b.com` has a character that no host name has"),
+            (
+                "a@b.com",
+                "`a@b.com` has a character that is not valid in a host name",
+            ),
             ("", "`` is empty"),
         ] {
             assert_eq!(

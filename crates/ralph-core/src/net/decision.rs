@@ -1,4 +1,4 @@
-//! What was decided about a connection, by whom, and why.
+//! Decisions of the gate with their reason and origin.
 
 use std::fmt;
 
@@ -7,16 +7,13 @@ use serde::{Deserialize, Serialize};
 /// One decision of the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EgressDecision {
-    /// What was decided.
     pub verdict: EgressVerdict,
-    /// Why.
     pub reason: EgressReason,
-    /// Who decided.
     pub decider: EgressDecider,
 }
 
 impl EgressDecision {
-    /// Lets it pass.
+    /// Creates a decision that allows the connection.
     pub const fn allowed(reason: EgressReason, decider: EgressDecider) -> Self {
         Self {
             verdict: EgressVerdict::Allowed,
@@ -25,7 +22,7 @@ impl EgressDecision {
         }
     }
 
-    /// Refuses it.
+    /// Creates a decision that denies the connection.
     pub const fn denied(reason: EgressReason, decider: EgressDecider) -> Self {
         Self {
             verdict: EgressVerdict::Denied,
@@ -34,31 +31,31 @@ impl EgressDecision {
         }
     }
 
-    /// Returns whether it may pass.
+    /// Returns whether the connection is allowed.
     pub fn is_allowed(self) -> bool {
         self.verdict == EgressVerdict::Allowed
     }
 }
 
-/// What was decided.
+/// The outcome of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EgressVerdict {
-    /// It may pass.
+    /// The connection is allowed.
     Allowed,
-    /// It may not.
+    /// The connection is denied.
     Denied,
 }
 
-/// Who decided.
+/// The origin of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EgressDecider {
-    /// The policy that the run was given.
+    /// The run's policy.
     Policy,
-    /// A human, while the run went on.
+    /// The user, while the run was active.
     Human,
-    /// The gate's own rules, which no policy changes.
+    /// The gate's fixed rules, which no policy overrides.
     Gate,
     /// The rules of a credential.
     Credential,
@@ -66,64 +63,64 @@ pub enum EgressDecider {
     Budget,
 }
 
-/// Why it was decided. The text of a reason is stable: programs in the sandbox read it in a header.
+/// The reason for a decision. Its code is stable: programs in the sandbox read it from a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EgressReason {
-    /// The allowlist has it.
+    /// The allowlist covers the endpoint.
     Listed,
     /// The policy allows every name.
     AllowAll,
-    /// A credential's own host, method and path.
+    /// The request matches the host, method and path of a credential.
     CredentialRoute,
-    /// The gate answered by itself.
+    /// The gate answered without forwarding the request.
     Answered,
-    /// The policy is to deny everything.
+    /// The policy denies everything.
     BlockedByPolicy,
-    /// The allowlist does not have it.
+    /// The allowlist does not contain the host.
     BlockedByAllowlist,
     /// The host is allowed, but not on this port.
     PortNotAllowed,
-    /// The host of a credential, which is reached through the credential port alone.
+    /// The host belongs to a credential and is reachable only through the credential port.
     CredentialHost,
-    /// The name leads to a private, loopback, link-local or otherwise special address.
+    /// The name resolves to a private, loopback, link-local or otherwise special address.
     PrivateAddress,
-    /// The name leads to an address of the machine that the gate runs on.
+    /// The name resolves to an address of the machine that runs the gate.
     HostAddress,
-    /// No address is known for the name, or none answers.
+    /// The name does not resolve, or no address accepts connections.
     Unreachable,
     /// The host's certificate is not trusted.
     UntrustedCertificate,
-    /// The text is not a host, a request or a query.
+    /// The input is not a valid host, request or query.
     Malformed,
-    /// The connection does not say which host it is for.
+    /// The connection does not name its host.
     NoServerName,
-    /// The connection names one host here and another there.
+    /// The connection names two different hosts.
     NameMismatch,
-    /// The request does not carry this run's stand-in for the credential.
+    /// The request does not carry this run's placeholder token for the credential.
     WrongPhantom,
-    /// The credential is not for this method or path.
+    /// The credential does not cover this method or path.
     PathNotAllowed,
-    /// The request carries a credential that is not this run's.
+    /// The request carries a credential that does not belong to this run.
     ForeignCredential,
-    /// The request asks the provider for work outside of the sandbox.
+    /// The request asks the provider to work outside the sandbox.
     ProviderTool,
-    /// The answer leads to another host.
+    /// The response redirects to another host.
     ForeignRedirect,
     /// The run's budget is spent.
     BudgetSpent,
-    /// More requests in a minute than are allowed.
+    /// The limit of requests per minute is exceeded.
     RateLimited,
-    /// The request asks for something whose cost is not metered.
+    /// The request uses a feature whose cost is not metered.
     NotMetered,
-    /// More connections, bytes or time than are allowed.
+    /// A limit of connections, bytes or time is exceeded.
     LimitReached,
-    /// The protocol is none that the gate carries.
+    /// The gate does not support the protocol.
     UnsupportedProtocol,
 }
 
 impl EgressReason {
-    /// Returns the stable text.
+    /// Returns the stable code.
     pub fn code(self) -> &'static str {
         match self {
             Self::Listed => "listed",
@@ -154,7 +151,7 @@ impl EgressReason {
         }
     }
 
-    /// Returns whether a human can change the decision by allowing the host.
+    /// Returns whether the user can change the decision by allowing the host.
     pub fn is_allowlist_related(self) -> bool {
         matches!(
             self,
@@ -174,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_reads_the_same_everywhere() {
+    fn reason_codes_match_their_serialized_form() {
         for reason in [
             EgressReason::Listed,
             EgressReason::BlockedByAllowlist,

@@ -1,4 +1,4 @@
-//! A host in its one canonical spelling.
+//! Hosts and endpoints in canonical form.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,8 +10,8 @@ const MAX_NAME: usize = 253;
 /// The longest label of a name, in bytes.
 const MAX_LABEL: usize = 63;
 
-/// A host: a name in lower case without a final dot, or an address. Two hosts that mean the same are
-/// equal, and nothing that two programs could read differently is one.
+/// A lower-case name without a trailing dot, or an address. Equivalent hosts compare equal, and
+/// spellings that programs could interpret differently are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Host(HostKind);
@@ -22,37 +22,37 @@ enum HostKind {
     Address(IpAddr),
 }
 
-/// Why a text is not a host.
+/// The reason why a host is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
-    /// Nothing at all.
+    /// The text is empty.
     #[error("is empty")]
     Empty,
-    /// More than a name may have.
+    /// The name is too long.
     #[error("has more than {MAX_NAME} bytes")]
     TooLong,
     /// A label that is empty, too long, or starts or ends with `-`.
     #[error("has a label that is empty, longer than {MAX_LABEL} bytes, or starts or ends with `-`")]
     Label,
-    /// Letters beyond ASCII.
+    /// A name with non-ASCII characters.
     #[error("is not ASCII: write it with `xn--`")]
     NotAscii,
-    /// A blank, a NUL, `@`, `/`, `%` or anything else that is no part of a name.
-    #[error("has a character that no host name has")]
+    /// A space, a NUL, `@`, `/`, `%` or another character that is not valid in a name.
+    #[error("has a character that is not valid in a host name")]
     Character,
-    /// A number that some programs take for an address: `0x7f.1`, `2130706433`, `127.1`.
-    #[error("looks like an address but is not one of four decimal numbers")]
+    /// A number that some programs interpret as an address: `0x7f.1`, `2130706433`, `127.1`.
+    #[error("resembles an IPv4 address but is not in dotted decimal notation")]
     MalformedIpv4,
-    /// Brackets without an address of version 6 in them.
-    #[error("has brackets but no address of version 6 in them")]
+    /// Brackets without an IPv6 address.
+    #[error("has brackets that do not enclose an IPv6 address")]
     MalformedIpv6,
-    /// A port that is not a number from 1 to 65535.
+    /// An invalid port.
     #[error("has a port that is not a number from 1 to 65535")]
     Port,
 }
 
 impl Host {
-    /// Parses a name, an address of version 4, or one of version 6 in brackets.
+    /// Parses a name, an IPv4 address, or an IPv6 address in brackets.
     pub fn parse(text: &str) -> Result<Self, HostError> {
         if let Some(rest) = text.strip_prefix('[') {
             let inner = rest.strip_suffix(']').ok_or(HostError::MalformedIpv6)?;
@@ -77,14 +77,14 @@ impl Host {
             return Err(HostError::Label);
         }
         if ends_in_number(name) {
-            // The spelling must be the only one: no final dot, no leading zeros.
+            // Only the canonical spelling is accepted: no trailing dot, no leading zeros.
             let address: Ipv4Addr = text.parse().map_err(|_| HostError::MalformedIpv4)?;
             return Ok(Self(HostKind::Address(IpAddr::V4(address))));
         }
         Ok(Self(HostKind::Name(name.to_ascii_lowercase())))
     }
 
-    /// Returns the name, unless it is an address.
+    /// Returns the name, unless the host is an address.
     pub fn name(&self) -> Option<&str> {
         match &self.0 {
             HostKind::Name(name) => Some(name),
@@ -92,7 +92,7 @@ impl Host {
         }
     }
 
-    /// Returns the address, unless it is a name.
+    /// Returns the address, unless the host is a name.
     pub fn address(&self) -> Option<IpAddr> {
         match self.0 {
             HostKind::Name(_) => None,
@@ -100,7 +100,7 @@ impl Host {
         }
     }
 
-    /// Returns whether it is a name with more labels in front of `parent`.
+    /// Returns whether the host is a proper subdomain of `parent`.
     pub fn is_subdomain_of(&self, parent: &str) -> bool {
         self.name()
             .and_then(|name| name.strip_suffix(parent))
@@ -109,7 +109,7 @@ impl Host {
 }
 
 impl From<IpAddr> for Host {
-    /// Takes an address; one of version 4 in the clothes of version 6 is what it is.
+    /// Converts an address; an IPv4-mapped IPv6 address becomes the IPv4 address.
     fn from(address: IpAddr) -> Self {
         Self(HostKind::Address(address.to_canonical()))
     }
@@ -143,7 +143,7 @@ fn is_label(label: &str) -> bool {
     (1..=MAX_LABEL).contains(&label.len()) && !label.starts_with('-') && !label.ends_with('-')
 }
 
-/// Returns whether a browser or a C library would try to read the name as an address.
+/// Returns whether a browser or a C library would try to parse the name as an IPv4 address.
 fn ends_in_number(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name);
     let is_hex = last
@@ -156,14 +156,12 @@ fn ends_in_number(name: &str) -> bool {
 /// A host and a port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Endpoint {
-    /// The host.
     pub host: Host,
-    /// The port.
     pub port: u16,
 }
 
 impl Endpoint {
-    /// Parses `host` or `host:port`; without a port it is `default_port`.
+    /// Parses `host` or `host:port`, with `default_port` for the former.
     pub fn parse(text: &str, default_port: u16) -> Result<Self, HostError> {
         let (host, port) = split_port(text)?;
         Ok(Self {
@@ -179,7 +177,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// Takes the port off the end of a text. A colon inside of brackets starts none.
+/// Splits off a trailing port. A colon inside brackets does not start a port.
 pub(super) fn split_port(text: &str) -> Result<(&str, Option<u16>), HostError> {
     let after_brackets = text.rfind(']').map_or(0, |at| at + 1);
     let Some(colon) = text[after_brackets..].find(':') else {
@@ -199,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_spelling_for_each_host() {
+    fn hosts_are_parsed_into_canonical_form() {
         for (text, canonical) in [
             ("allowed.com", "allowed.com"),
             ("ALLOWED.com.", "allowed.com"),
@@ -222,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_programs_could_read_differently_is_no_host() {
+    fn ambiguous_spellings_are_rejected() {
         let long = format!("{}.com", "a.".repeat(200));
         for (text, error) in [
             ("", HostError::Empty),
@@ -278,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_follows_the_host() {
+    fn endpoints_have_an_optional_port() {
         for (text, endpoint) in [
             ("a.com", Ok("a.com:443")),
             ("A.com.:8443", Ok("a.com:8443")),
@@ -300,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn below_is_counted_in_labels() {
+    fn subdomains_are_compared_by_label() {
         let host = |text| Host::parse(text).unwrap();
         assert!(host("a.x.com").is_subdomain_of("x.com"));
         assert!(host("a.b.x.com").is_subdomain_of("x.com"));
@@ -310,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn on_the_wire_it_is_its_text() {
+    fn a_host_is_serialized_as_text() {
         let host: Host = serde_json::from_str("\"A.Example.\"").unwrap();
         assert_eq!(serde_json::to_string(&host).unwrap(), "\"a.example\"");
         assert!(serde_json::from_str::<Host>("\"a b\"").is_err());

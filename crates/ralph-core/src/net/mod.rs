@@ -1,13 +1,12 @@
-//! Who a sandbox may talk to: names that are parsed once, lists of them, and decisions with a reason.
+//! Network access of a sandbox: canonical hosts, allowlists, and decisions with a reason.
 //!
-//! The gate asks [`EgressRules::decide`] for every connection. What it decided, and why, is one
-//! [`EgressDecision`]: the audit record, the refusal that the sandbox reads and the notice in the dashboard
-//! all show the same one.
+//! The gate calls [`EgressRules::decide`] for every connection. The audit record, the refusal sent
+//! to the sandbox and the notice in the dashboard all show the same [`EgressDecision`].
 //!
-//! - [`Host`] and [`Endpoint`]: a name or an address in its one canonical spelling.
+//! - [`Host`] and [`Endpoint`]: a name or an address in canonical form.
 //! - [`Allowlist`]: `host`, `host:port`, `*.host`. An empty one allows nothing.
-//! - [`EgressPolicy`] and [`EgressRules`]: what a run was given, and what a human allowed since.
-//! - [`suggest`]: which hosts a project's own files name. Nothing applies them by itself.
+//! - [`EgressPolicy`] and [`EgressRules`]: the run's policy and the hosts that the user added.
+//! - [`suggest`]: hosts named in a project's own files. They are never applied automatically.
 
 mod allowlist;
 mod decision;

@@ -1,4 +1,4 @@
-//! The policy of a run, and what a human allowed since.
+//! The egress policy of a run and the hosts that the user added to it.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,30 +6,29 @@ use super::{
     Allowlist, AllowlistEntry, EgressDecider, EgressDecision, EgressReason, Endpoint, Host,
 };
 
-/// What a sandbox may reach besides the credential port.
+/// The endpoints that a sandbox may reach in addition to the credential port.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EgressPolicy {
     /// Nothing.
     #[default]
     Deny,
-    /// What the list has.
+    /// The endpoints covered by the list.
     Allowlist(Allowlist),
     /// Every name and public address on the ports 80 and 443.
     AllowAll,
 }
 
-/// A policy and what was added to it by hand.
+/// A policy and the entries that the user added to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EgressRules {
-    /// What the run was given.
     pub policy: EgressPolicy,
-    /// What a human allowed while the run went on.
+    /// Entries that the user added while the run was active.
     pub added: Allowlist,
 }
 
 impl EgressRules {
-    /// Starts with a policy and nothing added.
+    /// Creates rules without added entries.
     pub fn new(policy: EgressPolicy) -> Self {
         Self {
             policy,
@@ -42,7 +41,7 @@ impl EgressRules {
         self.added.add(entry);
     }
 
-    /// Decides about a connection.
+    /// Decides whether a connection is allowed.
     pub fn decide(&self, endpoint: &Endpoint) -> EgressDecision {
         if self.added.covers(endpoint) {
             return EgressDecision::allowed(EgressReason::Listed, EgressDecider::Human);
@@ -65,7 +64,7 @@ impl EgressRules {
         }
     }
 
-    /// Decides whether a name may be looked up: whether it is allowed on some port.
+    /// Decides whether a name may be resolved, which requires that it is allowed on some port.
     pub fn decide_lookup(&self, host: &Host) -> EgressDecision {
         if self.added.matches_host(host) {
             return EgressDecision::allowed(EgressReason::Listed, EgressDecider::Human);
@@ -97,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn every_policy_decides() {
+    fn decisions_follow_the_policy() {
         let list = Allowlist::parse(["a.com", "b.com:22"]).unwrap();
         let mut opened = EgressRules::new(EgressPolicy::Deny);
         opened.add(AllowlistEntry::parse("new.com").unwrap());

@@ -1,11 +1,11 @@
-//! Work that a model provider does on its own machines, outside of the sandbox.
+//! Tools that a model provider runs on its own machines, outside the sandbox.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A kind of provider-side work that a request to a model can ask for. Each kind can carry data out of
-/// a sandbox: the provider connects to a host, or keeps a file, that the sandbox could not reach.
+/// A provider-side tool that a model request can enable. Each kind can carry data out of a sandbox:
+/// the provider connects to a host, or stores a file, that the sandbox could not reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProviderTool {
@@ -13,7 +13,7 @@ pub enum ProviderTool {
     WebSearch,
     /// The provider fetches pages that the model names.
     WebFetch,
-    /// The provider runs code in a container of its own.
+    /// The provider runs code in its own container.
     CodeExecution,
     /// The provider connects to MCP servers and connectors that the request names.
     Mcp,
@@ -21,12 +21,12 @@ pub enum ProviderTool {
     Urls,
     /// The request refers to files, responses or conversations that the provider stores.
     Files,
-    /// Request parameters that ralph does not know, and that could start any of the above.
+    /// Request parameters unknown to ralph, which could enable any of the above.
     Parameters,
 }
 
 impl ProviderTool {
-    /// Every kind, in the order of the documentation.
+    /// All kinds, in the order of the documentation.
     pub const ALL: [Self; 7] = [
         Self::WebSearch,
         Self::WebFetch,
@@ -37,7 +37,7 @@ impl ProviderTool {
         Self::Parameters,
     ];
 
-    /// Returns the name that the configuration uses.
+    /// Returns the name used in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::WebSearch => "web_search",
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_in_the_configuration_is_the_name_in_records() {
+    fn names_match_the_serialized_form() {
         for tool in ProviderTool::ALL {
             assert_eq!(ProviderTool::parse(tool.name()), Some(tool));
             let json = serde_json::to_string(&tool).unwrap();

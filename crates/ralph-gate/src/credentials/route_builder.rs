@@ -357,7 +357,9 @@ mod tests {
             ),
             (
                 "https://u@a.com",
-                Some("`https://u@a.com`: the host has a character that no host name has"),
+                Some(
+                    "`https://u@a.com`: the host has a character that is not valid in a host name",
+                ),
             ),
         ] {
             assert_eq!(at(url).as_deref(), error, "{url}");

@@ -154,7 +154,7 @@ fn a_diagnosis_is_shown_and_applied_with_one_command() {
     assert!(
         project
             .file("diagnostics.md")
-            .contains("### report 1 (after iteration 1, a person asked")
+            .contains("### report 1 (after iteration 1, requested by the user")
     );
     assert!(!project.file("guardrails.md").contains("one first"));
     assert_eq!(project.show()["status"], "paused");
@@ -169,7 +169,7 @@ fn a_diagnosis_is_shown_and_applied_with_one_command() {
         "{applied}"
     );
     assert!(
-        applied.contains("edit 2: the text it looks for is not in the body"),
+        applied.contains("edit 2: the text to replace is not in the body"),
         "{applied}"
     );
     assert_eq!(project.events("doctor_asked").len(), 1);
@@ -220,7 +220,7 @@ fn a_policy_applies_by_itself_what_cannot_weaken_the_task() {
     );
     let refused = applied["refused"][0].as_str().unwrap();
     assert!(
-        refused.contains("box M1.1 would lose a check; a person has to apply it"),
+        refused.contains("box M1.1 would lose a check; only the user can apply this edit"),
         "{refused}"
     );
     assert!(project.prompt(5).contains("Hint: one first."));

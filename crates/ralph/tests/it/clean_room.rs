@@ -250,7 +250,7 @@ fn protected_files_come_from_the_base_commit() {
     project.commit("check.sh", "grep -q one a.txt\n");
     let project = project.script(&[claiming(&["M1.1", "M1.2"], &cheat)]);
     project.run().expect(0);
-    let text = "protected files were changed, the checks used those of the base commit: `check.sh`";
+    let text = "protected files were changed; the checks used their versions from the base commit: `check.sh`";
     let wanted = ("protected".to_owned(), text.to_owned());
     assert!(
         findings(&project).contains(&wanted),

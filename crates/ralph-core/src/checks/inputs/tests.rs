@@ -1,4 +1,4 @@
-//! Which files a command line runs.
+//! Tests for the files that a command line runs.
 
 use super::*;
 
@@ -34,7 +34,7 @@ fn executed(line: &str, scripts: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn scripts_are_found_behind_their_command() {
+fn scripts_in_a_command_are_found() {
     for (line, expected) in [
         ("sh ci/one.sh", vec!["ci/one.sh"]),
         ("./ci/one.sh", vec!["ci/one.sh"]),
@@ -65,7 +65,7 @@ fn scripts_are_found_behind_their_command() {
     ] {
         let found = executed(line, &[]);
         let found: Vec<&str> = found.iter().map(String::as_str).collect();
-        // A pattern may mean more than the shell would find, never less.
+        // A pattern may match more files than the shell would, never fewer.
         assert!(
             expected.iter().all(|path| found.contains(path)),
             "{line}: {found:?}"
@@ -75,7 +75,7 @@ fn scripts_are_found_behind_their_command() {
 }
 
 #[test]
-fn scripts_of_scripts_are_found() {
+fn nested_scripts_are_found() {
     let scripts = [
         ("ci/all.sh", "#!/bin/sh\nset -e\nsh ci/one.sh\n"),
         ("ci/one.sh", "python3 tools/check.py\n"),
@@ -114,7 +114,7 @@ fn a_runner_executes_its_tests_and_its_configuration() {
 }
 
 #[test]
-fn only_changed_files_are_findings_and_old_ones_come_first() {
+fn only_changed_files_are_reported_and_existing_ones_come_first() {
     let changed = |path: &str, change| ChangedPath {
         path: path.to_owned(),
         change,
@@ -148,7 +148,7 @@ fn only_changed_files_are_findings_and_old_ones_come_first() {
 }
 
 #[test]
-fn new_tests_alone_are_no_finding_but_what_decides_how_they_run_is() {
+fn new_tests_are_not_reported_but_new_test_configuration_is() {
     let files = TrackedFiles::new(
         [
             "tests/test_new.py",

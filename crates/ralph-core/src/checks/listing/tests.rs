@@ -1,4 +1,4 @@
-//! Which command lists the tests of a check, and the comparison with a run.
+//! Tests for listing commands and for comparing listings with runs.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn tests(passed: u64, skipped: u64) -> TestCount {
 }
 
 #[test]
-fn runners_are_recognised_where_they_are_the_last_command() {
+fn a_runner_is_recognised_as_the_last_command() {
     for (line, listing) in [
         ("pytest -q", Some("pytest -q --collect-only")),
         (
@@ -117,7 +117,7 @@ fn cargo_progress_is_not_a_nextest_listing() {
 }
 
 #[test]
-fn a_module_that_is_skipped_as_a_whole_is_not_listed() {
+fn a_fully_skipped_module_is_not_listed() {
     let pytest = TestListing::parse("pytest").unwrap();
     for (listed, passed, skipped) in [(10, 10, 1), (10, 9, 1), (3, 2, 1)] {
         assert_eq!(
@@ -128,7 +128,7 @@ fn a_module_that_is_skipped_as_a_whole_is_not_listed() {
 }
 
 #[test]
-fn runs_that_differ_from_their_listing_are_distinguished() {
+fn differences_between_run_and_listing_are_classified() {
     let pytest = TestListing::parse("pytest").unwrap();
     let why = |run| format!("pytest lists 41 tests for `pytest`, the run reports {run}");
     assert_eq!(

@@ -1,17 +1,17 @@
-//! The files that name hosts.
+//! The known files that contain hosts.
 
-/// How hosts are written in a file.
+/// The notation of hosts in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HostFileFormat {
-    /// In every URL, wherever it stands.
+    /// All URLs, anywhere in the file.
     Urls,
-    /// In every URL outside of comments that start with `#` or `;`.
+    /// All URLs outside comments, which start with `#` or `;`.
     Settings,
-    /// As the first part of every name: `host/path version`.
+    /// The first component of each module: `host/path version`.
     Modules,
 }
 
-/// A file that names hosts.
+/// A file that contains hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HostFile {
     pub(super) format: HostFileFormat,
@@ -95,7 +95,7 @@ const HOST_FILES: [(&str, HostFileFormat, &str); 26] = [
     (".gitmodules", HostFileFormat::Settings, "submodules of git"),
 ];
 
-/// Returns what a file is, by its path.
+/// Classifies a file by its path.
 pub(super) fn host_file(path: &str) -> Option<HostFile> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let known = HOST_FILES.iter().find(|(known, _, _)| *known == name);

@@ -1,11 +1,10 @@
-//! Which hosts a project's own files name, each with the place that names it.
+//! Suggests hosts for the allowlist from a project's own files.
 //!
-//! A lockfile says where every package came from, and the configuration of a client where it looks.
-//! Private registries are named there and nowhere else. A suggestion is shown to a human, or printed
-//! by a command: nothing applies it by itself, because whoever can write to the repository can write
-//! one.
+//! A lockfile records the origin of every package, and the configuration of a package manager its
+//! registries; private registries appear only there. Suggestions are displayed but never applied
+//! automatically, because anyone with write access to the repository can add one.
 //!
-//! - `file` knows the files; `read` finds hosts in them.
+//! - `file` recognises the files; `parse` finds hosts in them.
 
 mod file;
 mod parse;
@@ -14,30 +13,28 @@ use serde::Serialize;
 
 use super::Host;
 
-/// A host that a file names.
+/// A host found in a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct HostSuggestion {
-    /// The host, as an entry of an allowlist.
     pub host: Host,
-    /// The port, where the file names one.
+    /// `None` if the file does not name a port.
     pub port: Option<u16>,
-    /// The file that names it.
     pub path: String,
-    /// What the file is.
+    /// The kind of file.
     pub reason: &'static str,
 }
 
-/// The most of a file that is read, in bytes.
+/// The size of the part of a file that is searched, in bytes.
 pub const MAX_BYTES: usize = 8 * 1024 * 1024;
-/// The most hosts that one file suggests.
+/// The most suggestions from one file.
 pub const MAX_HOSTS: usize = 64;
 
-/// Returns whether a file could suggest something, by its path.
+/// Returns whether a file with this path can contain suggestions.
 pub fn is_host_file(path: &str) -> bool {
     file::host_file(path).is_some()
 }
 
-/// Returns the hosts that a file names, sorted, each once. A file that is not known names none.
+/// Returns the hosts in a file, sorted and without duplicates. Unknown files have none.
 pub fn suggest(path: &str, bytes: &[u8]) -> Vec<HostSuggestion> {
     let Some(file) = file::host_file(path) else {
         return Vec::new();

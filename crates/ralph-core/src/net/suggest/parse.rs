@@ -1,14 +1,14 @@
-//! Finds hosts in a text.
+//! Finds hosts in the text of a file.
 
 use std::collections::HashSet;
 
 use super::super::{Endpoint, Host};
 use super::file::HostFileFormat;
 
-/// The schemes that a client fetches with, and their ports.
+/// The URL schemes of package downloads with their ports.
 const SCHEMES: [(&str, u16); 2] = [("https", 443), ("http", 80)];
 
-/// Returns the hosts that a text names, each once, in the order they appear.
+/// Returns the hosts in a text without duplicates, in order of appearance.
 pub(super) fn hosts(form: HostFileFormat, text: &str) -> impl Iterator<Item = (Host, Option<u16>)> {
     let mut seen = HashSet::new();
     text.lines()
@@ -23,7 +23,7 @@ pub(super) fn hosts(form: HostFileFormat, text: &str) -> impl Iterator<Item = (H
         .filter(move |found| seen.insert(found.clone()))
 }
 
-/// Cuts a comment off. One that starts inside of a line has a blank before it: an address can have `#`.
+/// Strips a comment. Inside a line, a comment must follow a space, because URLs can contain `#`.
 fn without_comment(line: &str) -> &str {
     if line.trim_start().starts_with(['#', ';']) {
         return "";
@@ -50,8 +50,7 @@ fn url_hosts(line: &str) -> Vec<(Host, Option<u16>)> {
     found
 }
 
-/// Returns the host at the start of a text; a user name before it is left out, and so is whatever
-/// else is no host.
+/// Parses the host at the start of `text`, skipping a user name. Returns `None` for anything else.
 fn authority_host(text: &str, default_port: u16) -> Option<(Host, Option<u16>)> {
     let is_end = |c: char| {
         c.is_whitespace()
@@ -69,7 +68,7 @@ fn authority_host(text: &str, default_port: u16) -> Option<(Host, Option<u16>)> 
     public_host(endpoint, default_port)
 }
 
-/// Leaves out what cannot be allowed or needs not be: addresses, and names of one label.
+/// Drops addresses and single-label names, which cannot or need not be allowed.
 fn public_host(endpoint: Endpoint, default_port: u16) -> Option<(Host, Option<u16>)> {
     let is_name = endpoint.host.name().is_some_and(|name| name.contains('.'));
     let port = (endpoint.port != default_port).then_some(endpoint.port);

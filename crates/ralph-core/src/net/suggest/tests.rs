@@ -1,4 +1,4 @@
-//! Files as projects have them.
+//! Tests with files as they occur in projects.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn suggested(path: &str, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_lockfile_names_where_packages_come_from() {
+fn hosts_are_found_in_lockfiles() {
     let npm = r#"{"packages":{
         "node_modules/a":{"resolved":"https://npm.example/a/-/a-1.0.0.tgz"},
         "node_modules/b":{"resolved":"https://npm.example/b/-/b-1.0.0.tgz"},
@@ -46,7 +46,7 @@ fn a_lockfile_names_where_packages_come_from() {
 }
 
 #[test]
-fn a_client_names_where_it_looks() {
+fn hosts_are_found_in_package_manager_settings() {
     let npmrc = "; https://comment.example/\n@own:registry=https://npm.corp.example/\n\
                  //npm.corp.example/:_authToken=${TOKEN}\n//other.corp.example/path/:always-auth=true\n";
     let pip = "[global]\nindex-url = https://user:secret@py.corp.example/simple\n# https://comment.example\n";
@@ -86,7 +86,7 @@ fn a_client_names_where_it_looks() {
 }
 
 #[test]
-fn a_suggestion_says_where_it_comes_from() {
+fn a_suggestion_names_its_file() {
     let text = b"registry=https://npm.corp.example/";
     let expected = HostSuggestion {
         host: Host::parse("npm.corp.example").unwrap(),
@@ -99,7 +99,7 @@ fn a_suggestion_says_where_it_comes_from() {
 }
 
 #[test]
-fn what_is_no_public_name_is_not_suggested() {
+fn only_public_names_are_suggested() {
     let text = "registry=http://localhost:4873/\na=http://10.0.0.1/\nb=https://intranet/\n\
                 c=https://a b/\nd=https://-bad.example/\ne=https://\nf=ssh://git.example/x\n";
     assert_eq!(suggested(".npmrc", text), [""; 0]);

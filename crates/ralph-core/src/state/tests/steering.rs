@@ -83,7 +83,7 @@ fn hosts_are_refused_where_they_make_no_sense() {
     assert_eq!(
         guided().rejection_reason(&allow("*.com")).as_deref(),
         Some(
-            "`*.com` has a `*` that is not in front of at least two labels, as in `*.example.com`"
+            "`*.com` has a `*` that is not followed by at least two labels, as in `*.example.com`"
         )
     );
     let many = (0..2_000).map(|number| Event::HostAllowed {
