@@ -1,4 +1,4 @@
-//! Signals of circling beyond those of the first version: each finds one shape of it in the window.
+//! Detectors for patterns of circling. Each finds one pattern in the window.
 
 use super::code::{CodeChange, is_generated};
 use super::facts::IterationFacts;
@@ -7,14 +7,14 @@ use super::progress::all_problems;
 use super::signal::GutterSignal;
 use super::window::{IterationWindow, MAX_NAMED_FILES, RECENT_ITERATIONS};
 
-/// In so many of the last [`RECENT`] iterations must a pattern show.
+/// A pattern must occur in this many of the last [`RECENT_ITERATIONS`] iterations.
 const MIN_MATCHING_ITERATIONS: usize = 4;
-/// So many states in a row show that a cycle came round.
+/// The fewest consecutive states in which a cycle is detected.
 const MIN_CYCLE_STATES: usize = 6;
-/// So often are the same files reformatted to and fro.
+/// The fewest reformattings of the same files that count as circling.
 const MIN_REFORMATTINGS: usize = 3;
 
-/// Finds problems that stay while their output changes: other lines, other values, other code.
+/// Detects a problem that persists while its line number, values or surrounding code change.
 pub(super) fn same_problem(window: &IterationWindow) -> Option<GutterSignal> {
     if window.has_solid_progress(RECENT_ITERATIONS) {
         return None;
@@ -41,8 +41,8 @@ pub(super) fn same_problem(window: &IterationWindow) -> Option<GutterSignal> {
     })
 }
 
-/// Returns a problem of both iterations, if most of their problems are the same: one error that stays
-/// among others that are fixed is no circle. A failing test says more than the message it fails with.
+/// Returns a problem common to both iterations if most of their problems are the same. A single
+/// remaining error among fixed ones is not circling. Failing tests take precedence over messages.
 fn persistent_problem(
     window: &IterationWindow,
     earlier: usize,
@@ -65,7 +65,7 @@ fn persistent_problem(
     (common.len() * 2 > old.len().max(new.len())).then_some(**first)
 }
 
-/// Finds iterations that replace the code of the iteration before.
+/// Detects iterations that replace the code of the previous iteration.
 pub(super) fn rewriting(window: &IterationWindow) -> Option<GutterSignal> {
     if window.has_solid_progress(RECENT_ITERATIONS) {
         return None;
@@ -89,7 +89,7 @@ fn code_figures(facts: &[&IterationFacts], figure: fn(&CodeChange) -> u32) -> Ve
         .collect()
 }
 
-/// Finds a diff that only grows, is never committed, and ends each time in a failure.
+/// Detects an uncommitted diff that only grows while something keeps failing.
 pub(super) fn growing_diff(window: &IterationWindow) -> Option<GutterSignal> {
     let last: Vec<&IterationFacts> = window.last_n(RECENT_ITERATIONS).collect();
     let is_open = last.iter().all(|facts| facts.committed == Some(false));
@@ -116,7 +116,7 @@ pub(super) fn growing_diff(window: &IterationWindow) -> Option<GutterSignal> {
     })
 }
 
-/// Finds files, or the whole repository, that go through the same two to four states again.
+/// Detects files, or a whole repository, that cycle through the same two to four states.
 pub(super) fn cycle(window: &IterationWindow) -> Option<GutterSignal> {
     let changes: Vec<&IterationFacts> = window.iter().filter(|facts| facts.has_changes()).collect();
     let last = changes.last()?;
@@ -163,7 +163,7 @@ pub(super) fn cycle(window: &IterationWindow) -> Option<GutterSignal> {
             ));
         }
     }
-    // One file of many that returns to an earlier content is most likely a generated one, too.
+    // A single file of many that returns to earlier content is probably a generated one.
     let (period, iterations) = found.filter(|_| files.len() * 2 >= written.len())?;
     files.truncate(MAX_NAMED_FILES);
     Some(GutterSignal::Cycle {
@@ -182,7 +182,7 @@ fn newest_states<'a>(
     newest
 }
 
-/// Returns after how many states they repeat, if they do.
+/// Returns the number of states after which the sequence repeats, if it does.
 fn period(states: &[(u32, &str)]) -> Option<u32> {
     if states.len() < MIN_CYCLE_STATES {
         return None;
@@ -197,7 +197,7 @@ fn period(states: &[(u32, &str)]) -> Option<u32> {
     })
 }
 
-/// Finds files that are reformatted again and again.
+/// Detects files that are reformatted repeatedly.
 pub(super) fn reformatting(window: &IterationWindow) -> Option<GutterSignal> {
     if window.has_solid_progress(RECENT_ITERATIONS) {
         return None;
@@ -237,7 +237,7 @@ pub(super) fn reformatting(window: &IterationWindow) -> Option<GutterSignal> {
     })
 }
 
-/// Finds iterations that only read: commands ran, nothing changed.
+/// Detects iterations that run commands but change nothing.
 pub(super) fn read_only(window: &IterationWindow) -> Option<GutterSignal> {
     let last: Vec<&IterationFacts> = window.last_n(RECENT_ITERATIONS).collect();
     let is_unchanged =

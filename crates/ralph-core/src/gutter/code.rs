@@ -1,5 +1,5 @@
-//! The code that an iteration wrote, read from its diff: a sample of the new lines, how many lines of
-//! the iteration before are gone again, and whether only the formatting changed.
+//! Summarises the diff of an iteration: a sample of the added lines, the number of lines of the
+//! previous iteration that are gone, and whether only the formatting changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::window::IterationWindow;
 use crate::id::Digest;
 
-/// How many written lines are remembered.
+/// The size of the sample of added lines.
 const MAX_SAMPLED_LINES: usize = 64;
-/// A file with more changed lines than this was generated.
+/// A file with more changed lines than this is treated as generated.
 const MAX_HANDWRITTEN_LINES: usize = 4000;
-/// Names of generated files: they change in every build and say nothing about the work.
+/// Name endings of generated files, which change in every build and do not reflect the work.
 const GENERATED_FILES: &[&str] = &[
     ".lock",
     "-lock.json",
@@ -41,29 +41,29 @@ const GENERATED_DIRECTORIES: &[&str] = &[
     ".next/",
 ];
 
-/// What the diff of an iteration shows about its code.
+/// A summary of the code changes of an iteration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodeChange {
-    /// A sample of the lines that the diff adds, as short digests.
+    /// A sample of the added lines, as short digests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub written: Vec<u32>,
-    /// How many lines of the sample of the iteration before are gone.
+    /// Number of lines in the previous iteration's sample that are gone.
     #[serde(default)]
     pub gone: u32,
-    /// How many lines that sample had.
+    /// Size of the previous iteration's sample.
     #[serde(default)]
     pub of: u32,
-    /// Whether nothing but whitespace, quotes and separators changed since the iteration before.
+    /// Whether only whitespace, quotes and separators changed since the previous iteration.
     #[serde(default)]
     pub formatting_only: bool,
-    /// A digest of the diff without formatting; empty without any other change.
+    /// A digest of the diff without formatting; empty if only the formatting changed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub substance: String,
 }
 
 impl CodeChange {
-    /// Reads the diff between the commit at the start of an iteration and the files at its end. The
-    /// window ends with the iteration before.
+    /// Summarises the diff between the commit at the start of an iteration and the files at its
+    /// end. The window ends with the previous iteration.
     pub fn from_diff(diff: &[u8], window: &IterationWindow) -> Self {
         let read = DiffContent::parse(diff);
         let mut written: Vec<u32> = read.added.iter().copied().collect();
@@ -85,7 +85,7 @@ impl CodeChange {
                 if has_commit {
                     read.removed.contains(line)
                 } else {
-                    // The same commit was the start: a line that is still there is still added.
+                    // Both diffs start at the same commit, so a surviving line is still added.
                     !read.added.contains(line)
                 }
             };
@@ -100,7 +100,7 @@ impl CodeChange {
         code
     }
 
-    /// Returns whether at least half of the lines that the iteration before wrote are gone.
+    /// Returns whether at least half of the lines added by the previous iteration are gone.
     pub fn is_rewriting(&self) -> bool {
         self.of > 0 && self.gone * 2 >= self.of
     }
@@ -118,7 +118,7 @@ struct DiffContent {
 struct FileDiff {
     added: Vec<Vec<u8>>,
     removed: Vec<Vec<u8>>,
-    /// The names of two contents that have no lines.
+    /// The object ids of a binary file before and after the change.
     binary: Vec<u8>,
 }
 
@@ -146,7 +146,7 @@ impl DiffContent {
                 }
             }
         }
-        // A line that only moved was not written.
+        // A line that only moved is not new.
         let moved: Vec<u32> = read.added.intersection(&read.removed).copied().collect();
         for line in moved {
             read.added.remove(&line);
@@ -168,7 +168,7 @@ impl DiffContent {
     }
 }
 
-/// Splits a diff into its files, without context.
+/// Splits a diff into files and drops context lines.
 fn split_files(diff: &[u8]) -> BTreeMap<String, FileDiff> {
     let mut files: BTreeMap<String, FileDiff> = BTreeMap::new();
     let mut current = FileDiff::default();
@@ -208,7 +208,7 @@ pub(super) fn is_generated(path: &str) -> bool {
             .any(|directory| path.starts_with(directory) || path.contains(&format!("/{directory}")))
 }
 
-/// Returns what is left of lines without formatting.
+/// Joins the lines and removes all formatting characters.
 fn strip_formatting(lines: &[Vec<u8>]) -> Vec<u8> {
     let is_formatting = |byte: &u8| byte.is_ascii_whitespace() || b"'\"`,;()".contains(byte);
     lines
@@ -219,7 +219,7 @@ fn strip_formatting(lines: &[Vec<u8>]) -> Vec<u8> {
         .collect()
 }
 
-/// Returns a short digest of a line; none for a line such as a bracket, which is in every file.
+/// Returns a short digest of a line; `None` for trivial lines such as a single bracket.
 fn line_digest(line: &[u8]) -> Option<u32> {
     let line = line.trim_ascii();
     let letters = line
@@ -228,7 +228,7 @@ fn line_digest(line: &[u8]) -> Option<u32> {
     if letters.take(3).count() < 3 {
         return None;
     }
-    // FNV-1a: cheap, and a collision costs one line of a sample.
+    // FNV-1a is cheap, and a collision only affects one line of a sample.
     Some(line.iter().fold(0x811c_9dc5_u32, |hash, byte| {
         (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
     }))

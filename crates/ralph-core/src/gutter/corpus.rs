@@ -1,21 +1,22 @@
-//! Replays traces of runs, circling and honest ones, through the code that the engine uses.
+//! Replays traces of circling and honest runs through the production code.
 //!
-//! `cargo nextest run -p ralph-core -E 'test(gutter::corpus)' --success-output immediate` prints how many
-//! circles were noticed and how many honest runs were taken for one.
+//! `cargo nextest run -p ralph-core -E 'test(gutter::corpus)' --success-output immediate` prints
+//! the detection rate and the rate of false alarms.
 //!
-//! A trace begins with `=== name: circling from 2` or `=== name: honest`. `[2-5]` begins a block that
-//! describes the iterations 2 to 5. In a block, `write`, `append`, `delete` and `generate` change files,
-//! `run` and `test` are commands with their exit codes, `read` stands for commands that succeed, `commit`
-//! and `tick` are what they say; `lost` and `outage` end an iteration that is not measured. Lines with `|`
-//! are content or standard output, lines with `!` standard error. `{n}` is the number of the iteration,
-//! `{r}` and `{s}` are numbers that look random, `{m}` grows, `{c}` falls, `<<a|b>>` alternates.
+//! A trace starts with `=== name: circling from 2` or `=== name: honest`. `[2-5]` starts a block
+//! for iterations 2 to 5. In a block, `write`, `append`, `delete` and `generate` change files,
+//! `run` and `test` are commands with exit codes, `read` is a number of successful commands,
+//! `commit` creates a commit and `tick` ticks a box; `lost` and `outage` end an iteration without
+//! measuring it. Lines with `|` are file content or standard output, lines with `!` standard error.
+//! `{n}` is the iteration number, `{r}` and `{s}` are pseudo-random numbers, `{m}` grows, `{c}`
+//! shrinks, `<<a|b>>` alternates.
 
 mod replay;
 mod syntax;
 
 use super::{GutterSettings, measure};
 
-/// Within so many iterations of its start a circle has to be noticed.
+/// The most iterations between the start of circling and its detection.
 const MAX_DETECTION_DELAY: u32 = 6;
 
 struct DetectionRates {

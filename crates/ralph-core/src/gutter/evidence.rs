@@ -1,4 +1,4 @@
-//! The evidence of a signal in words.
+//! Describes the evidence of each signal for display.
 
 use std::fmt;
 
@@ -53,12 +53,12 @@ fn describe_repetition(signal: &GutterSignal) -> String {
             )
         }
         GutterSignal::FileThrash { files } => {
-            let told: Vec<String> = files.iter().map(describe_thrash).collect();
-            format!("back and forth between two contents: {}", told.join(", "))
+            let described: Vec<String> = files.iter().map(describe_thrash).collect();
+            format!("alternating between two versions: {}", described.join(", "))
         }
         GutterSignal::Idle { iterations } => {
             let numbers = join_numbers(iterations);
-            format!("nothing was run and nothing changed in iterations {numbers}")
+            format!("no command ran and no file changed in iterations {numbers}")
         }
         _ => String::new(),
     }
@@ -93,7 +93,7 @@ fn describe_pattern(signal: &GutterSignal) -> String {
             let shares = gone.iter().zip(of);
             let shares: Vec<String> = shares.map(|(gone, of)| format!("{gone} of {of}")).collect();
             format!(
-                "iterations {} replaced the lines that the iteration before had written ({} sampled lines)",
+                "iterations {} replaced the lines that the previous iteration had written ({} sampled lines)",
                 join_numbers(iterations),
                 shares.join(", ")
             )
@@ -110,24 +110,26 @@ fn describe_pattern(signal: &GutterSignal) -> String {
             iterations,
         } => {
             let names: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
-            let what = if names.is_empty() {
+            let subject = if names.is_empty() {
                 "the repository".to_owned()
             } else {
                 names.join(", ")
             };
             let numbers = join_numbers(iterations);
-            format!("the same {period} states again: {what} (iterations {numbers})")
+            format!("cycling through {period} states: {subject} (iterations {numbers})")
         }
         GutterSignal::Reformatting { file, iterations } => {
             let numbers = join_numbers(iterations);
-            format!("only the formatting changed in iterations {numbers}, such as in `{file}`")
+            format!("only the formatting changed in iterations {numbers}, for example in `{file}`")
         }
         GutterSignal::Reading {
             iterations,
             commands,
         } => {
             let (numbers, commands) = (join_numbers(iterations), join_numbers(commands));
-            format!("nothing changed in iterations {numbers}, though commands ran ({commands})")
+            format!(
+                "commands ran but no file changed in iterations {numbers} ({commands} commands)"
+            )
         }
         _ => String::new(),
     }
@@ -159,9 +161,9 @@ fn describe_progress(signal: &GutterSignal) -> String {
             failed_before: Some(before),
             failed_now: Some(now),
             since,
-        } => format!("getting closer: {now} tests fail, {before} did in iteration {since}"),
+        } => format!("getting closer: {now} tests fail, down from {before} in iteration {since}"),
         GutterSignal::TestsCloser { since, .. } => {
-            format!("getting closer: the tests are green, in iteration {since} they were not")
+            format!("getting closer: the tests pass, unlike in iteration {since}")
         }
         _ => String::new(),
     }

@@ -1,5 +1,4 @@
-//! What one iteration leaves for the question whether the run goes in circles. Every list has a
-//! bound.
+//! The facts about an iteration from which circling is measured. Every list is bounded.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,46 +7,45 @@ use super::problems::OutputProblems;
 use crate::id::Digest;
 use crate::verdict::TestCount;
 
-/// The facts of one iteration.
+/// The facts about one iteration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IterationFacts {
-    /// Its number.
     pub iteration: u32,
-    /// Commands of the model that ran.
+    /// Number of the model's commands that ran.
     pub commands: u32,
-    /// Lines added and removed since its start, committed or not, the run's own files left out.
+    /// Lines added and removed during the iteration, committed or not, without the run's own files.
     pub changed_lines: u64,
-    /// Files without lines, such as images, that changed.
+    /// Number of changed binary files.
     pub binary_files: u64,
-    /// Files that changed, with what they became; the first of them where there are many.
+    /// The first [`Self::MAX_FILES`] changed files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileState>,
-    /// What failed, each failure once.
+    /// Without duplicates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailureFacts>,
-    /// The last run of the test command, if it ran.
+    /// The last run of the test command, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestFacts>,
-    /// Boxes that were ticked at its end.
+    /// Number of ticked boxes at the end of the iteration.
     pub boxes_ticked: usize,
-    /// Git's name of all files at its end; empty where it could not be found out.
+    /// The git tree id at the end of the iteration; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tree: String,
-    /// Whether a commit of it was kept; none where an older version wrote the facts.
+    /// Whether a commit of the iteration was accepted; `None` in facts of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub committed: Option<bool>,
-    /// Lines added and removed between the commit at its start and the files at its end.
+    /// Lines added and removed between the commit at the start and the files at the end.
     #[serde(default)]
     pub diff_lines: u64,
-    /// The code that it wrote, if it changed anything.
+    /// `None` if the iteration changed nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<CodeChange>,
 }
 
 impl IterationFacts {
-    /// How many changed files are kept.
+    /// The most changed files that are recorded.
     pub const MAX_FILES: usize = 64;
-    /// How many failures are kept.
+    /// The most failures that are recorded.
     pub const MAX_FAILURES: usize = 16;
 
     /// Returns whether any file of the repository changed.
@@ -55,12 +53,12 @@ impl IterationFacts {
         self.changed_lines > 0 || self.binary_files > 0 || !self.files.is_empty()
     }
 
-    /// Returns whether nothing was run and nothing changed.
+    /// Returns whether no command ran and nothing changed.
     pub fn is_idle(&self) -> bool {
         self.commands == 0 && !self.has_changes()
     }
 
-    /// Keeps a failure, unless the same one is known already.
+    /// Adds a failure unless it is already recorded.
     pub fn add_failure(failures: &mut Vec<FailureFacts>, failure: FailureFacts) {
         let is_known = failures
             .iter()
@@ -71,34 +69,34 @@ impl IterationFacts {
     }
 }
 
-/// What a changed file became.
+/// The state of a changed file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
-    /// Where it is.
     pub path: String,
-    /// Git's name of its content; none for a file that is gone.
+    /// The git object id of the content; `None` for a deleted file.
     pub after: Option<String>,
 }
 
-/// Something that failed.
+/// A failed command or action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureFacts {
-    /// What the failure looks like, see [`signature`](super::signature).
+    /// Identifies the failure, see [`signature`](super::signature).
     pub signature: Digest,
-    /// The command, or the action that is none.
+    /// The command, or a description of the action.
     pub command: String,
-    /// How it ended.
+    /// The outcome, such as `exit 1`.
     pub ended: String,
-    /// The problems that it reported, if they could be recognised.
+    /// The recognised problems in the output.
     #[serde(default, skip_serializing_if = "OutputProblems::is_empty")]
     pub problems: OutputProblems,
 }
 
 impl FailureFacts {
-    /// How long the texts of a failure may be, in characters.
+    /// The length to which texts are truncated, in characters.
     const MAX_CHARS: usize = 200;
 
-    /// Notes a failure. The texts are for people and are cut, the signature tells.
+    /// Creates a failure. The texts are only for display and are truncated; the signature
+    /// identifies the failure.
     pub fn new(signature: Digest, command: &str, ended: &str) -> Self {
         Self {
             signature,
@@ -108,13 +106,13 @@ impl FailureFacts {
         }
     }
 
-    /// Adds the problems that it reported.
+    /// Sets the problems found in the output.
     #[must_use]
     pub fn with_problems(self, problems: OutputProblems) -> Self {
         Self { problems, ..self }
     }
 
-    /// Notes an action that could not be done, by its own words.
+    /// Creates the failure of an action that could not be performed.
     pub fn for_action(action: &str, label: &str, why: &str) -> Self {
         let name = if label.starts_with(action) {
             label.to_owned()
@@ -134,11 +132,10 @@ fn truncate_chars(text: &str) -> String {
     kept
 }
 
-/// How the test command went.
+/// The result of the test command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestFacts {
-    /// Whether it was green.
     pub green: bool,
-    /// Its tests, if they could be counted.
+    /// `None` if the tests could not be counted.
     pub count: Option<TestCount>,
 }

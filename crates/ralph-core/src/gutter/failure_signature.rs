@@ -1,16 +1,16 @@
-//! What a failure looks like, without what differs from one time to the next.
+//! Computes a signature of a failure that is stable across repetitions.
 
 use super::normalisation_rules::normalise;
 use crate::id::Digest;
 
-/// How much of an output counts, in characters.
+/// The length of the normalised output in a signature, in characters.
 const MAX_SIGNATURE_CHARS: usize = 2000;
-/// How much of an output is looked at: what is taken out must not make room without end.
+/// The length of the output that is normalised, in characters. Normalisation shortens it.
 const MAX_INSPECTED_CHARS: usize = 4 * MAX_SIGNATURE_CHARS;
 
-/// Returns the digest of a failure: the command, its exit code and the beginning of its error output,
-/// or the end of its output where there is none. Colours, times, durations, addresses, temporary
-/// paths, process ids, ports, seeds, progress marks and the order of lines do not count.
+/// Returns the digest of a failure: the command, its exit code and the start of its standard error,
+/// or the end of its standard output if standard error is empty. Ignores colours, times, durations,
+/// addresses, temporary paths, process ids, ports, seeds, progress output and the order of lines.
 pub fn signature(command: &str, exit_code: i32, stderr: &str, stdout: &str) -> Digest {
     let text = if stderr.trim().is_empty() {
         let clean = normalise(tail_chars(stdout, MAX_INSPECTED_CHARS));
@@ -30,7 +30,7 @@ pub(super) fn head_chars(text: &str, chars: usize) -> &str {
 }
 
 pub(super) fn tail_chars(text: &str, chars: usize) -> &str {
-    // A character has at most four bytes: nothing before that has to be counted.
+    // A character has at most four bytes, so earlier text need not be counted.
     let from = text.floor_char_boundary(text.len().saturating_sub(4 * chars));
     let near = &text[from..];
     let skipped = near.chars().count().saturating_sub(chars);
@@ -40,8 +40,8 @@ pub(super) fn tail_chars(text: &str, chars: usize) -> &str {
 }
 
 /// Sorts the lines of an output, because parallel tests print them in any order. An indented line
-/// stays below the line that it belongs to, as does the line after a colon: "expected 3, received 4"
-/// over four lines is not "expected 4, received 3".
+/// stays with the line above it, and so does the line after a colon: "expected 3, received 4" over
+/// four lines differs from "expected 4, received 3".
 fn sort_lines(text: &str) -> String {
     let mut groups: Vec<String> = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_its_command_code_and_words() {
+    fn signatures_depend_on_command_exit_code_and_output() {
         let one = signature("npm test", 1, "error at 10:00:01\n", "anything");
         assert_eq!(one, signature("npm test", 1, "error at 10:00:59", "else"));
         for other in [
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn without_error_output_the_end_of_the_output_counts() {
+    fn the_end_of_stdout_is_used_if_stderr_is_empty() {
         let long = |last: &str| format!("{}{last}", "line\n".repeat(5000));
         let of = |stdout: &str| signature("t", 1, " \n", stdout);
         assert_eq!(
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_beginning_of_the_error_output_counts() {
+    fn only_the_start_of_stderr_is_used() {
         let long = |last: &str| format!("{}{last}", "é".repeat(2000));
         assert_eq!(
             signature("t", 1, &long("a"), ""),

@@ -1,12 +1,13 @@
-//! Notices that a run goes in circles, from facts alone.
+//! Detects that a run is circling.
 //!
-//! Every iteration leaves a few bounded [`IterationFacts`]: what failed and how that looked, which files
-//! changed to what, how the tests went. The last of them are the [`IterationWindow`]; [`measure`] weighs it
-//! and says why: each [`GutterSignal`] carries its evidence, the commands, files and iterations it speaks
-//! of. The sum is a [`LoopScore`] between 0.0 and 1.0, and 0.7 is a gutter.
+//! Every iteration leaves bounded [`IterationFacts`]: failures with their signatures, changed files
+//! with their new content ids, and test results. The most recent ones form the
+//! [`IterationWindow`]. [`measure`] evaluates it and returns [`GutterSignal`]s, each with its
+//! evidence: commands, files and iterations. Their sum is a [`LoopScore`] between 0.0 and 1.0. A
+//! run with a score of at least 0.7 is circling, which the code and the journal call a gutter.
 //!
-//! The engine collects the facts at the end of an iteration, [`state`](crate::state) keeps the
-//! window, [`mitigation`](crate::mitigation) decides what to do about a gutter.
+//! The engine collects the facts at the end of an iteration, [`state`](crate::state) stores the
+//! window, and [`mitigation`](crate::mitigation) chooses the countermeasure.
 
 mod circles;
 mod code;

@@ -1,16 +1,16 @@
-//! Replaces the parts of an output that differ between two runs of the same failing command.
+//! Replaces the parts of an output that vary between runs of the same failing command.
 //!
-//! The patterns are tried in order over a bounded text; the `regex` crate needs linear time for each.
+//! The rules are applied in order to a bounded text; the `regex` crate takes linear time for each.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// The units of a duration, the longer words first.
+/// The units of a duration, longer words first.
 const UNIT: &str = "(?:nanoseconds?|microseconds?|milliseconds?|seconds?|minutes?|hours?|msecs?|secs?|mins?|hrs?|ns|µs|μs|us|ms|s|m|h)";
 
-/// The lowest port that Linux assigns by itself. Lower ones are chosen by a person and mean something.
+/// The lowest port that Linux assigns automatically. Lower ports are configured, so they matter.
 const FIRST_EPHEMERAL_PORT: u32 = 32_768;
 
 fn compile_regex(pattern: &str) -> Regex {
@@ -28,7 +28,7 @@ static TERMINAL_CONTROLS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|
     ]
 });
 
-/// Durations that are a part of the message: a configured limit, or a value that a test compares.
+/// Durations that are part of the message: a configured limit, or a value in an assertion.
 static SIGNIFICANT_DURATIONS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let words = "time[sd]?[ -]?out|deadline|limit|expected|actual|got|want(?:ed)?|received|but was|to be|to equal|left:|right:";
     let number = format!(r"[0-9]+(?:\.[0-9])?\s?{UNIT}\b");
@@ -40,17 +40,17 @@ static SIGNIFICANT_DURATIONS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     ]
 });
 
-/// What is replaced by what, in this order.
+/// Patterns with their replacements, in order of application.
 static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     let day = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
     let month = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)";
     let clock = r"\d{1,2}:\d\d:\d\d(?:[.,]\d+)?";
     let number = r"\d+(?:[.,]\d+)?(?:e[-+]?\d+)?";
     [
-        // The directories of a sandbox.
+        // Sandbox directories.
         (r#"(?:/[^\s:'"`()\[\]<>,;/]+)*/sandboxes/local-[A-Za-z0-9]+/"#.to_owned(), "/<sandbox>/"),
         (r"/(?:workspace|<sandbox>)/tmp/".to_owned(), "/tmp/"),
-        // Seeds, before a seed is taken for a time.
+        // Seeds, before the rules for times could match them.
         (r#"(?i)(\w*seed(?: +(?:is|was|of|set to|value|number))?["']?[ \t:=#(]{1,12})-?(?:0x)?[0-9a-f]*[0-9][0-9a-f]*\b"#.to_owned(), "$1<seed>"),
         (r"(test\.shuffle[ =])-?\d+".to_owned(), "$1<seed>"),
         // Times.
@@ -95,13 +95,13 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"\[ *\d+ ?/ ?\d+\] ?".to_owned(), ""),
         (r"(?m)^( *)\d+/\d+ (Test|Building|Compiling|Linking|Running|Copying|#)".to_owned(), "$1$2"),
         (r"(?m)^#\d+ (?:\d+\.\d+ )?".to_owned(), "# "),
-        // Chance.
+        // Random values.
         (r"reproduce_failure\([^)\n]*\)".to_owned(), "reproduce_failure(<seed>)"),
         (r"\bpytest-of-[\w.-]+/pytest-\d+".to_owned(), "pytest-of-<user>/pytest-<n>"),
         (r"\btmp\.[A-Za-z0-9]{6,12}\b".to_owned(), "<tmp>"),
         (r"\.tmp[A-Za-z0-9]{6}\b".to_owned(), "<tmp>"),
         (r"(?i)\b(commit|revision|sha|HEAD is now at|head)([ :=@]+)[0-9a-f]{7,64}\b".to_owned(), "$1$2<hex>"),
-        // Widths: a shorter number makes a longer rule or a wider column.
+        // Widths: the length of rules and columns depends on the length of numbers.
         (r"={3,}".to_owned(), "==="),
         (r"-{3,}".to_owned(), "---"),
         (r"_{3,}".to_owned(), "___"),
@@ -136,7 +136,7 @@ pub(super) fn strip_terminal_controls(text: &str) -> Cow<'_, str> {
     apply_rules(Cow::Borrowed(text), &TERMINAL_CONTROLS)
 }
 
-/// Replaces everything that differs by chance from one time to the next.
+/// Replaces everything that varies randomly between runs.
 pub(super) fn normalise(text: &str) -> String {
     let text = SIGNIFICANT_DURATIONS
         .iter()
@@ -152,7 +152,7 @@ pub(super) fn normalise(text: &str) -> String {
         format!("{}{port}", &found[1])
     });
     let text = replace_with(text, &TEMPORARY_PATH, |found| {
-        // The name after the directory is chance; further on only numbers are.
+        // The name after the directory is random; in the rest only numbers are.
         let rest: String = found[2].chars().filter(|c| !c.is_ascii_digit()).collect();
         format!("{}/<tmp>{rest}", &found[1])
     });
@@ -161,7 +161,7 @@ pub(super) fn normalise(text: &str) -> String {
         if is_random { "<tmp>" } else { &found[0] }.to_owned()
     });
     let text = replace_with(text, &HEXADECIMAL, |found| {
-        // A word has no digit, and a number has no letter; a digest has both.
+        // Words have no digits and numbers no letters; digests have both.
         let has = |is: fn(&u8) -> bool| found[0].as_bytes().iter().any(is);
         let is_digest = has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
         if is_digest { "<hex>" } else { &found[0] }.to_owned()
@@ -197,7 +197,7 @@ fn replace_with<'a>(
     changed.map_or(text, Cow::Owned)
 }
 
-/// Writes digits as characters that no later pattern takes for a number.
+/// Encodes digits as characters that no later pattern matches as a number.
 fn hide_digits(text: &str) -> String {
     const HIDDEN: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let hidden = |c: char| {

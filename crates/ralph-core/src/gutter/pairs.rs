@@ -1,11 +1,13 @@
-//! Outputs of the same failure and of different ones. `cargo nextest run -p ralph-core -E
-//! 'test(gutter::pairs)' --success-output immediate` prints both error rates.
+//! Pairs of outputs of equal and of different failures.
+//!
+//! `cargo nextest run -p ralph-core -E 'test(gutter::pairs)' --success-output immediate` prints
+//! both error rates.
 
 use super::signature;
 
-/// Two outputs of one failure.
+/// Pairs of outputs of the same failure.
 const EQUAL_FAILURES: &[(&str, &str)] = &[
-    // Directories of sandboxes and temporary files.
+    // Sandbox directories and temporary files.
     (
         "/home/u/.local/state/ralph/sandboxes/local-000000000001/tmp/x: No such file",
         "/home/u/.local/state/ralph/sandboxes/local-00000000000a/tmp/y: No such file",
@@ -87,7 +89,7 @@ const EQUAL_FAILURES: &[(&str, &str)] = &[
         "sshd[812]: connection reset",
         "sshd[90211]: connection reset",
     ),
-    // Ports that the system assigned.
+    // Automatically assigned ports.
     (
         "connect ECONNREFUSED 127.0.0.1:43521",
         "connect ECONNREFUSED 127.0.0.1:60112",
@@ -207,7 +209,7 @@ const EQUAL_FAILURES: &[(&str, &str)] = &[
         "<testcase name=\"a\" time=\"0.003\"><failure/>",
         "<testcase name=\"a\" time=\"1.251\"><failure/>",
     ),
-    // Chance.
+    // Random values.
     (
         "Randomized with seed 1234\nexpected nil",
         "Randomized with seed 60221\nexpected nil",
@@ -258,7 +260,7 @@ const EQUAL_FAILURES: &[(&str, &str)] = &[
     ("\u{1b}[31merror\u{1b}[0m: x\r\n", "error: x\n"),
 ];
 
-/// Two outputs of different failures.
+/// Pairs of outputs of different failures.
 const DIFFERENT_FAILURES: &[(&str, &str)] = &[
     ("timeout after 5s", "timeout after 30s"),
     (
@@ -397,7 +399,7 @@ fn equal_failures_share_a_signature_and_different_ones_do_not() {
 }
 
 #[test]
-fn a_random_seed_in_the_command_does_not_count() {
+fn a_random_seed_in_the_command_is_ignored() {
     let with = |seed: u32| signature(&format!("pytest -p randomly --seed {seed}"), 1, "x", "");
     assert_eq!(with(7), with(4711));
     assert_ne!(

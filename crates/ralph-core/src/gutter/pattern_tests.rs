@@ -1,4 +1,4 @@
-//! The problems of outputs, the code of diffs, and the evidence of the signals that rest on them.
+//! Tests for problems in outputs, code changes in diffs, and the evidence of the derived signals.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn found(stderr: &str, stdout: &str) -> Vec<String> {
     problems.kept.iter().map(text).collect()
 }
 
-/// An output and its one problem.
+/// Outputs with their only problem.
 const PROBLEMS: &[(&str, &str)] = &[
     (
         "FAILED tests/test_a.py::test_x[12] - assert 3 == 4",
@@ -80,7 +80,7 @@ fn problems_of_many_tools_are_found() {
 }
 
 #[test]
-fn generic_messages_and_warnings_are_no_problems() {
+fn generic_messages_and_warnings_are_not_problems() {
     for output in [
         "Error: build failed",
         "npm ERR! Test failed.  See above for more details.",
@@ -144,7 +144,7 @@ fn replaced_lines_are_counted_whether_they_were_committed_or_not() {
         &IterationWindow::default(),
     );
     assert_eq!((first.written.len(), first.gone, first.of), (2, 0, 0));
-    // Not committed: the next diff starts at the same commit.
+    // Without a commit, the next diff starts at the same commit.
     let open = window_with_code(first.clone(), false);
     let kept = CodeChange::from_diff(
         &diff("a.py", &[], &["one = 1", "two = 2", "three = 3"]),
@@ -154,7 +154,7 @@ fn replaced_lines_are_counted_whether_they_were_committed_or_not() {
     let replaced = CodeChange::from_diff(&diff("a.py", &[], &["one = 11", "two = 22"]), &open);
     assert_eq!((replaced.gone, replaced.of), (2, 2));
     assert!(replaced.is_rewriting());
-    // Committed: the next diff removes the lines.
+    // After a commit, the next diff removes the lines.
     let closed = window_with_code(first, true);
     let kept = CodeChange::from_diff(&diff("a.py", &[], &["three = 3"]), &closed);
     assert!(!kept.is_rewriting());
@@ -202,14 +202,14 @@ fn every_pattern_reports_its_evidence() {
                 files: vec!["a".into(), "b".into()],
                 iterations: vec![1, 2],
             },
-            "the same 3 states again: `a`, `b` (iterations 1, 2)",
+            "cycling through 3 states: `a`, `b` (iterations 1, 2)",
         ),
         (
             GutterSignal::Reformatting {
                 file: "a.js".into(),
                 iterations: vec![1, 2, 3],
             },
-            "only the formatting changed in iterations 1, 2, 3, such as in `a.js`",
+            "only the formatting changed in iterations 1, 2, 3, for example in `a.js`",
         ),
         (
             GutterSignal::NoProgress {
@@ -227,7 +227,7 @@ fn every_pattern_reports_its_evidence() {
 }
 
 #[test]
-fn facts_of_older_versions_are_read_and_show_no_lack_of_progress() {
+fn facts_of_older_versions_do_not_report_missing_progress() {
     let old = r#"{"iteration":1,"commands":1,"changed_lines":9,"binary_files":0,"boxes_ticked":0,
         "failures":[{"signature":"00","command":"make","ended":"exit 2"}]}"#;
     let facts: IterationFacts = serde_json::from_str(old).unwrap();

@@ -1,6 +1,8 @@
-//! The single problems that a failing command reports: tests that fail, errors of compilers, linters
-//! and programs. A problem is recognised again when its line number, its values and the code around it
-//! have changed, so that the same error in ever new code is seen, and another error is not taken for it.
+//! Extracts the problems that a failing command reports: failing tests and errors of compilers,
+//! linters and programs.
+//!
+//! A problem is recognised even if its line number, values or surrounding code have changed, so
+//! that the same error in new code counts as a repetition and a different error does not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -12,33 +14,33 @@ use super::failure_signature::{head_chars, tail_chars};
 use super::normalisation_rules::{normalise, strip_terminal_controls};
 use crate::id::Digest;
 
-/// How much of each stream is searched, in characters.
+/// The length of the searched part of each stream, in characters.
 const MAX_SEARCHED_CHARS: usize = 64 << 10;
-/// How many lines that may report a problem are inspected.
+/// The most lines that are inspected for problems.
 const MAX_LINES: usize = 400;
-/// How long the text of a problem may be, in characters.
+/// The length to which the text of a problem is truncated, in characters.
 const MAX_CHARS: usize = 120;
 
-/// The beginning of a problem that is a failing test.
+/// Prefix of the text of a failing test.
 const TEST_PREFIX: &str = "test ";
 
-/// A problem that a command reported.
+/// A problem reported by a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputProblem {
-    /// A failing test's name, or a file and an error message without numbers.
+    /// The name of a failing test, or a file and an error message without numbers.
     pub text: String,
-    /// The reported line of the file.
+    /// The reported line number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
 }
 
 impl OutputProblem {
-    /// Returns whether it is a failing test.
+    /// Returns whether the problem is a failing test.
     pub(super) fn is_test(&self) -> bool {
         self.text.starts_with(TEST_PREFIX)
     }
 
-    /// Returns whether both are the same problem, which may have moved by so many lines.
+    /// Returns whether both are the same problem, moved by at most `slack` lines.
     pub(super) fn is_same_problem(&self, other: &Self, slack: u64) -> bool {
         let is_near = match (self.line, other.line) {
             (Some(one), Some(other)) => u64::from(one.abs_diff(other)) <= slack,
@@ -48,18 +50,18 @@ impl OutputProblem {
     }
 }
 
-/// The problems of one failure.
+/// The problems reported by one failed command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputProblems {
-    /// How many there are.
+    /// The number of all problems found.
     pub count: u32,
-    /// At most [`OutputProblems::MAX`] of them. Which ones are kept depends on their texts alone, so a
-    /// problem that stays is kept again.
+    /// At most [`OutputProblems::MAX`] of them. The selection depends only on their texts, so a
+    /// persistent problem is selected every time.
     pub kept: Vec<OutputProblem>,
 }
 
 impl OutputProblems {
-    /// How many problems of a failure are kept.
+    /// The most problems stored per failure.
     pub const MAX: usize = 8;
 
     /// Finds the problems in a command's output.
@@ -74,7 +76,7 @@ impl OutputProblems {
             }
         }
         if search.found.is_empty() {
-            // No known form: a line that speaks of an error in words of its own has to do.
+            // No known format: fall back to lines that describe an error specifically enough.
             for line in stderr.lines().chain(stdout.lines()).take(MAX_LINES) {
                 search.read_unknown_error(line);
             }
@@ -82,13 +84,13 @@ impl OutputProblems {
         search.finish()
     }
 
-    /// Returns whether no problem was recognised.
+    /// Returns whether no problem was found.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 }
 
-/// The forms in which test runners name a failing test. The name is the first group that matched.
+/// The formats in which test runners report a failing test. The first matching group is the name.
 static FAILING_TEST: LazyLock<Regex> = LazyLock::new(|| {
     let forms = [
         r"\b(?:FAILED|ERROR) (\S+::\S+)",
@@ -113,31 +115,31 @@ static FAILING_TEST: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(&forms.join("|"))
 });
 
-/// `file:line:column: message` in the forms of compilers and linters.
+/// `file:line:column: message` in the formats of compilers and linters.
 static LOCATED_MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(
         r"^\s*(?:e: |ERROR in |\[ERROR\] |error: )?(?:file://)?([\w@./~+-]+\.\w{1,6})(?::|\(|:\[)(\d+)(?:[:,](\d+))?[\])]?:?\s*(?:-\s*)?(.*)$",
     )
 });
-/// Messages after a position that are no error.
+/// Messages after a location that are not errors.
 static NON_ERROR_MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(
         r"(?i)^(?:\[?warning|warn\b|note|info|help|hint|in function|required from|instantiated|at |in member|W\d)",
     )
 });
-/// Messages after a position that are one.
+/// Messages after a location that are errors.
 static ERROR_MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(
         r"(?i)error|fatal|fail|undefined|undeclared|unresolved|unexpected|expected|cannot|can't|could not|not found|missing|invalid|mismatch|unknown|unused|redeclared|panic|assert|exception|no such|too many|not enough|^[A-Z]{1,4}\d{2,5}\b",
     )
 });
-/// The first line of a rustc error, whose position follows.
+/// The first line of a rustc error; its location follows.
 static RUSTC_ERROR: LazyLock<Regex> = LazyLock::new(|| compile_regex(r"^error(?:\[E\d+\])?: ."));
 static RUSTC_LOCATION: LazyLock<Regex> =
     LazyLock::new(|| compile_regex(r"^\s*--> ([^:\s]+):(\d+):\d+"));
 static PANIC: LazyLock<Regex> =
     LazyLock::new(|| compile_regex(r"panicked at (?:'(.*)', )?([^:\s]+):(\d+)(?::\d+)?:?$"));
-/// A problem below the name of its file, as eslint prints it.
+/// A problem listed below the name of its file, as printed by eslint.
 static ESLINT_PROBLEM: LazyLock<Regex> =
     LazyLock::new(|| compile_regex(r"^\s+(\d+):\d+\s+(?:✖\s+)?error:?\s+(.+)$"));
 static FILE_HEADING: LazyLock<Regex> =
@@ -147,7 +149,7 @@ static EXCEPTION: LazyLock<Regex> = LazyLock::new(|| {
         r"^(?:E\s+|\s*(?:Uncaught |Caused by: |fatal: |FATAL: )?)((?:[\w$]+[.:]+)*\w*(?:Error|Exception|Failure|Panic)\b:?.*|panic: .+|(?:fatal|FATAL)[: ].+)$",
     )
 });
-/// Messages that name what is missing.
+/// Messages that name a missing item.
 static MISSING_ITEM: LazyLock<Regex> = LazyLock::new(|| {
     compile_regex(
         r"(?i)(?:undefined reference to|unresolved external symbol|cannot find -l|command not found|: not found$|no such file or directory|permission denied|cannot find module|no module named|connection refused|could not resolve|address already in use|unknown command|unrecognized (?:option|argument)|does not exist|is not defined|is not a function|version conflict|unmet dependenc)",
@@ -166,7 +168,7 @@ static LONG_QUOTE: LazyLock<Regex> = LazyLock::new(|| {
 });
 static WORD: LazyLock<Regex> = LazyLock::new(|| compile_regex(r"[A-Za-z_][A-Za-z_0-9]{2,}"));
 
-/// Parts of lines that only say that there were errors.
+/// Parts of lines that only summarise errors.
 const SUMMARIES: &[&str] = &[
     "could not compile",
     "aborting due to",
@@ -178,9 +180,9 @@ const SUMMARIES: &[&str] = &[
     "xited with",
     "Lifecycle script",
 ];
-/// So many words of its own does a message need that has no known form.
+/// The fewest specific words in a message of unknown format.
 const MIN_SPECIFIC_WORDS: u32 = 3;
-/// Words that say nothing about which problem it is.
+/// Words that do not identify a problem.
 const COMMON_WORDS: &[&str] = &[
     "error",
     "errors",
@@ -253,13 +255,13 @@ fn compile_regex(pattern: &str) -> Regex {
 #[derive(Default)]
 struct ProblemSearch {
     found: BTreeSet<(String, Option<u32>)>,
-    /// Lines that reported something.
+    /// Number of lines that reported a problem.
     lines: usize,
-    /// The message of an error whose position comes on one of the next lines.
+    /// The message of an error whose location is on one of the next lines.
     pending: Option<String>,
-    /// A panic whose message comes on the next line.
+    /// A panic whose message is on the next line.
     panic: Option<(String, u32)>,
-    /// The file that the next lines are about.
+    /// The file to which the next lines refer.
     file: Option<String>,
 }
 
@@ -274,7 +276,7 @@ impl ProblemSearch {
         }
         let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte >= 128;
         if !line.bytes().any(is_letter) {
-            // Rows of numbers are common in long outputs.
+            // Skipped cheaply: rows of numbers are common in long outputs.
             return;
         }
         if let Some(found) = FAILING_TEST.captures(line) {
@@ -347,7 +349,7 @@ impl ProblemSearch {
         self.insert(generalize(text), line);
     }
 
-    /// Adds a failing test. Its digits are a part of its name.
+    /// Adds a failing test, including the digits in its name.
     fn add_test(&mut self, name: &str) {
         self.lines += 1;
         let name = format!("{TEST_PREFIX}{}", normalise(name.trim()));
@@ -384,7 +386,7 @@ fn is_summary(line: &str) -> bool {
     SUMMARIES.iter().any(|part| line.contains(part))
 }
 
-/// Returns whether a file is one of Go, whose compiler marks no message as an error.
+/// Returns whether a file is Go source; the Go compiler does not mark messages as errors.
 fn is_go(path: &str) -> bool {
     path.rsplit_once('.')
         .is_some_and(|(_, extension)| extension == "go")
@@ -394,7 +396,7 @@ fn captured_number(found: &Captures<'_>, group: usize) -> Option<u32> {
     found.get(group)?.as_str().parse().ok()
 }
 
-/// Returns a message without numbers, quoted code and everything that differs by chance.
+/// Removes numbers, quoted code and random parts from a message.
 fn generalize(text: &str) -> String {
     let text = normalise(text.trim());
     let text = LONG_QUOTE.replace_all(&text, "'…'");
@@ -402,7 +404,7 @@ fn generalize(text: &str) -> String {
     head_chars(&text, MAX_CHARS).to_owned()
 }
 
-/// Returns whether a message has enough words that tell it from other messages of its kind.
+/// Returns whether a message has enough words that distinguish it from similar messages.
 fn is_specific(text: &str, least: u32) -> bool {
     let mut words = 0;
     for word in WORD.find_iter(text) {

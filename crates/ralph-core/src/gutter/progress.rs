@@ -1,4 +1,4 @@
-//! Progress, and the lack of it, in a window of iterations.
+//! Detects progress, or the lack of it, in a window of iterations.
 
 use std::collections::BTreeSet;
 
@@ -7,28 +7,28 @@ use super::problems::OutputProblem;
 use super::signal::GutterSignal;
 use super::window::{IterationWindow, RECENT_ITERATIONS};
 
-/// After so many iterations without any progress a run goes in circles.
+/// A run is circling after this many iterations without progress.
 pub(super) const MAX_ITERATIONS_WITHOUT_PROGRESS: usize = 6;
-/// So many iterations back a box or a better test result speaks against a circle.
+/// A newly ticked box or a better test result counts as recent for this many iterations.
 const RECENT_PROGRESS_ITERATIONS: usize = 2;
-/// A problem may move by so many lines, and by so many more for each changed line.
+/// A problem may move by this many lines, plus [`LINE_SLACK_PER_CHANGE`] per changed line.
 const LINE_SLACK: u64 = 2;
 const LINE_SLACK_PER_CHANGE: u64 = 3;
 
-/// Which progress an iteration made, compared with all iterations of the window before it.
+/// The progress of an iteration compared with all earlier iterations of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProgressKind {
     None,
-    /// Other problems than before, or fewer of them.
+    /// Different problems than before, or fewer of them.
     Problems,
-    /// A commit with files as they never were before.
+    /// A commit whose files differ from all earlier states.
     Commit,
-    /// A new box, or a better test result.
+    /// A newly ticked box or a better test result.
     Solid,
 }
 
 impl IterationWindow {
-    /// Returns whether one of the last iterations ticked a box or improved the tests.
+    /// Returns whether one of the last `last` iterations ticked a box or improved the tests.
     pub(super) fn has_solid_progress(&self, last: usize) -> bool {
         let from = self.len().saturating_sub(last);
         (from..self.len()).any(|index| self.is_solid_progress(index))
@@ -50,7 +50,7 @@ impl IterationWindow {
         let (earlier, facts) = (self.before(index), self.at(index));
         let is_new = facts.tree.is_empty() || earlier.iter().all(|old| old.tree != facts.tree);
         match facts.committed {
-            // An older version did not record commits.
+            // Facts of older versions do not record commits.
             None => ProgressKind::Commit,
             Some(true) if is_new => ProgressKind::Commit,
             Some(_) if self.has_other_problems(index) => ProgressKind::Problems,
@@ -58,7 +58,7 @@ impl IterationWindow {
         }
     }
 
-    /// Returns whether the problems of an iteration are new ones, or fewer than ever.
+    /// Returns whether the problems of an iteration are new or fewer than ever before.
     fn has_other_problems(&self, index: usize) -> bool {
         let facts = self.at(index);
         let problems: Vec<&OutputProblem> = all_problems(facts).collect();
@@ -82,7 +82,7 @@ impl IterationWindow {
         moved || self.has_fewer_problems(index, &self.before(index))
     }
 
-    /// Returns whether a command reports fewer problems than each time before.
+    /// Returns whether a command reports fewer problems than in all `earlier` iterations.
     pub(super) fn has_fewer_problems(&self, index: usize, earlier: &[&IterationFacts]) -> bool {
         self.at(index).failures.iter().any(|failure| {
             let before = earlier
@@ -96,7 +96,7 @@ impl IterationWindow {
         })
     }
 
-    /// Returns by how many lines a problem can have moved between two iterations.
+    /// Returns the most lines by which a problem can have moved between two iterations.
     pub(super) fn line_slack(&self, from: usize, to: usize) -> u64 {
         let changed = (from + 1..=to).map(|index| self.at(index).changed_lines);
         let changed = changed.fold(0, u64::saturating_add);
@@ -118,8 +118,8 @@ fn has_problems(facts: &IterationFacts) -> bool {
     all_problems(facts).next().is_some()
 }
 
-/// Returns whether tests went better than ever: fewer failed, more passed, or green for the first time.
-/// Fewer failures count only if no tests went missing.
+/// Returns whether the test result is the best so far: fewer failures, more passes, or green for
+/// the first time. Fewer failures count only if no tests disappeared.
 fn is_better_result(now: TestFacts, earlier: &[&IterationFacts]) -> bool {
     let before: Vec<TestFacts> = earlier.iter().filter_map(|facts| facts.tests).collect();
     if before.is_empty() {
@@ -136,8 +136,8 @@ fn is_better_result(now: TestFacts, earlier: &[&IterationFacts]) -> bool {
     now.green && before.iter().all(|tests| !tests.green)
 }
 
-/// Finds a run of iterations at the end without a new box, a new commit or a better test result. Other
-/// problems than before are progress, too, but not for longer than the window.
+/// Detects that the latest iterations had no new box, new commit or better test result. Different
+/// problems also count as progress, but not for longer than the window.
 pub(super) fn no_progress(window: &IterationWindow) -> Option<GutterSignal> {
     let all: Vec<ProgressKind> = (0..window.len())
         .map(|index| window.progress_at(index))
@@ -162,7 +162,7 @@ pub(super) fn no_progress(window: &IterationWindow) -> Option<GutterSignal> {
     })
 }
 
-/// Finds a box or a better test result shortly before the last iteration that still holds.
+/// Detects a recently ticked box or better test result that is still valid.
 pub(super) fn recent_progress(window: &IterationWindow) -> Option<GutterSignal> {
     let last = window.len().checked_sub(1)?;
     let index = (last.saturating_sub(RECENT_PROGRESS_ITERATIONS)..last)
@@ -177,8 +177,8 @@ pub(super) fn recent_progress(window: &IterationWindow) -> Option<GutterSignal> 
     })
 }
 
-/// Finds out whether a failure that looks the same each time hides problems that change: a build tool
-/// prints one message for every error.
+/// Detects that a repeated failure hides changing problems, because a build tool prints the same
+/// message for every error.
 pub(super) fn problems_changed(
     window: &IterationWindow,
     repeated: Option<&GutterSignal>,

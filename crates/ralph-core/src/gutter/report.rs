@@ -1,23 +1,23 @@
-//! What an iteration's record says about going in circles.
+//! The circling measurement in the record of an iteration.
 
 use serde::{Deserialize, Serialize};
 
 use super::{GutterSignal, IterationFacts};
 use crate::mitigation::{Ladder, MitigationStep, SkippedRung};
 
-/// The part of an iteration's figures that is about going in circles.
+/// The circling measurement of an iteration with its consequences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GutterReport {
-    /// What the score is made of.
+    /// The components of the score.
     pub signals: Vec<GutterSignal>,
-    /// Where the run stands on the ladder afterwards.
+    /// The position on the mitigation ladder after the iteration.
     pub ladder: Ladder,
-    /// What is done about it, if it is a gutter.
+    /// The countermeasure, if the run is circling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<MitigationStep>,
-    /// The rungs that were not there to be taken.
+    /// The rungs that were not available.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<SkippedRung>,
-    /// What it was measured from.
+    /// The facts that were measured.
     pub facts: IterationFacts,
 }

@@ -1,27 +1,27 @@
-//! How much a run looks like going in circles, in tenths.
+//! The loop score, in tenths.
 
 use std::fmt;
 
-/// A loop score: 0.0 is none of it, 1.0 is nothing else. Whole tenths, so that 0.5 and 0.2 make
-/// exactly 0.7.
+/// A measure of circling from 0.0 (none) to 1.0. It is stored in whole tenths, so that 0.5 and 0.2
+/// add up to exactly 0.7.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LoopScore(u8);
 
 impl LoopScore {
-    /// From here on a run goes in circles.
+    /// The lowest score at which a run is circling.
     pub const GUTTER: Self = Self(7);
 
-    /// Makes a score of a sum of tenths; what lies outside of 0 to 10 is cut off.
+    /// Creates a score from a sum of tenths, clamped to 0 to 10.
     pub fn from_tenths(tenths: i32) -> Self {
         Self(u8::try_from(tenths.clamp(0, 10)).unwrap_or_default())
     }
 
-    /// Returns the number that is written down, such as `0.7`.
+    /// Returns the score as a number such as `0.7`.
     pub fn value(self) -> f64 {
         f64::from(self.0) / 10.0
     }
 
-    /// Returns whether this is a gutter.
+    /// Returns whether the run is circling.
     pub fn is_gutter(self) -> bool {
         self >= Self::GUTTER
     }
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seven_tenths_are_a_gutter_and_scores_are_clamped() {
+    fn seven_tenths_is_a_gutter_and_scores_are_clamped() {
         for (tenths, value, fires) in [
             (-5, 0.0, false),
             (0, 0.0, false),

@@ -1,129 +1,104 @@
-//! The signals that make up a score, each with its facts; [`evidence`](super::evidence) has the words.
+//! The signals that make up a score, with their facts. [`evidence`](super::evidence) formats them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::Digest;
 
-/// Something that speaks for going in circles, or against it.
+/// A signal for or against circling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "signal", rename_all = "snake_case")]
 pub enum GutterSignal {
-    /// The same command failed in the same way again and again.
+    /// The same command failed repeatedly in the same way.
     RepeatedFailure {
-        /// The command.
         command: String,
-        /// How it ended.
+        /// The outcome, such as `exit 1`.
         ended: String,
-        /// What the failure looks like.
+        /// Identifies the failure, see [`signature`](super::signature).
         signature: Digest,
-        /// The iterations in which it did.
         iterations: Vec<u32>,
     },
-    /// Hardly a line changed.
+    /// Almost no lines changed.
     Stagnation {
-        /// The iterations in which that was so.
         iterations: Vec<u32>,
-        /// The lines that changed in each of them.
+        /// Changed lines per iteration.
         lines: Vec<u64>,
-        /// How many would have been enough.
+        /// The threshold for changed lines.
         enough: u64,
     },
-    /// Files went back and forth between two contents.
-    FileThrash {
-        /// Which files.
-        files: Vec<ThrashedFile>,
-    },
-    /// Nothing was run and nothing changed.
-    Idle {
-        /// The iterations in which that was so.
-        iterations: Vec<u32>,
-    },
-    /// The same problem stays, though its output is another one each time.
+    /// Files alternate between two versions.
+    FileThrash { files: Vec<ThrashedFile> },
+    /// No command ran and nothing changed.
+    Idle { iterations: Vec<u32> },
+    /// The same problem persists although its output changes.
     SameProblem {
-        /// The problem.
         problem: String,
-        /// The iterations in which it was there.
         iterations: Vec<u32>,
     },
-    /// The code of the iteration before was replaced again and again.
+    /// Iterations repeatedly replace the code of the previous iteration.
     Rewriting {
-        /// The iterations that did.
         iterations: Vec<u32>,
-        /// How many sampled lines of the iteration before were gone after each of them.
+        /// Sampled lines of the previous iteration that are gone, per iteration.
         gone: Vec<u32>,
-        /// How many lines the samples had.
+        /// Sizes of those samples.
         of: Vec<u32>,
     },
-    /// The uncommitted diff only grows, and something fails each time.
+    /// The uncommitted diff only grows while something keeps failing.
     GrowingDiff {
-        /// The iterations in which that was so.
         iterations: Vec<u32>,
-        /// Its lines after each of them.
+        /// Lines of the diff after each iteration.
         lines: Vec<u64>,
     },
-    /// Files went through the same states again.
+    /// Files cycle through the same states.
     Cycle {
-        /// After how many states they repeat.
+        /// Number of states in a cycle.
         period: u32,
-        /// The files; empty if it is the whole repository.
+        /// Empty if the whole repository cycles.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<String>,
-        /// The iterations that changed them.
         iterations: Vec<u32>,
     },
-    /// The same files were reformatted to and fro.
+    /// The same files are reformatted repeatedly.
     Reformatting {
-        /// One of the files.
+        /// One of the reformatted files.
         file: String,
-        /// The iterations that changed only the formatting.
         iterations: Vec<u32>,
     },
-    /// Commands ran and nothing changed.
+    /// Commands ran but nothing changed.
     Reading {
-        /// The iterations in which that was so.
         iterations: Vec<u32>,
-        /// How many commands ran in each of them.
+        /// Number of commands per iteration.
         commands: Vec<u32>,
     },
-    /// No box was ticked, no new commit was kept, and the tests did not improve.
-    NoProgress {
-        /// The iterations in which that was so.
-        iterations: Vec<u32>,
-    },
-    /// A failure looks the same each time, and the problems behind it change.
+    /// No box was ticked, no new commit was accepted, and the tests did not improve.
+    NoProgress { iterations: Vec<u32> },
+    /// A failure has the same signature each time, but its problems change.
     MovedOn {
         /// One of the problems of the last iteration.
         problem: String,
-        /// The iterations in which it failed.
         iterations: Vec<u32>,
     },
-    /// A box was ticked or the tests improved shortly before, and that still holds.
-    RecentProgress {
-        /// The iteration that made the progress.
-        iteration: u32,
-    },
-    /// Fewer tests fail than before: whatever repeats, the run gets closer.
+    /// A box was ticked or the tests improved recently, and neither was lost since.
+    RecentProgress { iteration: u32 },
+    /// Fewer tests fail than before, so the run makes progress despite repetition.
     TestsCloser {
-        /// The fewest that failed before; none where they could not be counted.
+        /// The lowest earlier number of failures; `None` if unknown.
         failed_before: Option<u64>,
-        /// How many fail now.
+        /// `None` if unknown.
         failed_now: Option<u64>,
-        /// The iteration that had the fewest before.
+        /// The iteration with the lowest earlier number of failures.
         since: u32,
     },
 }
 
-/// A file that went back and forth.
+/// A file that alternates between two versions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThrashedFile {
-    /// The file.
     pub path: String,
-    /// The iterations that changed it.
     pub iterations: Vec<u32>,
 }
 
 impl GutterSignal {
-    /// Returns what it adds to the score, in tenths.
+    /// Returns the contribution to the score, in tenths.
     pub fn tenths(&self) -> i32 {
         match self {
             Self::RepeatedFailure { .. } | Self::Reformatting { .. } => 5,
@@ -131,12 +106,12 @@ impl GutterSignal {
             Self::FileThrash { .. } => 2,
             Self::Idle { .. } | Self::Reading { .. } | Self::SameProblem { .. } => 4,
             Self::Cycle { .. } | Self::NoProgress { .. } => 7,
-            // As much as a repeated failure: that one is no circle if fewer tests fail each time.
+            // Cancels a repeated failure, which is not circling if fewer tests fail each time.
             Self::TestsCloser { .. } | Self::MovedOn { .. } | Self::RecentProgress { .. } => -5,
         }
     }
 
-    /// Returns its name, as it is written down.
+    /// Returns the serialized name.
     pub fn name(&self) -> &'static str {
         match self {
             Self::RepeatedFailure { .. } => "repeated_failure",

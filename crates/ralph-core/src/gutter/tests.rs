@@ -1,10 +1,10 @@
-//! The fixtures: what each pattern scores, exactly.
+//! Tests for the exact score of each pattern.
 
 use super::*;
 use crate::id::Digest;
 use crate::verdict::TestCount;
 
-/// An iteration in which a command ran and enough lines changed.
+/// Returns an iteration in which a command ran and enough lines changed.
 fn busy_facts(iteration: u32) -> IterationFacts {
     IterationFacts {
         iteration,
@@ -38,7 +38,7 @@ fn unchanged_facts(iteration: u32, changed_lines: u64) -> IterationFacts {
     }
 }
 
-/// An iteration that leaves a file with this content; none is a file that is gone.
+/// Returns an iteration that leaves a file with this content; `None` deletes it.
 fn facts_with_file(iteration: u32, path: &str, after: Option<&str>) -> IterationFacts {
     IterationFacts {
         files: vec![file_mark(path, after)],
@@ -92,7 +92,7 @@ fn a_repeated_failure_scores_one_half() {
         (vec!["a", "a", "a"], "0.5 repeated_failure"),
         (vec!["a", "b", "a", "b", "a"], "0.5 repeated_failure"),
         (vec!["a", "b", "c"], "0.0 "),
-        // Three times, but not in the last five iterations.
+        // Three failures, but not within the last five iterations.
         (vec!["a", "a", "b", "c", "d", "a"], "0.0 "),
         (
             vec!["at 10:00:01", "at 10:00:02", "at 10:00:03"],
@@ -118,7 +118,7 @@ fn a_failure_counts_once_per_iteration() {
 }
 
 #[test]
-fn standing_still_scores_three_tenths() {
+fn stagnation_scores_three_tenths() {
     for (lines, score) in [
         (vec![0, 0], "0.0 "),
         (vec![0, 0, 0], "0.3 stagnation"),
@@ -172,7 +172,7 @@ fn a_flip_scores_two_tenths() {
 }
 
 #[test]
-fn a_rename_there_and_back_is_a_flip_of_both_names() {
+fn reverting_a_rename_is_a_flip_of_both_names() {
     let renamed = |n, from: &str, to: &str| IterationFacts {
         files: vec![file_mark(from, None), file_mark(to, Some("same"))],
         ..busy_facts(n)
@@ -196,7 +196,7 @@ fn a_rename_there_and_back_is_a_flip_of_both_names() {
 }
 
 #[test]
-fn a_flip_may_have_other_iterations_between_but_must_be_the_last_change() {
+fn a_flip_may_be_interrupted_but_must_be_the_last_change() {
     let of_a = |n, content: &str| facts_with_file(n, "a", Some(content));
     let facts = vec![
         of_a(1, "A"),
@@ -208,7 +208,7 @@ fn a_flip_may_have_other_iterations_between_but_must_be_the_last_change() {
     ];
     assert_eq!(score_facts(facts.clone()), "0.2 file_thrash");
     let with = |next: IterationFacts| score_facts(facts.clone().into_iter().chain([next]));
-    // Nothing changed since: it still stands.
+    // No later change, so the signal remains.
     assert_eq!(with(unchanged_facts(7, 0)), "0.2 file_thrash");
     assert_eq!(with(busy_facts(7)), "0.0 ");
 }
@@ -229,7 +229,7 @@ fn a_half_and_two_tenths_are_a_gutter() {
 }
 
 #[test]
-fn doing_nothing_at_all_is_a_gutter_after_five_iterations() {
+fn five_idle_iterations_are_a_gutter() {
     let nothing = |n| IterationFacts {
         iteration: n,
         ..IterationFacts::default()
@@ -257,13 +257,13 @@ fn fewer_failing_tests_lower_the_score() {
         ),
         (vec![(1, 5), (1, 5), (1, 5)], "0.5 repeated_failure", false),
         (vec![(3, 3), (2, 4), (1, 5)], "0.5 repeated_failure", false),
-        // Back to what it was once is not closer.
+        // Returning to an earlier result is not an improvement.
         (
             vec![(1, 5), (2, 4), (1, 5), (2, 4)],
             "0.5 repeated_failure",
             false,
         ),
-        // Tests that are gone do not fail.
+        // Removed tests do not fail, so the result is not an improvement.
         (vec![(1, 5), (1, 5), (1, 2)], "0.5 repeated_failure", false),
     ] {
         let facts = numbered(&tests, |n, (passed, failed)| {
@@ -315,7 +315,7 @@ fn every_signal_reports_its_evidence() {
         [
             "`npm test` failed 4 times in the same way (exit 1) in iterations 3, 4, 5, 6",
             "fewer than 3 lines changed in each of iterations 3, 4, 5, 6 (lines: 1, 1, 1, 1)",
-            "back and forth between two contents: `a.rs` (iterations 3, 4, 5, 6)",
+            "alternating between two versions: `a.rs` (iterations 3, 4, 5, 6)",
         ]
     );
 }

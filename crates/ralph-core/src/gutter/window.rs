@@ -1,4 +1,4 @@
-//! The last iterations, and what they say together.
+//! The window of recent iterations and its measurement.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,26 +9,26 @@ use super::score::LoopScore;
 use super::signal::{GutterSignal, ThrashedFile};
 use crate::verdict::TestCount;
 
-/// In so many iterations a failure is looked for, and so many without a deed are idle.
+/// The number of recent iterations in which patterns are detected.
 pub(super) const RECENT_ITERATIONS: usize = 5;
-/// So often must a failure repeat, and so long must nothing change.
+/// The fewest repetitions of a failure, and the fewest stagnant iterations, that count.
 const MIN_REPEATS: usize = 3;
-/// So many states of a file make a flip.
+/// The number of alternating states of a file that form a flip.
 const FLIP_STATES: usize = 4;
-/// So many thrashed files are named.
+/// The most files listed in a signal.
 pub(super) const MAX_NAMED_FILES: usize = 8;
 
-/// The facts of the last iterations, oldest first. It never holds more than [`IterationWindow::LENGTH`].
+/// The facts of the last [`IterationWindow::LENGTH`] iterations, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IterationWindow {
     facts: VecDeque<IterationFacts>,
 }
 
 impl IterationWindow {
-    /// How many iterations are remembered: enough for a file's four states with others between them.
+    /// Long enough for four states of a file with other iterations in between.
     pub const LENGTH: usize = 10;
 
-    /// Takes in an iteration; the oldest is forgotten.
+    /// Adds an iteration and drops the oldest if the window is full.
     pub fn push(&mut self, facts: IterationFacts) {
         self.facts.push_back(facts);
         while self.facts.len() > Self::LENGTH {
@@ -41,7 +41,7 @@ impl IterationWindow {
         self.facts.back()
     }
 
-    /// Returns all of them, oldest first.
+    /// Returns all iterations, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &IterationFacts> {
         self.facts.iter()
     }
@@ -52,7 +52,7 @@ impl IterationWindow {
             .skip(self.facts.len().saturating_sub(count))
     }
 
-    /// Returns the last iterations that changed a file, oldest first.
+    /// Returns the last `count` iterations that changed a file, oldest first.
     pub(super) fn last_changing(&self, count: usize) -> Vec<&IterationFacts> {
         let changes = self.facts.iter().filter(|facts| facts.has_changes());
         let mut last: Vec<&IterationFacts> = changes.rev().take(count).collect();
@@ -73,10 +73,10 @@ impl IterationWindow {
     }
 }
 
-/// What a task can say about the measuring.
+/// Settings of the measurement, from the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GutterSettings {
-    /// Fewer changed lines than this are hardly a change.
+    /// Iterations with fewer changed lines count as stagnant.
     pub min_net_lines: u64,
 }
 
@@ -86,25 +86,25 @@ impl Default for GutterSettings {
     }
 }
 
-/// A score and what it is made of.
+/// A loop score with its components.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GutterMeasurement {
-    /// The score.
     pub score: LoopScore,
-    /// Its parts; their tenths add up to it.
+    /// Their tenths add up to the score.
     pub signals: Vec<GutterSignal>,
-    /// Whether the last iteration brought the run closer to its end.
+    /// Whether the last iteration made real progress.
     pub progress: bool,
 }
 
-/// Weighs a window whose last iteration is the one that just ended.
+/// Measures circling in a window that ends with the iteration that just finished.
 pub fn measure(window: &IterationWindow, settings: GutterSettings) -> GutterMeasurement {
     let repeated = repeated_failure(window);
-    // The same problem in the same words is counted once.
+    // A repeated failure already covers the same problem with the same output.
     let same = same_problem(window).filter(|_| repeated.is_none());
     let closer = tests_improved(window);
     let moved = problems_changed(window, repeated.as_ref());
-    // A command that fails again and again says more than that nothing changed.
+    // A growing diff is suspicious only with a recurring error, and a repeated failure is more
+    // significant than the lack of changes.
     let has_same_error = moved.is_none() && (repeated.is_some() || same.is_some());
     let growing = growing_diff(window).filter(|_| has_same_error);
     let reading = read_only(window).filter(|_| repeated.is_none());
@@ -136,11 +136,11 @@ pub fn measure(window: &IterationWindow, settings: GutterSettings) -> GutterMeas
     }
 }
 
-/// The most frequent failure of the last iterations, if it is frequent enough.
+/// Detects the most frequent failure of the recent iterations.
 fn repeated_failure(window: &IterationWindow) -> Option<GutterSignal> {
     let mut seen: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for facts in window.last_n(RECENT_ITERATIONS) {
-        // Once per iteration, however often it failed there.
+        // Counted once per iteration, even if it failed several times there.
         let signatures: BTreeSet<&str> = facts
             .failures
             .iter()
@@ -180,7 +180,7 @@ fn stagnation(window: &IterationWindow, settings: GutterSettings) -> Option<Gutt
     })
 }
 
-/// Files that the last change took back to what they were two changes before, twice.
+/// Detects files that the last change reverted to their state of two changes before, twice.
 fn file_thrash(window: &IterationWindow) -> Option<GutterSignal> {
     let last = window.iter().rev().find(|facts| facts.has_changes())?;
     let files: Vec<ThrashedFile> = last
@@ -220,8 +220,8 @@ fn idle(window: &IterationWindow) -> Option<GutterSignal> {
     })
 }
 
-/// Compares the tests of the last iteration with the best of the window before it. Fewer failures
-/// count only if no tests went missing: leaving tests out is not getting closer.
+/// Compares the tests of the last iteration with the best earlier result of the window. Fewer
+/// failures count only if no tests disappeared.
 fn tests_improved(window: &IterationWindow) -> Option<GutterSignal> {
     let now = window.last()?.tests?;
     let earlier: Vec<(u32, TestFacts)> = window

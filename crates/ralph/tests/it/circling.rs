@@ -267,7 +267,7 @@ fn the_same_error_in_changing_code_is_detected() {
     for evidence in [
         "going in circles (loop score 0.7): rotate",
         "the same problem 5 times: `src/parse.py error: name is not defined, got #`",
-        "replaced the lines that the iteration before had written",
+        "replaced the lines that the previous iteration had written",
     ] {
         assert!(told.contains(evidence), "{evidence}\n{told}");
     }
@@ -282,7 +282,7 @@ fn a_cycle_of_three_states_is_detected() {
     let project = Project::new().set("max_iterations", "9").script(&script);
     let told = words(&project.run().expect(0).stdout);
     assert_eq!(steps(&project), ["6 rotate"]);
-    let evidence = "the same 3 states again: the repository (iterations 1, 2, 3, 4, 5, 6)";
+    let evidence = "cycling through 3 states: the repository (iterations 1, 2, 3, 4, 5, 6)";
     assert!(told.contains(evidence), "{told}");
     assert!(project.prompt(7).contains(evidence));
     project.audit();
@@ -296,7 +296,7 @@ fn endless_reading_is_detected() {
     let told = words(&project.run().expect(0).stdout);
     assert_eq!(scores(&project)[..5], [0.0, 0.0, 0.3, 0.3, 0.7]);
     assert_eq!(steps(&project), ["5 rotate"]);
-    let evidence = "nothing changed in iterations 1, 2, 3, 4, 5, though commands ran";
+    let evidence = "commands ran but no file changed in iterations 1, 2, 3, 4, 5";
     assert!(told.contains(evidence), "{told}");
     assert!(project.prompt(6).contains(evidence));
     project.audit();

@@ -1,4 +1,4 @@
-//! Turns a trace into the facts that the engine would have collected.
+//! Converts a trace into the facts that the engine would have collected.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ struct ReplayRepository {
     boxes: usize,
 }
 
-/// Returns the window after each iteration that is measured.
+/// Returns the window after each measured iteration.
 pub(super) fn windows(trace: &RunTrace) -> Vec<IterationWindow> {
     let mut repository = ReplayRepository::default();
     let mut window = IterationWindow::default();
@@ -71,7 +71,7 @@ impl ReplayRepository {
                     self.files = self.committed.clone();
                     return None;
                 }
-                other => panic!("no such step: {other}"),
+                other => panic!("unknown step: {other}"),
             }
         }
         facts.boxes_ticked = self.boxes;

@@ -1,9 +1,9 @@
-//! Reads traces.
+//! Parses traces.
 
 /// A trace of a run.
 pub(super) struct RunTrace {
     pub(super) name: String,
-    /// The iteration in which the circle starts; none for an honest run.
+    /// The iteration in which circling starts; `None` for an honest run.
     pub(super) circling_from: Option<u32>,
     blocks: Vec<TraceBlock>,
 }
@@ -14,7 +14,7 @@ struct TraceBlock {
     steps: Vec<TraceStep>,
 }
 
-/// One thing that happens in an iteration.
+/// One step of an iteration.
 #[derive(Clone)]
 pub(super) struct TraceStep {
     pub(super) verb: String,
@@ -25,7 +25,7 @@ pub(super) struct TraceStep {
 }
 
 impl RunTrace {
-    /// Returns the iterations with their steps, placeholders filled in.
+    /// Returns the iterations with their steps, with placeholders filled in.
     pub(super) fn iterations(&self) -> Vec<(u32, Vec<TraceStep>)> {
         let mut iterations = Vec::new();
         for block in &self.blocks {
@@ -44,7 +44,7 @@ impl RunTrace {
     }
 }
 
-/// Reads all traces of a file.
+/// Parses all traces of a file.
 pub(super) fn parse(text: &str) -> Vec<RunTrace> {
     let mut traces: Vec<RunTrace> = Vec::new();
     for line in text.lines() {
