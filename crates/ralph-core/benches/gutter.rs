@@ -1,6 +1,6 @@
-//! How long it takes to measure circling: `cargo bench -p ralph-core --bench gutter`.
+//! Measures the time to detect circling: `cargo bench -p ralph-core --bench gutter`.
 //!
-//! Prints the milliseconds for the largest output that is kept of a failed command, for a diff of 8 MiB,
+//! Prints the milliseconds for the largest stored output of a failed command, for a diff of 8 MiB,
 //! and for a full window.
 
 use std::fmt::Write as _;
@@ -88,7 +88,7 @@ fn diff() -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Returns a window whose iterations hold as much as they can.
+/// Returns a full window whose iterations have the largest possible facts.
 fn window(output: &str) -> IterationWindow {
     let mut window = IterationWindow::default();
     for iteration in 1..=10_u32 {

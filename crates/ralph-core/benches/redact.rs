@@ -1,6 +1,6 @@
-//! How fast the redactor is: `cargo bench -p ralph-core --bench redact`.
+//! Measures the throughput of the redactor: `cargo bench -p ralph-core --bench redact`.
 //!
-//! Prints megabytes per second for a log with 200 known secrets, in the chunks that a pipe gives.
+//! Prints megabytes per second for a log with 200 known secrets, read in pipe-sized chunks.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -30,7 +30,7 @@ fn measure(redactor: &Redactor, name: &str, line: fn(u64) -> String) {
     let text: String = (0..20_000).map(line).collect();
     let (mut stream, mut out) = (redactor.stream(), Vec::new());
     let mut bytes = 0;
-    // The best pass: what else the machine does only ever makes one slower.
+    // The fastest pass: other load on the machine can only slow a pass down.
     let mut best = u128::MAX;
     while bytes < MEGABYTES * 1_000_000 {
         let started = Instant::now();
@@ -88,7 +88,7 @@ fn base64_line(number: u64) -> String {
     (0..76).map(digit).chain(['\n']).collect()
 }
 
-/// Returns a number that looks like chance (`SplitMix64`).
+/// Returns a pseudo-random number (`SplitMix64`).
 fn mixed(number: u64) -> u64 {
     let mut z = number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,6 +1,7 @@
-//! How fast a task file is parsed and judged: `cargo bench -p ralph-core --bench task`.
+//! Measures parsing and checking of a task file: `cargo bench -p ralph-core --bench task`.
 //!
-//! Prints the milliseconds for the largest file that is allowed, with as many checkboxes as it may have.
+//! Prints the milliseconds for the largest allowed file with the largest allowed number of
+//! checkboxes.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -30,7 +31,7 @@ fn main() {
     );
 }
 
-/// Returns a good task of the largest size: every checkbox has its verification, and the rest is prose.
+/// Returns a valid task of the largest size, with a verification per checkbox and prose in between.
 fn largest_task() -> String {
     let mut text = String::from(
         "---\ntask_id: \"large\"\nbase_branch: \"main\"\nmax_iterations: 30\nmax_wall_time_minutes: 120\n\

@@ -1,27 +1,27 @@
-//! The Dockerfiles that ship with ralph, one per agent.
+//! The Dockerfiles shipped with ralph, one per agent.
 
 use std::fmt;
 
-/// The image of an agent.
+/// A sandbox image for an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AgentImage {
-    /// Languages and tools, and `claude`.
+    /// Languages, tools and `claude`.
     Claude,
-    /// Languages and tools, and `codex`.
+    /// Languages, tools and `codex`.
     Codex,
-    /// Languages and tools without an agent: the default.
+    /// Languages and tools without an agent; the default.
     Plain,
 }
 
-/// A name that no agent's image has.
+/// There is no image for the agent with this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no image for agent `{name}`; there are `claude`, `codex` and `plain`")]
+#[error("no image for agent `{name}`; known images are `claude`, `codex` and `plain`")]
 pub struct UnknownAgentImage {
     name: String,
 }
 
 impl AgentImage {
-    /// All of them.
+    /// All images.
     pub const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Plain];
 
     /// Finds the image with this name.
@@ -34,12 +34,12 @@ impl AgentImage {
             })
     }
 
-    /// Returns the image that an agent runs in; an agent without one of its own gets the plain one.
+    /// Returns the image for an agent; agents without their own image use the plain one.
     pub fn for_agent(agent: &str) -> Self {
         Self::parse(agent).unwrap_or(Self::Plain)
     }
 
-    /// Returns the name of its agent, which is part of tags.
+    /// Returns the name of the agent, which is part of tags.
     pub fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -48,7 +48,7 @@ impl AgentImage {
         }
     }
 
-    /// Returns its Dockerfile.
+    /// Returns the Dockerfile.
     pub fn dockerfile(self) -> &'static str {
         match self {
             Self::Claude => include_str!("../../../../images/claude/Dockerfile"),
@@ -64,8 +64,7 @@ impl fmt::Display for AgentImage {
     }
 }
 
-/// Returns the image that a Dockerfile is built on unless another is given: `ARG BASE_IMAGE=…`
-/// before its first `FROM`.
+/// Returns the default base image of a Dockerfile, from `ARG BASE_IMAGE=…` before its first `FROM`.
 pub fn default_base(dockerfile: &str) -> Option<&str> {
     dockerfile
         .lines()
@@ -77,7 +76,7 @@ pub fn default_base(dockerfile: &str) -> Option<&str> {
         .filter(|value| !value.is_empty())
 }
 
-/// Returns whether a line begins with this instruction, in any case.
+/// Returns whether a line starts with the instruction `word`, ignoring case.
 fn starts_with_instruction(line: &str, word: &str) -> bool {
     line.split_whitespace()
         .next()
@@ -90,7 +89,7 @@ mod tests {
     use crate::image::ImageName;
 
     #[test]
-    fn every_agent_has_an_image_that_is_complete() {
+    fn every_agent_has_a_complete_dockerfile() {
         for image in AgentImage::ALL {
             let text = image.dockerfile();
             let base = default_base(text).unwrap();
@@ -108,7 +107,7 @@ mod tests {
         assert_eq!(AgentImage::for_agent("opencode"), AgentImage::Plain);
         assert_eq!(
             AgentImage::parse("opencode").unwrap_err().to_string(),
-            "there is no image for agent `opencode`; there are `claude`, `codex` and `plain`"
+            "no image for agent `opencode`; known images are `claude`, `codex` and `plain`"
         );
     }
 

@@ -1,31 +1,31 @@
-//! `.agent-loop/dependencies`: one Debian package per line.
+//! Parses `.agent-loop/dependencies`, which lists one Debian package per line.
 
-/// More packages than this are no list that somebody wrote.
+/// Rejects generated or malicious lists; a hand-written list is far shorter.
 const MAX_PACKAGES: usize = 1000;
 
-/// A line that names no package.
+/// The reason why the list of packages is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DependencyError {
-    /// The file is not text.
+    /// The file is not UTF-8.
     #[error("`.agent-loop/dependencies` is not UTF-8 text")]
     NotText,
-    /// A line breaks the rules of package names.
-    #[error("`.agent-loop/dependencies` line {line}: `{text}` is no package: {rule}")]
+    /// A line is not a valid package name.
+    #[error("`.agent-loop/dependencies` line {line}: `{text}` is not a package name: {rule}")]
     Line {
-        /// The number of the line, from 1.
+        /// Counted from 1.
         line: usize,
-        /// What stands there, without its comment.
+        /// The line without its comment.
         text: String,
-        /// What it should be.
+        /// The violated rule.
         rule: &'static str,
     },
-    /// There are too many lines.
+    /// The file lists too many packages.
     #[error("`.agent-loop/dependencies` names more than {MAX_PACKAGES} packages")]
     TooMany,
 }
 
-/// Returns the packages of a file, in its order. Comments, also after a package, and blank lines
-/// are left out.
+/// Returns the packages in file order. Skips blank lines and comments, including those after a
+/// package.
 pub fn parse(file: &[u8]) -> Result<Vec<String>, DependencyError> {
     let text = std::str::from_utf8(file).map_err(|_| DependencyError::NotText)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -50,9 +50,9 @@ pub fn parse(file: &[u8]) -> Result<Vec<String>, DependencyError> {
     Ok(packages)
 }
 
-/// Returns the rule that `name[:architecture][=version]` breaks, if it breaks one.
+/// Returns the rule that `name[:architecture][=version]` violates, if any.
 ///
-/// What passes has no character that means anything to a shell.
+/// A valid package has no characters with a meaning to the shell.
 fn broken_rule(package: &str) -> Option<&'static str> {
     if package.contains(char::is_whitespace) {
         return Some("one package per line");
@@ -73,16 +73,16 @@ fn broken_rule(package: &str) -> Option<&'static str> {
             .all(|b| small(b) || matches!(b, b'+' | b'-' | b'.'))
     {
         return Some(
-            "a name has two or more lower-case letters, digits, `+`, `-` and `.`, and begins with a letter or digit",
+            "a name has at least two lower-case letters, digits, `+`, `-` or `.`, and starts with a letter or digit",
         );
     }
     if name.ends_with('-') {
-        return Some("a name that ends with `-` would be removed");
+        return Some("apt would remove a package whose name ends with `-`");
     }
     if architecture.is_some_and(|text| {
         !text.bytes().next().is_some_and(small) || !text.bytes().all(|b| small(b) || b == b'-')
     }) {
-        return Some("an architecture after `:` is like `amd64`");
+        return Some("an architecture after `:` has the form `amd64`");
     }
     if version.is_some_and(|text| {
         !text
@@ -93,12 +93,12 @@ fn broken_rule(package: &str) -> Option<&'static str> {
                 .bytes()
                 .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'+' | b'-' | b':' | b'~'))
     }) {
-        return Some("a version after `=` is like `1.2-3`");
+        return Some("a version after `=` has the form `1.2-3`");
     }
     None
 }
 
-/// Returns the Dockerfile that installs packages on top of an image.
+/// Returns the Dockerfile that installs packages on top of a base image.
 pub fn dockerfile(packages: &[String]) -> String {
     format!(
         "ARG BASE_IMAGE\n\
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_basic_list() {
+    fn packages_are_listed_in_order() {
         assert_eq!(
             packages("openjdk-21-jdk\npython3-venv\nnodejs\n"),
             ["openjdk-21-jdk", "python3-venv", "nodejs"]
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_file_names_nothing() {
+    fn an_empty_file_has_no_packages() {
         for text in ["", "\n", "# only a comment", "\u{feff}"] {
             assert_eq!(packages(text), [""; 0], "{text:?}");
         }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_byte_order_mark_is_no_part_of_a_name() {
+    fn a_byte_order_mark_is_skipped() {
         assert_eq!(packages("\u{feff}jq"), ["jq"]);
     }
 
@@ -206,7 +206,7 @@ mod tests {
         }
         assert_eq!(
             parse(b"jq git\n").unwrap_err().to_string(),
-            "`.agent-loop/dependencies` line 1: `jq git` is no package: one package per line"
+            "`.agent-loop/dependencies` line 1: `jq git` is not a package name: one package per line"
         );
         assert_eq!(parse(b"\xff\xfe"), Err(DependencyError::NotText));
         let many = "jq\n".repeat(MAX_PACKAGES);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn one_package_makes_a_dockerfile() {
+    fn one_package_is_rendered_as_a_dockerfile() {
         assert_eq!(
             dockerfile(&["jq".to_owned()]),
             "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nUSER root\n\

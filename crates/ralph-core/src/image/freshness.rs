@@ -1,60 +1,60 @@
-//! When to look for a newer version of an image that ours are built on.
+//! Decides when to check for a newer version of a base image.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// How long a successful look lasts.
+/// The interval between successful checks.
 pub const CHECK_INTERVAL: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// How long a failed look is not repeated: a machine without a network must not wait at every run.
+/// The delay after a failed check, so that a machine without a network does not wait at every run.
 pub const RETRY_INTERVAL: SignedDuration = SignedDuration::from_hours(1);
 
-/// How much is done to have an image.
+/// How thoroughly an image is rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageEffort {
-    /// An image that is there is taken.
+    /// Use an existing image.
     Reuse,
-    /// It is built, from what the engine remembers of earlier builds.
+    /// Build the image with the build cache.
     Build,
-    /// A newer version of what it is built on is looked for, and every step is done again.
+    /// Check for a newer base image and build without the cache.
     Rebuild,
 }
 
-/// Whether an engine has an image, and where it has it from.
+/// Whether a Docker Engine has an image, and its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImagePresence {
-    /// It is not there.
+    /// The image does not exist.
     Missing,
-    /// It was made on this machine. A registry's image of the same name would be somebody else's.
+    /// The image was built on this machine. An image of the same name in a registry is unrelated.
     Built,
-    /// It came from a registry.
+    /// The image was pulled from a registry.
     Pulled,
 }
 
-/// When a newer version of an image was looked for.
+/// Times of the last checks for a newer version of an image.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegistryChecks {
-    /// The last time that a registry answered.
+    /// The last successful check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub succeeded: Option<Timestamp>,
-    /// The last time that it was tried.
+    /// The last attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tried: Option<Timestamp>,
 }
 
-/// Whether an image is pulled before ours is built on it.
+/// Whether a base image is pulled before a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PullDecision {
-    /// Nothing goes without it.
+    /// The build needs the image.
     Required,
-    /// A newer version may be there; the one that is here serves, too.
+    /// A newer version may exist; the present one is usable if the pull fails.
     Due,
-    /// Not now.
+    /// No pull.
     Skipped,
 }
 
 impl PullDecision {
-    /// Decides for an image that ours are built on.
+    /// Decides whether to pull a base image.
     pub fn decide(
         presence: ImagePresence,
         checks: RegistryChecks,
@@ -62,7 +62,7 @@ impl PullDecision {
         now: Timestamp,
     ) -> Self {
         let elapsed = |then: Option<Timestamp>, limit: SignedDuration| {
-            // A time that has not come yet was written by a wrong clock.
+            // A time in the future was recorded by a wrong clock.
             then.is_none_or(|then| then > now || now.duration_since(then) >= limit)
         };
         match (presence, effort) {

@@ -1,13 +1,13 @@
-//! Images of container sandboxes: what they are made from and what they are called.
+//! Images of container sandboxes: their content and their names.
 //!
-//! An image has up to two layers of ours: that of the agent, and that of the project. Both carry
-//! what they were made from in their tag, so an image is built once and found again.
+//! ralph builds up to two layers: one for the agent and one for the project. The tag of each
+//! contains a digest of its inputs, so an image is built once and then reused.
 //!
-//! - [`AgentImage`] is the Dockerfile of an agent, [`ImageName`] a name that an engine accepts.
-//! - [`ProjectConfig`] is a project's `.agent-loop` directory, [`ProjectLayer`] what it asks for;
-//!   [`dependencies`] reads its list of packages.
-//! - [`base_tag`] and [`project_tag`] name images, [`project_name`] makes a project's name fit.
-//! - [`PullDecision::decide`] says when to look for a newer version of an image that ours are built on.
+//! - [`AgentImage`] is the Dockerfile of an agent, [`ImageName`] a valid image name.
+//! - [`ProjectConfig`] is a project's `.agent-loop` directory, [`ProjectLayer`] the layer it
+//!   defines; [`dependencies`] parses its list of packages.
+//! - [`base_tag`] and [`project_tag`] name images, [`project_name`] sanitises a project's name.
+//! - [`PullDecision::decide`] decides when to check for a newer base image.
 
 mod agent;
 pub mod dependencies;

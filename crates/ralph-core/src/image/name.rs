@@ -1,15 +1,15 @@
-//! The name of an image, parsed once.
+//! Validated image names.
 //!
-//! A name becomes part of a request to the engine, so nothing else may be in it.
+//! A name becomes part of a request to the Docker Engine, so it must not contain anything else.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest name that is accepted.
+/// The longest accepted name.
 const MAX_BYTES: usize = 512;
 
-/// The longest tag that an engine accepts.
+/// The longest tag that a Docker Engine accepts.
 const MAX_TAG_BYTES: usize = 128;
 
 /// The name of an image: `[registry/]repository[:tag][@digest]`.
@@ -19,16 +19,16 @@ pub struct ImageName {
     text: String,
 }
 
-/// A text that is no image's name.
+/// The text is not a valid image name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no image name: {rule}")]
+#[error("`{text}` is not an image name: {rule}")]
 pub struct InvalidImageName {
     text: String,
     rule: &'static str,
 }
 
 impl ImageName {
-    /// Checks the grammar.
+    /// Parses and validates a name.
     pub fn parse(text: &str) -> Result<Self, InvalidImageName> {
         match broken_rule(text) {
             None => Ok(Self {
@@ -41,7 +41,7 @@ impl ImageName {
         }
     }
 
-    /// Takes a name that was put together from checked parts.
+    /// Wraps a name assembled from validated parts.
     pub(super) fn from_checked(text: String) -> Self {
         Self { text }
     }
@@ -56,12 +56,12 @@ impl ImageName {
         split_name(&self.text).repository
     }
 
-    /// Returns the tag, where one is written.
+    /// Returns the tag, if there is one.
     pub fn tag(&self) -> Option<&str> {
         split_name(&self.text).tag
     }
 
-    /// Returns what chooses the version: the digest, else the tag, else `latest`.
+    /// Returns the digest, else the tag, else `latest`.
     pub fn version(&self) -> &str {
         let parts = split_name(&self.text);
         parts.digest.or(parts.tag).unwrap_or("latest")
@@ -88,7 +88,7 @@ impl From<ImageName> for String {
     }
 }
 
-/// The parts of a name, unchecked.
+/// The parts of a name, not validated.
 struct ImageNameParts<'a> {
     repository: &'a str,
     tag: Option<&'a str>,
@@ -100,7 +100,7 @@ fn split_name(text: &str) -> ImageNameParts<'_> {
         Some((rest, digest)) => (rest, Some(digest)),
         None => (text, None),
     };
-    // The colon of a registry's port is followed by a path.
+    // The colon before a registry's port is followed by a path.
     let (repository, tag) = match rest.rsplit_once(':') {
         Some((repository, tag)) if !tag.contains('/') => (repository, Some(tag)),
         Some(_) | None => (rest, None),
@@ -112,7 +112,7 @@ fn split_name(text: &str) -> ImageNameParts<'_> {
     }
 }
 
-/// Returns the rule that a text breaks, if it breaks one.
+/// Returns the rule that a text violates, if any.
 fn broken_rule(text: &str) -> Option<&'static str> {
     if text.len() > MAX_BYTES {
         return Some("it has more than 512 characters");
@@ -120,11 +120,11 @@ fn broken_rule(text: &str) -> Option<&'static str> {
     let parts = split_name(text);
     if parts.tag.is_some_and(|tag| !is_tag(tag)) {
         return Some(
-            "its tag must be letters, digits, `_`, `.` and `-`, at most 128, and begin with one of the first three",
+            "its tag must have at most 128 letters, digits, `_`, `.` and `-`, and start with a letter, digit or `_`",
         );
     }
     if parts.digest.is_some_and(|digest| !is_digest(digest)) {
-        return Some("its digest must be like `sha256:` and 64 hexadecimal digits");
+        return Some("its digest must be `sha256:` followed by 64 hexadecimal digits");
     }
     let mut components = parts.repository.split('/').peekable();
     let first = components.next().unwrap_or_default();
@@ -133,7 +133,7 @@ fn broken_rule(text: &str) -> Option<&'static str> {
         && is_registry(first);
     if !is_registry && !is_component(first) || !components.all(is_component) {
         return Some(
-            "it must be lower-case letters, digits and single separators, like `name:tag` or `registry/name:tag`",
+            "it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag`",
         );
     }
     None
@@ -171,15 +171,15 @@ fn is_registry(host: &str) -> bool {
     name.split('.').all(label) && port.parse::<u16>().is_ok()
 }
 
-/// Returns whether a part of a path is words of lower-case letters and digits with one separator
-/// between each: `.`, `_`, `__`, or any number of `-`.
+/// Returns whether a path component consists of lower-case letters and digits with single
+/// separators between them: `.`, `_`, `__`, or any number of `-`.
 pub(super) fn is_component(part: &str) -> bool {
     let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let separators = part.split(is_word).filter(|gap| !gap.is_empty());
     part.starts_with(is_word) && part.ends_with(is_word) && separators.into_iter().all(is_separator)
 }
 
-/// Returns whether an engine accepts this between two words of a name.
+/// Returns whether `gap` is a valid separator between two words of a name.
 pub(super) fn is_separator(gap: &str) -> bool {
     matches!(gap, "." | "_" | "__") || gap.bytes().all(|b| b == b'-')
 }
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_refused() {
+    fn invalid_names_are_rejected() {
         for text in [
             "",
             ":",
@@ -257,7 +257,7 @@ mod tests {
         assert!(ImageName::parse(&"a".repeat(513)).is_err());
         assert_eq!(
             ImageName::parse("My Project").unwrap_err().to_string(),
-            "`My Project` is no image name: it must be lower-case letters, digits and single \
+            "`My Project` is not an image name: it must be lower-case letters, digits and single \
              separators, like `name:tag` or `registry/name:tag`"
         );
     }

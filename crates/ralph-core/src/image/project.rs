@@ -1,75 +1,71 @@
-//! A project's `.agent-loop` directory, and the layer of an image that it asks for.
+//! A project's `.agent-loop` directory and the image layer that it defines.
 
 use std::collections::BTreeMap;
 
 use super::dependencies::{self, DependencyError};
 
-/// A Dockerfile of the project's own.
+/// The project's own Dockerfile.
 const DOCKERFILE: &str = "Dockerfile.sandbox";
 
-/// A list of packages.
+/// The list of packages.
 const DEPENDENCIES: &str = "dependencies";
 
-/// Settings of ralph, which are no part of an image.
+/// Settings of ralph, which are not part of the image.
 const SETTINGS: &str = "config.json";
 
-/// The files of a project's `.agent-loop` directory, by their paths in it.
+/// The files of a project's `.agent-loop` directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectConfig {
-    /// The files.
+    /// By path relative to the directory.
     pub files: BTreeMap<String, ProjectConfigFile>,
 }
 
 /// One file of a project's `.agent-loop` directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectConfigFile {
-    /// What it is.
     pub kind: ProjectConfigFileKind,
-    /// What is in it; of a link, where it leads.
+    /// The content; for a link, its target.
     pub bytes: Vec<u8>,
 }
 
-/// What a file is.
+/// The type of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProjectConfigFileKind {
-    /// A file.
+    /// A regular file that is not executable.
     Regular,
-    /// A file that can be executed.
+    /// An executable file.
     Executable,
     /// A symbolic link.
     Link,
 }
 
-/// Which of a project's files says how its image is made.
+/// The file that defines a project's image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageSource {
-    /// `Dockerfile.sandbox`, which wins.
+    /// `Dockerfile.sandbox`, which takes precedence.
     Dockerfile,
     /// `dependencies`.
     Dependencies,
 }
 
-/// What a project's layer is built from.
+/// The inputs of a project's layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectLayer {
-    /// The Dockerfile, written by the project or made from its packages.
+    /// Written by the project or generated from its packages.
     pub dockerfile: Vec<u8>,
-    /// What the Dockerfile may copy.
+    /// The files that the Dockerfile may copy, by path.
     pub context: BTreeMap<String, ProjectConfigFile>,
 }
 
-/// Why a project's layer cannot be made.
+/// The reason why a project's layer cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProjectLayerError {
-    /// The list of packages is wrong.
+    /// The list of packages is invalid.
     #[error(transparent)]
     Dependencies(#[from] DependencyError),
-    /// A link could lead anywhere.
-    #[error("`.agent-loop/{path}` is a symbolic link, it must be a file")]
-    Link {
-        /// The file.
-        path: &'static str,
-    },
+    /// The file is a symbolic link, which could point anywhere.
+    #[error("`.agent-loop/{path}` is a symbolic link; it must be a regular file")]
+    Link { path: &'static str },
 }
 
 impl ImageSource {
@@ -81,7 +77,7 @@ impl ImageSource {
         }
     }
 
-    /// Finds what says how a project's image is made, among the paths in its `.agent-loop`.
+    /// Finds the defining file among the paths in `.agent-loop`.
     pub fn find<'a>(paths: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         paths.into_iter().fold(None, |found, path| match path {
             DOCKERFILE => Some(Self::Dockerfile),
@@ -92,10 +88,10 @@ impl ImageSource {
 }
 
 impl ProjectConfig {
-    /// The directory in a project.
+    /// The name of the directory in a project.
     pub const DIRECTORY: &'static str = ".agent-loop";
 
-    /// Makes one of regular files.
+    /// Creates a configuration from regular files.
     pub fn from_files<P: Into<String>, B: Into<Vec<u8>>>(
         files: impl IntoIterator<Item = (P, B)>,
     ) -> Self {
@@ -109,12 +105,12 @@ impl ProjectConfig {
         }
     }
 
-    /// Finds what says how the project's image is made.
+    /// Returns the file that defines the project's image.
     pub fn image_source(&self) -> Option<ImageSource> {
         ImageSource::find(self.files.keys().map(String::as_str))
     }
 
-    /// Returns the layer that the project asks for; none if it asks for nothing.
+    /// Returns the project's layer, or `None` if the project defines none.
     pub fn layer(&self) -> Result<Option<ProjectLayer>, ProjectLayerError> {
         let Some(kind) = self.image_source() else {
             return Ok(None);
@@ -141,7 +137,7 @@ impl ProjectConfig {
         })
     }
 
-    /// Returns what the project's own Dockerfile may copy.
+    /// Returns the files that the project's own Dockerfile may copy.
     fn context(&self) -> BTreeMap<String, ProjectConfigFile> {
         let is_copied = |path: &str| path != DOCKERFILE && path != SETTINGS;
         self.files
@@ -190,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_make_a_dockerfile_that_copies_nothing() {
+    fn packages_generate_a_dockerfile_without_a_context() {
         let made = layer(&[("dependencies", "jq # json\n"), ("secret.txt", "x")]);
         let expected = ProjectLayer {
             dockerfile: dependencies::dockerfile(&["jq".to_owned()]).into_bytes(),
@@ -200,12 +196,12 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_of_packages_makes_no_layer() {
+    fn an_empty_list_of_packages_defines_no_layer() {
         assert_eq!(layer(&[("dependencies", "# nothing yet\n")]), Ok(None));
     }
 
     #[test]
-    fn a_dockerfile_sees_its_directory_but_for_the_settings() {
+    fn a_dockerfile_may_copy_its_directory_except_the_settings() {
         let made = layer(&[
             ("Dockerfile.sandbox", "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\n"),
             ("config.json", "{}"),
@@ -230,13 +226,13 @@ mod tests {
             .for_each(|file| file.kind = ProjectConfigFileKind::Link);
         assert_eq!(
             config.layer().unwrap_err().to_string(),
-            "`.agent-loop/Dockerfile.sandbox` is a symbolic link, it must be a file"
+            "`.agent-loop/Dockerfile.sandbox` is a symbolic link; it must be a regular file"
         );
         assert_eq!(
             layer(&[("dependencies", "jq git")])
                 .unwrap_err()
                 .to_string(),
-            "`.agent-loop/dependencies` line 1: `jq git` is no package: one package per line"
+            "`.agent-loop/dependencies` line 1: `jq git` is not a package name: one package per line"
         );
     }
 }

@@ -1,17 +1,17 @@
-//! What images are called. A tag carries a digest of what the image is made from.
+//! Names of images. A tag contains a digest of the inputs of the image.
 
 use super::agent::AgentImage;
 use super::name::{ImageName, is_separator};
 use super::project::{ProjectConfigFile, ProjectConfigFileKind, ProjectLayer};
 use crate::id::Digest;
 
-/// How many digits of a digest a tag has.
+/// Number of hexadecimal digits of the digest in a tag.
 const DIGEST_DIGITS: usize = 8;
 
 /// The longest name of a project in a tag.
 const MAX_PROJECT_CHARS: usize = 100;
 
-/// Returns the name of an agent's image, built from this Dockerfile on the image with this digest.
+/// Returns the name of an agent's image, built from `dockerfile` on the image `base_digest`.
 pub fn base_tag(agent: AgentImage, dockerfile: &str, base_digest: &str) -> ImageName {
     let dockerfile = Digest::compute(dockerfile.as_bytes());
     let base = Digest::compute(base_digest.as_bytes());
@@ -21,7 +21,7 @@ pub fn base_tag(agent: AgentImage, dockerfile: &str, base_digest: &str) -> Image
 
 /// Returns the name of a project's image, built on the image `base`.
 ///
-/// A file that the Dockerfile may copy counts, where there is one.
+/// The digest covers the Dockerfile and all files that it may copy.
 pub fn project_tag(
     agent: AgentImage,
     project: &str,
@@ -40,7 +40,7 @@ pub fn project_tag(
     ))
 }
 
-/// Returns what counts of a file. A path cannot hold a zero byte, so no file looks like two.
+/// Returns the digest input of a file. A path cannot contain NUL, so entries are unambiguous.
 fn file_entry(path: &str, file: &ProjectConfigFile) -> String {
     let kind = match file.kind {
         ProjectConfigFileKind::Regular => "file",
@@ -57,8 +57,8 @@ fn short_digest(bytes: &[u8]) -> String {
     Digest::compute(bytes).as_str()[..DIGEST_DIGITS].to_owned()
 }
 
-/// Returns a project's name as a part of an image's name: lower-case letters and digits, with
-/// separators that engines accept only between them.
+/// Converts a project's name to a component of an image name: lower-case letters and digits with
+/// valid separators between them.
 pub fn project_name(name: &str) -> String {
     let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_gap = |c: char| matches!(c, '.' | '_' | '-');
@@ -68,21 +68,21 @@ pub fn project_name(name: &str) -> String {
         .map(|c| if is_word(c) || is_gap(c) { c } else { '-' })
         .take(MAX_PROJECT_CHARS)
         .collect();
-    let mut made = String::new();
+    let mut component = String::new();
     let mut rest = replaced.trim_matches(is_gap);
     while let Some(start) = rest.find(is_gap) {
         let (word, after) = rest.split_at(start);
         let end = after.find(is_word).unwrap_or(after.len());
         let (gap, after) = after.split_at(end);
-        made.push_str(word);
-        made.push_str(if is_separator(gap) { gap } else { "-" });
+        component.push_str(word);
+        component.push_str(if is_separator(gap) { gap } else { "-" });
         rest = after;
     }
-    made.push_str(rest);
-    if made.is_empty() {
+    component.push_str(rest);
+    if component.is_empty() {
         "project".to_owned()
     } else {
-        made
+        component
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_tag_has_eight_digits_and_is_a_name() {
+    fn a_base_tag_is_valid_and_has_eight_digits() {
         let tag = base_tag(AgentImage::Claude, "FROM x\n", "sha256:1");
         assert_eq!(ImageName::parse(tag.as_str()), Ok(tag.clone()));
         assert_eq!(tag.as_str(), "agent-loop-sandbox-claude:vcdb9d7b1");
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn another_base_makes_another_project_image() {
+    fn a_project_tag_changes_with_the_base_image() {
         let other = ImageName::parse("agent-loop-sandbox-claude:v00000000").unwrap();
         let layer = layer("a", &[]);
         assert_ne!(

@@ -1,38 +1,35 @@
-//! One thing that is wrong with a task file, with the way out.
+//! Findings about a task file.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Whether a finding keeps a run from starting.
+/// Whether a finding prevents a run from starting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LintSeverity {
     /// The run does not start.
     Error,
-    /// The run starts; a person should know.
+    /// The run starts; the user should check the finding.
     Warning,
 }
 
-/// One thing that is wrong with a task file.
+/// A problem in a task file with its fix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LintFinding {
-    /// The stable name of the rule, such as `missing-test-command`.
+    /// Stable, such as `missing-test-command`.
     pub code: &'static str,
-    /// Whether it keeps a run from starting.
     pub severity: LintSeverity,
-    /// The line in the file, counted from 1.
+    /// Counted from 1.
     pub line: Option<u32>,
-    /// The column in the line, counted in characters from 1.
+    /// In characters, counted from 1.
     pub column: Option<u32>,
-    /// What is wrong.
     pub message: String,
-    /// What to do about it.
     pub fix: String,
 }
 
 impl LintFinding {
-    /// Makes an error that belongs to no line.
+    /// Creates an error without a line.
     pub fn error(code: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             code,
@@ -44,7 +41,7 @@ impl LintFinding {
         }
     }
 
-    /// Makes a warning that belongs to no line.
+    /// Creates a warning without a line.
     pub fn warning(code: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             severity: LintSeverity::Warning,
@@ -52,7 +49,7 @@ impl LintFinding {
         }
     }
 
-    /// Makes the error of a task file that is not there.
+    /// Creates the error for a missing task file.
     pub fn missing_task_file(path: &str) -> Self {
         Self::error(
             "missing-task-file",
@@ -61,14 +58,14 @@ impl LintFinding {
         )
     }
 
-    /// Says in which line it is.
+    /// Sets the line.
     #[must_use]
     pub fn on_line(mut self, line: u32) -> Self {
         self.line = Some(line);
         self
     }
 
-    /// Says in which line and column it is.
+    /// Sets the line and the column.
     #[must_use]
     pub(crate) fn at_location(mut self, place: FindingLocation) -> Self {
         self.line = Some(place.line);
@@ -78,7 +75,7 @@ impl LintFinding {
 }
 
 impl fmt::Display for LintFinding {
-    /// Prints `line 7: what is wrong — what to do`.
+    /// Prints `line 7: message — fix`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(line) = self.line {
             write!(f, "line {line}: ")?;
@@ -87,21 +84,20 @@ impl fmt::Display for LintFinding {
     }
 }
 
-/// A place in the task file; both counted from 1, the column in characters.
+/// A location in the task file. Both numbers count from 1, the column in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FindingLocation {
     pub(crate) line: u32,
     pub(crate) column: u32,
 }
 
-/// Returns a number of lines or characters as findings count them. Files are capped far below the
-/// range of `u32`.
+/// Converts a number of lines or characters. Files are capped far below the range of `u32`.
 pub(crate) fn to_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Returns the beginning of a text from the file, short enough for a message of one line and safe
-/// to print on a terminal.
+/// Returns the start of a text from the file, short enough for a one-line message and safe to print
+/// on a terminal.
 pub(crate) fn excerpt(text: &str) -> String {
     const MAX_CHARS: usize = 60;
     let one_line = text.split('\n').next().unwrap_or_default();
@@ -113,11 +109,11 @@ pub(crate) fn excerpt(text: &str) -> String {
     short
 }
 
-/// How many findings are listed. A file that is wrong all over is not worth more.
+/// The most findings reported for a file.
 const MAX_FINDINGS: usize = 100;
 
-/// Sorts findings by line and keeps as many as anyone will read; the last one tells how many more
-/// there are.
+/// Sorts findings by line and truncates the list; a final finding reports the number of omitted
+/// ones.
 pub(crate) fn sort_and_truncate(findings: &mut Vec<LintFinding>) {
     findings.sort_by_key(|finding| (finding.line, finding.column, finding.severity));
     if findings.len() <= MAX_FINDINGS {
@@ -128,7 +124,7 @@ pub(crate) fn sort_and_truncate(findings: &mut Vec<LintFinding>) {
     let mut last = LintFinding::error(
         "more-findings",
         message,
-        "mend these first, then look again",
+        "fix these first, then check again",
     );
     last.severity = rest
         .iter()

@@ -1,8 +1,8 @@
-//! Judges a task file before a run starts. An error keeps the run from starting, a warning does not.
+//! Checks a task file before a run starts. Errors prevent the start, warnings do not.
 //!
-//! [`check`] is what the command line, the dashboard's editor and the start of a run call: it parses
-//! and judges at once and reports everything it can in one go. [`lint`] judges a task that is parsed
-//! already. Every [`LintFinding`] says where, what is wrong and what to do about it.
+//! The command line, the dashboard's editor and the start of a run call [`check`], which parses a
+//! file and reports all problems together. [`lint`] checks an already parsed task. Every
+//! [`LintFinding`] has a location, a message and a fix.
 
 mod finding;
 mod report;

@@ -4,10 +4,10 @@ use super::{LintFinding, to_u32};
 use crate::price::Price;
 use crate::task::{Checkbox, SandboxKind, TaskFile};
 
-/// How many checkboxes a task must have at least.
+/// The fewest checkboxes in a task.
 pub const MIN_CHECKBOXES: usize = 2;
 
-/// Judges a task. Nothing is found in a task that a run may start with and that has no oddities.
+/// Checks a parsed task and returns its errors and warnings.
 pub fn lint(task: &TaskFile) -> Vec<LintFinding> {
     let mut findings = task.remarks.clone();
     findings.extend(test_command(task));
@@ -22,7 +22,7 @@ pub fn lint(task: &TaskFile) -> Vec<LintFinding> {
     findings
 }
 
-/// Returns where a key stands, or where it should be put: above the closing `---`.
+/// Returns the line of a key, or the line of the closing `---` above which it should be added.
 fn key_line(task: &TaskFile, key: &str) -> u32 {
     task.key_lines
         .get(key)
@@ -57,7 +57,7 @@ fn budgets(task: &TaskFile) -> Vec<LintFinding> {
     if contract.max_cost_usd_estimate.is_none() && contract.max_tokens_total.is_none() {
         let finding = LintFinding::error(
             "missing-cost-or-token-budget",
-            "neither `max_cost_usd_estimate` nor `max_tokens_total` is given",
+            "neither `max_cost_usd_estimate` nor `max_tokens_total` is set",
             "write the line `max_cost_usd_estimate: 10` into the front matter",
         );
         let tokens = task.key_lines.get("max_tokens_total").copied();
@@ -67,8 +67,8 @@ fn budgets(task: &TaskFile) -> Vec<LintFinding> {
     findings
 }
 
-/// Finds fault with a task that limits what it spends by money alone, if nobody knows what its model
-/// costs: the limit could not be held.
+/// Returns an error if the task limits spending only by cost but the price of its model is unknown,
+/// so that the limit cannot be enforced.
 pub fn unenforceable_cost_limit(
     task: &TaskFile,
     model: &str,
@@ -83,7 +83,7 @@ pub fn unenforceable_cost_limit(
     let finding = LintFinding::error(
         "unknown-price",
         format!(
-            "nobody knows what model `{model}` costs, so `max_cost_usd_estimate` cannot be held"
+            "no price is known for model `{model}`, so `max_cost_usd_estimate` cannot be enforced"
         ),
         "give its profile `input_cost_per_token` and `output_cost_per_token` in config/models.yaml, or write a line such as `max_tokens_total: 2000000` into the front matter",
     );
@@ -106,7 +106,7 @@ fn checkbox_count(task: &TaskFile) -> Option<LintFinding> {
     let finding = LintFinding::error(
         "too-few-checkboxes",
         format!("too few checkboxes: {count}, at least {MIN_CHECKBOXES} are needed"),
-        "say what done means in lines such as `- [ ] M1.1 the tests pass`",
+        "describe the goals in lines such as `- [ ] M1.1 the tests pass`",
     );
     Some(match task.checkboxes.first() {
         Some(first) => finding.on_line(first.line),
@@ -124,15 +124,15 @@ fn verification(task: &TaskFile) -> Vec<LintFinding> {
         LintFinding::error(
             "missing-verification",
             format!("nothing verifies checkbox `{}`", checkbox.id),
-            "indent a line `- verify: COMMAND` below it, or give `verify_commands` in the front matter",
+            "indent a line `- verify: COMMAND` below it, or set `verify_commands` in the front matter",
         )
         .on_line(checkbox.line)
     };
     unverified.map(finding).collect()
 }
 
-/// The run's branch must not be the base branch, nor stand in its way: git keeps `a` and `a/b` as a
-/// file and a directory of the same name.
+/// The run's branch must differ from the base branch and must not conflict with it: git cannot
+/// store both `a` and `a/b`, which would be a file and a directory of the same name.
 fn branch_conflict(task: &TaskFile) -> Option<LintFinding> {
     let base = task.contract.base_branch.as_ref()?.as_str();
     let branch = task.contract.branch(task.title.as_deref());
@@ -145,7 +145,7 @@ fn branch_conflict(task: &TaskFile) -> Option<LintFinding> {
     }
     let finding = LintFinding::error(
         "branch-meets-base",
-        format!("the run's branch `{branch}` cannot be there beside the base branch `{base}`"),
+        format!("the run's branch `{branch}` cannot coexist with the base branch `{base}`"),
         "choose another `target_branch_prefix`, such as `ralph/`",
     );
     Some(finding.on_line(key_line(task, "base_branch")))
@@ -160,23 +160,27 @@ fn checkbox_warnings(task: &TaskFile) -> Vec<LintFinding> {
             findings.push(LintFinding::warning(code, message, fix).on_line(checkbox.line));
         };
         if checkbox.checked {
-            let message = format!("checkbox `{id}` is ticked already");
+            let message = format!("checkbox `{id}` is already ticked");
             warn(
                 "already-ticked",
                 message,
-                "nothing to do: it is verified again",
+                "nothing to do: it will be verified again",
             );
         }
         if checkbox.text.is_empty() {
-            let message = format!("checkbox `{id}` says nothing");
-            warn("empty-checkbox", message, "say what must be true");
+            let message = format!("checkbox `{id}` has no text");
+            warn(
+                "empty-checkbox",
+                message,
+                "describe the condition to verify",
+            );
         }
         let group = id.split_once('.').map_or("", |(group, _)| group);
         if let Some(milestone) = &checkbox.milestone
             && group != milestone
             && known(group)
         {
-            let message = format!("checkbox `{id}` stands below milestone `{milestone}`");
+            let message = format!("checkbox `{id}` is listed under milestone `{milestone}`");
             warn("misplaced-checkbox", message, "move it or rename it");
         }
     }
@@ -207,14 +211,14 @@ fn contract_warnings(task: &TaskFile) -> Vec<LintFinding> {
     findings
 }
 
-/// Characters that change the direction of text can make a command look like another.
+/// Characters that change the text direction can disguise a command.
 fn direction_characters(task: &TaskFile) -> Option<LintFinding> {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let (before, _) = task.text.split_once(turns)?;
     let finding = LintFinding::warning(
         "direction-character",
         "this line has an invisible character that changes the direction of text",
-        "remove it: what is shown may not be what is run",
+        "remove it: the displayed command may differ from the executed one",
     );
     Some(finding.on_line(to_u32(before.split('\n').count())))
 }

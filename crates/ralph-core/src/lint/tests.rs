@@ -1,4 +1,4 @@
-//! What the linter says about whole files.
+//! Tests for the findings about whole files.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::{LintFinding, LintSeverity, MIN_CHECKBOXES, check, lint};
 use crate::task::TaskFile;
 use crate::templates;
 
-/// Returns everything that is said about a file, one line for each finding.
+/// Returns the findings about a file, one per line.
 fn findings_text(text: &str) -> String {
     let mut lines = String::new();
     for finding in check(text.as_bytes()).findings {
@@ -19,7 +19,7 @@ fn findings_text(text: &str) -> String {
     lines
 }
 
-/// Returns the template without the lines that start with one of these.
+/// Returns the template without the lines that start with one of the prefixes.
 fn template_without(starts: &[&str]) -> String {
     let mut lines = String::new();
     for line in templates::TASK.lines() {
@@ -43,7 +43,7 @@ fn the_template_has_no_findings() {
 }
 
 #[test]
-fn each_missing_setting_is_named_with_the_line_to_insert() {
+fn each_missing_setting_is_reported_with_its_line() {
     let mut table = String::new();
     for key in [
         "task_id",
@@ -63,24 +63,24 @@ error [missing-task-id] line 52: `task_id` is missing — write a line such as `
 error [missing-test-command] line 52: `test_command` is missing or empty — write a line such as `test_command: "npm test"` into the front matter
 error [missing-max-iterations] line 52: `max_iterations` is missing — write the line `max_iterations: 30` into the front matter
 error [missing-max-wall-time-minutes] line 52: `max_wall_time_minutes` is missing — write the line `max_wall_time_minutes: 120` into the front matter
-error [missing-cost-or-token-budget] line 52: neither `max_cost_usd_estimate` nor `max_tokens_total` is given — write the line `max_cost_usd_estimate: 10` into the front matter
+error [missing-cost-or-token-budget] line 52: neither `max_cost_usd_estimate` nor `max_tokens_total` is set — write the line `max_cost_usd_estimate: 10` into the front matter
 
 "#]]
     );
 }
 
 #[test]
-fn all_missing_settings_are_named_at_once() {
+fn all_missing_settings_are_reported_together() {
     let text = "---\n---\n# Task\n";
     snapbox::assert_data_eq!(
         findings_text(text),
         snapbox::str![[r#"
-error [too-few-checkboxes] too few checkboxes: 0, at least 2 are needed — say what done means in lines such as `- [ ] M1.1 the tests pass`
+error [too-few-checkboxes] too few checkboxes: 0, at least 2 are needed — describe the goals in lines such as `- [ ] M1.1 the tests pass`
 error [missing-task-id] line 2: `task_id` is missing — write a line such as `task_id: "task-001"` into the front matter
 error [missing-test-command] line 2: `test_command` is missing or empty — write a line such as `test_command: "npm test"` into the front matter
 error [missing-max-iterations] line 2: `max_iterations` is missing — write the line `max_iterations: 30` into the front matter
 error [missing-max-wall-time-minutes] line 2: `max_wall_time_minutes` is missing — write the line `max_wall_time_minutes: 120` into the front matter
-error [missing-cost-or-token-budget] line 2: neither `max_cost_usd_estimate` nor `max_tokens_total` is given — write the line `max_cost_usd_estimate: 10` into the front matter
+error [missing-cost-or-token-budget] line 2: neither `max_cost_usd_estimate` nor `max_tokens_total` is set — write the line `max_cost_usd_estimate: 10` into the front matter
 
 "#]]
     );
@@ -97,7 +97,7 @@ error [missing-task-id] line 2: `task_id` is missing — write a line such as `t
 error [missing-test-command] line 3: `test_command` is missing or empty — write a line such as `test_command: "npm test"` into the front matter
 error [missing-max-iterations] line 4: `max_iterations` is missing — write the line `max_iterations: 30` into the front matter
 error [missing-max-wall-time-minutes] line 5: `max_wall_time_minutes` is missing — write the line `max_wall_time_minutes: 120` into the front matter
-error [missing-cost-or-token-budget] line 6: neither `max_cost_usd_estimate` nor `max_tokens_total` is given — write the line `max_cost_usd_estimate: 10` into the front matter
+error [missing-cost-or-token-budget] line 6: neither `max_cost_usd_estimate` nor `max_tokens_total` is set — write the line `max_cost_usd_estimate: 10` into the front matter
 error [empty-command] line 7: `verify_commands` holds an empty command — write the command, or remove the line
 error [empty-command] line 7: `verify_commands` holds an empty command — write the command, or remove the line
 
@@ -106,7 +106,7 @@ error [empty-command] line 7: `verify_commands` holds an empty command — write
 }
 
 #[test]
-fn a_value_that_is_refused_is_not_also_called_missing() {
+fn a_rejected_value_is_not_also_reported_as_missing() {
     let text = templates::TASK
         .replace("max_iterations: 30", "max_iteration: 30")
         .replace("max_wall_time_minutes: 120", "max_wall_time_minutes: 2h")
@@ -128,13 +128,13 @@ error [wrong-type] line 30: `test_command` is a list, expected a text — write 
 }
 
 #[test]
-fn a_token_budget_is_enough() {
+fn a_token_budget_replaces_a_cost_budget() {
     let text = templates::TASK.replace("max_cost_usd_estimate: 10", "max_tokens_total: 1000");
     assert_eq!(findings_text(&text), "");
 }
 
 #[test]
-fn checkboxes_are_needed_and_each_is_verified() {
+fn checkboxes_are_required_and_need_verification() {
     let mut table = String::new();
     let without_global = template_without(&VERIFY_COMMANDS);
     let without_own = template_without(&["  - verify"]);
@@ -150,20 +150,20 @@ fn checkboxes_are_needed_and_each_is_verified() {
     snapbox::assert_data_eq!(
         table,
         snapbox::str![[r"
-error [missing-verification] line 66: nothing verifies checkbox `M1.1` — indent a line `- verify: COMMAND` below it, or give `verify_commands` in the front matter
-error [missing-verification] line 67: nothing verifies checkbox `M1.2` — indent a line `- verify: COMMAND` below it, or give `verify_commands` in the front matter
-error [missing-verification] line 70: nothing verifies checkbox `M2.1` — indent a line `- verify: COMMAND` below it, or give `verify_commands` in the front matter
-error [missing-verification] line 71: nothing verifies checkbox `M2.2` — indent a line `- verify: COMMAND` below it, or give `verify_commands` in the front matter
-error [missing-verification] line 72: nothing verifies checkbox `M2.3` — indent a line `- verify: COMMAND` below it, or give `verify_commands` in the front matter
+error [missing-verification] line 66: nothing verifies checkbox `M1.1` — indent a line `- verify: COMMAND` below it, or set `verify_commands` in the front matter
+error [missing-verification] line 67: nothing verifies checkbox `M1.2` — indent a line `- verify: COMMAND` below it, or set `verify_commands` in the front matter
+error [missing-verification] line 70: nothing verifies checkbox `M2.1` — indent a line `- verify: COMMAND` below it, or set `verify_commands` in the front matter
+error [missing-verification] line 71: nothing verifies checkbox `M2.2` — indent a line `- verify: COMMAND` below it, or set `verify_commands` in the front matter
+error [missing-verification] line 72: nothing verifies checkbox `M2.3` — indent a line `- verify: COMMAND` below it, or set `verify_commands` in the front matter
 
-error [too-few-checkboxes] too few checkboxes: 0, at least 2 are needed — say what done means in lines such as `- [ ] M1.1 the tests pass`
+error [too-few-checkboxes] too few checkboxes: 0, at least 2 are needed — describe the goals in lines such as `- [ ] M1.1 the tests pass`
 warning [stray-verify] line 70: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
 warning [stray-verify] line 71: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
 warning [stray-verify] line 74: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
 warning [stray-verify] line 75: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
 warning [stray-verify] line 76: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
 
-error [too-few-checkboxes] line 70: too few checkboxes: 1, at least 2 are needed — say what done means in lines such as `- [ ] M1.1 the tests pass`
+error [too-few-checkboxes] line 70: too few checkboxes: 1, at least 2 are needed — describe the goals in lines such as `- [ ] M1.1 the tests pass`
 warning [stray-verify] line 75: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
 warning [stray-verify] line 76: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
 warning [stray-verify] line 77: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
@@ -174,7 +174,7 @@ warning [stray-verify] line 77: this verify line belongs to no checkbox and is n
 }
 
 #[test]
-fn the_runs_branch_has_a_name_of_its_own() {
+fn the_run_branch_must_not_conflict_with_the_base_branch() {
     let task = |base: &str, slug: &str| {
         let text = templates::TASK.replace("\"main\"", base);
         let text = text.replace("\"ralph/task-001/\"", "ma");
@@ -189,16 +189,16 @@ fn the_runs_branch_has_a_name_of_its_own() {
     snapbox::assert_data_eq!(
         table,
         snapbox::str![[r"
-error [branch-meets-base] line 4: the run's branch `main` cannot be there beside the base branch `main` — choose another `target_branch_prefix`, such as `ralph/`
-error [branch-meets-base] line 4: the run's branch `main/x` cannot be there beside the base branch `main` — choose another `target_branch_prefix`, such as `ralph/`
-error [branch-meets-base] line 4: the run's branch `main` cannot be there beside the base branch `main/y` — choose another `target_branch_prefix`, such as `ralph/`
+error [branch-meets-base] line 4: the run's branch `main` cannot coexist with the base branch `main` — choose another `target_branch_prefix`, such as `ralph/`
+error [branch-meets-base] line 4: the run's branch `main/x` cannot coexist with the base branch `main` — choose another `target_branch_prefix`, such as `ralph/`
+error [branch-meets-base] line 4: the run's branch `main` cannot coexist with the base branch `main/y` — choose another `target_branch_prefix`, such as `ralph/`
 
 "]]
     );
 }
 
 #[test]
-fn oddities_are_warnings() {
+fn suspicious_settings_are_warnings() {
     let text = templates::TASK
         .replace("\"strong-doctor\"", "\"default-cheap\"")
         .replace("\"daytona\"", "local")
@@ -215,10 +215,10 @@ fn oddities_are_warnings() {
 warning [image-without-use] line 12: `sandbox_image` has no effect with `sandbox_provider: local` — remove the line, or choose a provider that uses images
 warning [fallback-is-default] line 20: `model_profile_fallback` is the same profile as `model_profile_default` — name another profile, or remove the line: switching to it would change nothing
 warning [multi-line-command] line 31: `test_command` holds a command of several lines; its last line decides — join the lines with `&&`, so that every one of them counts
-warning [already-ticked] line 72: checkbox `m1-1-foo-endpoint-returns-200-for-valid` is ticked already — nothing to do: it is verified again
-warning [direction-character] line 72: this line has an invisible character that changes the direction of text — remove it: what is shown may not be what is run
-warning [empty-checkbox] line 80: checkbox `M1.9` says nothing — say what must be true
-warning [misplaced-checkbox] line 80: checkbox `M1.9` stands below milestone `M2` — move it or rename it
+warning [already-ticked] line 72: checkbox `m1-1-foo-endpoint-returns-200-for-valid` is already ticked — nothing to do: it will be verified again
+warning [direction-character] line 72: this line has an invisible character that changes the direction of text — remove it: the displayed command may differ from the executed one
+warning [empty-checkbox] line 80: checkbox `M1.9` has no text — describe the condition to verify
+warning [misplaced-checkbox] line 80: checkbox `M1.9` is listed under milestone `M2` — move it or rename it
 warning [stray-verify] line 90: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
 
 "]]
@@ -227,7 +227,7 @@ warning [stray-verify] line 90: this verify line belongs to no checkbox and is n
 }
 
 #[test]
-fn a_file_that_is_wrong_all_over_gets_a_hundred_findings() {
+fn findings_are_limited_to_one_hundred() {
     let mut text = templates::TASK.replace("\n---\n", "\nfoo: 1\n---\n");
     let keys = (0..900).fold(String::new(), |keys, n| keys + &format!("x{n}: 1\n"));
     text = text.replacen("---\n", &format!("---\n{keys}"), 1);
@@ -235,7 +235,7 @@ fn a_file_that_is_wrong_all_over_gets_a_hundred_findings() {
     assert_eq!(report.findings.len(), 101);
     assert_eq!(
         report.findings[100].to_string(),
-        "there are 801 more findings — mend these first, then look again"
+        "there are 801 more findings — fix these first, then check again"
     );
     assert_eq!(
         TaskFile::parse(text.as_bytes()).unwrap_err(),
@@ -244,14 +244,14 @@ fn a_file_that_is_wrong_all_over_gets_a_hundred_findings() {
 }
 
 #[test]
-fn warnings_alone_do_not_hide_errors_behind_the_limit() {
+fn the_final_finding_keeps_the_severity_of_omitted_errors() {
     let boxes = "- [x] a\n".repeat(200) + "- verify: `x`\n- [ ] b\n  - verify:\n";
     let text = templates::TASK.to_owned() + "\n" + &boxes;
     assert!(!check(text.as_bytes()).is_ok());
 }
 
 #[test]
-fn a_finding_as_json() {
+fn findings_are_serialized_as_json() {
     let finding = LintFinding::missing_task_file("ralph_task.md");
     assert_eq!(
         serde_json::to_string(&finding).unwrap(),
@@ -260,7 +260,7 @@ fn a_finding_as_json() {
 }
 
 #[test]
-fn a_check_that_cannot_fail_keeps_a_run_from_starting() {
+fn a_check_that_cannot_fail_is_an_error() {
     let text = templates::TASK
         .replace(
             "test_command: \"npm test\"",
@@ -275,12 +275,12 @@ fn a_check_that_cannot_fail_keeps_a_run_from_starting() {
     snapbox::assert_data_eq!(
         findings_text(&text),
         snapbox::str![[r"
-error [check-cannot-fail] line 30: the check `npm test || true` cannot fail: `|| true` turns every failure into success — write a command whose exit code says whether the work is done
-error [check-cannot-fail] line 33: the check `true` cannot fail: `true` always succeeds — write a command whose exit code says whether the work is done
-error [check-cannot-fail] line 35: the check `true` cannot fail: `true` always succeeds — write a command whose exit code says whether the work is done
-error [check-cannot-fail] line 37: the check `true` cannot fail: `true` always succeeds — write a command whose exit code says whether the work is done
-error [check-cannot-fail] line 74: the check `# node scripts/verify-foo.js` cannot fail: it runs no command — write a command whose exit code says whether the work is done
-warning [check-hides-failure] line 80: the check `npm test | tee log` can succeed though something failed: the exit code of a pipe is that of its last command, `tee`; `npm test` can fail unnoticed — let every failure reach the exit code: redirect to a file instead of a pipe (`COMMAND > log 2>&1`), use `bash -o pipefail -c '…'`, or start with `set -e`
+error [check-cannot-fail] line 30: the check `npm test || true` cannot fail: `|| true` turns every failure into success — write a command whose exit code shows whether the work is done
+error [check-cannot-fail] line 33: the check `true` cannot fail: `true` always succeeds — write a command whose exit code shows whether the work is done
+error [check-cannot-fail] line 35: the check `true` cannot fail: `true` always succeeds — write a command whose exit code shows whether the work is done
+error [check-cannot-fail] line 37: the check `true` cannot fail: `true` always succeeds — write a command whose exit code shows whether the work is done
+error [check-cannot-fail] line 74: the check `# node scripts/verify-foo.js` cannot fail: it runs no command — write a command whose exit code shows whether the work is done
+warning [check-hides-failure] line 80: the check `npm test | tee log` can succeed although something failed: the exit code of a pipe is that of its last command, `tee`; `npm test` can fail unnoticed — let every failure reach the exit code: redirect to a file instead of a pipe (`COMMAND > log 2>&1`), use `bash -o pipefail -c '…'`, or start with `set -e`
 
 "]]
     );

@@ -103,14 +103,14 @@ fn what_makes_no_sense_is_refused_in_one_line() {
         lines,
         str![[r"
 ralph: unknown command `built` — ralph image has no such command — did you mean `build`?
-ralph: `cursor` is no value for --agent <NAME> — there is no image for agent `cursor`; there are `claude`, `codex` and `plain` — see `ralph image build --help`
-ralph: `Big` is no value for --tag <NAME> — `Big` is no image name: it must be lower-case letters, digits and single separators, like `name:tag` or `registry/name:tag` — see `ralph image build --help`
+ralph: `cursor` is no value for --agent <NAME> — no image for agent `cursor`; known images are `claude`, `codex` and `plain` — see `ralph image build --help`
+ralph: `Big` is no value for --tag <NAME> — `Big` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — see `ralph image build --help`
 ralph: --nix does not go with --dockerfile [<FILE>] — only one of them can hold — see `ralph image build --help`
 ralph: --nix does not go with --agent <NAME> — only one of them can hold — see `ralph image build --help`
 ralph: --agent <NAME> does not go with --dockerfile <FILE> — an agent's image has a Dockerfile of its own — leave one of them out
-ralph: `../containers/x` is no value for --image <NAME> — `../containers/x` is no image name: it must be lower-case letters, digits and single separators, like `name:tag` or `registry/name:tag` — see `ralph image pull --help`
+ralph: `../containers/x` is no value for --image <NAME> — `../containers/x` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — see `ralph image pull --help`
 ralph: --image <NAME> does not go with --agent <NAME> — only one of them can hold — see `ralph image status --help`
-ralph: `ralph.toml` names an image that cannot be one — `My Image` is no image name: it must be lower-case letters, digits and single separators, like `name:tag` or `registry/name:tag` — correct `image` and `base_image` under `[sandbox]`
+ralph: `ralph.toml` names an image that cannot be one — `My Image` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — correct `image` and `base_image` under `[sandbox]`
 
 "]]
     );
@@ -384,7 +384,7 @@ fn a_run_whose_image_cannot_be_made_does_not_start() {
     project.commit(".agent-loop/dependencies", "jq\njq; rm -rf /\n");
     project.ralph(&["trust", "--yes"]).expect(0);
     let ended = project.run().expect(1);
-    let line = "ralph: `.agent-loop/dependencies` line 2 — `jq; rm -rf /` is no package: one package per line — correct the file, and commit it\n";
+    let line = "ralph: `.agent-loop/dependencies` line 2 — `jq; rm -rf /` is not a package name: one package per line — correct the file, and commit it\n";
     assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", line));
     let missing = format!("127.0.0.1:1/ralph-test-{}:none", std::process::id());
     let project = project.set("sandbox_image", &missing);

@@ -1,30 +1,30 @@
-//! How a part of a command line can end, and what the operators of the shell make of that.
+//! The possible outcomes of a part of a command line, combined by the operators of the shell.
 
-/// The ways in which a part of a command line can end.
+/// The set of possible outcomes of a part of a command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "a set of five independent possibilities"
 )]
 pub(super) struct ExitPaths {
-    /// It can end with 0.
+    /// Can return 0.
     pub(super) succeeds: bool,
-    /// It can fail such that `set -e` ends the shell.
+    /// Can fail in a way that `set -e` acts on.
     pub(super) fails: bool,
-    /// It can fail such that `set -e` takes no notice, as on the left of `&&`.
+    /// Can fail in a way that `set -e` ignores, as on the left of `&&`.
     pub(super) fails_quietly: bool,
-    /// It can end the shell with 0.
+    /// Can exit the shell with 0.
     pub(super) exits_with_success: bool,
-    /// It can end the shell with another code.
+    /// Can exit the shell with a nonzero code.
     pub(super) exits_with_failure: bool,
-    /// Why it cannot fail, where something made it so.
+    /// The reason why it cannot fail, if one is known.
     pub(super) reason: Option<String>,
-    /// The failures that it hides, each as a reason.
+    /// Descriptions of the failures that it hides.
     pub(super) hidden_failures: Vec<String>,
 }
 
 impl ExitPaths {
-    /// A command about which nothing is known.
+    /// Returns the outcomes of an unknown command.
     pub(super) fn unknown() -> Self {
         Self {
             succeeds: true,
@@ -52,7 +52,7 @@ impl ExitPaths {
         self.fails || self.fails_quietly || self.exits_with_failure
     }
 
-    /// Returns whether the command after it can be reached.
+    /// Returns whether the next command can be reached.
     pub(super) fn returns(&self) -> bool {
         self.succeeds || self.returns_failure()
     }
@@ -61,7 +61,7 @@ impl ExitPaths {
         self.fails || self.fails_quietly
     }
 
-    /// `self && next`
+    /// Combines as `self && next`.
     pub(super) fn and(self, next: Self) -> Self {
         if !self.succeeds {
             return Self {
@@ -82,7 +82,7 @@ impl ExitPaths {
         }
     }
 
-    /// `self || next`, where `text` is the right side as it is written.
+    /// Combines as `self || next`; `text` is the source of the right side.
     pub(super) fn or(self, next: Self, text: &str) -> Self {
         if !self.returns_failure() {
             return self;
@@ -103,7 +103,7 @@ impl ExitPaths {
         }
     }
 
-    /// `self; next`, where `text` is the last command as it is written.
+    /// Combines as `self; next`; `text` is the source of the last command.
     pub(super) fn then(self, next: Self, text: &str) -> Self {
         if !self.returns() {
             return self;
@@ -121,7 +121,7 @@ impl ExitPaths {
         }
     }
 
-    /// `! self`
+    /// Negates as `! self`.
     pub(super) fn not(self, text: &str) -> Self {
         let because = (!self.succeeds && !self.exits_with_failure)
             .then(|| format!("`! {text}` always succeeds"));
@@ -134,7 +134,7 @@ impl ExitPaths {
         }
     }
 
-    /// `( self )`: an exit ends the subshell alone.
+    /// Wraps as `( self )`: an exit ends only the subshell.
     pub(super) fn in_subshell(self) -> Self {
         Self {
             succeeds: self.succeeds || self.exits_with_success,
@@ -146,7 +146,7 @@ impl ExitPaths {
         }
     }
 
-    /// `self` under `set -e`, where it is not a condition.
+    /// Applies `set -e` to a command that is not a condition.
     pub(super) fn or_exit(self) -> Self {
         Self {
             fails: false,
@@ -155,7 +155,7 @@ impl ExitPaths {
         }
     }
 
-    /// Either of two branches.
+    /// Merges the outcomes of two branches.
     pub(super) fn either(self, other: Self) -> Self {
         Self {
             succeeds: self.succeeds || other.succeeds,

@@ -1,17 +1,17 @@
-//! Simple commands whose exit code is known without running them.
+//! Simple commands whose exit code is predictable.
 
 use super::exit_paths::ExitPaths;
 use super::lexer::ShellWord;
 use super::parser::{ShellOptions, evaluate};
 
-/// Commands that exit with 0 whatever happens, for all practical purposes.
+/// Commands that in practice always exit with 0.
 const ALWAYS_SUCCEED: [&str; 14] = [
     "true", ":", "echo", "printf", "sleep", "pwd", "date", "whoami", "hostname", "uname", "clear",
     "export", "unset", "umask",
 ];
 
-/// Commands that pass their input on: at the end of a pipe they say nothing about the command before
-/// them.
+/// Commands that pass their input through: at the end of a pipe, their exit code does not reflect
+/// the preceding command.
 pub(super) const FILTERS: [&str; 20] = [
     "tee", "cat", "head", "tail", "sort", "uniq", "sed", "tr", "cut", "wc", "nl", "less", "more",
     "column", "fold", "fmt", "ts", "rev", "tac", "logger",
@@ -19,14 +19,14 @@ pub(super) const FILTERS: [&str; 20] = [
 
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "ash"];
 
-/// Judges a command from its words.
+/// Returns the possible outcomes of a simple command.
 pub(super) fn simple_command_paths(
     words: &[ShellWord],
     options: &mut ShellOptions,
     depth: usize,
 ) -> ExitPaths {
     let Some((name, arguments)) = without_assignments(words).split_first() else {
-        // The exit code of an assignment is that of the command that it substitutes.
+        // The exit code of an assignment is that of its command substitution.
         return if words.iter().any(|word| word.substitutes) {
             ExitPaths::unknown()
         } else {
@@ -34,7 +34,7 @@ pub(super) fn simple_command_paths(
         };
     };
     let program = name.text.rsplit('/').next().unwrap_or_default();
-    // A program of the project may have a known name by chance.
+    // A program of the project may happen to have a known name.
     if !name.is_literal || (name.text != program && !is_system_path(&name.text)) {
         return ExitPaths::unknown();
     }
@@ -113,7 +113,7 @@ fn exit_command(arguments: &[ShellWord]) -> ExitPaths {
     }
 }
 
-/// Judges a `test` whose operands are all constants.
+/// Evaluates a `test` whose operands are all constants.
 fn constant_test(name: &str, operands: &[ShellWord]) -> ExitPaths {
     let texts: Vec<&str> = operands.iter().map(|word| word.text.as_str()).collect();
     let always = || ExitPaths::success(format!("`{name} {}` is always true", texts.join(" ")));
@@ -129,7 +129,7 @@ fn constant_test(name: &str, operands: &[ShellWord]) -> ExitPaths {
     }
 }
 
-/// `git status` and `git diff` report differences in words, not in their exit code.
+/// `git status` and `git diff` report differences in their output, not in their exit code.
 fn git_command(arguments: &[ShellWord]) -> ExitPaths {
     let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
     match texts.split_first() {
@@ -171,12 +171,12 @@ fn node_script(arguments: &[ShellWord]) -> ExitPaths {
     if arguments.iter().any(|word| word.text == "--if-present") {
         paths
             .hidden_failures
-            .push("`--if-present` succeeds where there is no such script".to_owned());
+            .push("`--if-present` succeeds if there is no such script".to_owned());
     }
     paths
 }
 
-/// `sh -c 'TEXT'`, also as `bash -euo pipefail -c 'TEXT'`.
+/// Evaluates `sh -c 'TEXT'`, also as `bash -euo pipefail -c 'TEXT'`.
 fn shell_command(arguments: &[ShellWord], depth: usize) -> ExitPaths {
     let mut options = ShellOptions::default();
     let mut rest = arguments;
@@ -206,9 +206,9 @@ fn shell_command(arguments: &[ShellWord], depth: usize) -> ExitPaths {
     ExitPaths::unknown()
 }
 
-/// Returns the command that a program such as `timeout` or `env` runs and whose exit code it passes on.
+/// Returns the command that a wrapper such as `timeout` or `env` runs.
 fn wrapped_command<'w>(program: &str, arguments: &'w [ShellWord]) -> Option<&'w [ShellWord]> {
-    /// Programs that run a command, their options that take a value, and how many operands come first.
+    /// Wrapper programs, their options with a value, and the number of operands before the command.
     const WRAPPERS: [(&str, &[&str], usize); 11] = [
         ("timeout", &["-s", "-k"], 1),
         ("env", &["-u", "-C"], 0),

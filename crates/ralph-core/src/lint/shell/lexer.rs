@@ -1,4 +1,4 @@
-//! Splits a command line into words and operators, with the quoting rules of the shell.
+//! Splits a command line into words and operators by the quoting rules of the shell.
 
 use std::ops::Range;
 
@@ -6,9 +6,9 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShellWord {
     pub(super) text: String,
-    /// Whether the shell passes the text on as it is, without an expansion.
+    /// Whether the shell uses the text unchanged, without any expansion.
     pub(super) is_literal: bool,
-    /// Whether any part was quoted; a quoted word is never a keyword.
+    /// Whether any part is quoted; a quoted word is never a keyword.
     pub(super) is_quoted: bool,
     /// Whether it contains a command substitution.
     pub(super) substitutes: bool,
@@ -31,20 +31,20 @@ pub(super) enum ShellOperator {
 pub(super) enum ShellToken {
     Word(ShellWord),
     Operator(ShellOperator),
-    /// A redirection; one to a file can fail.
+    /// A redirection, which can fail if it opens a file.
     Redirection {
         can_fail: bool,
     },
 }
 
-/// A token and the part of the command line that it covers.
+/// A token with its span in the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SpannedToken {
     pub(super) token: ShellToken,
     pub(super) span: Range<usize>,
 }
 
-/// Splits a command line. `None` for syntax that this lexer does not cover, such as here documents.
+/// Splits a command line. Returns `None` for unsupported syntax such as here documents.
 pub(super) fn tokens(source: &str) -> Option<Vec<SpannedToken>> {
     let mut lexer = ShellLexer {
         source,
@@ -174,7 +174,7 @@ impl<'s> ShellLexer<'s> {
                     self.skip(1);
                     if let Some(escaped) = self.peek() {
                         self.skip(escaped.len_utf8());
-                        // A line break that is escaped joins two lines.
+                        // An escaped line break joins two lines.
                         if escaped != '\n' {
                             word.text.push(escaped);
                             word.is_quoted = true;
@@ -224,7 +224,7 @@ impl<'s> ShellLexer<'s> {
         }
     }
 
-    /// Takes an expansion over as it is written.
+    /// Copies an expansion verbatim.
     fn expansion(&mut self, word: &mut ShellWord) -> Option<()> {
         let rest = self.rest();
         let length = match rest.as_bytes().get(1) {
@@ -244,7 +244,7 @@ impl<'s> ShellLexer<'s> {
     }
 }
 
-/// Returns how long the bracketed text is that the text starts with; quotes hide brackets.
+/// Returns the length of the bracketed text at the start of `text`, ignoring quoted brackets.
 fn balanced(text: &str, open: char, close: char) -> Option<usize> {
     let mut depth = 0_usize;
     let mut quote = None;

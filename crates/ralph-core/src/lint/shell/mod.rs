@@ -1,8 +1,8 @@
-//! Finds checks that cannot fail, from the text of their command lines.
+//! Finds checks that cannot fail by analysing their command lines.
 //!
-//! A check such as `pytest || true` proves nothing, and a run would end with success whatever the
-//! model did. The command line is read with the quoting rules of the shell, and for every part the
-//! ways in which it can end are computed. Syntax beyond that is given the benefit of the doubt.
+//! A check such as `pytest || true` proves nothing: the run would succeed regardless of the model's
+//! work. The command line is parsed by the quoting rules of the shell, and the possible outcomes of
+//! every part are computed. Commands with unsupported syntax are accepted.
 
 mod exit_paths;
 mod known_commands;
@@ -14,7 +14,7 @@ mod tests;
 use self::parser::{ShellOptions, evaluate};
 use super::{LintFinding, excerpt};
 
-/// Judges a command of a check.
+/// Checks the command line of a check.
 pub(crate) fn lint_command(command: &str) -> Option<LintFinding> {
     let paths = evaluate(command, ShellOptions::default(), 0)?;
     let shown = excerpt(command.trim());
@@ -25,17 +25,17 @@ pub(crate) fn lint_command(command: &str) -> Option<LintFinding> {
         return Some(LintFinding::error(
             "check-cannot-fail",
             format!("the check `{shown}` cannot fail: {because}"),
-            "write a command whose exit code says whether the work is done",
+            "write a command whose exit code shows whether the work is done",
         ));
     }
-    // The script reads the exit codes of the pipe itself.
+    // The script inspects the exit codes of the pipe itself.
     if command.contains("PIPESTATUS") {
         return None;
     }
     let hidden = paths.hidden_failures.into_iter().next()?;
     Some(LintFinding::warning(
         "check-hides-failure",
-        format!("the check `{shown}` can succeed though something failed: {hidden}"),
+        format!("the check `{shown}` can succeed although something failed: {hidden}"),
         "let every failure reach the exit code: redirect to a file instead of a pipe (`COMMAND > log 2>&1`), use `bash -o pipefail -c '…'`, or start with `set -e`",
     ))
 }

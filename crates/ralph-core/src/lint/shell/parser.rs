@@ -1,15 +1,15 @@
-//! Reads a command line and computes the ways in which it can end.
+//! Parses a command line and computes its possible outcomes.
 
 use super::exit_paths::ExitPaths;
 use super::known_commands::{self, FILTERS};
 use super::lexer::{ShellOperator, ShellToken, ShellWord, SpannedToken, tokens};
 
-/// Longer command lines are not judged.
+/// Longer command lines are not analysed.
 const MAX_BYTES: usize = 16 << 10;
-/// Commands inside of commands that are deeper are not judged.
+/// More deeply nested commands are not analysed.
 const MAX_DEPTH: usize = 12;
 
-/// The options of a shell that change what a failure does.
+/// The shell options that change the effect of a failure.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ShellOptions {
     errexit: bool,
@@ -64,7 +64,7 @@ impl ShellOptions {
     }
 }
 
-/// Returns the ways in which a script can end; `None` if its syntax is beyond this parser.
+/// Returns the possible outcomes of a script; `None` if its syntax is not supported.
 pub(super) fn evaluate(source: &str, options: ShellOptions, depth: usize) -> Option<ExitPaths> {
     if source.len() > MAX_BYTES || depth > MAX_DEPTH {
         return None;
@@ -95,7 +95,7 @@ struct ShellParser<'s> {
     position: usize,
     options: ShellOptions,
     depth: usize,
-    /// Whether `set -e` takes no notice of failures here.
+    /// Whether `set -e` ignores failures here.
     in_condition: bool,
 }
 
@@ -107,7 +107,7 @@ impl ShellParser<'_> {
         }
     }
 
-    /// Returns the next word if it is unquoted, as keywords are.
+    /// Returns the next word if it is unquoted and thus may be a keyword.
     fn keyword(&self) -> Option<&str> {
         match self.tokens.get(self.position).map(|spanned| &spanned.token) {
             Some(ShellToken::Word(word)) if !word.is_quoted => Some(&word.text),
@@ -130,7 +130,7 @@ impl ShellParser<'_> {
         found
     }
 
-    /// Returns the source from a token to the last one that was read, on one line.
+    /// Returns the source from the token `first` to the last consumed one, on one line.
     fn text_since(&self, first: usize) -> String {
         let start = self.tokens.get(first).map(|spanned| spanned.span.start);
         let end = self
@@ -144,7 +144,7 @@ impl ShellParser<'_> {
         crate::lint::excerpt(text.unwrap_or_default())
     }
 
-    /// Reads commands up to one of the keywords, a closing bracket or the end.
+    /// Parses commands up to one of the keywords, a closing bracket or the end.
     fn list(&mut self, until: &[&str]) -> Option<ExitPaths> {
         let mut paths: Option<ExitPaths> = None;
         loop {
@@ -161,7 +161,7 @@ impl ShellParser<'_> {
             let text = self.text_since(first);
             if self.accept(ShellOperator::Background) {
                 next = ExitPaths::success(format!(
-                    "`{text} &` runs in the background, where no exit code counts"
+                    "`{text} &` runs in the background, so its exit code is ignored"
                 ));
             }
             if self.options.errexit && !self.in_condition {
@@ -207,7 +207,7 @@ impl ShellParser<'_> {
         Some(if negated { paths.not(&text) } else { paths })
     }
 
-    /// Reads the rest of a pipe. Its exit code is that of its last command, unless `pipefail` is set.
+    /// Parses the rest of a pipe. Without `pipefail`, its exit code is that of the last command.
     fn pipe(&mut self, first: usize, start: ExitPaths) -> Option<ExitPaths> {
         let source = self.text_since(first);
         let mut before = start.in_subshell();
@@ -275,7 +275,7 @@ impl ShellParser<'_> {
                 self.redirections().then_some(paths)
             }
             Some("for") => self.for_loop(),
-            // A loop that waits for a condition ends with the time limit, so it can fail.
+            // A loop that waits for a condition can run into the timeout, so it can fail.
             Some("while" | "until" | "case" | "function" | "select" | "coproc" | "((") => None,
             Some(_) | None => self.simple(),
         }
@@ -292,7 +292,7 @@ impl ShellParser<'_> {
         true
     }
 
-    /// Reads what follows `if` or `elif`.
+    /// Parses the condition and branches after `if` or `elif`.
     fn branches(&mut self) -> Option<ExitPaths> {
         let outer = std::mem::replace(&mut self.in_condition, true);
         let condition = self.list(&["then"])?;
@@ -310,7 +310,7 @@ impl ShellParser<'_> {
             }
             paths
         } else if self.accept_keyword("fi") {
-            ExitPaths::success("`if` without `else` succeeds where its condition fails")
+            ExitPaths::success("`if` without `else` succeeds if its condition fails")
         } else {
             return None;
         };
@@ -328,7 +328,7 @@ impl ShellParser<'_> {
         Some(paths)
     }
 
-    /// Reads `for NAME in WORDS; do …; done`. Without `set -e` only its last round decides.
+    /// Parses `for NAME in WORDS; do …; done`. Without `set -e`, only its last iteration decides.
     fn for_loop(&mut self) -> Option<ExitPaths> {
         let first = self.position;
         while self.keyword() != Some("do") {
@@ -349,9 +349,9 @@ impl ShellParser<'_> {
         let hides = body.returns_failure();
         let mut paths = body.either(ExitPaths::success("a loop over nothing succeeds"));
         if hides {
-            paths
-                .hidden_failures
-                .push(format!("only the last round of `{text}` decides"));
+            paths.hidden_failures.push(format!(
+                "only the last iteration of `{text}` determines the exit code"
+            ));
         }
         self.redirections().then_some(paths)
     }
@@ -374,12 +374,12 @@ impl ShellParser<'_> {
                     writes |= can_fail;
                     self.position += 1;
                 }
-                // Operators of the expression; its value is not computed.
+                // Operators of an expression, whose value is not computed.
                 ShellToken::Operator(_) if is_expression => {
                     writes = true;
                     self.position += 1;
                 }
-                // The definition of a function.
+                // A function definition.
                 ShellToken::Operator(ShellOperator::Open) => return None,
                 ShellToken::Operator(_) => break,
             }
@@ -388,7 +388,7 @@ impl ShellParser<'_> {
             return writes.then(ExitPaths::unknown);
         }
         let mut paths = known_commands::simple_command_paths(&words, &mut self.options, self.depth);
-        // A file that cannot be opened fails the command.
+        // The command fails if the file cannot be opened.
         if writes && !paths.can_fail() {
             paths = ExitPaths::unknown();
         }

@@ -1,8 +1,8 @@
-//! Command lines that cannot fail, that hide failures, and that are checks.
+//! Tests with command lines that cannot fail, that hide failures, and that are valid checks.
 
 use super::lint_command;
 
-/// Checks that succeed whatever the work is worth.
+/// Checks that always succeed.
 const CANNOT_FAIL: [&str; 74] = [
     "true",
     ":",
@@ -80,7 +80,7 @@ const CANNOT_FAIL: [&str; 74] = [
     "sleep 1",
 ];
 
-/// Checks whose exit code can say success though something failed.
+/// Checks that can succeed although something failed.
 const HIDE_FAILURES: [&str; 10] = [
     "pytest | tee log",
     "pytest 2>&1 | tee log.txt",
@@ -163,7 +163,7 @@ const CHECKS: [&str; 64] = [
 ];
 
 #[test]
-fn checks_that_cannot_fail_are_refused() {
+fn checks_that_cannot_fail_are_errors() {
     for command in CANNOT_FAIL {
         let finding = lint_command(command).unwrap_or_else(|| panic!("`{command}` is accepted"));
         assert_eq!(finding.code, "check-cannot-fail", "{command}: {finding}");
@@ -171,7 +171,7 @@ fn checks_that_cannot_fail_are_refused() {
 }
 
 #[test]
-fn checks_that_hide_failures_are_warned_about() {
+fn checks_that_hide_failures_are_warnings() {
     for command in HIDE_FAILURES {
         let finding = lint_command(command).unwrap_or_else(|| panic!("`{command}` is accepted"));
         assert_eq!(finding.code, "check-hides-failure", "{command}: {finding}");
@@ -202,11 +202,11 @@ fn the_reason_names_the_part_of_the_command() {
         ),
         (
             "pytest &",
-            "the check `pytest &` cannot fail: `pytest &` runs in the background, where no exit code counts",
+            "the check `pytest &` cannot fail: `pytest &` runs in the background, so its exit code is ignored",
         ),
         (
             "pytest | tee log",
-            "the check `pytest | tee log` can succeed though something failed: the exit code of a pipe is that of its last command, `tee`; `pytest` can fail unnoticed",
+            "the check `pytest | tee log` can succeed although something failed: the exit code of a pipe is that of its last command, `tee`; `pytest` can fail unnoticed",
         ),
     ] {
         assert_eq!(lint_command(command).unwrap().message, message);
@@ -214,7 +214,7 @@ fn the_reason_names_the_part_of_the_command() {
 }
 
 #[test]
-fn strange_text_is_accepted_without_a_verdict() {
+fn unsupported_syntax_is_accepted() {
     let nested = "(".repeat(5000);
     let long = "true; ".repeat(5000);
     for command in [
