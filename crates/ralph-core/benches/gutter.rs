@@ -88,7 +88,7 @@ fn diff() -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Returns a full window whose iterations have the largest possible facts.
+/// Returns a full window with the largest possible facts in every iteration.
 fn window(output: &str) -> IterationWindow {
     let mut window = IterationWindow::default();
     for iteration in 1..=10_u32 {

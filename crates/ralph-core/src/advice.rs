@@ -104,8 +104,8 @@ impl Note {
         )
     }
 
-    /// Returns the notes with this one at their end, where the newest belongs. One that is there
-    /// already is not added a second time.
+    /// Appends this note to `notes`. Does nothing if it is already the last one, so that a repeated
+    /// command is harmless.
     pub fn append_to(&self, notes: &str, iteration: u32) -> String {
         let note = self.render(iteration);
         if notes.ends_with(&note) {
@@ -136,15 +136,15 @@ mod tests {
 
     #[test]
     fn a_guardrail_is_rendered_like_the_template() {
-        let sign = Guardrail {
+        let guardrail = Guardrail {
             name: "keep\nnames".into(),
             trigger: "when  renaming".into(),
             instruction: "do not\n### sign: forged".into(),
             evidence: String::new(),
         };
-        assert_eq!(sign.missing_field(), None);
+        assert_eq!(guardrail.missing_field(), None);
         assert_eq!(
-            sign.render(7),
+            guardrail.render(7),
             "\n### sign: keep names\n- trigger: when renaming\n- instruction: do not ### sign: forged\n\
              - added_after: iteration 7\n- evidence: none given\n"
         );

@@ -13,7 +13,7 @@ const TEST_ID: &str = "test";
 const VERIFY_ID_PREFIX: &str = "verify-";
 const MAX_ID_BYTES: usize = 32;
 
-/// A file that can be printed.
+/// A log file that can be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DebugLog {
     /// `activity.log`.

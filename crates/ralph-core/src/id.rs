@@ -111,7 +111,7 @@ impl CommitId {
         &self.0
     }
 
-    /// Returns git's name of the object format whose ids have this length.
+    /// Returns git's name of the object format with ids of this length.
     pub fn object_format(&self) -> &'static str {
         if self.0.len() == 64 { "sha256" } else { "sha1" }
     }

@@ -54,11 +54,11 @@ pub struct Ladder {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum MitigationStep {
-    /// Start a fresh iteration whose prompt names the repetition.
+    /// Start a fresh iteration and name the repetition in its prompt.
     Rotate,
     /// Switch to another profile.
     Fallback { profile: String },
-    /// The doctor is asked before the next iteration.
+    /// Consult the doctor before the next iteration.
     Doctor,
     /// Pause until the user resumes the run.
     Pause,
@@ -82,11 +82,10 @@ impl fmt::Display for MitigationStep {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedRung {
     pub rung: Rung,
-    /// Why not.
     pub why: String,
 }
 
-/// What a run has to get out of a circle.
+/// The countermeasures available to a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MitigationOptions {
     /// The fallback profile, or the reason why there is none.
@@ -111,7 +110,7 @@ pub struct MitigationDecision {
 pub fn decide(
     ladder: Ladder,
     measured: &GutterMeasurement,
-    means: &MitigationOptions,
+    options: &MitigationOptions,
 ) -> MitigationDecision {
     if measured.progress || !measured.score.is_gutter() {
         return MitigationDecision {
@@ -123,7 +122,7 @@ pub fn decide(
     let consecutive = ladder.consecutive.saturating_add(1);
     if ladder.rung == Some(Rung::Pause) {
         // The user has already resumed the run once, and it still circles.
-        let is_over = consecutive > means.max_consecutive;
+        let is_over = consecutive > options.max_consecutive;
         return MitigationDecision {
             ladder: Ladder {
                 consecutive,
@@ -140,7 +139,7 @@ pub fn decide(
     let mut skipped = Vec::new();
     let above = |rung: &Rung| ladder.rung.is_none_or(|taken| *rung > taken);
     for rung in Rung::ALL.into_iter().filter(above) {
-        match step_for_rung(rung, means) {
+        match step_for_rung(rung, options) {
             Ok(step) => {
                 return MitigationDecision {
                     ladder: Ladder {
@@ -165,14 +164,14 @@ pub fn decide(
     }
 }
 
-fn step_for_rung(rung: Rung, means: &MitigationOptions) -> Result<MitigationStep, String> {
+fn step_for_rung(rung: Rung, options: &MitigationOptions) -> Result<MitigationStep, String> {
     match rung {
         Rung::Rotate => Ok(MitigationStep::Rotate),
-        Rung::Fallback => means
+        Rung::Fallback => options
             .fallback
             .clone()
             .map(|profile| MitigationStep::Fallback { profile }),
-        Rung::Doctor => means.doctor.clone().map(|()| MitigationStep::Doctor),
+        Rung::Doctor => options.doctor.clone().map(|()| MitigationStep::Doctor),
         Rung::Pause => Ok(MitigationStep::Pause),
     }
 }
@@ -201,7 +200,7 @@ mod tests {
         }
     }
 
-    fn means(fallback: Result<&str, &str>) -> MitigationOptions {
+    fn options(fallback: Result<&str, &str>) -> MitigationOptions {
         MitigationOptions {
             fallback: fallback.map(str::to_owned).map_err(str::to_owned),
             doctor: Ok(()),
@@ -210,12 +209,12 @@ mod tests {
     }
 
     /// Feeds the scores to the ladder one after another and describes each step.
-    fn climb(means: &MitigationOptions, scores: &[i32]) -> Vec<String> {
+    fn climb(options: &MitigationOptions, scores: &[i32]) -> Vec<String> {
         let mut ladder = Ladder::default();
         scores
             .iter()
             .map(|tenths| {
-                let decision = decide(ladder, &measured(*tenths), means);
+                let decision = decide(ladder, &measured(*tenths), options);
                 ladder = decision.ladder;
                 let skipped: Vec<String> = decision
                     .skipped
@@ -233,7 +232,7 @@ mod tests {
     #[test]
     fn each_gutter_takes_the_next_rung_until_the_run_fails() {
         assert_eq!(
-            climb(&means(Ok("strong")), &[7, 8, 10, 7, 7]),
+            climb(&options(Ok("strong")), &[7, 8, 10, 7, 7]),
             [
                 "1 rotate: the next prompt names the repetition",
                 "2 switch to the fallback profile `strong`",
@@ -246,23 +245,23 @@ mod tests {
 
     #[test]
     fn unavailable_rungs_are_skipped() {
-        let mut poor = means(Err("none is named"));
+        let mut limited = options(Err("none is named"));
         assert_eq!(
-            climb(&poor, &[7, 7])[1],
+            climb(&limited, &[7, 7])[1],
             "no fallback profile, 2 ask the doctor"
         );
-        poor.doctor = Err("no model".into());
+        limited.doctor = Err("no model".into());
         assert_eq!(
-            climb(&poor, &[7, 7])[1],
+            climb(&limited, &[7, 7])[1],
             "no fallback profile, no doctor, 2 pause for the user"
         );
     }
 
     #[test]
     fn progress_resets_the_ladder() {
-        let means = means(Ok("strong"));
+        let options = options(Ok("strong"));
         assert_eq!(
-            climb(&means, &[7, 7, 6, 7]),
+            climb(&options, &[7, 7, 6, 7]),
             [
                 "1 rotate: the next prompt names the repetition",
                 "2 switch to the fallback profile `strong`",
@@ -278,16 +277,16 @@ mod tests {
             progress: true,
             ..measured(10)
         };
-        assert_eq!(decide(taken, &closer, &means).ladder, Ladder::default());
+        assert_eq!(decide(taken, &closer, &options).ladder, Ladder::default());
     }
 
     #[test]
     fn the_run_pauses_until_the_gutter_limit_is_exceeded() {
-        let patient = MitigationOptions {
+        let high_limit = MitigationOptions {
             max_consecutive: 5,
-            ..means(Ok("strong"))
+            ..options(Ok("strong"))
         };
-        let steps = climb(&patient, &[7; 6]);
+        let steps = climb(&high_limit, &[7; 6]);
         assert_eq!(steps[4], "5 pause for the user");
         assert_eq!(steps[5], "6 give up: no mitigation is left");
     }

@@ -149,7 +149,7 @@ pub(super) fn quote(text: &str) -> String {
     format!("{:?}", one_line(text, MAX_QUOTE_CHARS))
 }
 
-fn expected(what: &str, found: &Value) -> String {
+fn expected(wanted: &str, found: &Value) -> String {
     let found = match found {
         Value::Null => "null".to_owned(),
         Value::Bool(found) => found.to_string(),
@@ -158,5 +158,5 @@ fn expected(what: &str, found: &Value) -> String {
         Value::Array(_) => "an array".to_owned(),
         Value::Object(_) => "an object".to_owned(),
     };
-    format!("expected {what}, found {found}")
+    format!("expected {wanted}, found {found}")
 }

@@ -24,7 +24,7 @@ pub const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 pub const MAX_COMMIT_PATHS: usize = 500;
 /// The length to which summaries and reasons are truncated, in bytes.
 pub const MAX_PROSE_BYTES: usize = 4 * 1024;
-/// The timeout of a command whose action does not set one.
+/// The timeout of a command if the action does not set one.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
 /// The longest timeout that an action may set.
 pub const MAX_TIMEOUT: Duration = Duration::from_hours(24);

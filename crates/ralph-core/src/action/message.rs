@@ -23,7 +23,7 @@ impl fmt::Display for RunnerTrailer {
     }
 }
 
-/// Message for a commit whose message is empty after cleaning.
+/// Replaces a commit message that is empty after cleaning.
 const FALLBACK: &str = "Work in progress";
 
 /// Cleans a commit message: removes control characters, lines that imitate the runner's trailers

@@ -1,8 +1,8 @@
 //! The reply format: one JSON object per iteration, which is parsed, repaired and validated before
 //! any of its actions is executed.
 //!
-//! [`parse`] turns a reply into a [`Response`] or into a [`ReplyError`] whose text can be shown to
-//! the model. One invalid action rejects the whole reply. A valid action may still be refused at
+//! [`parse`] turns a reply into a [`Response`], or into a [`ReplyError`] worded for the model. One
+//! invalid action rejects the whole reply. A valid action may still be refused at
 //! execution: [`rules`] defines the paths that the model must not change, and a refusal is a result
 //! like a failed command. [`SCHEMA_TEXT`] describes the format to the model. The engine calls this
 //! module; it does no I/O.

@@ -118,7 +118,7 @@ pub(super) fn is_python(program: &str) -> bool {
         .is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
 }
 
-/// A check whose runner is known, with the command that lists its tests.
+/// A check with a known runner and the command that lists its tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestListing {
     pub runner: TestRunner,

@@ -81,8 +81,8 @@ pub fn shadowing_finding(
         .map(|changed| changed.path.as_str())
         .collect();
     let shadowed = |path: &&str| {
-        let what = shadowed_module(path, &added, files, &dependencies)?;
-        Some(format!("`{path}` shadows {what}"))
+        let target = shadowed_module(path, &added, files, &dependencies)?;
+        Some(format!("`{path}` shadows {target}"))
     };
     let found: Vec<String> = added.iter().filter_map(shadowed).collect();
     if found.is_empty() {
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn files_that_shadow_a_runner_or_a_dependency_are_reported() {
-        for (path, what) in [
+        for (path, target) in [
             ("pytest.py", "the module `pytest`"),
             ("pytest/__init__.py", "the module `pytest`"),
             ("tests/unittest.py", "the module `unittest`"),
@@ -192,7 +192,7 @@ mod tests {
             ("node_modules/x/index.js", "an installed package"),
             ("x.pth", "Python's search path"),
         ] {
-            let expected = format!("`{path}` shadows {what}");
+            let expected = format!("`{path}` shadows {target}");
             assert_eq!(finding_text(path).as_deref(), Some(expected.as_str()));
         }
         for path in [

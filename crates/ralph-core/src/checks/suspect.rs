@@ -193,12 +193,13 @@ const SUSPECT_PATTERNS: &[(&str, SuspectScope, &str)] = &[
 /// files that the checks execute.
 pub fn suspect_findings(lines: &[AddedLine], executed: &BTreeSet<String>) -> Vec<VerifyFinding> {
     static TABLE: LazyLock<Vec<SuspectPattern>> = LazyLock::new(|| {
-        let sign = |(can, scope, pattern): &(&'static str, SuspectScope, &str)| SuspectPattern {
-            effect: can,
-            scope: *scope,
-            pattern: Regex::new(pattern).expect("the pattern is fixed"),
-        };
-        SUSPECT_PATTERNS.iter().map(sign).collect()
+        let compile =
+            |(effect, scope, pattern): &(&'static str, SuspectScope, &str)| SuspectPattern {
+                effect,
+                scope: *scope,
+                pattern: Regex::new(pattern).expect("the pattern is fixed"),
+            };
+        SUSPECT_PATTERNS.iter().map(compile).collect()
     });
     let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (index, line) in lines.iter().enumerate() {
@@ -207,35 +208,35 @@ pub fn suspect_findings(lines: &[AddedLine], executed: &BTreeSet<String>) -> Vec
         }
         let AddedLine { path, text } = line;
         let is_part = is_test(path) || configures_checks(path) || executed.contains(path);
-        let signs = TABLE
+        let matches = TABLE
             .iter()
-            .filter(|sign| (is_part || sign.scope == Everywhere) && sign.pattern.is_match(text));
+            .filter(|entry| (is_part || entry.scope == Everywhere) && entry.pattern.is_match(text));
         let next = lines.get(index + 1).filter(|next| next.path == *path);
         let is_always_equal = next.is_some_and(|next| equals_everything(text, &next.text));
-        for can in signs
-            .map(|sign| sign.effect)
+        for effect in matches
+            .map(|entry| entry.effect)
             .chain(is_always_equal.then_some(ALWAYS_EQUAL))
         {
-            let place = format!("`{path}`: `{}`", truncate_excerpt(text.trim()));
-            let places = found.entry(can).or_default();
-            if !places.contains(&place) {
-                places.push(place);
+            let location = format!("`{path}`: `{}`", truncate_excerpt(text.trim()));
+            let locations = found.entry(effect).or_default();
+            if !locations.contains(&location) {
+                locations.push(location);
             }
         }
     }
-    let finding = |(can, places): (&str, Vec<String>)| {
-        let named = &places[..places.len().min(MAX_NAMED_LOCATIONS)];
-        let more = match places.len().saturating_sub(MAX_NAMED_LOCATIONS) {
+    let finding = |(effect, locations): (&str, Vec<String>)| {
+        let named = &locations[..locations.len().min(MAX_NAMED_LOCATIONS)];
+        let more = match locations.len().saturating_sub(MAX_NAMED_LOCATIONS) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let text = format!("new code {can}: {}{more}", named.join(", "));
+        let text = format!("new code {effect}: {}{more}", named.join(", "));
         VerifyFinding::new(FindingKind::SuspectCode, text)
     };
     found.into_iter().map(finding).collect()
 }
 
-/// Returns whether two lines define a Python comparison whose result is constant.
+/// Returns whether two lines define a Python comparison with a constant result.
 fn equals_everything(line: &str, next: &str) -> bool {
     let (line, next) = (line.trim(), next.trim());
     let starts = |name: &str| line.starts_with(name) && line.ends_with(':');
@@ -339,7 +340,7 @@ mod tests {
 
     #[test]
     fn code_that_can_fake_a_result_is_reported() {
-        for (path, text, can) in [
+        for (path, text, effect) in [
             ("app.py", "    os._exit(0)", ENDS_EARLY),
             (
                 "tests/app.js",
@@ -390,7 +391,7 @@ mod tests {
             ),
         ] {
             let texts = found(path, text);
-            let start = format!("new code {can}: `{path}`");
+            let start = format!("new code {effect}: `{path}`");
             assert!(
                 texts.iter().any(|text| text.starts_with(&start)),
                 "{text}: {texts:?}"

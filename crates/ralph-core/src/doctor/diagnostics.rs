@@ -21,7 +21,7 @@ pub struct DoctorReportHeader<'a> {
 }
 
 /// Returns the file with the report on top. Replaces an earlier report with the same number.
-pub fn prepend_report(file: &str, about: DoctorReportHeader<'_>, report: &DoctorReport) -> String {
+pub fn prepend_report(file: &str, header: DoctorReportHeader<'_>, report: &DoctorReport) -> String {
     let (head, old) = match file.split_once(LATEST) {
         Some((head, old)) => (head.trim_end(), old),
         None => (file.trim_end(), ""),
@@ -35,9 +35,9 @@ pub fn prepend_report(file: &str, about: DoctorReportHeader<'_>, report: &Doctor
             format!("### report {}", text.trim_end())
         })
         .collect();
-    let title = format!("### report {} ", about.number);
+    let title = format!("### report {} ", header.number);
     reports.retain(|known| !known.starts_with(&title));
-    reports.insert(0, render(about, report));
+    reports.insert(0, render(header, report));
     reports.truncate(MAX_REPORTS);
     let mut text = format!("{head}\n\n{LATEST}\n\n{}\n", reports[0]);
     if reports.len() > 1 {
@@ -47,22 +47,22 @@ pub fn prepend_report(file: &str, about: DoctorReportHeader<'_>, report: &Doctor
     text
 }
 
-fn render(about: DoctorReportHeader<'_>, report: &DoctorReport) -> String {
+fn render(header: DoctorReportHeader<'_>, report: &DoctorReport) -> String {
     let DoctorReportHeader {
         number,
         iteration,
         trigger,
         model,
-    } = about;
+    } = header;
     let mut text = format!(
         "### report {number} (after iteration {iteration}, {}, `{model}`)\n\n{}\n",
         trigger.description(),
         report.summary
     );
-    let signs: Vec<String> = report
+    let guardrails: Vec<String> = report
         .guardrails
         .iter()
-        .map(|sign| format!("{}: when {}: {}", sign.name, sign.trigger, sign.instruction))
+        .map(|rule| format!("{}: when {}: {}", rule.name, rule.trigger, rule.instruction))
         .collect();
     let edits: Vec<String> = report
         .spec_edits
@@ -80,7 +80,7 @@ fn render(about: DoctorReportHeader<'_>, report: &DoctorReport) -> String {
     for (title, entries) in [
         ("Observed failure patterns", &report.patterns),
         ("Likely root causes", &report.root_causes),
-        ("Suggested guardrails (signs)", &signs),
+        ("Suggested guardrails (signs)", &guardrails),
         ("Suggested spec edits (tighten verification)", &edits),
         ("Suggested model profile change (if relevant)", &profile),
     ] {

@@ -74,8 +74,8 @@ pub fn parse(reply: &str) -> Result<DoctorReport, String> {
     if sent.guardrails.is_empty() {
         return Err("`guardrails` is empty; 1 to 3 guardrails are expected".into());
     }
-    for (index, sign) in sent.guardrails.iter().enumerate() {
-        if let Some(missing) = sign.missing_field() {
+    for (index, guardrail) in sent.guardrails.iter().enumerate() {
+        if let Some(missing) = guardrail.missing_field() {
             return Err(format!("`guardrails[{index}]` lacks {missing}"));
         }
     }

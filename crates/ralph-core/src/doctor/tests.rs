@@ -221,7 +221,7 @@ fn edits_stay_in_the_body() {
 fn the_prompt_size_is_bounded_for_any_input() {
     for piece in ["x", "```\n", "line\n", "é", "\u{1b}[0m"] {
         let text = piece.repeat(1_000_000 / piece.len());
-        let chart = DoctorPromptInput {
+        let input = DoctorPromptInput {
             task: text.clone(),
             guardrails: text.clone(),
             signals: vec![text.clone(); 3],
@@ -232,7 +232,7 @@ fn the_prompt_size_is_bounded_for_any_input() {
             iteration: u32::MAX,
             profile: None,
         };
-        let first = build(&chart);
+        let first = build(&input);
         let again = build_repair(&first, &text, &text);
         assert!(again.text().len() <= MAX_DOCTOR_PROMPT_BYTES, "{piece:?}");
     }

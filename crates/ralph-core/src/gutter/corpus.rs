@@ -35,7 +35,7 @@ fn detection_rates(corpora: &[&str]) -> DetectionRates {
     };
     for trace in corpora.iter().flat_map(|text| syntax::parse(text)) {
         let mut first = None;
-        let mut told = Vec::new();
+        let mut scores = Vec::new();
         for window in replay::windows(&trace) {
             let measured = measure(&window, GutterSettings::default());
             let iteration = window.last().map_or(0, |facts| facts.iteration);
@@ -44,7 +44,7 @@ fn detection_rates(corpora: &[&str]) -> DetectionRates {
                 .iter()
                 .map(super::GutterSignal::name)
                 .collect();
-            told.push(format!(
+            scores.push(format!(
                 "{iteration}: {} {}",
                 measured.score,
                 signals.join(" ")
@@ -53,20 +53,20 @@ fn detection_rates(corpora: &[&str]) -> DetectionRates {
                 first.get_or_insert(iteration);
             }
         }
-        let told = format!("{} ({first:?})\n  {}", trace.name, told.join("\n  "));
+        let summary = format!("{} ({first:?})\n  {}", trace.name, scores.join("\n  "));
         match trace.circling_from {
             None => {
                 rates.honest += 1;
                 if first.is_some() {
-                    rates.false_alarms.push(told);
+                    rates.false_alarms.push(summary);
                 }
             }
             Some(from) => {
                 rates.circling += 1;
                 match first {
-                    Some(at) if at < from => rates.false_alarms.push(told),
+                    Some(at) if at < from => rates.false_alarms.push(summary),
                     Some(at) if at < from + MAX_DETECTION_DELAY => {}
-                    Some(_) | None => rates.missed.push(told),
+                    Some(_) | None => rates.missed.push(summary),
                 }
             }
         }
@@ -76,7 +76,7 @@ fn detection_rates(corpora: &[&str]) -> DetectionRates {
 
 fn check(name: &str, corpora: &[&str], at_least: usize) {
     let rates = detection_rates(corpora);
-    let noticed = rates.circling - rates.missed.len();
+    let detected = rates.circling - rates.missed.len();
     #[expect(clippy::print_stdout, reason = "the rates are the result of this test")]
     {
         println!(
@@ -84,7 +84,7 @@ fn check(name: &str, corpora: &[&str], at_least: usize) {
             rates.false_alarms.len(),
             rates.honest
         );
-        println!("{name}: noticed: {noticed} of {}", rates.circling);
+        println!("{name}: detected: {detected} of {}", rates.circling);
         for trace in rates.false_alarms.iter().chain(&rates.missed) {
             println!("{trace}");
         }
@@ -92,8 +92,8 @@ fn check(name: &str, corpora: &[&str], at_least: usize) {
     assert!(rates.honest >= at_least && rates.circling >= at_least);
     assert!(rates.false_alarms.is_empty());
     assert!(
-        noticed * 100 >= rates.circling * 95,
-        "{noticed} of {}",
+        detected * 100 >= rates.circling * 95,
+        "{detected} of {}",
         rates.circling
     );
 }

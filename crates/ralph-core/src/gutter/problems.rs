@@ -257,9 +257,9 @@ struct ProblemSearch {
     found: BTreeSet<(String, Option<u32>)>,
     /// Number of lines that reported a problem.
     lines: usize,
-    /// The message of an error whose location is on one of the next lines.
+    /// An error message; its location is on one of the next lines.
     pending: Option<String>,
-    /// A panic whose message is on the next line.
+    /// The location of a panic; its message is on the next line.
     panic: Option<(String, u32)>,
     /// The file to which the next lines refer.
     file: Option<String>,
@@ -404,7 +404,7 @@ fn generalize(text: &str) -> String {
     head_chars(&text, MAX_CHARS).to_owned()
 }
 
-/// Returns whether a message has enough words that distinguish it from similar messages.
+/// Returns whether a message has enough words to distinguish it from similar messages.
 fn is_specific(text: &str, least: u32) -> bool {
     let mut words = 0;
     for word in WORD.find_iter(text) {

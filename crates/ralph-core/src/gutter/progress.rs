@@ -21,7 +21,7 @@ enum ProgressKind {
     None,
     /// Different problems than before, or fewer of them.
     Problems,
-    /// A commit whose files differ from all earlier states.
+    /// A commit with a new state of the files.
     Commit,
     /// A newly ticked box or a better test result.
     Solid,

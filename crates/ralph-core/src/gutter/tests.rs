@@ -10,12 +10,12 @@ fn busy_facts(iteration: u32) -> IterationFacts {
         iteration,
         commands: 1,
         changed_lines: 10,
-        files: vec![file_mark("busy.rs", Some(&format!("content {iteration}")))],
+        files: vec![file_state("busy.rs", Some(&format!("content {iteration}")))],
         ..IterationFacts::default()
     }
 }
 
-fn file_mark(path: &str, after: Option<&str>) -> FileState {
+fn file_state(path: &str, after: Option<&str>) -> FileState {
     FileState {
         path: path.into(),
         after: after.map(str::to_owned),
@@ -41,7 +41,7 @@ fn unchanged_facts(iteration: u32, changed_lines: u64) -> IterationFacts {
 /// Returns an iteration that leaves a file with this content; `None` deletes it.
 fn facts_with_file(iteration: u32, path: &str, after: Option<&str>) -> IterationFacts {
     IterationFacts {
-        files: vec![file_mark(path, after)],
+        files: vec![file_state(path, after)],
         ..busy_facts(iteration)
     }
 }
@@ -174,7 +174,7 @@ fn a_flip_scores_two_tenths() {
 #[test]
 fn reverting_a_rename_is_a_flip_of_both_names() {
     let renamed = |n, from: &str, to: &str| IterationFacts {
-        files: vec![file_mark(from, None), file_mark(to, Some("same"))],
+        files: vec![file_state(from, None), file_state(to, Some("same"))],
         ..busy_facts(n)
     };
     let measured = measure_facts([
@@ -216,7 +216,7 @@ fn a_flip_may_be_interrupted_but_must_be_the_last_change() {
 #[test]
 fn a_half_and_two_tenths_are_a_gutter() {
     let both = |n: u32| IterationFacts {
-        files: vec![file_mark(
+        files: vec![file_state(
             "a",
             Some(if n.is_multiple_of(2) { "A" } else { "B" }),
         )],
@@ -237,9 +237,9 @@ fn five_idle_iterations_are_a_gutter() {
     assert_eq!(score_facts((1..=3).map(nothing)), "0.3 stagnation");
     assert_eq!(score_facts((1..=4).map(nothing)), "0.3 stagnation");
     assert_eq!(score_facts((1..=5).map(nothing)), "0.7 stagnation idle");
-    let looking = |n| unchanged_facts(n, 0);
-    assert_eq!(score_facts((1..=4).map(looking)), "0.3 stagnation");
-    assert_eq!(score_facts((1..=5).map(looking)), "0.7 stagnation reading");
+    let reading = |n| unchanged_facts(n, 0);
+    assert_eq!(score_facts((1..=4).map(reading)), "0.3 stagnation");
+    assert_eq!(score_facts((1..=5).map(reading)), "0.7 stagnation reading");
     let ticking = |n: u32| IterationFacts {
         boxes_ticked: usize::from(n == 5),
         ..unchanged_facts(n, 0)
@@ -298,20 +298,20 @@ fn a_new_box_is_progress() {
 #[test]
 fn every_signal_reports_its_evidence() {
     let facts = |n: u32| IterationFacts {
-        files: vec![file_mark(
+        files: vec![file_state(
             "a.rs",
             Some(if n.is_multiple_of(2) { "A" } else { "B" }),
         )],
         changed_lines: 1,
         ..failing_facts(n, "a")
     };
-    let told: Vec<String> = measure_facts((3..=6).map(facts))
+    let evidence: Vec<String> = measure_facts((3..=6).map(facts))
         .signals
         .iter()
         .map(ToString::to_string)
         .collect();
     assert_eq!(
-        told,
+        evidence,
         [
             "`npm test` failed 4 times in the same way (exit 1) in iterations 3, 4, 5, 6",
             "fewer than 3 lines changed in each of iterations 3, 4, 5, 6 (lines: 1, 1, 1, 1)",

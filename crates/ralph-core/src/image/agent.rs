@@ -64,7 +64,7 @@ impl fmt::Display for AgentImage {
     }
 }
 
-/// Returns the default base image of a Dockerfile, from `ARG BASE_IMAGE=…` before its first `FROM`.
+/// Returns the default base image of a Dockerfile: `ARG BASE_IMAGE=…` before its first `FROM`.
 pub fn default_base(dockerfile: &str) -> Option<&str> {
     dockerfile
         .lines()

@@ -172,11 +172,14 @@ mod tests {
 
     #[test]
     fn invalid_package_names_are_reported_with_their_line() {
-        let told = |text: &str| match parse(text.as_bytes()) {
+        let rejected = |text: &str| match parse(text.as_bytes()) {
             Err(DependencyError::Line { line, text, .. }) => (line, text),
             other => panic!("{text:?}: {other:?}"),
         };
-        assert_eq!(told("jq\n\n# x\nRipgrep # y\n"), (4, "Ripgrep".to_owned()));
+        assert_eq!(
+            rejected("jq\n\n# x\nRipgrep # y\n"),
+            (4, "Ripgrep".to_owned())
+        );
         for text in [
             "a",
             "-y",
@@ -202,7 +205,7 @@ mod tests {
             "jq?",
             "\u{202e}jq",
         ] {
-            assert_eq!(told(text), (1, text.to_owned()));
+            assert_eq!(rejected(text), (1, text.to_owned()));
         }
         assert_eq!(
             parse(b"jq git\n").unwrap_err().to_string(),

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn each_file_is_found_alone_with_its_path() {
+    fn each_source_file_is_found_and_named() {
         for (path, kind) in [
             ("Dockerfile.sandbox", ImageSource::Dockerfile),
             ("dependencies", ImageSource::Dependencies),
@@ -187,12 +187,12 @@ mod tests {
 
     #[test]
     fn packages_generate_a_dockerfile_without_a_context() {
-        let made = layer(&[("dependencies", "jq # json\n"), ("secret.txt", "x")]);
+        let actual = layer(&[("dependencies", "jq # json\n"), ("secret.txt", "x")]);
         let expected = ProjectLayer {
             dockerfile: dependencies::dockerfile(&["jq".to_owned()]).into_bytes(),
             context: BTreeMap::new(),
         };
-        assert_eq!(made, Ok(Some(expected)));
+        assert_eq!(actual, Ok(Some(expected)));
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_dockerfile_may_copy_its_directory_except_the_settings() {
-        let made = layer(&[
+        let actual = layer(&[
             ("Dockerfile.sandbox", "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\n"),
             ("config.json", "{}"),
             ("dependencies", "jq\n"),
@@ -214,7 +214,7 @@ mod tests {
             dockerfile: b"ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\n".to_vec(),
             context: copied.files,
         };
-        assert_eq!(made, Ok(Some(expected)));
+        assert_eq!(actual, Ok(Some(expected)));
     }
 
     #[test]

@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn every_project_name_becomes_a_valid_component() {
         let long = "x".repeat(300);
-        for (name, made) in [
+        for (name, component) in [
             ("elasticsearch", "elasticsearch"),
             ("MyProject", "myproject"),
             ("my project", "my-project"),
@@ -192,10 +192,10 @@ mod tests {
             ("ÀB", "b"),
             (long.as_str(), &long[..100]),
         ] {
-            assert_eq!(project_name(name), made, "{name:?}");
+            assert_eq!(project_name(name), component, "{name:?}");
             assert!(
-                ImageName::parse(&format!("agent-loop-sandbox-claude-{made}:v1")).is_ok(),
-                "{made:?}"
+                ImageName::parse(&format!("agent-loop-sandbox-claude-{component}:v1")).is_ok(),
+                "{component:?}"
             );
         }
     }

@@ -67,9 +67,9 @@ impl LintFinding {
 
     /// Sets the line and the column.
     #[must_use]
-    pub(crate) fn at_location(mut self, place: FindingLocation) -> Self {
-        self.line = Some(place.line);
-        self.column = Some(place.column);
+    pub(crate) fn at_location(mut self, location: FindingLocation) -> Self {
+        self.line = Some(location.line);
+        self.column = Some(location.column);
         self
     }
 }

@@ -30,10 +30,10 @@ pub fn check(bytes: &[u8]) -> LintReport {
     if let Some(task) = &draft.task {
         let refused: HashSet<Option<u32>> = findings.iter().map(|finding| finding.line).collect();
         // A rejected value also counts as missing, but one finding for its line is enough.
-        let news = lint(task).into_iter().filter(|finding| {
+        let new_findings = lint(task).into_iter().filter(|finding| {
             finding.line == Some(task.closing_line) || !refused.contains(&finding.line)
         });
-        findings.extend(news);
+        findings.extend(new_findings);
     }
     sort_and_truncate(&mut findings);
     LintReport {

@@ -111,7 +111,7 @@ pub enum EgressReason {
     BudgetSpent,
     /// The limit of requests per minute is exceeded.
     RateLimited,
-    /// The request uses a feature whose cost is not metered.
+    /// The request uses a feature that is not metered.
     NotMetered,
     /// A limit of connections, bytes or time is exceeded.
     LimitReached,

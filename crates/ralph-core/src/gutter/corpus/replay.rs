@@ -80,7 +80,7 @@ impl ReplayRepository {
             .iter()
             .map(|(_, removed, added)| (removed.len() + added.len()) as u64)
             .sum();
-        facts.files = file_marks(&before, &self.files);
+        facts.files = file_states(&before, &self.files);
         let diff = diff(&start, &self.files);
         facts.diff_lines = differences(&start, &self.files)
             .iter()
@@ -157,12 +157,12 @@ fn paths(before: &ReplayFiles, after: &ReplayFiles) -> BTreeSet<String> {
         .collect()
 }
 
-fn file_marks(before: &ReplayFiles, after: &ReplayFiles) -> Vec<FileState> {
-    let marks = paths(before, after).into_iter().map(|path| FileState {
+fn file_states(before: &ReplayFiles, after: &ReplayFiles) -> Vec<FileState> {
+    let states = paths(before, after).into_iter().map(|path| FileState {
         after: after.get(&path).map(|content| content_id(content)),
         path,
     });
-    marks.take(IterationFacts::MAX_FILES).collect()
+    states.take(IterationFacts::MAX_FILES).collect()
 }
 
 /// Returns the removed and the added lines of every file that differs.

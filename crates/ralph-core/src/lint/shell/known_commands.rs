@@ -1,4 +1,4 @@
-//! Simple commands whose exit code is predictable.
+//! Simple commands with a predictable exit code.
 
 use super::exit_paths::ExitPaths;
 use super::lexer::ShellWord;
@@ -113,7 +113,7 @@ fn exit_command(arguments: &[ShellWord]) -> ExitPaths {
     }
 }
 
-/// Evaluates a `test` whose operands are all constants.
+/// Evaluates a `test` with constant operands.
 fn constant_test(name: &str, operands: &[ShellWord]) -> ExitPaths {
     let texts: Vec<&str> = operands.iter().map(|word| word.text.as_str()).collect();
     let always = || ExitPaths::success(format!("`{name} {}` is always true", texts.join(" ")));

@@ -374,7 +374,7 @@ impl ShellParser<'_> {
                     writes |= can_fail;
                     self.position += 1;
                 }
-                // Operators of an expression, whose value is not computed.
+                // Operators of an expression; its value is not computed.
                 ShellToken::Operator(_) if is_expression => {
                     writes = true;
                     self.position += 1;
