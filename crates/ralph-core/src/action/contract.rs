@@ -35,25 +35,25 @@ pub const SCHEMA_TEXT: &str = r#"Answer with exactly one JSON object and nothing
 
 Actions, executed in order:
 - run: "command" for a shell; optional "cwd" (default "."), "timeout_s" (whole seconds, 1 to 86400, default 600).
-- patch: "path" and "patch", a unified diff of that one file; /dev/null as the old name makes a new file, `new file mode 100755` above it an executable one.
+- patch: "path" and "patch", a unified diff of that one file; /dev/null as the old name creates a file, and `new file mode 100755` above it makes it executable.
 - write: "path" and "content"; optional "append" (default false: the content replaces the file).
 - commit: "message"; optional "paths" (default: all changes).
 - rotate: "reason". Ends this iteration; the next one starts fresh.
-- pause: "reason". Asks a person to decide.
+- pause: "reason". Asks the user to decide.
 - stop_success: "reason". Says the task is done; accepted only when the runner's own checks pass.
 - stop_failure: "reason". Gives up; the run ends as failed.
 
 Rules:
 - The first rotate, pause, stop_success or stop_failure ends the iteration; put it last, actions after it are skipped.
-- One mistake (an unknown type or field, a wrong type, a missing field) and nothing of the reply is executed.
-- What a command leaves running in the background is ended with it.
+- A single mistake (an unknown type or field, a wrong type, a missing field) rejects the whole reply.
+- Background processes are stopped when their command ends.
 - You see no results in this iteration. They appear in the next prompt; never invent them.
-- When an action fails, those after it may be skipped; let later actions depend on little.
+- When an action fails, those after it may be skipped; keep later actions independent.
 - Claims are verified by the runner, which ticks the checkboxes itself. Never edit ralph_task.md.
-- Claim checkboxes by id. Those without one in ralph_task.md have it in the list below the task.
+- Claim checkboxes by id. The list below the task has the ids of checkboxes that lack one in ralph_task.md.
 - Paths are relative to the repository, with "/"; no "..", no absolute paths, nothing in .git.
 - Workflow files (.github/workflows, .github/actions, action.yml) are refused unless the task allows them.
-- In .ralph you may write progress.md, and append to guardrails.md; everything else there is the runner's.
+- In .ralph you may write progress.md and append to guardrails.md; everything else there belongs to the runner.
 - Limits: 50 actions; 1 MiB per content or patch; 64 KiB per command or message; 2 MiB for the whole reply.
 - In JSON strings write \\ for a backslash, \" for a quote and \n for a line break.
 "#;
