@@ -7,8 +7,7 @@ use serde_json::Value;
 
 /// Returns the reply format as a JSON schema, for providers with structured output.
 ///
-/// It is stricter than [`parse`](super::parse): every field is required, because some providers
-/// demand that.
+/// It is stricter than the parser: every field is required, because some providers demand that.
 pub fn json_schema() -> &'static Value {
     static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
         // A test parses the embedded file, so this cannot fail.

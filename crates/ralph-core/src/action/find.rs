@@ -117,7 +117,7 @@ fn find_at_depth(
     answers.finish()
 }
 
-/// Returns whether `line` starts a line of a Markdown block quote.
+/// Returns whether `line` belongs to a Markdown block quote.
 fn is_blockquote(line: &str) -> bool {
     line.trim_start_matches([' ', '\t']).starts_with('>')
 }

@@ -53,7 +53,7 @@ pub(super) fn begins_object(text: &str) -> bool {
     let inside = inside.trim_start();
     let after_name = inside.trim_start_matches(is_word_char);
     match inside.chars().next() {
-        // A comment decides nothing; the rest of the object shows whether it is one.
+        // A comment proves nothing; parsing the whole object decides.
         None | Some('"' | '\'' | '}' | '/' | '#') => true,
         Some(_) => after_name.len() < inside.len() && after_name.trim_start().starts_with(':'),
     }

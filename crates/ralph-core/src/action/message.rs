@@ -49,7 +49,7 @@ pub fn clean_message(text: &str) -> String {
 
 /// Parses a line of a commit message as one of the runner's trailers.
 pub fn runner_trailer(line: &str) -> Option<RunnerTrailer> {
-    // git allows blanks between a trailer's name and its colon.
+    // git allows spaces between a trailer's name and its colon.
     let (name, value) = line.split_once(':')?;
     let value = value.trim().to_owned();
     match name.trim().to_ascii_lowercase().as_str() {

@@ -2,10 +2,10 @@
 //! any of its actions is executed.
 //!
 //! [`parse`] turns a reply into a [`Response`], or into a [`ReplyError`] worded for the model. One
-//! invalid action rejects the whole reply. A valid action may still be refused at
-//! execution: [`rules`] defines the paths that the model must not change, and a refusal is a result
-//! like a failed command. [`SCHEMA_TEXT`] describes the format to the model. The engine calls this
-//! module; it does no I/O.
+//! invalid action rejects the whole reply. A valid action may still be refused at execution:
+//! [`rules`] defines the paths that the model must not change, and a refusal is a result like a
+//! failed command. [`SCHEMA_TEXT`] describes the format to the model. The engine calls this module;
+//! it does no I/O.
 //!
 //! `find` locates the answer in the text with `lexer`, `reasoning`, `example` and `wrapper`;
 //! `repair` turns it into strict JSON; `schema` validates it with `fields`.

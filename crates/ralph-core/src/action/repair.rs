@@ -12,9 +12,9 @@ use super::lexer::{self, LexedObject, ReplyToken};
 /// Whether an object needed a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RepairStatus {
-    /// It is strict JSON.
+    /// The object is strict JSON.
     Strict,
-    /// It was repaired.
+    /// The object was repaired.
     Repaired,
 }
 

@@ -116,7 +116,7 @@ pub(super) fn growing_diff(window: &IterationWindow) -> Option<GutterSignal> {
     })
 }
 
-/// Detects files, or a whole repository, that cycle through the same two to four states.
+/// Detects files, or the whole repository, cycling through the same two to four states.
 pub(super) fn cycle(window: &IterationWindow) -> Option<GutterSignal> {
     let changes: Vec<&IterationFacts> = window.iter().filter(|facts| facts.has_changes()).collect();
     let last = changes.last()?;

@@ -118,7 +118,7 @@ struct DiffContent {
 struct FileDiff {
     added: Vec<Vec<u8>>,
     removed: Vec<Vec<u8>>,
-    /// The object ids of a binary file before and after the change.
+    /// The `index` line of a binary file, with the object ids before and after the change.
     binary: Vec<u8>,
 }
 

@@ -257,8 +257,8 @@ mod tests {
         assert!(ImageName::parse(&"a".repeat(513)).is_err());
         assert_eq!(
             ImageName::parse("My Project").unwrap_err().to_string(),
-            "`My Project` is not an image name: it must be lower-case letters, digits and single \
-             separators, like `name:tag` or `registry/name:tag`"
+            "`My Project` is not an image name: it must consist of lower-case letters, digits \
+             and single separators, as in `name:tag` or `registry/name:tag`"
         );
     }
 }
