@@ -1,31 +1,31 @@
 //! Decides how long a run waits for a model provider that is not available.
 //!
-//! The first attempts are repeated soon, as a part of the iteration. After that the run waits in the status
-//! `waiting_provider` with growing delays, until the provider answers or the limit is reached.
+//! The first retries happen soon, as part of the iteration. After that the run waits in the status
+//! `waiting_provider` with growing delays, until the provider responds or the limit is reached.
 
 use std::time::Duration;
 
 use crate::ports::MAX_RETRY_WAIT;
 
-/// How many attempts are repeated soon before the run waits.
+/// Quick retries before the run waits.
 const QUICK_RETRIES: u32 = 4;
-/// How many answers may break off in a row before the run waits: each of them costs money.
+/// Truncated replies in a row before the run waits; each of them costs money.
 const QUICK_CUT_OFF_RETRIES: u32 = 2;
-/// How many answers may break off in a row before the run stops trying.
+/// Truncated replies in a row before the run gives up.
 const MAX_CUT_OFF: u32 = 10;
 /// The longest delay that a provider can ask for.
 const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
-/// The step of the delays at which an agent's wait begins: its program has repeated its requests already.
+/// First step of an agent's delays: its program has already retried its requests.
 const FIRST_AGENT_DELAY_STEP: u32 = 3;
 
-/// The delays between attempts and the limit of an outage.
+/// The delays between attempts, and the longest outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutagePolicy {
-    /// The first delay. Each further one is twice as long.
+    /// Doubles with each failure.
     pub first_delay: Duration,
-    /// The longest delay, unless the provider asks for a longer one.
+    /// Does not apply to a delay that the provider asks for.
     pub longest_delay: Duration,
-    /// How long a run waits altogether before it pauses.
+    /// Total waiting time before the run pauses.
     pub max_outage: Duration,
 }
 
@@ -40,7 +40,7 @@ impl Default for OutagePolicy {
 }
 
 impl OutagePolicy {
-    /// Returns the delay after a number of failures; `chance` spreads the attempts of many runs.
+    /// Returns the delay after a number of failures; `chance` spreads the retries of many runs.
     pub fn delay(&self, failures: u32, chance: Jitter) -> Duration {
         let factor = 2_u32.saturating_pow(failures.saturating_sub(1));
         let delay = self.first_delay.saturating_mul(factor);
@@ -49,17 +49,17 @@ impl OutagePolicy {
     }
 }
 
-/// A random part of a whole, in thousandths.
+/// A random fraction, in thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Jitter(u32);
 
 impl Jitter {
-    /// Makes a part from a random number.
+    /// Creates a fraction from a random number.
     pub fn new(random: u64) -> Self {
         Self(u32::try_from(random % 1001).unwrap_or_default())
     }
 
-    /// Returns this part of a time.
+    /// Returns this fraction of a duration.
     pub fn scale(self, whole: Duration) -> Duration {
         whole * self.0 / 1000
     }
@@ -68,15 +68,15 @@ impl Jitter {
 /// The next step after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutageStep {
-    /// Repeat the attempt after this time, within the iteration.
+    /// Retry after this delay, within the iteration.
     Retry(Duration),
-    /// Wait for this time in the status `waiting_provider`.
+    /// Wait in the status `waiting_provider` for this long.
     Wait(Duration),
     /// The limit is reached.
     GiveUp,
 }
 
-/// An outage in progress: what failed since the provider last answered.
+/// An outage in progress: the failures since the provider's last response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outage {
     policy: OutagePolicy,
@@ -96,18 +96,18 @@ impl Outage {
         }
     }
 
-    /// Returns how long the run has waited in the status `waiting_provider`.
+    /// Returns the total time spent in the status `waiting_provider`.
     pub fn waited(&self) -> Duration {
         self.waited
     }
 
-    /// Forgets earlier failures: the provider answered, or another one is asked.
+    /// Discards earlier failures, because the provider responded or another one is used.
     pub fn reset(&mut self) {
         *self = Self::new(self.policy);
     }
 
-    /// Decides after a request that was not answered. The provider's `Retry-After` is a minimum: zero and dates
-    /// in the past do not shorten the delays.
+    /// Returns the next step after a failed request. The provider's `Retry-After` is a minimum:
+    /// zero and dates in the past do not shorten the delays.
     pub fn record_unanswered(&mut self, asked: Option<Duration>, chance: Jitter) -> OutageStep {
         self.failures = self.failures.saturating_add(1);
         let own = self.policy.delay(self.failures, chance);
@@ -124,7 +124,8 @@ impl Outage {
         self.wait(delay)
     }
 
-    /// Decides after an answer that broke off. Such answers are billed, so their number is limited, too.
+    /// Returns the next step after a truncated reply. Truncated replies are billed, so their number
+    /// is limited, too.
     pub fn record_cut_off(&mut self, chance: Jitter) -> OutageStep {
         self.cut_off = self.cut_off.saturating_add(1);
         if self.cut_off >= MAX_CUT_OFF {
@@ -133,7 +134,8 @@ impl Outage {
         self.record_unanswered(None, chance)
     }
 
-    /// Decides after an agent's session that ended because its provider was not available.
+    /// Returns the next step after an agent session that failed because its provider was
+    /// unavailable.
     pub fn record_agent_failure(&mut self, chance: Jitter) -> OutageStep {
         self.failures = self.failures.saturating_add(1);
         let step = self.failures.saturating_add(FIRST_AGENT_DELAY_STEP);
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_grow_to_the_longest_and_are_spread() {
+    fn delays_grow_up_to_the_longest_and_are_spread() {
         let policy = OutagePolicy::default();
         let delays: Vec<u64> = (1..=11)
             .map(|failures| policy.delay(failures, ALL).as_secs())
@@ -206,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_night_of_errors_is_waited_out_by_default() {
+    fn waits_through_a_night_of_errors_by_default() {
         let mut outage = Outage::new(OutagePolicy::default());
         let mut attempts = 0;
         while outage.record_unanswered(Some(Duration::ZERO), NONE) != OutageStep::GiveUp {
@@ -217,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_can_ask_for_more_but_not_for_less() {
+    fn a_provider_can_lengthen_but_not_shorten_the_delay() {
         let step = |asked| {
             let mut outage = Outage::new(OutagePolicy::default());
             outage.record_unanswered(Some(asked), NONE)
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_break_off_are_limited_in_number() {
+    fn truncated_replies_are_limited_in_number() {
         let mut outage = Outage::new(OutagePolicy::default());
         let steps: Vec<OutageStep> = (0..10).map(|_| outage.record_cut_off(ALL)).collect();
         let is_retry = |step: &OutageStep| matches!(step, OutageStep::Retry(_));
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_waits_from_its_first_failure_on() {
+    fn an_agent_waits_after_its_first_failure() {
         let mut outage = Outage::new(OutagePolicy::default());
         let steps: Vec<OutageStep> = (0..3).map(|_| outage.record_agent_failure(ALL)).collect();
         let wait = |number| OutageStep::Wait(seconds(number));

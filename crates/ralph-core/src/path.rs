@@ -1,31 +1,31 @@
-//! Paths inside a sandbox. A string from a model becomes one of these or is refused; what follows
-//! symbolic links is the sandbox's own business.
+//! Paths inside a sandbox. A path from a model is parsed into one of these types or rejected;
+//! resolving symbolic links is left to the sandbox.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest path that is accepted, in bytes.
+/// The longest accepted path, in bytes.
 pub const MAX_PATH_BYTES: usize = 1024;
 
-/// A path relative to the repository, with `/` between its parts and nothing that leads outside.
+/// A path relative to the repository, separated by `/`, that does not lead outside.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct WorkspacePath(String);
 
-/// Why a text is no path inside the repository.
+/// Why a text is not a path inside the repository.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// Nothing, or only dots and slashes.
+    /// Empty, or only dots and slashes.
     #[error("the path is empty")]
     Empty,
     /// Starts with `/`, `\` or a drive letter.
     #[error("path `{0}` is absolute; paths are relative to the repository")]
     Absolute(String),
-    /// Has a `..` part.
+    /// Contains `..`.
     #[error("path `{0}` leads outside the repository")]
     Escapes(String),
-    /// Has a NUL or another control character.
+    /// Contains NUL or another control character.
     #[error("the path contains the control character {0:?}")]
     Control(char),
     /// Uses `\` as a separator.
@@ -37,7 +37,7 @@ pub enum PathError {
 }
 
 impl WorkspacePath {
-    /// Parses a path as a model or a person writes it; `./` parts and doubled slashes are dropped.
+    /// Parses a path from a model or the user; drops `./` parts and repeated slashes.
     pub fn parse(text: &str) -> Result<Self, PathError> {
         if text.len() > MAX_PATH_BYTES {
             return Err(PathError::TooLong(text.len()));
@@ -90,15 +90,15 @@ impl<'de> Deserialize<'de> for WorkspacePath {
     }
 }
 
-/// A path relative to a sandbox's root. The root holds the repository and a scratch directory that
-/// is no part of it.
+/// A path relative to a sandbox's root, which contains the repository and a separate scratch
+/// directory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SandboxPath(String);
 
 impl SandboxPath {
     /// The directory of the repository.
     pub const REPO: &'static str = "repo";
-    /// The directory for bundles and other things in transit.
+    /// The directory for bundles and other files in transit.
     pub const SCRATCH: &'static str = "scratch";
 
     /// Returns the repository's directory.
@@ -133,8 +133,8 @@ impl fmt::Display for SandboxPath {
     }
 }
 
-/// Returns the absolute directories of a `PATH` value. A relative or empty entry depends on the current
-/// directory, which is often an untrusted repository.
+/// Returns the absolute directories of a `PATH` value. Relative and empty entries depend on the
+/// current directory, which is often an untrusted repository.
 pub fn absolute_search_path(path: &str) -> String {
     let entries = path.split(':').filter(|entry| entry.starts_with('/'));
     entries.collect::<Vec<_>>().join(":")
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn harmless_spellings_are_one_path() {
+    fn equivalent_spellings_are_one_path() {
         for text in [
             "src/a.rs",
             "./src/a.rs",
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_outside_is_refused() {
+    fn rejects_paths_that_lead_outside() {
         let long = "x/".repeat(2500);
         for text in [
             "../x",

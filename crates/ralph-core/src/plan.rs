@@ -1,4 +1,4 @@
-//! What a run will do, complete before the first sandbox exists. `ralph run --dry-run` prints it.
+//! The complete plan of a run, before the first sandbox exists. `ralph run --dry-run` prints it.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use crate::net::{Allowlist, EgressPolicy, ProviderTool};
 use crate::ports::{Confinement, Isolation};
 use crate::task::RunMode;
 
-/// Who does the work in an iteration.
+/// The engine that does the work of an iteration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineKind {
     /// The model answers with actions and ralph performs them.
     #[default]
     Actions,
-    /// A coding agent's program works inside the sandbox.
+    /// A coding agent works inside the sandbox.
     Agent,
 }
 
@@ -31,75 +31,72 @@ pub enum Delivery {
     Branch,
 }
 
-/// What the containers of a run are like.
+/// The containers of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerPlan {
-    /// The engine, as `DOCKER_HOST` writes it; none means the default one of the machine.
+    /// Address of the Docker Engine in the format of `DOCKER_HOST`; `None` means the default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
-    /// The image.
     pub image: String,
-    /// Thousandths of a processor; none means as many as are usual and there are.
+    /// Thousandths of a CPU; `None` means the default, limited by the machine.
     pub millicpus: Option<u32>,
-    /// Bytes of memory; none means as much as is usual and there is.
+    /// In bytes; `None` means the default, limited by the machine.
     pub memory: Option<u64>,
-    /// Bytes that the workspace may hold.
+    /// Size limit of the workspace, in bytes.
     pub disk: u64,
-    /// Processes and threads.
+    /// The most processes and threads.
     pub processes: u32,
-    /// Whether everything but the workspace and the temporary directories is read-only.
+    /// Whether everything except the workspace and the temporary directories is read-only.
     pub read_only: bool,
 }
 
-/// What the commands of a local sandbox may use, and what this machine keeps from them.
+/// Limits of a local sandbox, and the protection that this machine supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LocalPlan {
-    /// Bytes of memory, where they can be limited.
+    /// In bytes; applied only if the machine supports it.
     pub memory: u64,
-    /// Processes and threads, where they can be limited.
+    /// The most processes and threads; applied only if the machine supports it.
     pub processes: u32,
-    /// What holds on the machine that the run was planned on.
+    /// As detected on the machine that planned the run.
     pub confinement: Confinement,
 }
 
 /// The coding agent of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentPlan {
-    /// Its name, as in `config/agents.toml`.
+    /// As in `config/agents.toml`.
     pub name: String,
-    /// The model that it is told to use; none means that it chooses.
+    /// `None` means that the agent chooses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How its credential is shown to the provider, such as `oauth`; none if it needs no credential.
+    /// Kind of the credential, such as `oauth`; `None` if no credential is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<String>,
-    /// The command that stores another credential of that kind.
+    /// The command that stores a new credential of that kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renew: Option<String>,
-    /// The work outside of the sandbox that its requests may ask the model provider for.
+    /// The work outside the sandbox that its requests may ask the model provider for.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub provider_tools: BTreeSet<ProviderTool>,
 }
 
-/// What the commands of a run may reach, through the gate and in no other way.
+/// The network access of a run's commands. The gate is the only way out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkPlan {
-    /// The rule.
     pub policy: EgressPolicy,
-    /// The hosts whose TLS the gate opens.
+    /// The hosts for which the gate terminates TLS.
     #[serde(default)]
     pub inspect: Allowlist,
-    /// How many requests to models a minute may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_requests_per_minute: Option<u32>,
-    /// Hosts that the project's own files name. Nothing allows them but a person.
+    /// Hosts named by the project's files. Only the user can allow them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggested: Vec<SuggestedHost>,
 }
 
 impl NetworkPlan {
-    /// Returns the allowed hosts whose TLS the gate does not open. A command can use a credential of its
-    /// own there, and the gate does not see it. With `allow-all` the text stands for all of them.
+    /// Returns the allowed hosts for which the gate does not terminate TLS. The gate cannot see a
+    /// credential that a command sends there. With `allow-all` one text describes all hosts.
     pub fn uninspected(&self) -> Vec<String> {
         match &self.policy {
             EgressPolicy::Deny => Vec::new(),
@@ -125,69 +122,56 @@ impl NetworkPlan {
     }
 }
 
-/// A host that a file of the project names, and that commands may not reach.
+/// A host that a project file names and that commands may not reach.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SuggestedHost {
-    /// The host, as an allowlist has it.
+    /// In allowlist syntax.
     pub host: String,
-    /// The file that names it.
     pub file: String,
-    /// What that file is.
+    /// The kind of file.
     pub why: String,
 }
 
 /// The plan of one run. It is the first record of the journal and never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunPlan {
-    /// The run.
     pub run: RunId,
-    /// The task it works on.
     pub task_id: TaskId,
-    /// The task's title.
     pub title: String,
-    /// The task file on the host.
+    /// Path on the host.
     pub task_file: String,
-    /// The task file's digest with all boxes open: front matter, body and verify commands.
+    /// Digest of the task file with all boxes open: front matter, body and verify commands.
     pub contract: Digest,
-    /// The repository, as git reaches it from the host.
+    /// The repository, as git on the host reaches it.
     pub repo: String,
-    /// The branch the work starts from and goes back to.
+    /// The branch that the work starts from and is merged into.
     pub base_branch: String,
-    /// The commit the work starts from.
+    /// The commit that the work starts from.
     pub base: CommitId,
-    /// The branch that is delivered.
+    /// The branch to deliver.
     pub branch: String,
-    /// Who does the work.
     pub engine: EngineKind,
-    /// The sandbox provider.
+    /// Name of the sandbox provider.
     pub sandbox: String,
-    /// How well that provider isolates.
     pub isolation: Isolation,
-    /// What commands of a local sandbox may use and what is kept from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local: Option<LocalPlan>,
-    /// What the containers of the sandbox are like, where it has containers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<ContainerPlan>,
-    /// What commands may reach, where the sandbox has a gate.
+    /// `None` if the sandbox has no gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkPlan>,
-    /// The model, such as `scripted:/path/replies.jsonl`, or `agent:claude` where an agent asks its own.
+    /// Such as `scripted:/path/replies.jsonl`, or `agent:claude` if an agent calls its own model.
     pub model: String,
-    /// The agent, where one does the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentPlan>,
-    /// The source host.
+    /// Name of the source host.
     pub scm: String,
-    /// What is delivered.
     pub delivery: Delivery,
-    /// What it may spend.
     pub limits: BudgetLimits,
-    /// The command that must be green.
+    /// The command that must succeed.
     pub test_command: String,
-    /// How many checkboxes there are.
     pub checkboxes: usize,
-    /// How far people may step in.
     #[serde(default)]
     pub mode: RunMode,
 }

@@ -1,15 +1,14 @@
-//! Escapes characters that change how a text is shown: C1 controls, which terminals obey like escape
-//! sequences, and bidirectional controls, which show a text in another order than it has.
+//! Escapes characters that change how a text is displayed: C1 controls, which terminals interpret
+//! like escape sequences, and bidirectional controls, which reorder the displayed text.
 //!
-//! [`escape_json`] is for JSON and loses nothing: a parser reads the same characters again. [`escape_text`] is for files
-//! that people print, and shows each such character by its number. Terminal output has stricter rules of
-//! its own.
+//! [`escape_json`] is for JSON and is lossless. [`escape_text`] is for files that users print, and
+//! replaces each such character with its code point. Terminal output has its own stricter rules.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Tells whether a character changes how the text around it is shown. C0 controls are not among them:
-/// JSON never has them, and line breaks are part of a file.
+/// Returns whether a character changes how the text around it is displayed. C0 controls are
+/// excluded: JSON never contains them, and line breaks are part of a file.
 fn is_deceptive(c: char) -> bool {
     matches!(c,
         '\u{7f}'..='\u{9f}'
@@ -18,14 +17,14 @@ fn is_deceptive(c: char) -> bool {
         | '\u{2066}'..='\u{2069}')
 }
 
-/// Escapes such characters in a JSON document. They can only be inside of its strings.
+/// Escapes deceptive characters in a JSON document. They occur only inside its strings.
 pub fn escape_json(document: &str) -> Cow<'_, str> {
     escape(document, is_deceptive, |c, out| {
         let _ = write!(out, "\\u{:04x}", u32::from(c));
     })
 }
 
-/// Escapes such characters, and C0 controls but line breaks and tabs, in a text: `\u{202e}`.
+/// Escapes deceptive characters and C0 controls except line breaks and tabs, as in `\u{202e}`.
 pub fn escape_text(text: &str) -> Cow<'_, str> {
     let is_escaped = |c: char| is_deceptive(c) || (c.is_control() && !matches!(c, '\n' | '\t'));
     escape(text, is_escaped, |c, out| {
@@ -66,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn json_keeps_its_meaning_and_shows_nothing_in_another_order() {
+    fn escaped_json_parses_to_the_same_value() {
         for c in deceptive() {
             let value = serde_json::json!({ "path": format!("a{c}b"), format!("k{c}"): ["ümläut 漢字 👨\u{200d}👩"] });
             let raw = value.to_string();
@@ -79,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_shows_each_such_character_by_its_number() {
+    fn text_shows_deceptive_characters_as_code_points() {
         for c in deceptive() {
             let expected = format!("a\\u{{{:x}}}b\n\tc", u32::from(c));
             assert_eq!(escape_text(&format!("a{c}b\n\tc")), expected);

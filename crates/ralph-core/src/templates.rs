@@ -1,24 +1,24 @@
-//! The starter files that `ralph init` writes and that a run creates where they are missing.
+//! The starter files that `ralph init` writes and that a run creates if they are missing.
 
 /// `ralph_task.md`: the front matter with every common key, and a body with milestones.
 pub const TASK: &str = include_str!("../templates/ralph_task.md");
 
-/// `.ralph/guardrails.md`: how to add a sign, and the first three.
+/// `.ralph/guardrails.md`: how to add a guardrail, and the first three.
 pub const GUARDRAILS: &str = include_str!("../templates/guardrails.md");
 
-/// `.ralph/progress.md`: what is done and what is next.
+/// `.ralph/progress.md`: finished work and next steps.
 pub const PROGRESS: &str = include_str!("../templates/progress.md");
 
-/// `.ralph/notes.md`: hints from people.
+/// `.ralph/notes.md`: the user's notes.
 pub const NOTES: &str = include_str!("../templates/notes.md");
 
-/// `.ralph/diagnostics.md`: reports of the doctor.
+/// `.ralph/diagnostics.md`: the doctor's reports.
 pub const DIAGNOSTICS: &str = include_str!("../templates/diagnostics.md");
 
 /// `config/models.yaml`: the model profiles.
 pub const MODELS: &str = include_str!("../templates/models.yaml");
 
-/// `.env.example`: which secrets and settings the environment may hold.
+/// `.env.example`: the supported secrets and settings.
 pub const ENV_EXAMPLE: &str = include_str!("../templates/env.example");
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The agent port: a coding agent's program that works inside the sandbox, once per iteration.
 //!
-//! What a program prints is data: a reader makes events of it, and in the end says how it went. The
-//! engine runs it, watches its time and believes nothing that it says about success.
+//! An [`AgentReader`] parses the program's output into events and reports how the session ended.
+//! The engine runs the program, enforces its timeouts and does not trust its claims of success.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,105 +20,92 @@ pub struct AgentCommand {
     pub argv: Vec<String>,
     /// Environment on top of the sandbox's: switches, never a credential.
     pub env: BTreeMap<String, String>,
-    /// What it reads first: the prompt in the form that the program expects.
+    /// The prompt in the form that the program expects.
     pub stdin: Vec<u8>,
 }
 
-/// What an agent did, as far as it says.
+/// An event parsed from an agent's output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum AgentEvent {
-    /// It has begun to work, with this model if it says.
+    /// The session has started.
     Started {
-        /// The model.
+        /// `None` if the program does not report it.
         model: Option<String>,
     },
-    /// It said something.
+    /// The agent wrote text.
     Text {
-        /// Its words, shortened.
+        /// Shortened.
         text: String,
     },
-    /// It uses a tool.
+    /// The agent calls a tool.
     Tool {
-        /// What tells this use from others.
+        /// Identifies this call; [`AgentEvent::ToolDone`] repeats it.
         id: String,
-        /// The tool.
         tool: String,
-        /// What it is used for, shortened: a command, a path.
+        /// The command or path that the tool is applied to, shortened.
         label: String,
     },
-    /// A tool has answered.
-    ToolDone {
-        /// Which use it was.
-        id: String,
-        /// Whether the tool did what it should.
-        ok: bool,
-    },
-    /// Tokens that it says were used since it began.
-    Usage {
-        /// All of them.
-        usage: TokenUsage,
-    },
-    /// A provider asks it to wait.
+    /// A tool call has ended.
+    ToolDone { id: String, ok: bool },
+    /// Tokens used since the start of the session, as reported by the program.
+    Usage { usage: TokenUsage },
+    /// The provider asks the agent to wait.
     Waiting {
-        /// Why.
         why: String,
-        /// For how long, if that is known.
+        /// `None` if the provider does not name a time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wait: Option<Duration>,
     },
-    /// It took a message that was sent to it while it worked.
+    /// The agent received a message that was sent while it worked.
     Acknowledged {
-        /// The message's own words.
+        /// The text of that message.
         text: String,
     },
 }
 
-/// How an agent's work ended, as far as its output and its end tell.
+/// How an agent session ended, judged by the program's output and exit status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "end")]
 pub enum AgentEnd {
-    /// It did its work.
+    /// The agent finished its work.
     Finished,
-    /// It stopped by itself for a reason of its own, such as too many turns.
-    GaveUp {
-        /// Its reason.
-        why: String,
-    },
-    /// Its credential was refused.
+    /// The agent stopped early, for example because of its turn limit.
+    GaveUp { why: String },
+    /// The provider rejected the agent's credential.
     Unauthorized {
-        /// The provider's words.
+        /// The provider's message.
         why: String,
     },
     /// The provider's usage limit is reached.
     Quota {
-        /// The provider's words.
+        /// The provider's message.
         why: String,
-        /// How long until the limit is lifted, if the provider says.
+        /// Time until the limit is lifted, if the provider reports it.
         wait: Option<Duration>,
     },
-    /// The provider is busy or broken for the moment.
+    /// The provider is temporarily overloaded or unavailable.
     Overloaded {
-        /// The provider's words.
+        /// The provider's message.
         why: String,
     },
-    /// The budget of the run is used up.
+    /// The run's budget is used up.
     OutOfBudget,
-    /// Nothing came from it for too long.
+    /// The program produced no output for too long.
     Stalled,
-    /// Its time was up.
+    /// The session exceeded its total timeout.
     TimedOut,
-    /// A person wanted something else, and it was ended.
+    /// The session was ended because of a user command.
     Halted,
-    /// It broke down.
+    /// The program crashed.
     Crashed {
-        /// How its process ended and what it said last.
+        /// The exit status and the last output.
         why: String,
     },
 }
 
 impl AgentEnd {
-    /// Returns the word that logs and scripts show.
+    /// Returns the name that logs and scripts use.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Finished => "finished",
@@ -135,29 +122,27 @@ impl AgentEnd {
     }
 }
 
-/// What an agent said about its whole work.
+/// The agent's own summary of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentReport {
-    /// Its last words, shortened.
+    /// The last message, shortened.
     pub summary: String,
-    /// Tokens that it says were used.
     pub usage: TokenUsage,
-    /// What it says that cost, if it says.
+    /// Cost as reported by the agent.
     pub cost_usd: Option<Usd>,
-    /// How many times it asked its model, if it says.
+    /// Number of model requests as reported by the agent.
     pub turns: Option<u32>,
 }
 
-/// How long an agent is waited for.
+/// Timeouts of an agent session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentTimeouts {
-    /// Until it prints anything.
+    /// Until the first output.
     pub first_output: Duration,
-    /// While it prints nothing and asks its model nothing.
+    /// Without output and without a model request.
     pub idle: Duration,
-    /// Altogether.
     pub total: Duration,
-    /// For its process to end after its last word.
+    /// For the process to exit after its final message.
     pub after_done: Duration,
 }
 
@@ -172,30 +157,31 @@ impl Default for AgentTimeouts {
     }
 }
 
-/// Makes events of what an agent prints.
+/// Parses an agent's output into events.
 pub trait AgentReader: Send {
-    /// Takes one line of its standard output, without the newline; lines are at most 1 MiB long.
+    /// Parses one line of standard output, without the newline; lines are at most 1 MiB long.
     fn parse_line(&mut self, line: &str) -> Vec<AgentEvent>;
-    /// Tells whether it has said its last word: what follows is only its process ending.
+    /// Returns whether the final message has arrived, so that only the exit of the process is
+    /// pending.
     fn is_done(&self) -> bool;
-    /// Says how it went, from everything it printed, the end of its standard error, and how its
-    /// process ended.
+    /// Returns how the session ended, based on all parsed lines, the end of standard error and the
+    /// exit status.
     fn finish(&mut self, ended: ExecStatus, stderr: &str) -> (AgentEnd, AgentReport);
 }
 
 /// A coding agent's program.
 pub trait Agent: Send + Sync {
-    /// Returns its name, such as `claude`.
+    /// Returns the agent's name, such as `claude`.
     fn name(&self) -> &str;
-    /// Returns how it is started with a prompt.
+    /// Returns the command that starts the agent with a prompt.
     fn command(&self, prompt: &str) -> AgentCommand;
-    /// Returns what makes events of its output.
+    /// Returns a reader for the output of one session.
     fn reader(&self) -> Box<dyn AgentReader>;
-    /// Returns how long it is waited for.
+    /// Returns the session's timeouts.
     fn timeouts(&self) -> AgentTimeouts {
         AgentTimeouts::default()
     }
-    /// Returns a message to send it while it works, in the form that the program expects, where it
-    /// can take any.
+    /// Encodes a message to the running program, or returns `None` if the program cannot receive
+    /// messages.
     fn message(&self, text: &str) -> Option<Vec<u8>>;
 }

@@ -1,23 +1,23 @@
-//! Time comes in through this door.
+//! The clock port.
 
 use std::time::Duration;
 
-/// The time during which a process existed and did not run.
+/// Time during which a process existed but did not run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SuspendedTime {
-    /// It was stopped or frozen.
+    /// The process was stopped or frozen.
     pub stopped: Duration,
-    /// The machine slept.
+    /// The machine was suspended.
     pub asleep: Duration,
 }
 
 impl SuspendedTime {
-    /// Returns the whole time.
+    /// Returns the sum of both.
     pub fn total(self) -> Duration {
         self.stopped + self.asleep
     }
 
-    /// Returns the part that is not in an earlier absence.
+    /// Returns the difference to an earlier reading.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl SuspendedTime {
         }
     }
 
-    /// Describes it for the user; none if it is shorter than a second.
+    /// Describes it for the user; `None` if it is shorter than a second.
     pub fn describe(self) -> Option<String> {
         let (stopped, asleep) = (self.stopped.as_secs(), self.asleep.as_secs());
         let what = match (stopped, asleep) {
@@ -41,14 +41,14 @@ impl SuspendedTime {
     }
 }
 
-/// Tells the time: one clock for dates, one that never jumps for measuring.
+/// Reads the time: one clock for dates, and a monotonic one for measuring.
 pub trait Clock: Send + Sync {
-    /// Returns the date and time. It may jump when somebody sets the clock.
+    /// Returns the date and time. It may jump when the system clock is set.
     fn now(&self) -> jiff::Timestamp;
-    /// Returns how long this process has been running since some fixed moment. It never jumps, and it
-    /// stands still while the process is stopped or the machine sleeps.
+    /// Returns how long this process has been running since some fixed moment. It never jumps, and
+    /// it does not advance while the process is stopped or the machine is suspended.
     fn monotonic(&self) -> Duration;
-    /// Returns how long this process has not been running since that moment.
+    /// Returns how long this process has been suspended since that moment.
     fn suspended_time(&self) -> SuspendedTime {
         SuspendedTime::default()
     }
@@ -59,12 +59,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_absence_is_described_from_a_second_on() {
-        let absence = |stopped, asleep| SuspendedTime {
+    fn suspended_time_is_described_if_it_lasts_a_second() {
+        let time = |stopped, asleep| SuspendedTime {
             stopped: Duration::from_millis(stopped),
             asleep: Duration::from_millis(asleep),
         };
-        let described = |stopped, asleep| absence(stopped, asleep).describe();
+        let described = |stopped, asleep| time(stopped, asleep).describe();
         assert_eq!(described(999, 0), None);
         let words = "ralph was stopped for 12 s; this does not count as wall time";
         assert_eq!(described(12_300, 0).as_deref(), Some(words));
@@ -73,10 +73,7 @@ mod tests {
         let words = "ralph was stopped for 2 s and the machine slept for 3 s; \
                      this does not count as wall time";
         assert_eq!(described(2_000, 3_000).as_deref(), Some(words));
-        let new = absence(5_000, 7_000).since(absence(2_000, 7_000));
-        assert_eq!(
-            (new, new.total()),
-            (absence(3_000, 0), Duration::from_secs(3))
-        );
+        let new = time(5_000, 7_000).since(time(2_000, 7_000));
+        assert_eq!((new, new.total()), (time(3_000, 0), Duration::from_secs(3)));
     }
 }

@@ -1,16 +1,16 @@
-//! What a provider that does not isolate still keeps from its commands.
+//! The protection that a provider without isolation still applies to its commands.
 
 use serde::{Deserialize, Serialize};
 
-/// How ralph's state directory is kept from commands.
+/// How ralph's state directory is hidden from commands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StateHiding {
-    /// Each command has a mount namespace in which the directory is empty.
+    /// Each command runs in a mount namespace in which the directory is empty.
     MountNamespace,
-    /// The kernel denies access to it.
+    /// The kernel denies access to the directory.
     Landlock,
-    /// It is not: a command can change what ralph has stored.
+    /// It is not hidden: a command can change the files of its run.
     #[default]
     Unavailable,
 }
@@ -19,38 +19,36 @@ pub enum StateHiding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryLimit {
-    /// So many bytes for all processes of a sandbox together.
+    /// Bytes for all processes of a sandbox together.
     Sandbox(u64),
-    /// So many bytes for each process.
+    /// Bytes for each process.
     Process(u64),
 }
 
-/// What is kept from commands that run as the user, as tried out on this machine.
+/// The protection from commands that run as the user, as detected on this machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
-    /// How the state directory is kept from them.
     pub state: StateHiding,
-    /// Whether they have a `/tmp` of their own.
     pub private_tmp: bool,
-    /// Whether they are kept from signalling ralph.
+    /// Whether commands cannot send signals to ralph.
     pub signals: bool,
-    /// How their memory is limited; none if it is not.
+    /// `None` if memory is not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryLimit>,
-    /// How many processes a sandbox may have; none if they are not limited.
+    /// The most processes of a sandbox; `None` if they are not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<u32>,
 }
 
 impl Confinement {
-    /// Returns what it says about ralph's own files and process, for people.
+    /// Describes the protection of ralph's files and process for the user.
     pub fn describe_isolation(&self) -> String {
         let state = match self.state {
             StateHiding::MountNamespace => "yes (mount namespace)",
             StateHiding::Landlock => "yes (Landlock)",
             StateHiding::Unavailable => "no: commands can change the files of this run",
         };
-        let yes = |holds: bool| if holds { "yes" } else { "no" };
+        let yes = |value: bool| if value { "yes" } else { "no" };
         format!(
             "state directory hidden: {state} · private /tmp: {} · ralph safe from signals: {}",
             yes(self.private_tmp),
@@ -58,7 +56,7 @@ impl Confinement {
         )
     }
 
-    /// Returns what it says about limits, for people.
+    /// Describes the limits for the user.
     pub fn describe_limits(&self) -> String {
         let memory = match self.memory {
             Some(MemoryLimit::Sandbox(bytes)) => format!("memory {}", format_size(bytes)),
@@ -89,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_hold_is_said() {
+    fn describes_missing_protection() {
         let nothing = Confinement::default();
         assert_eq!(
             nothing.describe_isolation(),

@@ -1,4 +1,4 @@
-//! The gate port: what a run asks of the one door out of its sandbox, and what it hears from there.
+//! The gate port: how a run controls its gate, and the events that the gate reports.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
@@ -9,55 +9,49 @@ use crate::budget::Budget;
 use crate::money::Usd;
 use crate::net::{ProviderTool, ProviderToolAction};
 
-/// Where the credential port of a gate is inside of a sandbox. It answers `/health` to everybody.
+/// Address of the gate's credential port inside a sandbox. `/health` needs no credential.
 pub const CREDENTIAL_ADDRESS: SocketAddr =
     SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 4141));
 
-/// What happened at the gate.
+/// An event reported by the gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateEvent {
-    /// A call to a model was paid for.
+    /// A model call was charged.
     Charged {
-        /// The model, as the provider names it.
+        /// The name that the provider uses.
         model: String,
-        /// Its tokens.
         usage: TokenUsage,
-        /// Its cost.
         cost_usd: Usd,
     },
-    /// The provider refuses the credential, again and again.
+    /// The provider rejects the credential repeatedly.
     Refused {
-        /// The status of its answers.
+        /// HTTP status of the responses.
         status: u16,
     },
-    /// Something in the sandbox wanted to reach a host that it may not.
+    /// A command tried to reach a host that is not allowed.
     Blocked {
-        /// The host.
         host: String,
-        /// The port.
         port: u16,
-        /// The rule.
+        /// The egress rule that blocked it.
         reason: String,
-        /// What ran at that moment, if anybody knows.
+        /// The command that ran at that moment, if known.
         command: Option<String>,
     },
-    /// Further hosts were blocked that are not reported one by one.
+    /// Further hosts were blocked that are not reported individually.
     FurtherBlocked {
-        /// How many hosts, not counting those of earlier reports.
+        /// Number of hosts, without those of earlier reports.
         count: u64,
-        /// A few of them.
         examples: Vec<String>,
     },
-    /// A request to a model asked the provider for work outside of the sandbox.
+    /// A model request asked the provider for work outside the sandbox.
     ProviderTool {
         /// The provider's host.
         provider: String,
-        /// The part of the request.
+        /// The part of the request that asks for it.
         what: String,
         /// The permission that it needs.
         tool: Option<ProviderTool>,
-        /// The gate's decision.
         action: ProviderToolAction,
     },
 }
@@ -65,29 +59,28 @@ pub enum GateEvent {
 /// How a call to a provider failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProviderFailure {
-    /// The provider was not available; another attempt can succeed.
+    /// The provider was unavailable; a retry can succeed.
     Unavailable {
-        /// The status of its answer, or the host that cannot be reached.
+        /// The response status, or the host that cannot be reached.
         why: String,
     },
-    /// The provider's certificate is not trusted, which only another setting changes.
+    /// The provider's certificate is not trusted; only a changed setting helps.
     Untrusted {
         /// The provider's host.
         host: String,
     },
 }
 
-/// What may still be spent; none means without a limit.
+/// The remaining budget; `None` means unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Allowance {
-    /// Dollars.
     pub cost: Option<Usd>,
-    /// Tokens of input and output together.
+    /// Input and output tokens together.
     pub tokens: Option<u64>,
 }
 
 impl Allowance {
-    /// Returns that nothing may be spent.
+    /// Returns an allowance that permits no spending.
     pub fn zero() -> Self {
         Self {
             cost: Some(Usd::ZERO),
@@ -96,38 +89,39 @@ impl Allowance {
     }
 }
 
-/// Keeps the door out of a sandbox.
+/// Controls the gate of a run.
 pub trait GateControl: Send + Sync {
-    /// Returns what happened since it was last asked, oldest first.
+    /// Returns the events since the last call, oldest first.
     fn drain_events(&self) -> Vec<GateEvent>;
-    /// Says what may still be spent beyond the charges that were returned as news; calls that could
-    /// cost more are refused.
+    /// Sets the remaining budget, on top of the charges already returned as events. Calls that
+    /// could cost more are rejected.
     fn set_allowance(&self, allowance: Allowance);
-    /// Tells whether calls to models are paid for here.
+    /// Returns whether the gate charges model calls.
     fn is_metered(&self) -> bool {
         true
     }
-    /// Tells whether a call was begun that is not paid for yet.
+    /// Returns whether a call has started that is not charged yet.
     fn has_unsettled_calls(&self) -> bool {
         false
     }
-    /// Charges calls whose client has left by what was reserved for them, instead of waiting for the
-    /// provider's count.
+    /// Charges the reservation for calls of disconnected clients, instead of waiting for
+    /// the provider's token count.
     fn settle_open_calls(&self) {}
-    /// Returns the budget that did not pay for the last call, if no other call was admitted since.
+    /// Returns the budget that was too low for the last call, if no call was admitted since.
     fn exhausted_budget(&self) -> Option<Budget> {
         None
     }
-    /// Returns how the last call to a provider failed, if no call was answered since. Setting an allowance
-    /// forgets earlier calls.
+    /// Returns how the last call to a provider failed, if no call has succeeded since. Setting an
+    /// allowance discards earlier failures.
     fn provider_failure(&self) -> Option<ProviderFailure> {
         None
     }
-    /// Says what runs in the sandbox from now on, so that what is blocked is told with it.
+    /// Sets the command that runs in the sandbox, so that blocked connections can be attributed to
+    /// it.
     fn set_running_command(&self, _command: Option<&str>) {}
-    /// Lets commands reach a host from now on, or says why that cannot be.
+    /// Allows commands to reach a host, or returns the reason why that is impossible.
     fn allow_host(&self, host: &str) -> Result<(), String>;
-    /// Forgets that it has told of a refused host: the next one who wants to reach it is news again.
-    /// A gate that tells of each of them has nothing to forget.
+    /// Reports the next blocked connection to a host again. Gates that report every connection need
+    /// not implement this.
     fn reset_blocked_host(&self, _host: &str) {}
 }

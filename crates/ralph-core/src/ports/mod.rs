@@ -1,7 +1,7 @@
-//! The traits that the outside implements: sandboxes, models, agents, source hosts, the clock.
+//! The traits that the outer crates implement: sandboxes, models, agents, source hosts, the clock.
 //!
-//! A trait exists only where two real implementations exist. An ability that not every
-//! implementation has is an `Option` known before the call.
+//! A trait exists only if it has two real implementations. A capability that some implementations
+//! lack is an `Option` that is known before the call.
 
 mod agent;
 mod clock;

@@ -8,20 +8,19 @@ use serde_json::Value;
 
 use crate::money::Usd;
 
-/// The longest time that is waited within an iteration before a model is asked again. A provider that
-/// asks for more has a usage limit, and the run waits for its end as a whole.
+/// The longest wait within an iteration before a model is called again. If a provider asks for
+/// more, a usage limit is reached and the whole run waits.
 pub const MAX_RETRY_WAIT: Duration = Duration::from_mins(2);
 
-/// What a model is asked.
+/// A prompt and the constraints on its reply.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
     /// The instructions that are the same for every iteration.
     pub system: String,
-    /// Everything else, in its fixed order.
     pub user: String,
-    /// What an answer looks like, for providers that hold a model to it.
+    /// JSON schema of the reply, for providers that enforce one.
     pub schema: Option<&'static Value>,
-    /// The most tokens that the answer may have. None leaves the limit to the model.
+    /// The most tokens of the reply; `None` leaves the limit to the model.
     pub max_output_tokens: Option<u64>,
 }
 
@@ -34,7 +33,7 @@ impl ModelRequest {
         format!("{}\n\n{}", self.system, self.user)
     }
 
-    /// Returns an upper bound of the prompt's tokens: a token stands for at least one byte.
+    /// Returns an upper bound of the prompt's tokens: a token is at least one byte.
     pub fn max_input_tokens(&self) -> u64 {
         let schema = self.schema.map_or(0, |schema| schema.to_string().len());
         let bytes = self.system.len() + self.user.len() + schema;
@@ -42,20 +41,19 @@ impl ModelRequest {
     }
 }
 
-/// What a model answered.
+/// The reply to a [`ModelRequest`].
 #[derive(Debug, Clone)]
 pub struct ModelReply {
-    /// The answer, byte for byte.
+    /// The reply, byte for byte.
     pub text: String,
-    /// What the provider says was used.
     pub usage: TokenUsage,
-    /// Why the model stopped writing.
     pub finish: FinishReason,
-    /// Where a recorded reply came from, for models that answer from a file (`line 3`).
+    /// Position of a recorded reply in its file (`line 3`), for models that read replies from a
+    /// file.
     pub source: Option<String>,
-    /// The model that answered, in the provider's words.
+    /// The model that replied, as the provider names it.
     pub answered_by: Option<String>,
-    /// What the call cost, where a gateway says so.
+    /// Cost of the call, if a gateway reports it.
     pub billed: Option<Usd>,
 }
 
@@ -63,33 +61,32 @@ pub struct ModelReply {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
-    /// It was done.
+    /// The reply is complete.
     Complete,
-    /// It ran into the output limit: the reply is cut off.
+    /// The reply was cut off at the output limit.
     Length,
-    /// The provider's filter or the model itself would not answer.
+    /// The provider's filter or the model refused to reply.
     Refused,
 }
 
-/// Tokens of one call or of many.
+/// Tokens of one or more calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenUsage {
-    /// Tokens of the prompt, including those read from or written to a cache.
+    /// Tokens of the prompt, including cache reads and writes.
     #[serde(default)]
     pub input_tokens: u64,
-    /// Tokens of the answer.
     #[serde(default)]
     pub output_tokens: u64,
-    /// Part of the input that was read from a cache.
+    /// Part of the input.
     #[serde(default)]
     pub cache_read_tokens: u64,
-    /// Part of the input that was written to a cache.
+    /// Part of the input.
     #[serde(default)]
     pub cache_write_tokens: u64,
-    /// Part of `cache_write_tokens` that is stored for an hour, which has a price of its own.
+    /// Part of `cache_write_tokens` that is stored for an hour, at a different price.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_write_1h_tokens: u64,
-    /// Part of the output that is reasoning, as far as the provider counts it apart.
+    /// Part of the output, if the provider counts it separately.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reasoning_tokens: u64,
 }
@@ -125,69 +122,61 @@ impl TokenUsage {
     }
 }
 
-/// Why there is no reply.
+/// Why a call returned no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    /// The provider is busy or broken for the moment: waiting helps.
+    /// The provider is temporarily overloaded or unavailable; a retry can succeed.
     #[error(
         "model `{model}` is not available at the moment: {}",
         situation(*status, message)
     )]
     Transient {
-        /// The model that was asked.
         model: String,
-        /// The HTTP status, or 0 when no answer came at all.
+        /// The HTTP status, or 0 without a response.
         status: u16,
-        /// How long the provider asked to wait.
+        /// The delay that the provider asked for.
         retry_after: Option<Duration>,
-        /// The provider's words.
+        /// The provider's message.
         message: String,
     },
-    /// The provider refused the credential.
+    /// The provider rejected the credential.
     #[error(
         "model `{model}` refused the credential: status {status}{}",
         detail(message)
     )]
     Unauthorized {
-        /// The model that was asked.
         model: String,
-        /// The HTTP status.
         status: u16,
-        /// The provider's words.
+        /// The provider's message.
         message: String,
-        /// The environment variable that the credential is from.
+        /// The environment variable with the credential.
         key: Option<String>,
     },
-    /// A usage limit is reached: asking again helps once it is reset.
+    /// A usage limit is reached; a retry can succeed after its reset.
     #[error("the usage limit of model `{model}` is reached{}", detail(message))]
     QuotaUsedUp {
-        /// The model that was asked.
         model: String,
-        /// How long it takes until the limit is reset, if the provider says so.
+        /// Time until the reset, if the provider reports it.
         resets_in: Option<Duration>,
-        /// The provider's words.
+        /// The provider's message.
         message: String,
     },
-    /// An answer did not come to its end. It is never performed, but the provider bills it.
+    /// The reply ended early. Its actions are never performed, but the provider bills it.
     #[error("the answer of model `{model}` was cut off: {message}")]
     CutOff {
-        /// The model that was asked.
         model: String,
-        /// How it broke off.
         message: String,
-        /// What there was of it.
+        /// The part of the reply that arrived.
         partial: String,
-        /// What it used until then, as far as anybody can tell.
+        /// Tokens used so far, as far as they are known.
         usage: TokenUsage,
     },
-    /// Asking again would give the same answer.
+    /// The call failed, and a retry would fail in the same way.
     #[error("model `{model}` cannot answer: {message}")]
     Broken {
-        /// The model that was asked.
         model: String,
-        /// What is wrong.
         message: String,
-        /// The setting to change, as an imperative, where it is known.
+        /// The setting to change, as an imperative, if known.
         fix: Option<String>,
     },
 }
@@ -195,7 +184,7 @@ pub enum ModelError {
 fn situation(status: u16, message: &str) -> String {
     match status {
         0 if !message.is_empty() => message.to_owned(),
-        0 => "there was no answer".to_owned(),
+        0 => "no response".to_owned(),
         _ => format!("status {status}{}", detail(message)),
     }
 }
@@ -208,16 +197,17 @@ fn detail(message: &str) -> String {
     }
 }
 
-/// Something that answers prompts.
+/// A model that replies to prompts.
 #[async_trait]
 pub trait Model: Send + Sync {
-    /// Returns the name that prices and records go by, such as `zai/glm-4.7` or `scripted:demo.jsonl`.
+    /// Returns the name used for prices and records, such as `zai/glm-4.7` or
+    /// `scripted:demo.jsonl`.
     fn name(&self) -> &str;
-    /// Returns the most tokens that an answer has unless the request limits it further. None for a model
-    /// that takes no limit, because it answers from a file.
+    /// Returns the most tokens of a reply, unless the request limits it further. `None` for models
+    /// without a limit because they read replies from a file.
     fn output_limit(&self) -> Option<u64> {
         None
     }
-    /// Asks once. Every retry is a new call, so that every call is counted by the caller.
+    /// Sends one request. Retries are separate calls, so that the caller can count each of them.
     async fn ask_once(&self, request: &ModelRequest) -> Result<ModelReply, ModelError>;
 }

@@ -1,10 +1,10 @@
-//! The sandbox port: where commands run and files live.
+//! The sandbox port: runs commands and stores files.
 //!
-//! Every provider passes the same contract suite. The promises that the engine builds on:
-//! output is delivered while the command runs and never kept; a timeout, an output limit or
-//! dropping the future of [`Sandbox::exec`] ends the whole process tree, also children that moved
-//! to another session; nothing of the caller's environment reaches a command; file operations
-//! never follow a link out of the sandbox and never open anything but regular files and directories.
+//! Every provider passes the same contract suite. The engine relies on these promises: output is
+//! delivered while the command runs and is not stored; a timeout, an output limit or dropping the
+//! future of [`Sandbox::exec`] kills the whole process tree, including children in other sessions;
+//! commands do not inherit the caller's environment; file operations never follow a link out of the
+//! sandbox and open only regular files and directories.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::confinement::Confinement;
 use crate::path::SandboxPath;
 
-/// The provider's name of one sandbox.
+/// The provider's name for a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SandboxId(pub String);
@@ -27,23 +27,22 @@ impl fmt::Display for SandboxId {
     }
 }
 
-/// What a sandbox is marked with, so that it can be found again: `run`, `owner`, `generation`, `purpose`.
+/// Labels by which a sandbox is found: `run`, `owner`, `generation`, `purpose`.
 pub type Labels = BTreeMap<String, String>;
 
-/// What a new sandbox should be.
+/// Parameters of a new sandbox.
 #[derive(Debug, Clone, Default)]
 pub struct SandboxSpec {
-    /// The marks to find it by.
     pub labels: Labels,
     /// Environment of every command, on top of the provider's clean one.
     pub env: BTreeMap<String, String>,
 }
 
-/// How well a provider keeps a command from the machine it runs on.
+/// How well a provider isolates commands from the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
-    /// Not at all: commands run as the user.
+    /// No isolation: commands run as the user.
     None,
     /// A container without a network interface.
     Container,
@@ -51,25 +50,22 @@ pub enum Isolation {
     Machine,
 }
 
-/// Something that keeps a provider from working, with the way out.
+/// A problem that prevents a provider from working, with its solution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderProblem {
-    /// What is wrong.
     pub what: String,
-    /// What to do about it.
+    /// The solution, as an imperative.
     pub fix: String,
 }
 
 /// A sandbox as a provider lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxInfo {
-    /// Its name.
     pub id: SandboxId,
-    /// What it is marked with.
     pub labels: Labels,
 }
 
-/// What to run.
+/// The program of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecProgram {
     /// A command line for `sh -c`.
@@ -81,22 +77,20 @@ pub enum ExecProgram {
 /// One command.
 #[derive(Debug, Clone)]
 pub struct Exec {
-    /// What to run.
     pub program: ExecProgram,
-    /// Where to run it.
     pub cwd: SandboxPath,
     /// Environment on top of the sandbox's.
     pub env: BTreeMap<String, String>,
-    /// What the command reads; it sees the end of its input after that.
+    /// Standard input; the command sees its end afterwards.
     pub stdin: Vec<u8>,
-    /// When the whole tree is killed.
+    /// The process tree is killed after this time.
     pub timeout: Duration,
-    /// How many bytes it may print before the whole tree is killed.
+    /// The process tree is killed after this many bytes of output.
     pub output_limit: u64,
 }
 
 impl Exec {
-    /// Returns what tells it from others: its command line, or its program.
+    /// Returns the command line, or the program without its arguments.
     pub fn label(&self) -> &str {
         match &self.program {
             ExecProgram::Shell(command) => command,
@@ -104,15 +98,15 @@ impl Exec {
         }
     }
 
-    /// The output limit unless a caller sets another.
+    /// The default output limit, in bytes.
     pub const OUTPUT_LIMIT: u64 = 1 << 30;
 
-    /// A shell command in the repository.
+    /// Creates a shell command that runs in the repository.
     pub fn shell(command: impl Into<String>, timeout: Duration) -> Self {
         Self::new(ExecProgram::Shell(command.into()), timeout)
     }
 
-    /// A program with arguments in the repository.
+    /// Creates a command without a shell that runs in the repository.
     pub fn argv<S: Into<String>>(argv: impl IntoIterator<Item = S>, timeout: Duration) -> Self {
         Self::new(
             ExecProgram::Argv(argv.into_iter().map(Into::into).collect()),
@@ -131,21 +125,21 @@ impl Exec {
         }
     }
 
-    /// Runs it in another directory.
+    /// Sets the working directory.
     #[must_use]
     pub fn in_dir(mut self, cwd: SandboxPath) -> Self {
         self.cwd = cwd;
         self
     }
 
-    /// Gives it something to read.
+    /// Sets the standard input.
     #[must_use]
     pub fn with_stdin(mut self, stdin: impl Into<Vec<u8>>) -> Self {
         self.stdin = stdin.into();
         self
     }
 
-    /// Sets a variable for this command alone.
+    /// Sets an environment variable for this command.
     #[must_use]
     pub fn with_env(mut self, name: &str, value: impl Into<String>) -> Self {
         self.env.insert(name.to_owned(), value.into());
@@ -153,7 +147,7 @@ impl Exec {
     }
 }
 
-/// Which stream a chunk of output came from.
+/// The stream of a chunk of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputStream {
     /// Standard output.
@@ -162,16 +156,16 @@ pub enum OutputStream {
     Stderr,
 }
 
-/// Takes output as it arrives. What it keeps is its own decision.
+/// Receives output as it arrives.
 pub trait OutputSink: Send {
-    /// Takes the next bytes of a stream; a chunk may end anywhere, also inside a character.
+    /// Receives the next bytes of a stream; a chunk may end anywhere, even inside a character.
     fn chunk(&mut self, stream: OutputStream, bytes: &[u8]);
 }
 
-/// Gives a command more to read while it runs.
+/// Supplies further standard input to a running command.
 #[async_trait]
 pub trait InputSource: Send {
-    /// Waits for the next bytes; none at the end. Dropping the wait loses nothing.
+    /// Waits for the next bytes; `None` at the end. Cancelling the wait loses nothing.
     async fn next(&mut self) -> Option<Vec<u8>>;
 }
 
@@ -179,32 +173,30 @@ pub trait InputSource: Send {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExecStatus {
-    /// By itself, with this exit code.
+    /// The command exited with this code.
     Exited(i32),
-    /// By this signal, not sent by us.
+    /// A signal that ralph did not send ended the command.
     Signalled(i32),
-    /// Its tree was killed at the timeout.
+    /// The process tree was killed at the timeout.
     TimedOut,
-    /// Its tree was killed because it printed too much.
+    /// The process tree was killed at the output limit.
     OutputLimit,
-    /// Its tree was killed because it filled the sandbox's disk.
+    /// The process tree was killed because it filled the sandbox's disk.
     DiskLimit,
-    /// Something in its tree was killed for lack of memory, whatever the exit code says.
+    /// A process was killed for lack of memory, whatever the exit code.
     OutOfMemory,
 }
 
-/// The facts about a command that has ended.
+/// The outcome of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecOutcome {
-    /// How it ended.
     pub ended: ExecStatus,
-    /// How long it took.
     pub duration: Duration,
-    /// How many bytes it printed on standard output, kept or not.
+    /// Bytes printed on standard output, stored or not.
     pub stdout_bytes: u64,
-    /// How many bytes it printed on standard error, kept or not.
+    /// Bytes printed on standard error, stored or not.
     pub stderr_bytes: u64,
-    /// Something in its tree could not start another process, because there were too many.
+    /// Whether a process could not be started because of the process limit.
     pub process_limit: bool,
 }
 
@@ -219,7 +211,7 @@ impl ExecStatus {
         }
     }
 
-    /// Tells whether the command did what it should.
+    /// Returns whether the exit code is 0.
     pub fn is_success(self) -> bool {
         self == Self::Exited(0)
     }
@@ -238,112 +230,102 @@ impl fmt::Display for ExecStatus {
     }
 }
 
-/// How to write a file. Missing parent directories are made.
+/// How to write a file. Missing parent directories are created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteMode {
-    /// The whole file becomes these bytes, all or nothing.
+    /// Atomically replaces the content of the file.
     Replace,
-    /// The bytes are put at the end.
+    /// Appends to the file.
     Append,
 }
 
-/// What an entry of a directory is.
+/// The type of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SandboxEntryKind {
     /// A regular file.
     File,
     /// A directory.
     Directory,
-    /// A symbolic link, wherever it leads.
+    /// A symbolic link, whatever its target.
     Link,
     /// A pipe, socket or device.
     Special,
 }
 
-/// One entry of a directory.
+/// A directory entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxEntry {
-    /// Its name.
     pub name: String,
-    /// What it is.
     pub kind: SandboxEntryKind,
-    /// Its size in bytes.
+    /// In bytes.
     pub size: u64,
-    /// When it last changed.
     pub modified: jiff::Timestamp,
 }
 
-/// Why a sandbox could not do what was asked.
+/// Why a sandbox operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// The sandbox itself is not there any more.
+    /// The sandbox does not exist any more.
     #[error("sandbox `{0}` is gone")]
     Gone(SandboxId),
-    /// A path or a link on the way leads outside.
+    /// A path or a link in it leads outside.
     #[error("path `{0}` leads outside the sandbox")]
     Escapes(String),
-    /// There is something, but no regular file or directory.
+    /// The path exists but is neither a regular file nor a directory.
     #[error("`{0}` is not a regular file")]
     NotRegular(String),
-    /// There is nothing.
+    /// The path does not exist.
     #[error("`{0}` does not exist")]
     NotFound(String),
-    /// More bytes than the caller wants to hold.
+    /// The file is larger than the caller's limit.
     #[error("`{path}` has {size} bytes, at most {limit} are read")]
     TooLarge {
-        /// The file.
         path: String,
-        /// Its size.
+        /// In bytes.
         size: u64,
-        /// The caller's limit.
+        /// In bytes.
         limit: u64,
     },
     /// The program cannot be started.
     #[error("cannot start `{program}`: {source}")]
     Spawn {
-        /// What should have run.
         program: String,
-        /// Why it did not.
         source: std::io::Error,
     },
-    /// The sandbox stopped in the middle and goes on again, but what it did until then is unknown.
+    /// The sandbox was interrupted and runs again; the effects of the operation are unknown.
     #[error("interrupted: {why}")]
-    Interrupted {
-        /// What happened to the sandbox.
-        why: String,
-    },
-    /// What the provider stands on does not work.
+    Interrupted { why: String },
+    /// The software that the provider depends on does not work.
     #[error("{}", .0.what)]
     Provider(ProviderProblem),
-    /// The machine refused.
+    /// An I/O operation failed.
     #[error("cannot {doing}: {source}")]
     Io {
-        /// What was being done, with the path.
+        /// The operation and its path.
         doing: String,
-        /// Why it failed.
         source: std::io::Error,
     },
 }
 
-/// One live sandbox.
+/// A live sandbox.
 #[async_trait]
 pub trait Sandbox: Send + Sync {
-    /// Returns its name.
+    /// Returns the provider's name for the sandbox.
     fn id(&self) -> &SandboxId;
-    /// Runs a command to its end. Dropping the future kills its whole tree.
+    /// Runs a command to its end. Dropping the future kills the whole process tree.
     async fn exec(
         &self,
         exec: Exec,
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError>;
-    /// Runs a command that reads what `input` gives it, after what it has in `stdin`.
+    /// Runs a command that reads from `input` after its `stdin`.
     async fn exec_with_input(
         &self,
         exec: Exec,
         input: &mut dyn InputSource,
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError>;
-    /// Returns a regular file's bytes if there are at most `limit`.
+    /// Returns the bytes of a regular file of at most `limit` bytes.
     async fn read(&self, path: &SandboxPath, limit: u64) -> Result<Vec<u8>, SandboxError>;
     /// Writes a regular file.
     async fn write(
@@ -354,47 +336,48 @@ pub trait Sandbox: Send + Sync {
     ) -> Result<(), SandboxError>;
     /// Returns the entries of a directory, sorted by name.
     async fn list(&self, path: &SandboxPath) -> Result<Vec<SandboxEntry>, SandboxError>;
-    /// Removes a file, a link itself, or a whole directory. A missing one is fine.
+    /// Removes a file, a link itself or a whole directory. A missing path is not an error.
     async fn delete(&self, path: &SandboxPath) -> Result<(), SandboxError>;
-    /// Waits until everything that was written in it, by whichever program, would survive a power cut.
+    /// Waits until everything written in the sandbox, by any program, would survive a power
+    /// failure.
     async fn sync(&self) -> Result<(), SandboxError>;
-    /// Ends everything that runs in it and removes it. Doing it twice is fine. A removed sandbox does not
-    /// come back after a power cut.
+    /// Ends all processes and removes the sandbox. Idempotent. A removed sandbox does not reappear
+    /// after a power failure.
     async fn remove(&self) -> Result<(), SandboxError>;
-    /// Returns the program inside of the sandbox that probes its network, where the provider brings one:
+    /// Returns the program inside the sandbox that probes its network, if the provider ships one:
     /// `PROGRAM probe-network --gate ADDRESS --host NAME --direct ADDRESS`.
     fn probe_program(&self) -> Option<&str> {
         None
     }
-    /// Returns the ability to show a port of the sandbox in a browser, where there is one.
+    /// Returns the port preview, if the provider supports it.
     fn preview(&self) -> Option<&dyn Preview> {
         None
     }
 }
 
-/// Shows a port of a sandbox in a browser.
+/// Exposes a port of a sandbox to a browser.
 pub trait Preview: Send + Sync {
-    /// Returns the address of a port.
+    /// Returns the URL of a port.
     fn url(&self, port: u16) -> String;
 }
 
-/// Makes and finds sandboxes of one kind.
+/// Creates and finds sandboxes of one kind.
 #[async_trait]
 pub trait SandboxProvider: Send + Sync {
-    /// Returns the name that `--sandbox` takes.
+    /// Returns the value for `--sandbox`.
     fn name(&self) -> &'static str;
-    /// Tells how well commands are kept from the machine.
+    /// Returns how well commands are isolated from the host.
     fn isolation(&self) -> Isolation;
-    /// Returns what is kept from commands though the provider does not isolate; none if it does.
+    /// Returns the remaining protection of a provider that does not isolate; `None` if it does.
     fn confinement(&self) -> Option<Confinement> {
         None
     }
-    /// Returns what keeps it from working here; nothing means it works. It changes nothing.
+    /// Checks whether the provider works here and returns the problems. It has no side effects.
     async fn preflight(&self) -> Vec<ProviderProblem>;
-    /// Makes a sandbox with an empty repository directory and an empty scratch directory.
+    /// Creates a sandbox with an empty repository directory and an empty scratch directory.
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, SandboxError>;
-    /// Takes over a sandbox that exists, ending whatever still runs in it; none if it is gone.
+    /// Takes over an existing sandbox and ends its processes; `None` if it is gone.
     async fn attach(&self, id: &SandboxId) -> Result<Option<Box<dyn Sandbox>>, SandboxError>;
-    /// Returns the sandboxes of this provider.
+    /// Returns this provider's sandboxes.
     async fn list(&self) -> Result<Vec<SandboxInfo>, SandboxError>;
 }
