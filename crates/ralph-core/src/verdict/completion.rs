@@ -1,36 +1,36 @@
-//! What must be true before the clean room is worth its while.
+//! The conditions for a verification in the clean room.
 
-/// Where a run stands when the model says it is done.
+/// State of a run when the model claims that it is done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CompletionState {
-    /// The ids of the boxes that are not ticked.
+    /// Ids of the boxes that are not ticked.
     pub open_boxes: Vec<String>,
-    /// The files with changes that are not committed.
+    /// Files with uncommitted changes.
     pub dirty_files: Vec<String>,
-    /// The commits on the branch beyond its base.
+    /// Number of commits on the branch since its base.
     pub commits: u64,
 }
 
-/// How many open boxes are named.
+/// The most open boxes that a reason names.
 const MAX_NAMED_BOXES: usize = 20;
-/// How many files are named.
+/// The most files that a reason names.
 const MAX_NAMED_FILES: usize = 5;
 
-/// Tells whether the run may be verified; if not, why not.
-pub fn may_finish(standing: &CompletionState) -> Result<(), Vec<String>> {
+/// Checks whether the run may be verified, or returns the reasons against it.
+pub fn may_finish(state: &CompletionState) -> Result<(), Vec<String>> {
     let mut reasons = Vec::new();
-    if !standing.open_boxes.is_empty() {
-        let boxes = count(&standing.open_boxes, "box is", "boxes are");
-        let names = names(&standing.open_boxes, MAX_NAMED_BOXES);
+    if !state.open_boxes.is_empty() {
+        let boxes = count(&state.open_boxes, "box is", "boxes are");
+        let names = names(&state.open_boxes, MAX_NAMED_BOXES);
         reasons.push(format!("{boxes} open: {names}"));
     }
-    if !standing.dirty_files.is_empty() {
-        let files = count(&standing.dirty_files, "file has", "files have");
-        let names = names(&standing.dirty_files, MAX_NAMED_FILES);
+    if !state.dirty_files.is_empty() {
+        let files = count(&state.dirty_files, "file has", "files have");
+        let names = names(&state.dirty_files, MAX_NAMED_FILES);
         reasons.push(format!("{files} uncommitted changes: {names}"));
     }
-    if standing.commits == 0 {
-        reasons.push("there is no commit on the branch".to_owned());
+    if state.commits == 0 {
+        reasons.push("the branch has no commits".to_owned());
     }
     if reasons.is_empty() {
         Ok(())
@@ -60,7 +60,7 @@ fn names(things: &[String], limit: usize) -> String {
 mod tests {
     use super::*;
 
-    fn standing(open_boxes: &[&str], dirty_files: usize, commits: u64) -> CompletionState {
+    fn state(open_boxes: &[&str], dirty_files: usize, commits: u64) -> CompletionState {
         CompletionState {
             open_boxes: open_boxes.iter().map(ToString::to_string).collect(),
             dirty_files: (1..=dirty_files).map(|n| format!("src/{n}.rs")).collect(),
@@ -70,42 +70,36 @@ mod tests {
 
     #[test]
     fn a_run_may_finish_when_nothing_is_left() {
-        assert_eq!(may_finish(&standing(&[], 0, 1)), Ok(()));
+        assert_eq!(may_finish(&state(&[], 0, 1)), Ok(()));
     }
 
     #[test]
-    fn what_is_left_is_named() {
-        for (standing, reasons) in [
-            (standing(&["a"], 0, 1), vec!["1 box is open: `a`"]),
+    fn names_the_remaining_work() {
+        for (state, reasons) in [
+            (state(&["a"], 0, 1), vec!["1 box is open: `a`"]),
+            (state(&["a", "b"], 0, 1), vec!["2 boxes are open: `a`, `b`"]),
             (
-                standing(&["a", "b"], 0, 1),
-                vec!["2 boxes are open: `a`, `b`"],
-            ),
-            (
-                standing(&[], 1, 1),
+                state(&[], 1, 1),
                 vec!["1 file has uncommitted changes: `src/1.rs`"],
             ),
             (
-                standing(&[], 7, 1),
+                state(&[], 7, 1),
                 vec![
                     "7 files have uncommitted changes: `src/1.rs`, `src/2.rs`, `src/3.rs`, `src/4.rs`, `src/5.rs` and 2 more",
                 ],
             ),
+            (state(&[], 0, 0), vec!["the branch has no commits"]),
             (
-                standing(&[], 0, 0),
-                vec!["there is no commit on the branch"],
-            ),
-            (
-                standing(&["a"], 1, 0),
+                state(&["a"], 1, 0),
                 vec![
                     "1 box is open: `a`",
                     "1 file has uncommitted changes: `src/1.rs`",
-                    "there is no commit on the branch",
+                    "the branch has no commits",
                 ],
             ),
         ] {
             let reasons = reasons.into_iter().map(str::to_owned).collect();
-            assert_eq!(may_finish(&standing), Err(reasons));
+            assert_eq!(may_finish(&state), Err(reasons));
         }
     }
 }

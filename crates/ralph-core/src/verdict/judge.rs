@@ -1,4 +1,4 @@
-//! From the results of the checks to green or red.
+//! Turns the results of the checks into a verdict.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,37 +7,34 @@ use crate::gutter::OutputProblems;
 use crate::id::Digest;
 use crate::ports::ExecStatus;
 
-/// How one check went.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckResult {
-    /// Where the check comes from: a box's id, `test_command`, or `verify_commands[1]`.
+    /// The origin of the check: a box's id, `test_command` or `verify_commands[1]`.
     pub name: String,
-    /// The command line.
     pub command: String,
-    /// How it ended.
     pub ended: ExecStatus,
-    /// How long it took.
     pub duration_ms: u64,
-    /// The tests it ran, where its output tells.
+    /// `None` if the output does not contain a test count.
     pub tests: Option<TestCount>,
-    /// What its failure looks like, see [`signature`](crate::gutter::signature).
+    /// Signature of the failure, see [`signature`](crate::gutter::signature).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Digest>,
-    /// The problems that it reported, if it failed.
+    /// The problems reported by a failed check.
     #[serde(default, skip_serializing_if = "OutputProblems::is_empty")]
     pub problems: OutputProblems,
 }
 
 impl CheckResult {
-    /// Tells whether the check speaks for success.
+    /// Returns whether the check passed.
     pub fn is_green(&self) -> bool {
         self.failure_reason().is_none()
     }
 
-    /// Returns why the check speaks against success, if it does.
+    /// Returns why the check failed, if it did.
     ///
-    /// An exit code of 0 does not outweigh failures that the runner itself reports: a script, a
-    /// pipe or a plugin can lose the exit code on its way.
+    /// Failures that the runner reports outweigh an exit code of 0: a script, a pipe or a plugin
+    /// can swallow the exit code.
     fn failure_reason(&self) -> Option<String> {
         let Self { command, ended, .. } = self;
         let failed = self.tests.and_then(failures);
@@ -50,10 +47,10 @@ impl CheckResult {
         }
         let tests = self.tests.filter(|tests| tests.passed == 0)?;
         let left = match (tests.skipped, tests.xfailed) {
-            (0, 0) => return Some(format!("`{command}` exited 0 but ran no test")),
+            (0, 0) => return Some(format!("`{command}` exited 0 but ran no tests")),
             (skipped, 0) => {
                 return Some(format!(
-                    "`{command}` exited 0 but ran no test ({skipped} skipped)"
+                    "`{command}` exited 0 but ran no tests ({skipped} skipped)"
                 ));
             }
             (0, xfailed) => format!("{xfailed} failed as expected"),
@@ -63,7 +60,7 @@ impl CheckResult {
     }
 }
 
-/// Names the failures; some runners report only these, not how many tests there are.
+/// Describes the failures; some runners report only these, not the number of tests.
 fn failures(tests: TestCount) -> Option<String> {
     match (tests.failed, tests.ran()) {
         (0, _) => None,
@@ -73,25 +70,22 @@ fn failures(tests: TestCount) -> Option<String> {
     }
 }
 
-/// What the checks say together.
+/// The combined result of all checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
-    /// All is well.
+    /// All checks passed.
     Green,
-    /// Something is not.
-    Red {
-        /// Everything that is not, a line each.
-        reasons: Vec<String>,
-    },
+    /// At least one check failed.
+    Red { reasons: Vec<String> },
 }
 
-/// Decides: green needs at least one check, each ended with exit code 0, and where tests can be
-/// counted none failed and at least one passed.
+/// Decides the verdict. Green requires at least one check, exit code 0 for each of them and, if
+/// tests can be counted, no failed and at least one passed test.
 pub fn judge(checks: &[CheckResult]) -> Verdict {
     if checks.is_empty() {
         return Verdict::Red {
-            reasons: vec!["there is no check to pass".to_owned()],
+            reasons: vec!["there are no checks".to_owned()],
         };
     }
     let reasons: Vec<String> = checks
@@ -140,11 +134,11 @@ mod tests {
             (check("npm test", done, Some([3, 0, 1])), Verdict::Green),
             (
                 check("npm test", done, Some([0, 0, 7])),
-                red("`npm test` exited 0 but ran no test (7 skipped)"),
+                red("`npm test` exited 0 but ran no tests (7 skipped)"),
             ),
             (
                 check("npm test", done, Some([0, 0, 0])),
-                red("`npm test` exited 0 but ran no test"),
+                red("`npm test` exited 0 but ran no tests"),
             ),
             (
                 check("npm test", done, Some([1, 2, 0])),
@@ -232,12 +226,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_checked_is_not_green() {
-        assert_eq!(judge(&[]), red("there is no check to pass"));
+    fn a_run_without_checks_is_red() {
+        assert_eq!(judge(&[]), red("there are no checks"));
     }
 
     #[test]
-    fn every_reason_is_told() {
+    fn reports_every_reason() {
         let checks = [
             check("true", ExecStatus::Exited(0), None),
             check("a", ExecStatus::Exited(2), None),
@@ -245,13 +239,13 @@ mod tests {
         ];
         let reasons = vec![
             "`a`: exit 2".to_owned(),
-            "`b` exited 0 but ran no test".to_owned(),
+            "`b` exited 0 but ran no tests".to_owned(),
         ];
         assert_eq!(judge(&checks), Verdict::Red { reasons });
     }
 
     #[test]
-    fn a_result_reads_back() {
+    fn a_result_survives_serialization() {
         let result = check("a", ExecStatus::Exited(2), Some([1, 2, 3]));
         let text = serde_json::to_string(&result).unwrap();
         assert_eq!(

@@ -1,8 +1,8 @@
-//! The rule of success: what a run must show before it is green.
+//! The rule of success: the conditions for a green verdict.
 //!
-//! The engine asks [`may_finish`] when the model says it is done, runs every check in a clean room,
-//! counts the tests in their output with [`count_tests`] and lets [`judge`] decide. The model has
-//! no say in any of it.
+//! When the model claims to be done, the engine calls [`may_finish`], runs every check in a clean
+//! room, counts the tests in their output with [`count_tests`] and calls [`judge`]. The model has
+//! no influence on any of these steps.
 
 mod completion;
 mod finding;

@@ -1,7 +1,7 @@
-//! The closing words of the test runners.
+//! Parsers for the summaries of test runners.
 //!
-//! Most runners close with one line of numbers and words; [`SUMMARIES`] lists those. The others
-//! have a reader each. A line belongs to one reader alone.
+//! Most runners end with one line of numbers and words; [`SUMMARIES`] lists those. The others have
+//! their own parsers. No line is counted by two parsers.
 
 use std::sync::LazyLock;
 
@@ -9,10 +9,10 @@ use regex::Regex;
 
 use super::TestCount;
 
-/// Reads the lines of one kind of runner; `None` when it did not run.
+/// Parses the lines of one kind of runner; `None` if it did not run.
 type TestOutputParser = fn(&[&str]) -> Option<TestCount>;
 
-/// The readers of the runners that have words of their own.
+/// The parsers of all known runners.
 pub(super) const RUNNER_PARSERS: [TestOutputParser; 8] = [
     summaries,
     unittest,
@@ -24,15 +24,15 @@ pub(super) const RUNNER_PARSERS: [TestOutputParser; 8] = [
     tap,
 ];
 
-/// Whether a number stands before its word (`3 passed`) or after it (`Failures: 3`).
+/// Whether a number precedes its word (`3 passed`) or follows it (`Failures: 3`).
 #[derive(Clone, Copy)]
 enum NumberOrder {
     NumberFirst,
     NumberLast,
 }
 
-/// One closing line: its pattern, whose group `list` holds the numbers, and their order. A pattern
-/// without the group says that there were no tests.
+/// One summary line: its pattern with the numbers in the group `list`, and their order. A pattern
+/// without the group means that there were no tests.
 const SUMMARIES: [(&str, NumberOrder); 13] = {
     use NumberOrder::{NumberFirst, NumberLast};
     [
@@ -104,7 +104,7 @@ fn summaries(lines: &[&str]) -> Option<TestCount> {
     lines.iter().filter_map(read).reduce(|a, b| a + b)
 }
 
-/// The last line with `3 passed, 1 failed` in it: asked when no runner is recognised.
+/// Parses the last line like `3 passed, 1 failed`; used if no runner is recognised.
 pub(super) fn parse_plain(lines: &[&str]) -> Option<TestCount> {
     static LINE: LazyLock<Regex> = LazyLock::new(|| {
         compile_pattern(
@@ -131,7 +131,7 @@ fn tally(list: &str, order: NumberOrder) -> TestCount {
     sums.count()
 }
 
-/// Numbers by what they count.
+/// Test numbers by category.
 #[derive(Default)]
 struct TestSums {
     passed: Option<u64>,
@@ -144,7 +144,7 @@ struct TestSums {
 impl TestSums {
     fn add(&mut self, word: &str, number: u64) {
         match word.to_ascii_lowercase().as_str() {
-            // A runner that is strict about unexpected passes reports them as failed.
+            // Runners that are strict about unexpected passes report them as failed.
             "passed" | "passing" | "pass" | "xpassed" => {
                 self.passed = Some(self.passed.unwrap_or(0).saturating_add(number));
             }
@@ -214,7 +214,7 @@ fn mocha(lines: &[&str]) -> Option<TestCount> {
     sums.passed.map(|_| sums.count())
 }
 
-/// `# pass 3` or `ℹ pass 3`, and the same for the others.
+/// `# pass 3` or `ℹ pass 3`, and likewise for the other categories.
 fn node(lines: &[&str]) -> Option<TestCount> {
     static LINE: LazyLock<Regex> = LazyLock::new(|| {
         compile_pattern("^(?:#|ℹ) (?<word>pass|fail|cancelled|skipped|todo) (?<number>[0-9]+)$")
@@ -223,7 +223,7 @@ fn node(lines: &[&str]) -> Option<TestCount> {
     sums.passed.map(|_| sums.count())
 }
 
-/// `[         3 tests successful      ]`, and the same for the others.
+/// `[         3 tests successful      ]`, and likewise for the other categories.
 fn junit_console(lines: &[&str]) -> Option<TestCount> {
     static LINE: LazyLock<Regex> = LazyLock::new(|| {
         compile_pattern(r"^\[ +(?<number>[0-9]+) tests (?<word>successful|failed|skipped) +\]$")
@@ -270,15 +270,15 @@ fn ctest(lines: &[&str]) -> Option<TestCount> {
     lines.iter().filter_map(read).reduce(|a, b| a + b)
 }
 
-/// `--- PASS: TestName (0.00s)` with `-v`. Without it only failures are listed, and packages
-/// without tests, which count as zero tests when all packages are like that.
+/// `--- PASS: TestName (0.00s)` with `-v`. Without it, only failures and packages without tests are
+/// listed; the latter count as zero tests if no package has any.
 fn go(lines: &[&str]) -> Option<TestCount> {
     static PACKAGE: LazyLock<Regex> =
         LazyLock::new(|| compile_pattern(r"^(?:ok|FAIL|\?) *\t\S+\t(?<what>.*)$"));
     static FAILED: LazyLock<Regex> =
         LazyLock::new(|| compile_pattern(r"^FAIL\t\S+(?:\t[0-9.]+s| \[[a-z ]+ failed\])$"));
     let starting = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count() as u64;
-    // A package that does not compile fails without a test of its own.
+    // A package that does not compile fails without any test.
     let failed_packages = lines.iter().filter(|line| FAILED.is_match(line)).count() as u64;
     let failed = starting("--- FAIL: ").max(failed_packages);
     if starting("=== RUN ") > 0 || failed_packages > 0 {
@@ -301,7 +301,7 @@ fn go(lines: &[&str]) -> Option<TestCount> {
     none_has_tests.then(TestCount::default)
 }
 
-/// `ok 1 - name` and `not ok 2 - name` with a plan `1..2`, or what `prove` says about them.
+/// `ok 1 - name` and `not ok 2 - name` with a plan `1..2`, or the summary of `prove`.
 fn tap(lines: &[&str]) -> Option<TestCount> {
     static PLAN: LazyLock<Regex> =
         LazyLock::new(|| compile_pattern(r"^1\.\.(?<number>[0-9]+)(?: *#.*)?$"));
@@ -358,7 +358,7 @@ fn prove(lines: &[&str]) -> Option<TestCount> {
     })
 }
 
-/// Reads digits; what does not fit is as good as endless.
+/// Parses digits; numbers that do not fit saturate.
 fn number(digits: &str) -> u64 {
     digits.parse().unwrap_or(u64::MAX)
 }

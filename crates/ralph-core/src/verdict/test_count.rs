@@ -1,7 +1,7 @@
-//! Counts the tests that a command ran, from the words of its test runners.
+//! Counts the tests that a command ran, from the output of its test runners.
 //!
-//! Only closing lines of known shapes count. Where nothing is recognised the answer is `None`:
-//! a wrong zero would refuse a good run.
+//! Only known summary lines count. If none is recognised, the result is `None`: a wrong zero would
+//! reject a good run.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,16 +13,14 @@ use serde::{Deserialize, Serialize};
 
 use super::runners;
 
-/// How many tests a command ran.
+/// Test counts of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestCount {
-    /// Those that passed.
     pub passed: u64,
-    /// Those that failed or could not run.
+    /// Including tests that could not run.
     pub failed: u64,
-    /// Those that were left out on purpose.
     pub skipped: u64,
-    /// Those that failed and were marked to fail. They prove nothing, so they are not passed.
+    /// Failed as expected. They prove nothing, so they do not count as passed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub xfailed: u64,
 }
@@ -36,14 +34,14 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl TestCount {
-    /// Returns how many were run.
+    /// Returns the number of tests that ran.
     pub fn ran(self) -> u64 {
         self.passed
             .saturating_add(self.failed)
             .saturating_add(self.xfailed)
     }
 
-    /// Returns how many were run or skipped.
+    /// Returns the number of tests that ran or were skipped.
     pub fn total(self) -> u64 {
         self.ran().saturating_add(self.skipped)
     }
@@ -78,11 +76,11 @@ impl Add for TestCount {
     }
 }
 
-/// Counts the tests in a command's output; where several runners ran, of all of them.
+/// Counts the tests in a command's output, summed over all runners that ran.
 ///
-/// Knows cargo, nextest, pytest, unittest, Jest, Vitest, Mocha, `node --test`, `go test`, TAP,
-/// prove, `RSpec`, Minitest, `PHPUnit`, `JUnit`, Surefire, `CTest`, bats, `ExUnit` and the plain
-/// words `3 passed, 1 failed`.
+/// Supports cargo, nextest, pytest, unittest, Jest, Vitest, Mocha, `node --test`, `go test`, TAP,
+/// prove, `RSpec`, Minitest, `PHPUnit`, `JUnit`, Surefire, `CTest`, bats, `ExUnit` and plain `3
+/// passed, 1 failed`.
 pub fn count_tests(output: &str) -> Option<TestCount> {
     let output = without_colours(output);
     let lines: Vec<&str> = output.lines().map(visible_part).collect();
@@ -93,7 +91,7 @@ pub fn count_tests(output: &str) -> Option<TestCount> {
         .or_else(|| runners::parse_plain(&lines))
 }
 
-/// Returns what is left to see of a line that was overwritten.
+/// Returns the visible rest of a line that carriage returns have overwritten.
 fn visible_part(line: &str) -> &str {
     line.trim_end_matches('\r')
         .rsplit('\r')

@@ -125,7 +125,7 @@ fn success_is_refused_until_everything_holds() {
         [
             vec![
                 "2 boxes are open: `M1.1`, `M1.2`".to_owned(),
-                "there is no commit on the branch".into()
+                "the branch has no commits".into()
             ],
             vec!["in the clean room: `grep -q one a.txt`: exit 2".into()],
             vec!["in the clean room: `grep -q one a.txt`: exit 2".into()],
@@ -175,7 +175,7 @@ fn a_green_commit_ends_the_run_without_being_asked() {
     // After the first, only the commit is missing, and that is said.
     let missing = [
         "2 files have uncommitted changes: `a.txt`, `b.txt`",
-        "there is no commit on the branch",
+        "the branch has no commits",
     ];
     assert_eq!(
         project.event_values("success_refused", "reasons"),

@@ -1,8 +1,8 @@
-//! What the runners print, and what it counts as.
+//! Output of the runners and the expected counts.
 
 use super::*;
 
-/// Passed, failed, skipped. Failed as expected: see below.
+/// Passed, failed, skipped. Expected failures are tested separately.
 const RECOGNISED: [(&str, &str, [u64; 3]); 50] = [
     (
         "cargo",
@@ -225,7 +225,7 @@ const RECOGNISED: [(&str, &str, [u64; 3]); 50] = [
 ];
 
 #[test]
-fn closing_lines_are_recognised() {
+fn recognises_summary_lines() {
     for (name, output, [passed, failed, skipped]) in RECOGNISED {
         let expected = TestCount {
             passed,
@@ -238,7 +238,7 @@ fn closing_lines_are_recognised() {
 }
 
 #[test]
-fn failures_that_are_expected_count_apart() {
+fn expected_failures_are_counted_separately() {
     for (output, expected) in [
         (
             "==== 2 passed, 3 xfailed, 1 xpassed in 75.30s (0:01:15) ====\n",
@@ -259,7 +259,7 @@ fn failures_that_are_expected_count_apart() {
 }
 
 #[test]
-fn a_count_without_expected_failures_is_written_as_before() {
+fn zero_expected_failures_are_not_serialized() {
     let old = r#"{"passed":1,"failed":2,"skipped":3}"#;
     let count: TestCount = serde_json::from_str(old).unwrap();
     assert_eq!(count.xfailed, 0);
@@ -279,13 +279,13 @@ fn several_runners_are_summed() {
 }
 
 #[test]
-fn what_is_overwritten_does_not_count() {
+fn ignores_overwritten_lines() {
     let output = "1 passed, 0 failed\r2 passed, 0 failed\r3 passed, 0 failed\r\n";
     assert_eq!(count_tests(output).map(TestCount::ran), Some(3));
 }
 
 #[test]
-fn other_words_are_not_recognised() {
+fn ignores_similar_prose() {
     for output in [
         "",
         "all good\n",
