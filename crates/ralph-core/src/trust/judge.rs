@@ -1,12 +1,12 @@
-//! Applies the table to one value.
+//! Applies the rules to one value.
 
 use serde_json::Value;
 
 use super::rules::{TrustRule, rule};
 use super::{TrustAuthority, TrustBound, TrustFile};
 
-/// Returns who decides about a value that a repository's file sets, given the value in force without
-/// that file. A key that is not in the table is the user's alone.
+/// Returns the authority that a value in a repository's file needs, given the value in force
+/// without that file. Only the user may set a key without a rule.
 pub fn judge(
     file: TrustFile,
     key: &str,
@@ -22,7 +22,7 @@ pub fn judge(
     (rule.authority, Some(rule))
 }
 
-/// Reports whether a sandbox provider isolates less than another.
+/// Returns whether a sandbox provider isolates less than another.
 pub fn is_weaker_sandbox(name: &str, than: &str) -> bool {
     let (name, than) = (Value::from(name), Value::from(than));
     let (authority, _) = judge(TrustFile::Task, "sandbox_provider", &name, Some(&than));
@@ -35,7 +35,7 @@ fn allows_no_more(bound: TrustBound, value: &Value, in_force: &Value) -> bool {
     }
     match bound {
         TrustBound::Same => false,
-        // A name that is not in the order is refused elsewhere, or newer than the table.
+        // A name that is not in the order is rejected elsewhere, or newer than the table.
         TrustBound::Order(order) => {
             let position = |value: &Value| order.iter().position(|name| *name == value_text(value));
             match (position(value), position(in_force)) {
@@ -60,7 +60,7 @@ fn number(value: &Value) -> Option<f64> {
     value.as_f64()
 }
 
-/// Returns a value as the table and messages write it.
+/// Formats a value for the rules and messages.
 pub(super) fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,8 +1,8 @@
-//! Who may say what: one table for every key of every file that a repository brings along.
+//! Authority over settings: one table for every key of every file that a repository contains.
 //!
-//! A repository is content from others. It may tune a run ([`TrustAuthority::Harmless`]), it may propose
-//! what the user approves per repository and content ([`TrustAuthority::Proposal`]), and some things are
-//! decided by the user's own configuration or command line alone ([`TrustAuthority::UserOnly`]).
+//! A repository is untrusted content. It may tune a run ([`TrustAuthority::Harmless`]) or propose
+//! values that the user approves per repository and content ([`TrustAuthority::Proposal`]); other
+//! values only the user's own configuration or command line may set ([`TrustAuthority::UserOnly`]).
 //! [`RULES`] is the table, [`judge`] applies it to one value.
 
 mod judge;
@@ -13,14 +13,14 @@ pub use judge::{is_weaker_sandbox, judge};
 pub use proposal::{ApprovedProposal, TrustProposal, TrustScope, UserOnlyValue};
 pub use rules::{RULES, TrustRule, rule};
 
-/// Who decides about a value.
+/// The authority that a value needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustAuthority {
-    /// The user's own configuration, environment or command line; a repository never does.
+    /// The user's own configuration, environment or command line; never a repository.
     UserOnly,
-    /// A repository proposes it, and the user approves exactly this content.
+    /// A repository may propose the value, and the user approves exactly this content.
     Proposal,
-    /// A repository's file is enough.
+    /// A repository's file suffices.
     Harmless,
 }
 
@@ -42,7 +42,7 @@ pub enum TrustFile {
 }
 
 impl TrustFile {
-    /// Returns its name in a repository.
+    /// Returns the file's name in a repository.
     pub fn name(self) -> &'static str {
         match self {
             Self::Settings => "ralph.toml",
@@ -65,19 +65,19 @@ impl TrustFile {
     }
 }
 
-/// Which values of a key need no authority: they allow no more than the value in force without the
-/// repository.
+/// The values of a key that need no authority because they allow no more than the value in force
+/// without the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustBound {
-    /// None but the value in force itself.
+    /// Only the value in force itself.
     Same,
     /// Values at or before the value in force in this order.
     Order(&'static [&'static str]),
     /// Numbers up to the value in force.
     AtMost,
-    /// Numbers up to the value in force, where 0 means no limit.
+    /// Numbers up to the value in force; 0 means no limit.
     Limit,
-    /// Lists whose items are all in the list in force.
+    /// Subsets of the list in force.
     Within,
 }
 

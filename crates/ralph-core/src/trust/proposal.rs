@@ -1,4 +1,4 @@
-//! What a repository's files ask for beyond what a repository may decide.
+//! Values in a repository's files that exceed the repository's authority.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,61 +12,49 @@ pub enum TrustScope {
     Every,
     /// Runs in containers.
     Containers,
-    /// Runs whose model comes from a profile.
+    /// Runs with a model from a profile.
     Profiles,
-    /// Runs of an agent's program.
+    /// Runs with a coding agent.
     Agents,
 }
 
-/// A value that needs the user's approval. Its identity is its content: another value of the same key
-/// is another proposal.
+/// A value that needs the user's approval. It is identified by its content: another value of the
+/// same key is another proposal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustProposal {
-    /// The file, as messages name it.
+    /// The name used in messages.
     pub file: String,
-    /// The key.
     pub key: String,
-    /// The value, as text.
     pub value: String,
-    /// What it would allow.
     pub allows: String,
-    /// The runs for which it has an effect.
     pub scope: TrustScope,
 }
 
-/// What is stored of a proposal that the user approved.
+/// The stored form of a proposal that the user approved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovedProposal {
-    /// The file.
     pub file: String,
-    /// The key.
     pub key: String,
-    /// The value, as text.
     pub value: String,
 }
 
 /// A value that only the user's own configuration may set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserOnlyValue {
-    /// The file.
     pub file: String,
-    /// The key.
     pub key: String,
-    /// The value, as text.
     pub value: String,
-    /// What the value would allow.
     pub allows: String,
-    /// The runs for which it would have an effect.
     pub scope: TrustScope,
-    /// The file of the user's configuration directory that may set it.
+    /// The file in the user's configuration directory that may set it.
     pub user_file: Option<&'static str>,
 }
 
-/// The longest value that is shown and stored as it is; a longer one is stored with its digest.
+/// The longest value that is shown and stored in full; a longer one is cut and gets a digest.
 const MAX_VALUE_CHARS: usize = 200;
 
 impl TrustProposal {
-    /// Describes a value of a key whose row asks for approval.
+    /// Describes a value that requires approval by its rule.
     pub fn new(file: impl Into<String>, key: &str, value: &str, rule: &TrustRule) -> Self {
         let value = bounded(value);
         Self {
@@ -78,7 +66,7 @@ impl TrustProposal {
         }
     }
 
-    /// Returns what is stored when the user approves it.
+    /// Returns the form to store after the user's approval.
     pub fn approved(&self) -> ApprovedProposal {
         ApprovedProposal {
             file: self.file.clone(),
@@ -89,7 +77,7 @@ impl TrustProposal {
 }
 
 impl UserOnlyValue {
-    /// Describes a value of a key that only the user's configuration may set.
+    /// Describes a value that only the user's configuration may set.
     pub fn new(
         file: impl Into<String>,
         kind: TrustFile,
@@ -109,7 +97,7 @@ impl UserOnlyValue {
     }
 }
 
-/// Returns a value at a length that fits into a list and still has its whole content as identity.
+/// Shortens a value for display; a digest preserves the identity of its whole content.
 fn bounded(value: &str) -> String {
     match value.char_indices().nth(MAX_VALUE_CHARS) {
         Some((end, _)) => format!(

@@ -1,23 +1,20 @@
-//! The table.
+//! The table of trust rules.
 
 use super::{TrustAuthority, TrustBound, TrustFile, TrustScope};
 
-/// One row: a key, optionally one of its values, and who decides about it.
+/// A rule for a key, or for one of its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrustRule {
-    /// The file.
     pub file: TrustFile,
-    /// The key, with dots between its parts; `*` is a name that the file chooses.
+    /// The key, with dots between its parts; `*` stands for a name that the file chooses.
     pub key: &'static str,
-    /// The only value that the row is about; none for all values.
+    /// `None` applies to all values.
     pub value: Option<&'static str>,
-    /// Who decides.
     pub authority: TrustAuthority,
-    /// Which values are harmless all the same.
+    /// Values that are harmless despite `authority`.
     pub bound: TrustBound,
-    /// The runs for which the value has an effect.
     pub scope: TrustScope,
-    /// What a value allows, with `{value}` in it; empty for harmless keys.
+    /// Describes the effect, with `{value}` as placeholder; empty for harmless keys.
     pub allows: &'static str,
 }
 
@@ -58,11 +55,11 @@ impl TrustRule {
 use TrustAuthority::{Proposal, UserOnly};
 use TrustFile::{AgentLoop, Agents, Dotenv, Models, Settings, Task};
 
-/// Sandbox providers, the strongest first.
+/// Sandbox providers, strongest first.
 const PROVIDERS: TrustBound =
     TrustBound::Order(&["daytona", "tart", "docker-sandbox", "docker", "local"]);
 
-/// Every key that a repository can set, and who decides about it.
+/// Every key that a repository can set, with its authority.
 pub const RULES: &[TrustRule] = &[
     row(
         Settings,
@@ -86,7 +83,7 @@ pub const RULES: &[TrustRule] = &[
         "sandbox.base_image",
         Proposal,
         TrustScope::Containers,
-        "the engine pulls the image `{value}` and builds the agents' images on it",
+        "the Docker Engine pulls the image `{value}` and builds the agents' images on it",
     ),
     harmless(Settings, "sandbox.reuse_container"),
     harmless(Settings, "sandbox.use_local_image"),
@@ -104,7 +101,7 @@ pub const RULES: &[TrustRule] = &[
         "sandbox.network.policy",
         Proposal,
         TrustScope::Containers,
-        "commands in containers reach the hosts that are listed",
+        "commands in containers reach the listed hosts",
     )
     .with_bound(TrustBound::Order(&["deny", "allowlist", "allow-all"])),
     row(
@@ -121,7 +118,7 @@ pub const RULES: &[TrustRule] = &[
         "sandbox.network.provider_tools",
         UserOnly,
         TrustScope::Every,
-        "requests to models ask the provider for `{value}`, which works outside of the sandbox",
+        "requests to models ask the provider for `{value}`, which works outside the sandbox",
     )
     .with_bound(TrustBound::Within),
     row(
@@ -129,7 +126,7 @@ pub const RULES: &[TrustRule] = &[
         "sandbox.network.model_requests_per_minute",
         Proposal,
         TrustScope::Containers,
-        "an agent sends up to {value} requests a minute to its model (0: any number)",
+        "an agent sends up to {value} requests per minute to its model (0: any number)",
     )
     .with_bound(TrustBound::Limit),
     row(
@@ -161,7 +158,7 @@ pub const RULES: &[TrustRule] = &[
         "sandbox.resources.cpus",
         Proposal,
         TrustScope::Containers,
-        "a container uses up to {value} processors",
+        "a container uses up to {value} CPUs",
     )
     .with_bound(TrustBound::AtMost),
     row(
@@ -169,7 +166,7 @@ pub const RULES: &[TrustRule] = &[
         "sandbox.resources.disk",
         Proposal,
         TrustScope::Containers,
-        "a workspace holds up to {value} bytes",
+        "a workspace uses up to {value} bytes",
     )
     .with_bound(TrustBound::AtMost),
     row(
@@ -297,7 +294,7 @@ pub const RULES: &[TrustRule] = &[
         "*.credentials",
         UserOnly,
         TrustScope::Agents,
-        "the agent logs in as {value} says",
+        "the agent logs in with the credentials {value}",
     ),
     row(
         Agents,
@@ -316,14 +313,14 @@ pub const RULES: &[TrustRule] = &[
         "Dockerfile.sandbox",
         Proposal,
         TrustScope::Containers,
-        "the engine runs this Dockerfile, with a network, to build the image ({value})",
+        "the Docker Engine runs this Dockerfile, with a network, to build the image ({value})",
     ),
     row(
         AgentLoop,
         "dependencies",
         Proposal,
         TrustScope::Containers,
-        "the engine installs these packages into the image ({value})",
+        "the Docker Engine installs these packages into the image ({value})",
     ),
     harmless(AgentLoop, "*"),
     row(
@@ -346,7 +343,7 @@ pub const RULES: &[TrustRule] = &[
         "sandbox_resources.vcpu",
         Proposal,
         TrustScope::Containers,
-        "a container uses up to {value} processors",
+        "a container uses up to {value} CPUs",
     )
     .with_bound(TrustBound::AtMost),
     row(
@@ -362,7 +359,7 @@ pub const RULES: &[TrustRule] = &[
         "sandbox_resources.disk_gib",
         Proposal,
         TrustScope::Containers,
-        "a workspace holds up to {value} GiB",
+        "a workspace uses up to {value} GiB",
     )
     .with_bound(TrustBound::AtMost),
     harmless(Task, "task_id"),
@@ -409,11 +406,11 @@ pub const RULES: &[TrustRule] = &[
     .with_bound(PROVIDERS),
     harmless(Dotenv, "RALPH_DEFAULT_MODEL_PROFILE"),
     harmless(Dotenv, "RALPH_FALLBACK_MODEL_PROFILE"),
-    // Credentials. Where they go is decided elsewhere, never by a `.env`.
+    // Credentials. Their destination is decided elsewhere, never by a `.env`.
     harmless(Dotenv, "*"),
 ];
 
-/// Returns the row of a key, the one for this very value first; none for a key that is not in the table.
+/// Returns the rule of a key, preferring one for this value; `None` for a key without a rule.
 pub fn rule(file: TrustFile, key: &str, value: Option<&str>) -> Option<&'static TrustRule> {
     let rows = || {
         RULES
@@ -421,11 +418,11 @@ pub fn rule(file: TrustFile, key: &str, value: Option<&str>) -> Option<&'static 
             .filter(|rule| rule.file == file && matches_key(rule.key, key))
     };
     let special = rows().find(|rule| rule.value.is_some() && rule.value == value);
-    // Rows with a placeholder come after the named keys of the same file.
+    // Rules with a placeholder follow the named keys of the same file.
     special.or_else(|| rows().find(|rule| rule.value.is_none()))
 }
 
-/// Reports whether a key has the form of a row's key. The name in place of a `*` may have dots.
+/// Returns whether a key matches a rule's key. The name in place of `*` may contain dots.
 fn matches_key(pattern: &str, key: &str) -> bool {
     let Some((before, after)) = pattern.split_once('*') else {
         return pattern == key;

@@ -16,7 +16,7 @@ fn every_key_of_a_task_file_is_in_the_table() {
 }
 
 #[test]
-fn every_row_that_needs_approval_says_what_it_allows() {
+fn every_rule_that_needs_approval_describes_its_effect() {
     for rule in RULES {
         let is_harmless = rule.authority == TrustAuthority::Harmless;
         assert_eq!(is_harmless, rule.allows.is_empty(), "{rule:?}");
@@ -25,7 +25,7 @@ fn every_row_that_needs_approval_says_what_it_allows() {
 
 #[test]
 fn a_value_that_allows_no_more_than_the_one_in_force_is_harmless() {
-    // Key, value, value in force, who decides.
+    // Key, value, value in force, authority.
     let rows = r#"
         sandbox.network.policy | "deny" | "allow-all" | Harmless
         sandbox.network.policy | "allowlist" | "deny" | Proposal
@@ -61,7 +61,7 @@ fn a_value_that_allows_no_more_than_the_one_in_force_is_harmless() {
 }
 
 #[test]
-fn names_that_a_file_chooses_may_have_dots() {
+fn names_chosen_by_a_file_may_contain_dots() {
     let key = "profiles.gpt-4.1.api_key_env";
     let found = rule(TrustFile::Models, key, None).map(|rule| rule.authority);
     assert_eq!(found, Some(TrustAuthority::UserOnly));
