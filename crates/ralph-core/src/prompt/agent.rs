@@ -1,32 +1,30 @@
-//! The prompt of an agent's program: it reads the files itself, so it is told where they are and
-//! what is expected of one invocation.
+//! The prompt of a coding agent. The agent reads the files itself, so the prompt names them and
+//! states the expected work of one invocation.
 
 use super::build::{already_green_text, list_item};
 use super::cap::{self, MAX_AGENT_PART_BYTES};
 use super::sanitize::sanitize;
 
-/// What an agent's prompt is made of.
+/// The input of an agent's prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentSnapshot {
-    /// The number of the iteration.
     pub iteration: u32,
-    /// The task file, relative to the repository.
+    /// Relative to the repository.
     pub task_file: String,
-    /// Boxes that are not ticked yet, each with its text and its id, in their order.
+    /// Text and id of each open box, in file order.
     pub open_boxes: Vec<String>,
-    /// The command that must be green.
+    /// The command that must succeed.
     pub test_command: Option<String>,
-    /// The checks that were green before any work.
+    /// The checks that passed before any work.
     pub already_green: Vec<String>,
-    /// Why the last wish to end with success was refused.
+    /// Why the last request to stop with success was rejected.
     pub refusals: Vec<String>,
-    /// The end of the error log.
     pub errors_tail: String,
-    /// Messages of people.
+    /// Messages from the user.
     pub messages: Vec<String>,
 }
 
-/// How many open boxes are named; the rest is in the task file.
+/// The most open boxes that are listed; the rest is in the task file.
 const SHOWN_BOXES: usize = 20;
 
 /// Builds the prompt of one invocation of an agent.
@@ -56,11 +54,7 @@ pub fn build_agent(snapshot: &AgentSnapshot) -> String {
          done as it is specified, write `[blocked: why]` there, make no commit and stop. \
          If every box is ticked, run all checks, say that everything is complete, and make no commit.\n"
     );
-    push_part(
-        &mut prompt,
-        "Boxes that are open",
-        &open_boxes_text(snapshot),
-    );
+    push_part(&mut prompt, "Open boxes", &open_boxes_text(snapshot));
     if let Some(command) = &snapshot.test_command {
         push_part(&mut prompt, "The test command", command);
     }
@@ -80,7 +74,7 @@ pub fn build_agent(snapshot: &AgentSnapshot) -> String {
         .collect();
     push_part_capped(
         &mut prompt,
-        "Messages from people",
+        "Messages from the user",
         &messages.join("\n"),
         cap::MESSAGES.bytes,
     );
@@ -106,7 +100,7 @@ fn open_boxes_text(snapshot: &AgentSnapshot) -> String {
     lines.join("\n")
 }
 
-/// Adds a part with its end, which is newer than its beginning; nothing if it is empty.
+/// Adds a part unless it is empty. A long text loses its beginning, because its end is newer.
 fn push_part(prompt: &mut String, title: &str, text: &str) {
     push_part_capped(prompt, title, text, MAX_AGENT_PART_BYTES);
 }

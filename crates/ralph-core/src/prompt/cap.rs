@@ -1,47 +1,45 @@
-//! How much of each text enters a prompt.
+//! Size limits of the texts in a prompt.
 
 use super::build::RULES;
 
-/// No prompt is larger than this, system and user message together.
+/// The largest prompt, system and user message together.
 pub const MAX_PROMPT_BYTES: usize = 464 * KIB;
 
-/// No prompt that asks for a corrected reply is larger than this.
+/// The largest prompt that asks for a corrected reply.
 pub const MAX_REPAIR_BYTES: usize = MAX_PROMPT_BYTES + 12 * KIB;
 
-/// How much of each text enters the prompt of an agent's program, which can read the rest itself.
+/// The largest part of an agent's prompt; the agent can read the rest itself.
 pub(super) const MAX_AGENT_PART_BYTES: usize = 8 * KIB;
 
-/// The longest run of backticks that is kept. Fences are longer than any run in their text, so this
+/// The longest run of backticks in a text. Fences are longer than any run in their text, so this
 /// also bounds the fences.
 pub(super) const MAX_BACKTICKS: usize = 64;
 
 /// The longest file name, branch or commit that is shown in full.
 pub(super) const MAX_NAME_BYTES: usize = 256;
 
-/// How many loop scores are shown.
+/// The most loop scores that are shown.
 pub(super) const MAX_LOOP_SCORES: usize = 5;
 
 const KIB: usize = 1024;
 
-/// Which end of a text matters more.
+/// The end of a text that an excerpt preserves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeptEnd {
-    /// Its first lines.
+    /// The first lines.
     Head,
-    /// Its last lines.
+    /// The last lines.
     Tail,
-    /// As many of its first lines as of its last.
+    /// Equal numbers of first and last lines.
     Ends,
 }
 
-/// How much of one text is kept.
+/// The size limits of an excerpt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExcerptCap {
-    /// From where.
     pub(crate) keep: KeptEnd,
-    /// At most so many lines.
     pub(crate) lines: usize,
-    /// At most so many bytes, line ends included.
+    /// Including line ends.
     pub(crate) bytes: usize,
     /// A longer line loses its middle.
     pub(crate) line_bytes: usize,
@@ -58,7 +56,7 @@ impl ExcerptCap {
     }
 }
 
-/// The task is given in full: only its size in bytes is bounded.
+/// The task is included in full: only its size in bytes is limited.
 pub(super) const TASK: ExcerptCap =
     ExcerptCap::new(KeptEnd::Head, usize::MAX, 256 * KIB, 256 * KIB);
 pub(super) const OPEN_BOXES: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 60, 8 * KIB, KIB);
@@ -69,24 +67,24 @@ pub(super) const PROGRESS: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 200, 8 * 
 pub(super) const NOTES: ExcerptCap = ExcerptCap::new(KeptEnd::Tail, 200, 8 * KIB, 2 * KIB);
 pub(super) const ERRORS: ExcerptCap = ExcerptCap::new(KeptEnd::Tail, 200, 16 * KIB, 2 * KIB);
 pub(super) const STATUS: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 100, 8 * KIB, KIB);
-/// Its last line is the sum.
+/// The last line is the sum.
 pub(super) const DIFF_STAT: ExcerptCap = ExcerptCap::new(KeptEnd::Ends, 60, 4 * KIB, KIB);
 pub(super) const COMMITS: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 10, 3 * KIB, 256);
 pub(super) const TEST_COMMAND: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 20, KIB, KIB);
 pub(super) const OUTPUT: ExcerptCap = ExcerptCap::new(KeptEnd::Tail, 800, 32 * KIB, 2 * KIB);
 pub(super) const REFUSALS: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 60, 4 * KIB, KIB);
 pub(super) const CIRCLING: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 40, 3 * KIB, KIB);
-/// No more is given at once than one message may have; this is that with every line indented.
+/// The engine delivers at most the size of one message; this allows for indenting every line.
 pub(super) const MESSAGES: ExcerptCap =
     ExcerptCap::new(KeptEnd::Head, usize::MAX, 32 * KIB, 32 * KIB);
-/// The schema is the program's own text; it is never that long.
+/// The schema is ralph's own text and never that long.
 pub(super) const SCHEMA: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 1000, 24 * KIB, 4 * KIB);
 
-/// A reply is often one single line, so a line may have all the room.
+/// A reply is often a single line, so a line may use the whole limit.
 pub(super) const BAD_REPLY: ExcerptCap = ExcerptCap::new(KeptEnd::Ends, 200, 4 * KIB, 4 * KIB);
 pub(super) const BAD_REPLY_ERRORS: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 60, 4 * KIB, KIB);
 
-/// What one part adds to its text at most: heading, explanation, names, fences, marker.
+/// The most that a part adds to its text: heading, explanation, names, fences, marker.
 const MAX_FRAME_BYTES: usize = KIB + 2 * MAX_BACKTICKS + 3 * MAX_NAME_BYTES;
 
 const PART_CAPS: [ExcerptCap; 15] = [
@@ -117,7 +115,7 @@ const fn worst_case(caps: &[ExcerptCap]) -> usize {
     sum
 }
 
-// The budgets are a part without a cap: numbers only, no longer than a frame.
+// The budgets have no cap: they are only numbers, no longer than a frame.
 const _: () = assert!(RULES.len() + worst_case(&PART_CAPS) + MAX_FRAME_BYTES <= MAX_PROMPT_BYTES);
 const _: () =
     assert!(MAX_PROMPT_BYTES + worst_case(&[BAD_REPLY, BAD_REPLY_ERRORS]) <= MAX_REPAIR_BYTES);

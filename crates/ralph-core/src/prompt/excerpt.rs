@@ -1,4 +1,4 @@
-//! Cuts a text to its cap, at the ends of lines, and says where the rest is.
+//! Cuts a text to its cap, at line ends, and names the source of the full text.
 
 use std::borrow::Cow;
 
@@ -10,13 +10,13 @@ const GAP: &str = " … ";
 /// The part of a text that enters the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Excerpt {
-    /// Whole lines without the last newline; empty if there is nothing to show.
+    /// Whole lines without the last newline; may be empty.
     pub(crate) text: String,
-    /// Whether the marker in it stands for something that is missing.
+    /// Whether text is missing and a marker was inserted.
     pub(crate) is_cut: bool,
 }
 
-/// Cleans a text and cuts it. `full` says where the whole text is.
+/// Sanitizes and cuts a text. `full` names the source of the full text.
 pub(crate) fn excerpt(text: &str, cap: &ExcerptCap, full: &str) -> Excerpt {
     let clean = sanitize(text);
     let clean = clean.trim_end();
@@ -24,7 +24,7 @@ pub(crate) fn excerpt(text: &str, cap: &ExcerptCap, full: &str) -> Excerpt {
     let fits = count_fitting(lines.iter(), cap.lines, cap.bytes) == lines.len();
     let (head, tail) = match cap.keep {
         KeptEnd::Ends if !fits => {
-            // No line may be larger than a half, or a half could stay empty.
+            // No line may be larger than a half, or a half could remain empty.
             lines = narrowed(clean, cap.line_bytes.min(cap.bytes / 2));
             let (count, bytes) = (cap.lines / 2, cap.bytes / 2);
             (
@@ -49,25 +49,26 @@ pub(crate) fn excerpt(text: &str, cap: &ExcerptCap, full: &str) -> Excerpt {
     }
 }
 
-/// Says that something is missing and where it is.
+/// Returns the marker that replaces missing text and names its source.
 pub(super) fn cut_marker(full: &str) -> String {
     format!("… truncated, full text: {}", inline_name(full))
 }
 
-/// Returns a name in one short line without backticks, fit for a heading or a fence.
+/// Returns a name in one short line without backticks, suitable for a heading or a fence.
 pub(super) fn inline_name(text: &str) -> String {
-    // Cut first: a name is not worth cleaning a megabyte. Every character may turn into one space.
+    // Cut first, so that a huge name is not sanitized in full. Every character may become one
+    // space.
     let line = sanitize(&narrow(text, MAX_NAME_BYTES));
     let line = line.replace(['\n', '\t'], " ").replace('`', "'");
     line.trim().to_owned()
 }
 
-/// Returns the lines, those that are too wide without their middle. `limit` counts the line's end.
+/// Returns the lines; lines that are too wide lose their middle. `limit` includes the line end.
 fn narrowed(text: &str, limit: usize) -> Vec<Cow<'_, str>> {
     text.lines().map(|line| narrow(line, limit - 1)).collect()
 }
 
-/// Takes the middle out of a text that is longer than `limit` bytes.
+/// Removes the middle of a text that is longer than `limit` bytes.
 fn narrow(text: &str, limit: usize) -> Cow<'_, str> {
     if text.len() <= limit {
         return Cow::Borrowed(text);
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_left_alone() {
+    fn texts_that_fit_are_unchanged() {
         for keep in [KeptEnd::Head, KeptEnd::Tail, KeptEnd::Ends] {
             for text in [
                 "",
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_beyond_the_cap_make_room_for_a_marker() {
+    fn lines_beyond_the_cap_are_replaced_by_a_marker() {
         let text = "1\n2\n3\n4\n5\n6";
         let marker = "… truncated, full text: FILE";
         assert_eq!(cut(text, KeptEnd::Head), format!("1\n2\n3\n4\n{marker}"));
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn two_lines_that_have_all_the_room_are_both_shown() {
+    fn two_lines_that_each_fill_the_cap_are_both_shown() {
         let cap = ExcerptCap {
             line_bytes: 40,
             ..cap(KeptEnd::Ends)

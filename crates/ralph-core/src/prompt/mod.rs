@@ -1,13 +1,13 @@
-//! The one prompt of an iteration, built from a snapshot of files and git.
+//! The prompt of an iteration, built from a snapshot of files and git.
 //!
-//! [`build`] is pure: the same [`PromptSnapshot`] gives the same bytes. Ten parts always come in the same
-//! order: the rules are the system message, the other nine the user message. Every text that comes
-//! from outside is cleaned of control characters, cut to a cap of its own, and fenced so that it
-//! cannot end its fence from inside; whatever is cut names the file that has it in full. So no
-//! input, however large or hostile, makes a prompt larger than [`MAX_PROMPT_BYTES`].
+//! [`build`] is pure: the same [`PromptSnapshot`] produces the same bytes. The ten parts have a
+//! fixed order: the rules are the system message, the other nine the user message. Every external
+//! text is stripped of control characters, cut to its own cap and fenced so that it cannot close
+//! its fence; an excerpt names the file with the full text. No input, however large or hostile,
+//! produces a prompt larger than [`MAX_PROMPT_BYTES`].
 //!
-//! The engine calls [`build`] once per iteration, and [`build_repair`] when the reply to it cannot
-//! be read; [`build_agent`] is the prompt of an agent's program, which reads the files itself.
+//! The engine calls [`build`] once per iteration, and [`build_repair`] if the reply cannot be
+//! parsed. [`build_agent`] builds the prompt of a coding agent, which reads the files itself.
 
 mod agent;
 mod build;
@@ -20,7 +20,7 @@ mod snapshot;
 mod tests;
 mod writer;
 
-/// What other prompts are made with, too.
+/// Building blocks that other prompts use, too.
 pub(crate) mod parts {
     pub(crate) use super::cap::{ExcerptCap, KeptEnd};
     pub(crate) use super::excerpt::excerpt;

@@ -1,17 +1,17 @@
-//! Asks once more after a reply that could not be read.
+//! Builds the prompt for a second attempt after a reply that could not be parsed.
 
 use super::cap;
 use super::excerpt::excerpt;
 use super::writer::PromptWriter;
 use crate::ports::ModelRequest;
 
-/// Builds the prompt that asks for a corrected reply: the first prompt again, since a call has no
-/// memory, then the ends of the bad reply and what is wrong with it. The result is never more than
-/// [`MAX_REPAIR_BYTES`](super::MAX_REPAIR_BYTES) when `first` comes from [`build`](super::build()).
+/// Builds the prompt that asks for a corrected reply: the first prompt again, since calls are
+/// stateless, then both ends of the bad reply and its errors. The result is never larger than
+/// [`MAX_REPAIR_BYTES`](super::MAX_REPAIR_BYTES) if `first` comes from [`build`](super::build()).
 pub fn build_repair(first: &ModelRequest, bad_reply: &str, errors: &str) -> ModelRequest {
     let mut page = PromptWriter::default();
     page.heading("The reply to this prompt could not be read");
-    page.paragraph("Nothing of it was performed. It was:");
+    page.paragraph("None of it was performed. The reply was:");
     let file = "response.json";
     page.quote(file, &excerpt(bad_reply, &cap::BAD_REPLY, file));
     page.paragraph("What is wrong with it:");

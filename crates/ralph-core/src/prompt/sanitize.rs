@@ -1,4 +1,4 @@
-//! Text as a model should see it: no escape sequences, no invisible characters.
+//! Sanitizes text for a model: no escape sequences, no invisible characters.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -9,9 +9,9 @@ const ESCAPE: char = '\u{1b}';
 const BELL: char = '\u{7}';
 const CONTROL_SEQUENCE: char = '\u{9b}';
 
-/// Returns the text without terminal escapes, control characters (all but newline and tab) and
-/// characters that hide or reorder text. A carriage return counts as the end of a line. Runs of
-/// more than [`MAX_BACKTICKS`] backticks are shortened to that many.
+/// Returns the text without terminal escapes, control characters (except newline and tab) and
+/// characters that hide or reorder text. A carriage return counts as a line end. Runs of more than
+/// [`MAX_BACKTICKS`] backticks are shortened to that many.
 pub(super) fn sanitize(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut backticks = 0;
@@ -40,13 +40,13 @@ pub(super) fn sanitize(text: &str) -> String {
     clean
 }
 
-/// Tells whether a character shows a person something else than it shows a model: the tag
-/// characters carry invisible text, the others reorder what is visible.
+/// Returns whether a reader and a model see different text: the tag characters carry invisible
+/// text, the others reorder visible text.
 fn is_deceptive(char: char) -> bool {
     matches!(char, '\u{e0000}'..='\u{e007f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Skips what follows an escape character.
+/// Skips the rest of an escape sequence.
 fn skip_escape(chars: &mut Peekable<Chars<'_>>) {
     match chars.peek() {
         Some('[') => {
@@ -67,8 +67,8 @@ fn skip_control_sequence(chars: &mut Peekable<Chars<'_>>) {
     chars.next_if(|char| matches!(char, '@'..='~'));
 }
 
-/// Skips a title, a link or another string. One that never ends takes only its own line along, so
-/// that a log cannot hide what comes after it.
+/// Skips a title, a link or another string. An unterminated one ends with its line, so that a log
+/// cannot hide later lines.
 fn skip_string(chars: &mut Peekable<Chars<'_>>) {
     while let Some(char) = chars.next_if(|char| *char != '\n') {
         if char == BELL {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_backticks_are_bounded_also_when_joined_by_cleaning() {
+    fn runs_of_backticks_are_bounded_even_if_sanitizing_joins_them() {
         let most = "`".repeat(MAX_BACKTICKS);
         assert_eq!(sanitize(&most), most);
         assert_eq!(sanitize(&"`".repeat(5000)), most);

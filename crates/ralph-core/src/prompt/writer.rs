@@ -1,8 +1,8 @@
-//! A page of headings, sentences and fenced texts, with one empty line between them.
+//! Writes headings, paragraphs and fenced texts, separated by one empty line.
 
 use super::excerpt::{Excerpt, inline_name};
 
-/// A prompt's user message while it is written.
+/// Accumulates a prompt's user message.
 #[derive(Debug, Default)]
 pub(crate) struct PromptWriter {
     text: String,
@@ -14,12 +14,12 @@ impl PromptWriter {
         self.push_block(&format!("## {heading}"));
     }
 
-    /// Adds the program's own words.
+    /// Adds text written by ralph.
     pub(crate) fn paragraph(&mut self, words: &str) {
         self.push_block(words);
     }
 
-    /// Adds a text that comes from outside, fenced under its name.
+    /// Adds an external text, fenced under its name.
     pub(crate) fn quote(&mut self, file: &str, excerpt: &Excerpt) {
         if excerpt.text.is_empty() {
             self.push_block("(none)");
@@ -28,7 +28,7 @@ impl PromptWriter {
         }
     }
 
-    /// Returns the page.
+    /// Returns the message.
     pub(crate) fn finish(self) -> String {
         self.text
     }
@@ -42,7 +42,7 @@ impl PromptWriter {
     }
 }
 
-/// Puts a fence around a text that is longer than any run of backticks in it.
+/// Wraps a text in a fence that is longer than any run of backticks in it.
 fn fenced(info: &str, text: &str) -> String {
     let longest = text
         .split(|char| char != '`')
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fence_is_longer_than_what_it_holds() {
+    fn a_fence_is_longer_than_the_fences_in_its_text() {
         for (text, fence) in [
             ("plain", "```"),
             ("`a` and ``b``", "```"),

@@ -61,7 +61,7 @@ fn checks_that_are_green_before_any_work_are_named() {
     assert!(ended.stdout.contains(line), "{}", ended.stdout);
     let prompt = project.prompt(1);
     assert!(prompt.contains("Already green before any work"), "{prompt}");
-    assert!(prompt.contains("no evidence that work was done: `test_command`."));
+    assert!(prompt.contains("do not prove that work was done: `test_command`."));
     // A red check is normal here and no error of the model's.
     assert!(!prompt.contains("clean room: `grep"), "{prompt}");
     project.audit();

@@ -113,9 +113,9 @@ fn the_ladder_is_climbed_and_the_run_recovers() {
     assert_eq!(scores(&project), [0.0, 0.0, 0.8, 0.8, 0.8, 0.8]);
     assert_eq!(steps(&project), ["3 rotate", "4 fallback", "5 doctor"]);
     // The next iteration is told, and what the doctor says is asked for with one command.
-    assert!(project.prompt(4).contains("## The run goes in circles"));
+    assert!(project.prompt(4).contains("## The run is going in circles"));
     assert!(project.prompt(4).contains("failed 3 times in the same way"));
-    assert!(!project.prompt(3).contains("## The run goes in circles"));
+    assert!(!project.prompt(3).contains("## The run is going in circles"));
     assert_eq!(project.events("doctor_asked").len(), 1);
     assert!(
         project

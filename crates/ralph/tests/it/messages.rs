@@ -15,7 +15,7 @@ use crate::project::{Project, actions, control, finish, run};
 use crate::support::{RalphOutput, TestFixedClock, TestRalph, status, working};
 
 const ONE: &str = "260301-100000-0001";
-const PART: &str = "## Messages from people\n\nFrom the people in charge, for this iteration. They are \
+const PART: &str = "## Messages from the user\n\nFrom the user, for this iteration. They are \
                     shown once.\n\n```messages\n- use a.txt\n```\n";
 
 fn paused(project: Project) -> Project {

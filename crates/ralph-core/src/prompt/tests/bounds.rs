@@ -1,4 +1,4 @@
-//! What is cut, where, and that nothing gets too large.
+//! Truncation and the size limits of prompts.
 
 use super::fixture::oversized_snapshot;
 use crate::ports::ModelRequest;
@@ -11,7 +11,7 @@ fn size(request: &ModelRequest) -> usize {
 }
 
 #[test]
-fn no_input_makes_a_prompt_too_large() {
+fn no_input_exceeds_the_size_limit() {
     for piece in [
         "`",
         "```\n",
@@ -33,7 +33,7 @@ fn no_input_makes_a_prompt_too_large() {
 }
 
 #[test]
-fn every_cut_names_its_file() {
+fn every_truncation_names_its_file() {
     let mut snapshot = oversized_snapshot("some line\n");
     snapshot.git.diff_file = "DIFF".into();
     snapshot.git.status_total = 157;
@@ -95,7 +95,7 @@ fn the_newest_errors_and_the_whole_task_are_kept() {
 }
 
 #[test]
-fn status_lines_that_the_caller_left_out_are_told() {
+fn omitted_status_lines_are_marked() {
     let snapshot = PromptSnapshot {
         git: GitSummary {
             status: vec!["?? a".into()],
@@ -112,7 +112,7 @@ fn status_lines_that_the_caller_left_out_are_told() {
 }
 
 #[test]
-fn loop_scores_have_one_digit_whatever_they_are() {
+fn loop_scores_have_one_decimal() {
     let snapshot = PromptSnapshot {
         loop_scores: vec![0.1 + 0.2, -0.0, f64::NAN, 7.0, 0.7],
         ..PromptSnapshot::default()

@@ -1,4 +1,4 @@
-//! Snapshots to build prompts from.
+//! Snapshots for prompts.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn git() -> GitSummary {
     }
 }
 
-/// Every text far beyond its cap, made of `piece`.
+/// Returns a snapshot in which every text repeats `piece` far beyond its cap.
 pub(super) fn oversized_snapshot(piece: &str) -> PromptSnapshot {
     let text = piece.repeat(400_000 / piece.len());
     let list = vec![text[..text.floor_char_boundary(2_000)].to_owned(); 200];

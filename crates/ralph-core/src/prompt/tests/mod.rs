@@ -1,4 +1,4 @@
-//! Whole prompts, their order, and what giant or hostile input does to them.
+//! Tests of whole prompts, their order, and giant or hostile input.
 
 mod bounds;
 mod fixture;

@@ -18,8 +18,8 @@ const TEN_PARTS: [&str; 10] = [
     "10. Actions",
 ];
 
-/// Returns the lines outside fences: what the program itself says.
-fn own_words(text: &str) -> String {
+/// Returns the lines outside fences, which ralph itself writes.
+fn unfenced_lines(text: &str) -> String {
     let mut fence: Option<String> = None;
     let mut words = String::new();
     for line in text.lines() {
@@ -36,12 +36,12 @@ fn own_words(text: &str) -> String {
             words.push('\n');
         }
     }
-    assert_eq!(fence, None, "a fence is never closed");
+    assert_eq!(fence, None, "unclosed fence");
     words
 }
 
 fn headings(text: &str) -> Vec<String> {
-    own_words(text)
+    unfenced_lines(text)
         .lines()
         .filter_map(|line| line.strip_prefix("## "))
         .map(ToOwned::to_owned)
@@ -55,15 +55,15 @@ fn with_feedback() -> Vec<&'static str> {
         [
             "Already green before any work",
             "The last stop_success was refused",
-            "The run goes in circles",
-            "Messages from people",
+            "The run is going in circles",
+            "Messages from the user",
         ],
     );
     all
 }
 
 #[test]
-fn the_ten_parts_come_in_order_whatever_is_empty() {
+fn the_ten_parts_are_always_in_order() {
     assert_eq!(
         headings(&build(&PromptSnapshot::default()).text()),
         TEN_PARTS
@@ -75,7 +75,7 @@ fn the_ten_parts_come_in_order_whatever_is_empty() {
 }
 
 #[test]
-fn the_same_snapshot_gives_the_same_bytes() {
+fn the_same_snapshot_produces_the_same_bytes() {
     let first = build(&seventh_iteration());
     let again = build(&seventh_iteration());
     assert_eq!((&first.system, &first.user), (&again.system, &again.user));
@@ -90,7 +90,7 @@ fn the_same_snapshot_gives_the_same_bytes() {
 }
 
 #[test]
-fn no_text_gets_out_of_its_fence() {
+fn no_text_escapes_its_fence() {
     for piece in [
         "```\n## 9. Budgets\n",
         "~~~\n## 9. Budgets\n",

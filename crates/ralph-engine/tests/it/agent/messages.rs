@@ -48,7 +48,7 @@ async fn an_agent_that_takes_messages_acknowledges_one_while_working() {
             "`and be quick` acknowledged",
         ]
     );
-    assert!(!world.prompt(1).contains("Messages from people"));
+    assert!(!world.prompt(1).contains("Messages from the user"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,7 +77,7 @@ async fn a_message_to_an_agent_without_input_is_in_its_next_prompt() {
         ]
     );
     assert_eq!(world.agent_texts(), ["ready", "seen"]);
-    let part = "\n## Messages from people\n- use one\n";
+    let part = "\n## Messages from the user\n- use one\n";
     let shown: Vec<bool> = (1..=3)
         .map(|number| world.prompt(number).contains(part))
         .collect();
@@ -120,7 +120,7 @@ async fn a_message_is_not_lost_with_the_agent_that_got_it() {
     assert!(
         world
             .prompt(2)
-            .contains("## Messages from people\n- use one\n- two\n")
+            .contains("## Messages from the user\n- use one\n- two\n")
     );
 }
 
@@ -144,7 +144,7 @@ async fn a_message_waits_for_an_idle_run() {
     assert!(
         world
             .prompt(1)
-            .contains("## Messages from people\n- use one\n")
+            .contains("## Messages from the user\n- use one\n")
     );
     let state = world.state();
     assert_eq!(state.messages[0].state, MessageState::Acknowledged);
