@@ -1,4 +1,4 @@
-//! Which model costs what: the prices that come with the program, and those of a file.
+//! Model prices: the embedded ones, and those of a file.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -8,60 +8,60 @@ use serde::{Deserialize, Serialize};
 use super::cost::PriceRates;
 use super::{Price, TokenWindow};
 
-/// The prices and token windows that come with the program, a part of LiteLLM's map in its own format.
+/// The embedded prices and token windows, a subset of LiteLLM's map in its own format.
 const EMBEDDED_PRICES: &str = include_str!("prices.json");
 
-/// The schemes of models that answer from a file.
+/// The schemes of models that read replies from a file.
 const FREE_SCHEMES: [&str; 2] = ["scripted:", "replay:"];
-/// The providers that usually run on the user's machine. A name proves nothing about the server, so
-/// these models have no price by name.
+/// The providers that usually run on the user's machine. A name does not prove that the server
+/// does, so these models have no price by name.
 const LOCAL_PROVIDERS: [&str; 2] = ["ollama", "lm_studio"];
-/// The providers whose models are also known by their bare names.
+/// The providers of models that are also known by their bare names.
 const BARE_NAME_PROVIDERS: [&str; 2] = ["openai", "anthropic"];
-/// A gateway hands a question on to a model that has a price of its own.
+/// Prefix of a gateway, which forwards requests to models with their own prices.
 const GATEWAY_PREFIX: &str = "litellm_proxy/";
 
-/// The prices of models, by their names.
+/// The prices of models, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriceBook {
     by_name: BTreeMap<String, Price>,
     #[serde(default)]
     windows: BTreeMap<String, TokenWindow>,
-    /// Whole names, `provider/model`, of models that have a bare name here.
+    /// Full names, `provider/model`, of models listed here under a bare name.
     #[serde(default)]
     aliases: BTreeMap<String, String>,
-    /// Has the prices of models that are not here.
+    /// Prices of models that are missing here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fallback: Option<Box<PriceBook>>,
 }
 
 impl PriceBook {
-    /// The version of LiteLLM whose price map the embedded prices are from.
+    /// The LiteLLM version of the embedded price map.
     pub const EMBEDDED_VERSION: &str = "1.108.4";
 
-    /// Returns the prices that come with the program.
+    /// Returns the embedded prices.
     pub fn embedded() -> &'static Self {
         static BOOK: LazyLock<PriceBook> =
             LazyLock::new(|| PriceBook::from_litellm(EMBEDDED_PRICES).unwrap_or_default());
         &BOOK
     }
 
-    /// Adds a model's price under its name.
+    /// Adds a model's price.
     pub fn add(&mut self, name: String, price: Price) {
         self.by_name.insert(name, price);
     }
 
-    /// Adds a model's token window under its name.
+    /// Adds a model's token window.
     pub(super) fn add_window(&mut self, name: String, window: TokenWindow) {
         self.windows.insert(name, window);
     }
 
-    /// Adds the whole name of a model that has a bare name here.
+    /// Maps the full name of a model to its bare name.
     pub(super) fn add_alias(&mut self, whole: String, bare: String) {
         self.aliases.insert(whole, bare);
     }
 
-    /// Returns these prices with those of another book for the models that are not here.
+    /// Returns these prices, extended by another book for models that are missing here.
     #[must_use]
     pub fn with_fallback(mut self, other: Self) -> Self {
         self.fallback = Some(Box::new(match self.fallback.take() {
@@ -71,30 +71,30 @@ impl PriceBook {
         self
     }
 
-    /// Returns how many models have a price here.
+    /// Returns the number of models with a price, without fallbacks.
     pub fn len(&self) -> usize {
         self.by_name.len()
     }
 
-    /// Tells whether no model has a price here.
+    /// Returns whether no model has a price, without fallbacks.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }
 
-    /// Returns the models that have a price here, in the order of their names.
+    /// Returns the models with a price, ordered by name, without fallbacks.
     pub fn prices(&self) -> impl Iterator<Item = (&str, &Price)> {
         self.by_name
             .iter()
             .map(|(name, price)| (name.as_str(), price))
     }
 
-    /// Returns the price that stands here under exactly this name.
+    /// Returns the price listed under exactly this name.
     pub(super) fn exact_price(&self, name: &str) -> Option<&Price> {
         self.by_name.get(name)
     }
 
     /// Returns the price of a model by its name: `zai/glm-4.7`, `claude-sonnet-4-5`,
-    /// `openai/gpt-5-2025-08-07`. Models that answer from a file are free.
+    /// `openai/gpt-5-2025-08-07`. Models that read replies from a file are free.
     pub fn price(&self, model: &str) -> Option<Price> {
         if FREE_SCHEMES.iter().any(|scheme| model.starts_with(scheme)) {
             return Some(Price::FREE);
@@ -103,13 +103,13 @@ impl PriceBook {
         self.find(&self.by_name, model).or_else(fallback)
     }
 
-    /// Returns the token window of a model by the same names.
+    /// Returns the token window of a model; the same names are accepted.
     pub fn window(&self, model: &str) -> Option<TokenWindow> {
         let fallback = || self.fallback.as_ref()?.window(model);
         self.find(&self.windows, model).or_else(fallback)
     }
 
-    /// Returns a price that no model here exceeds, for estimates about one that is not known.
+    /// Returns a price that no model here exceeds, for estimates about unknown models.
     pub fn highest(&self) -> Price {
         let rates = self.by_name.values();
         let rates = rates.flat_map(|price| price.rates_up_to(u64::MAX));
@@ -119,7 +119,7 @@ impl PriceBook {
         highest.map_or(Price::FREE, Price::from)
     }
 
-    /// Finds a model by its exact name, then without the date of its version; a bare name last.
+    /// Finds a model by its exact name, then without its version date, then by its bare name.
     fn find<T: Copy>(&self, by_name: &BTreeMap<String, T>, model: &str) -> Option<T> {
         let model = model.strip_prefix(GATEWAY_PREFIX).unwrap_or(model);
         let names = [model, without_date(model)];
@@ -138,19 +138,19 @@ impl PriceBook {
     }
 }
 
-/// Reports whether a model's provider charges nothing if its server runs on the user's machine.
+/// Returns whether a model is free if its server runs on the user's machine.
 pub fn is_free_on_loopback(model: &str) -> bool {
     model
         .split_once('/')
         .is_some_and(|(provider, _)| is_local_provider(provider))
 }
 
-/// Reports whether a provider usually runs on the user's machine.
+/// Returns whether a provider usually runs on the user's machine.
 pub(super) fn is_local_provider(provider: &str) -> bool {
     LOCAL_PROVIDERS.contains(&provider)
 }
 
-/// Returns a name without the date of its version, `-20250929` or `-2025-08-07`.
+/// Removes the version date of a name, `-20250929` or `-2025-08-07`.
 fn without_date(name: &str) -> &str {
     let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).count();
     for length in [9, 11] {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn another_book_has_the_prices_that_are_missing() {
+    fn a_fallback_supplies_missing_prices() {
         let book = |name: &str, dollars| {
             let mut book = PriceBook::default();
             let input = Usd::from_dollars(dollars).unwrap();
@@ -238,7 +238,7 @@ mod tests {
         let dollars = |name: &str| all.price(name).map(|price| price.input.dollars());
         for (name, expected) in [
             ("zai/a", Some(1.0)),
-            // The first book that knows a model decides.
+            // The first book with the model wins.
             ("zai/a-20260101", Some(1.0)),
             ("zai/b", Some(2.0)),
             ("zai/c", None),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_price_is_above_all() {
+    fn the_highest_price_exceeds_all_others() {
         let usd = |dollars| Usd::from_dollars(dollars).unwrap();
         let expected = Price {
             input: usd(20.0),

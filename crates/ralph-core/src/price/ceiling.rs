@@ -1,4 +1,4 @@
-//! The most that a call can cost before it is made, for reservations.
+//! Upper bounds of a call's cost, for reservations.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,17 +8,17 @@ use crate::ports::TokenUsage;
 
 const MILLION: u128 = 1_000_000;
 
-/// The most tokens that a model takes and writes in one call.
+/// The most input and output tokens of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenWindow {
-    /// Input tokens, cached ones included.
+    /// Including cached tokens.
     pub max_input: u64,
-    /// Output tokens, hidden reasoning included.
+    /// Including hidden reasoning.
     pub max_output: u64,
 }
 
-/// Returns the most that a call costs whose input and output stay within these token counts, rounded
-/// up. [`cost`](super::cost) never exceeds it, however the input divides into fresh, cached and newly
+/// Returns the highest possible cost of a call within these token counts, rounded up.
+/// [`cost`](super::cost) never exceeds it, however the input divides into fresh, cached and newly
 /// cached tokens, and the output into text and reasoning.
 pub fn highest_cost(price: &Price, input_tokens: u64, output_tokens: u64) -> Usd {
     let (input, output) = rates(price, input_tokens);
@@ -26,10 +26,10 @@ pub fn highest_cost(price: &Price, input_tokens: u64, output_tokens: u64) -> Usd
     Usd::from_nanos(u64::try_from(total.div_ceil(MILLION)).unwrap_or(u64::MAX))
 }
 
-/// Returns the usage within these token counts that costs the most: the input may be fresh, read from a
-/// cache, or written to one, and the output may be text or reasoning.
+/// Returns the most expensive usage within these token counts: the input may be fresh, read from a
+/// cache or written to one, and the output may be text or reasoning.
 pub fn worst_usage(price: &Price, input_tokens: u64, output_tokens: u64) -> TokenUsage {
-    // A shorter prompt costs more only where a price falls with the length.
+    // A shorter prompt costs more only if a price falls with the length.
     std::iter::once(input_tokens)
         .chain(price.limits_below(input_tokens))
         .flat_map(billable_inputs)
@@ -41,7 +41,7 @@ pub fn worst_usage(price: &Price, input_tokens: u64, output_tokens: u64) -> Toke
         .unwrap_or_default()
 }
 
-/// Returns a call's input with the output of this many tokens that costs the most.
+/// Adds the most expensive output of this many tokens to a call's input.
 pub fn with_worst_output(price: &Price, input: TokenUsage, output_tokens: u64) -> TokenUsage {
     let rates = price.rates(input.input_tokens);
     let is_dearer = rates.reasoning > rates.output;
@@ -52,7 +52,7 @@ pub fn with_worst_output(price: &Price, input: TokenUsage, output_tokens: u64) -
     }
 }
 
-/// Returns the input of a call as it can be billed.
+/// Returns the ways in which a call's input can be billed.
 fn billable_inputs(input_tokens: u64) -> [TokenUsage; 4] {
     let fresh = TokenUsage {
         input_tokens,
@@ -76,8 +76,8 @@ fn billable_inputs(input_tokens: u64) -> [TokenUsage; 4] {
     ]
 }
 
-/// Returns how many output tokens an amount pays for after the input is paid; none if it does not pay
-/// for the input.
+/// Returns how many output tokens an amount pays for after the input is paid; `None` if it does not
+/// cover the input.
 pub fn affordable_output(price: &Price, input_tokens: u64, left: Usd) -> Option<u64> {
     let (input, output) = rates(price, input_tokens);
     let left = u128::from(left.nanos()) * MILLION;
@@ -86,7 +86,7 @@ pub fn affordable_output(price: &Price, input_tokens: u64, left: Usd) -> Option<
     Some(tokens.map_or(u64::MAX, |tokens| u64::try_from(tokens).unwrap_or(u64::MAX)))
 }
 
-/// Returns the highest rates that a call with at most this much input is billed at.
+/// Returns the highest rates of a call with at most this much input.
 fn rates(price: &Price, input_tokens: u64) -> (Usd, Usd) {
     let highest = (Usd::ZERO, Usd::ZERO);
     price
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::price::{PriceBook, PriceTier, embedded_price};
 
-    /// A small deterministic generator: the property is checked on the same calls every time.
+    /// A small deterministic generator, so that every run tests the same calls.
     struct PriceTestRng(u64);
 
     impl PriceTestRng {
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// Every price of the program, and as many that no provider would set: cheaper tiers, dearer reasoning.
+    /// Tests every embedded price and as many unrealistic ones: cheaper tiers, expensive reasoning.
     #[test]
     fn no_usage_within_the_bounds_costs_more_than_the_ceiling() {
         let mut numbers = PriceTestRng(0x9e37_79b9_7f4a_7c15);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_price_of_long_prompts_counts_as_soon_as_the_input_may_be_that_long() {
+    fn the_ceiling_uses_the_long_prompt_price_if_the_input_may_be_long() {
         let price = embedded_price("gemini/gemini-2.5-pro").unwrap();
         let cents = |input| highest_cost(&price, input, 1_000_000).dollars();
         assert!((cents(200_000) - 10.25).abs() < 1e-9, "{}", cents(200_000));

@@ -1,16 +1,14 @@
-//! The price of tokens, and the sum of a call.
+//! Token prices and the cost of a call.
 
 use serde::{Deserialize, Serialize};
 
 use crate::money::Usd;
 use crate::ports::TokenUsage;
 
-/// What a million tokens cost.
+/// Prices per million tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Price {
-    /// Of the prompt.
     pub input: Usd,
-    /// Of the answer.
     pub output: Usd,
     /// Price of cached input; defaults to the input price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -24,22 +22,20 @@ pub struct Price {
     /// Price of reasoning, which is part of the output; defaults to the output price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Usd>,
-    /// What long prompts cost instead.
+    /// Prices of long prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<PriceTier>,
-    /// What even longer prompts cost, in the order of their limits.
+    /// Prices of even longer prompts, ordered by their limits.
     #[serde(default, skip_serializing_if = "no_tiers")]
     pub higher_tiers: [Option<PriceTier>; Price::MAX_TIERS - 1],
 }
 
-/// What a million tokens cost in a call with a long prompt, all of them.
+/// Prices per million tokens of a call with a long prompt; they apply to all of its tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriceTier {
-    /// The longest prompt that this is not for, in tokens.
+    /// The longest prompt that this tier does not apply to, in tokens.
     pub above_tokens: u64,
-    /// Of the prompt.
     pub input: Usd,
-    /// Of the answer.
     pub output: Usd,
     /// Price of cached input; defaults to the input price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +55,7 @@ fn no_tiers(tiers: &[Option<PriceTier>; Price::MAX_TIERS - 1]) -> bool {
     tiers.iter().all(Option::is_none)
 }
 
-/// The prices of every kind of token in one call, defaults filled in.
+/// The prices of every kind of token in one call, with defaults filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PriceRates {
     pub(super) input: Usd,
@@ -97,23 +93,23 @@ impl PriceRates {
         }
     }
 
-    /// Returns the dearest price of an input token.
+    /// Returns the highest price of an input token.
     pub(super) fn highest_input(&self) -> Usd {
         let cached = self.cache_read.max(self.cache_write);
         self.input.max(cached).max(self.cache_write_1h)
     }
 
-    /// Returns the dearest price of an output token.
+    /// Returns the highest price of an output token.
     pub(super) fn highest_output(&self) -> Usd {
         self.output.max(self.reasoning)
     }
 }
 
 impl Price {
-    /// The most tiers that a price has.
+    /// The most tiers of a price.
     pub const MAX_TIERS: usize = 4;
 
-    /// The price of models that answer from a file.
+    /// The price of models that read replies from a file.
     pub const FREE: Self = Self {
         input: Usd::ZERO,
         output: Usd::ZERO,
@@ -141,14 +137,14 @@ impl Price {
         }
     }
 
-    /// Returns the prices in a call whose prompt has this many tokens, cached ones included.
+    /// Returns the prices of a call with this many input tokens, including cached ones.
     pub(super) fn rates(&self, input_tokens: u64) -> PriceRates {
         let mut tiers = self.tiers().rev();
         let tier = tiers.find(|tier| input_tokens > tier.above_tokens);
         tier.map_or_else(|| self.base_rates(), PriceTier::rates)
     }
 
-    /// Returns the prices in all calls whose prompt has at most this many tokens.
+    /// Returns the prices of all calls with at most this many input tokens.
     pub(super) fn rates_up_to(&self, input_tokens: u64) -> impl Iterator<Item = PriceRates> {
         let reached = move |tier: &&PriceTier| input_tokens > tier.above_tokens;
         let tiers = self.tiers().filter(reached).map(PriceTier::rates);
@@ -176,10 +172,10 @@ impl PriceTier {
     }
 }
 
-/// Returns what a call costs, rounded once to the nearest billionth of a dollar, half up.
+/// Returns the cost of a call, rounded once to the nearest billionth of a dollar, half up.
 ///
-/// Cached tokens are part of the input tokens, reasoning is part of the output tokens; both are priced
-/// apart from the rest.
+/// Cached tokens are part of the input tokens, and reasoning is part of the output tokens; both are
+/// priced separately.
 pub fn cost(price: &Price, usage: &TokenUsage) -> Usd {
     const MILLION: u128 = 1_000_000;
     let rates = price.rates(usage.input_tokens);
@@ -189,7 +185,7 @@ pub fn cost(price: &Price, usage: &TokenUsage) -> Usd {
         .saturating_sub(usage.cache_write_tokens);
     let written_for_an_hour = usage.cache_write_1h_tokens.min(usage.cache_write_tokens);
     let reasoning = usage.reasoning_tokens.min(usage.output_tokens);
-    // Each product has at most 128 bits; only absurd sums would need more.
+    // Each product fits into 128 bits; only absurd sums would need more.
     let nanos_of_a_million = [
         (fresh, rates.input),
         (usage.cache_read_tokens, rates.cache_read),
@@ -251,9 +247,9 @@ mod tests {
         for (price, usage, nanos) in [
             (price(1.0, 5.0), usage(1000, 100, 0, 0), 1_500_000),
             (cached, usage(1000, 100, 600, 300), 1_035_000),
-            // Without a price of their own, cached tokens are ordinary ones.
+            // Cached tokens without a price of their own cost as much as fresh ones.
             (price(1.0, 5.0), usage(1000, 100, 600, 300), 1_500_000),
-            // A provider that counts cached tokens apart from the input is not given a credit.
+            // Cached tokens beyond the input count do not lead to a negative amount.
             (cached, usage(0, 0, 1000, 0), 100_000),
             (tiered, usage(200_000, 1, 100_000, 0), 110_005_000),
             (tiered, usage(200_001, 1, 100_000, 0), 400_012_000),
@@ -264,8 +260,8 @@ mod tests {
     }
 
     #[test]
-    fn it_is_rounded_once_and_half_up() {
-        // A third, a half and two thirds of a billionth for each token.
+    fn the_cost_is_rounded_once_and_half_up() {
+        // A third, half and two thirds of a billionth per token.
         for (per_million, tokens, nanos) in [
             (333_333, 1, 0),
             (333_333, 3, 1),
@@ -299,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_is_written_in_dollars() {
+    fn a_price_is_serialized_in_dollars() {
         let text = r#"{"input":0.6,"output":2.2,"cache_read":0.11}"#;
         let price: Price = serde_json::from_str(text).unwrap();
         assert_eq!(price.cache_read, Some(Usd::from_nanos(110_000_000)));
@@ -307,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn reasoning_and_writes_for_an_hour_have_prices_of_their_own() {
+    fn reasoning_and_one_hour_cache_writes_are_priced_separately() {
         let own = Price {
             cache_write: Usd::from_dollars(1.25),
             cache_write_1h: Usd::from_dollars(2.0),
@@ -319,10 +315,10 @@ mod tests {
             reasoning_tokens: 60,
             ..usage(1000, 100, 0, 300)
         };
-        // 700 fresh, 200 written, 100 written for an hour, 40 of text, 60 of reasoning.
+        // 700 fresh, 200 written, 100 written for an hour, 40 text, 60 reasoning.
         let nanos = 700_000 + 250_000 + 200_000 + 200_000 + 1_200_000;
         assert_eq!(cost(&own, &used), Usd::from_nanos(nanos));
-        // Without prices of their own they are ordinary writes and output.
+        // Without separate prices they cost as much as ordinary writes and output.
         let plain = Price {
             cache_write_1h: None,
             reasoning: None,
@@ -330,7 +326,7 @@ mod tests {
         };
         let nanos = 700_000 + 375_000 + 500_000;
         assert_eq!(cost(&plain, &used), Usd::from_nanos(nanos));
-        // More reasoning than output, or more writes for an hour than writes, is none.
+        // Reasoning is limited to the output, and one-hour writes are limited to all writes.
         let absurd = TokenUsage {
             cache_write_1h_tokens: u64::MAX,
             reasoning_tokens: u64::MAX,
@@ -340,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_tier_that_a_prompt_exceeds_counts() {
+    fn the_highest_tier_that_a_prompt_exceeds_applies() {
         let tier = |above_tokens, dollars| {
             let price = price(dollars, 0.0);
             PriceTier {
@@ -371,7 +367,7 @@ mod tests {
         }
         let text = serde_json::to_string(&tiered).unwrap();
         assert_eq!(serde_json::from_str::<Price>(&text).unwrap(), tiered);
-        // A plan of an older version has one tier at most.
+        // A plan of an older version has at most one tier.
         let old = r#"{"input":1,"output":0,"tier":{"above_tokens":32000,"input":2,"output":0}}"#;
         let old: Price = serde_json::from_str(old).unwrap();
         assert_eq!(

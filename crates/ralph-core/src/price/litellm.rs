@@ -1,4 +1,4 @@
-//! Reads a price map in LiteLLM's format, by the rules of LiteLLM's own cost calculation.
+//! Parses a price map in LiteLLM's format, by the rules of LiteLLM's own cost calculation.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::book::is_local_provider;
 use super::{Price, PriceBook, PriceTier, TokenWindow};
 use crate::money::Usd;
 
-/// The keys whose names may end in the length of a prompt: `input_cost_per_token_above_200k_tokens`.
+/// The keys that may end in a prompt length: `input_cost_per_token_above_200k_tokens`.
 const TIERED: [&str; 4] = [INPUT, OUTPUT, CACHE_READ, CACHE_WRITE];
 const INPUT: &str = "input_cost_per_token";
 const OUTPUT: &str = "output_cost_per_token";
@@ -22,36 +22,34 @@ pub(super) const PROVIDER: &str = "litellm_provider";
 /// Why a price map cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PriceMapError {
-    /// It is not JSON.
-    #[error("it is no JSON: {0}")]
+    /// The text is not JSON.
+    #[error("invalid JSON: {0}")]
     NotJson(String),
-    /// It is JSON, but not a map of models.
+    /// The text is JSON, but not a map of models.
     #[error("it has no model with `input_cost_per_token` and `output_cost_per_token`")]
     NoModels,
-    /// It has too few models to replace a whole map.
-    #[error("it has prices of {found} models, a price map has at least {least}")]
+    /// The map has too few models to replace a whole map.
+    #[error("it has prices for {found} models, but a price map has at least {least}")]
     TooFew {
-        /// How many have a price.
+        /// Models with a price.
         found: usize,
-        /// How many are expected.
+        /// Expected models.
         least: usize,
     },
-    /// A price cannot be one.
-    #[error("`{key}` of `{model}` is `{value}`, a price of a token is a number from 0 to {most}")]
+    /// A value is not a plausible token price.
+    #[error("`{key}` of `{model}` is `{value}`, but a token price is a number from 0 to {most}")]
     NotAPrice {
-        /// The model.
         model: String,
-        /// The key of the price.
         key: String,
-        /// The value, shortened.
+        /// Shortened.
         value: String,
-        /// The highest price in dollars, as text.
+        /// In dollars.
         most: String,
     },
 }
 
 impl PriceBook {
-    /// Reads a price map. Entries without prices of tokens are left out.
+    /// Parses a price map. Entries without token prices are ignored.
     pub fn from_litellm(text: &str) -> Result<Self, PriceMapError> {
         let book = Self::from_entries(&parse(text)?);
         if book.is_empty() {
@@ -60,7 +58,7 @@ impl PriceBook {
         Ok(book)
     }
 
-    /// Returns the prices of a map's entries. Those without prices of tokens are left out.
+    /// Returns the prices of a map's entries. Entries without token prices are ignored.
     pub fn from_entries(entries: &Map<String, Value>) -> Self {
         let mut book = Self::default();
         for (key, entry) in entries {
@@ -68,7 +66,7 @@ impl PriceBook {
                 continue;
             };
             let provider = provider(entry);
-            // The price of a local server's model says nothing about a server at another address.
+            // A local server's price does not apply to a server at another address.
             if is_local_provider(provider) && price == Price::FREE {
                 continue;
             }
@@ -88,9 +86,9 @@ pub(super) fn parse(text: &str) -> Result<Map<String, Value>, PriceMapError> {
     serde_json::from_str(text).map_err(|error| PriceMapError::NotJson(error.to_string()))
 }
 
-/// Returns whether a key of an entry decides what a call costs.
+/// Returns whether a key of an entry affects the cost of a call.
 pub(super) fn is_price_key(key: &str) -> bool {
-    // Keys that end in another way have the prices of batches and of faster or slower services.
+    // Keys with other suffixes are prices of batches and of faster or slower service tiers.
     match key.split_once("_above_") {
         Some((base, rest)) => {
             TIERED.contains(&base) && (rest == "1hr" || rest.ends_with("_tokens"))
@@ -99,7 +97,7 @@ pub(super) fn is_price_key(key: &str) -> bool {
     }
 }
 
-/// Returns the provider as it is named in front of a model's name.
+/// Returns the provider prefix of a model's name.
 fn provider(entry: &Value) -> &str {
     let name = entry[PROVIDER].as_str().unwrap_or_default();
     match name {
@@ -124,13 +122,13 @@ fn price_from_entry(entry: &Value) -> Option<Price> {
     price_with_tiers(base, tiers_above(entry, &base))
 }
 
-/// Returns the price of a model whose prices are listed by ranges of the prompt's length.
+/// Returns the price of a model with prices per range of the prompt length.
 fn price_from_ranges(entry: &Value, ranges: &[Value]) -> Option<Price> {
     let mut levels = ranges
         .iter()
         .map(|range| {
             let mut prices = range.as_object()?.clone();
-            // A list may have prices of the input alone.
+            // A list may contain only input prices.
             if !prices.contains_key(OUTPUT) {
                 for key in [OUTPUT, REASONING] {
                     prices.insert(key.to_owned(), entry[key].clone());
@@ -154,7 +152,7 @@ fn whole_tokens(value: &Value) -> Option<u64> {
     (0.0..=1e12).contains(&tokens).then_some(tokens as u64)
 }
 
-/// Returns a price with tiers, in the order of their limits; none if there are more than a price has.
+/// Returns a price with tiers, ordered by their limits; `None` if there are too many.
 fn price_with_tiers(base: PriceTier, tiers: Vec<PriceTier>) -> Option<Price> {
     let mut tiers = tiers.into_iter();
     let price = Price {
@@ -174,7 +172,7 @@ fn price_per_million(entry: &Value, key: &str) -> Option<Usd> {
     Usd::from_dollars(entry.get(key)?.as_f64()? * 1e6)
 }
 
-/// Reads the prices of an entry, or of one of its ranges.
+/// Reads the prices of an entry or of one of its ranges.
 fn tier_from_entry(entry: &Value, above_tokens: u64) -> Option<PriceTier> {
     let input = price_per_million(entry, INPUT)?;
     let output = price_per_million(entry, OUTPUT)?;
@@ -192,17 +190,17 @@ fn tier_from_entry(entry: &Value, above_tokens: u64) -> Option<PriceTier> {
         cache_read,
         cache_write: price_per_million(entry, CACHE_WRITE),
         cache_write_1h: price_per_million(entry, CACHE_WRITE_1H),
-        // Equal to the output price, it follows the output price of long prompts.
+        // A reasoning price equal to the output price follows the output price of long prompts.
         reasoning: price_per_million(entry, REASONING).filter(|reasoning| *reasoning != output),
     })
 }
 
-/// Returns the price of cached input at Fireworks, where the map has none.
+/// Returns the default price of cached input at Fireworks.
 fn half_price(input: Usd) -> Option<Usd> {
     Usd::from_dollars(input.dollars() / 2.0)
 }
 
-/// Returns the prices of long prompts. A price that a length does not have is that of shorter prompts.
+/// Returns the prices of long prompts. A missing price is inherited from shorter prompts.
 fn tiers_above(entry: &Value, base: &PriceTier) -> Vec<PriceTier> {
     // xAI bills a prompt of exactly this length as a long one.
     let is_inclusive = provider(entry) == "xai";
@@ -225,7 +223,7 @@ fn tiers_above(entry: &Value, base: &PriceTier) -> Vec<PriceTier> {
     tiers
 }
 
-/// Returns the lengths of prompts with prices of their own, in tokens and as the keys write them.
+/// Returns the prompt lengths with separate prices, in tokens and as written in the keys.
 fn tier_lengths(entry: &Value) -> BTreeSet<(u64, &str)> {
     let keys = entry.as_object().into_iter().flatten();
     keys.filter(|(_, value)| value.is_number())
@@ -254,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_is_read() {
+    fn parses_a_map() {
         let book = book(
             r#"{
             "sample_spec": {"input_cost_per_token": "what a token costs"},
@@ -278,12 +276,12 @@ mod tests {
         );
         let long = book.price("gpt-9").unwrap().rates(200_001);
         assert_eq!((long.input, long.output), (usd(3.0), usd(4.0)));
-        // Without a price of their own, cached and written tokens cost as much as the rest.
+        // Without separate prices, cached and written tokens cost as much as the rest.
         assert_eq!((long.cache_read, long.cache_write), (usd(3.0), usd(3.0)));
     }
 
     #[test]
-    fn an_exact_key_comes_before_a_bare_one() {
+    fn an_exact_key_wins_over_a_bare_one() {
         let book = book(
             r#"{
             "a-1": {"litellm_provider": "azure", "input_cost_per_token": 1e-6, "output_cost_per_token": 0},
@@ -314,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn long_prompts_change_the_prices_that_have_one() {
+    fn long_prompts_change_only_the_listed_prices() {
         let book = book(
             r#"{"m": {"litellm_provider": "gemini", "input_cost_per_token": 1e-6, "output_cost_per_token": 5e-6,
                 "cache_read_input_token_cost": 1e-7, "cache_creation_input_token_cost": 2e-6,
@@ -354,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_of_prompts_are_tiers() {
+    fn prompt_ranges_become_tiers() {
         let book = book(
             r#"{"dashscope/q": {"litellm_provider": "dashscope", "tiered_pricing": [
                 {"range": [256000.0, 1000000.0], "input_cost_per_token": 3e-6, "output_cost_per_token": 9e-6},
@@ -384,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_map_is_refused() {
+    fn rejects_texts_that_are_not_price_maps() {
         for (text, why) in [
             (
                 "{}",
@@ -392,9 +390,9 @@ mod tests {
             ),
             (
                 "[]",
-                "it is no JSON: invalid type: sequence, expected a map at line 1 column 0",
+                "invalid JSON: invalid type: sequence, expected a map at line 1 column 0",
             ),
-            ("<html>", "it is no JSON: expected value at line 1 column 1"),
+            ("<html>", "invalid JSON: expected value at line 1 column 1"),
         ] {
             assert_eq!(PriceBook::from_litellm(text).unwrap_err().to_string(), why);
         }

@@ -1,9 +1,9 @@
-//! What a model call costs: the rule, and the prices of common models.
+//! The cost of a model call, and the prices of common models.
 //!
-//! The engine charges every call with [`cost`]. A model without a known price has none here, so
-//! that a cost budget can be refused instead of being watched with a wrong number. [`PriceBook`] holds
-//! the prices that come with the program, or those of a file in LiteLLM's format. [`PriceMap`] is a
-//! validated map that replaces the embedded prices.
+//! The engine charges every call with [`cost`]. An unknown model has no price, so that a cost
+//! budget is rejected instead of being enforced with a wrong number. [`PriceBook`] contains the
+//! embedded prices, or those of a file in LiteLLM's format. [`PriceMap`] is a validated map that
+//! replaces the embedded prices.
 
 mod book;
 mod ceiling;
@@ -19,17 +19,17 @@ pub use litellm::PriceMapError;
 pub use output::OutputCounts;
 pub use price_map::{PriceChange, PriceChanges, PriceMap};
 
-/// Returns the price of a model that comes with the program.
+/// Returns the embedded price of a model.
 pub fn embedded_price(model: &str) -> Option<Price> {
     PriceBook::embedded().price(model)
 }
 
-/// Returns the token window of a model that comes with the program.
+/// Returns the embedded token window of a model.
 pub fn embedded_window(model: &str) -> Option<TokenWindow> {
     PriceBook::embedded().window(model)
 }
 
-/// Returns a price that no known model exceeds, for estimates about one that is not known.
+/// Returns a price that no known model exceeds, for estimates about unknown models.
 pub fn highest_price() -> Price {
     PriceBook::embedded().highest()
 }

@@ -1,23 +1,21 @@
-//! The output tokens that a call is billed for, from the counts of a provider.
+//! The billed output tokens of a call, computed from a provider's counts.
 
-/// The counts that decide how much output a call is billed for.
+/// The counts that determine the billed output of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OutputCounts {
-    /// Tokens of the prompt.
     pub input: u64,
-    /// Tokens of the answer, with or without reasoning.
+    /// With or without reasoning, depending on the provider.
     pub output: u64,
-    /// Tokens of reasoning.
     pub reasoning: u64,
     /// Tokens of the whole call, if the provider reports them.
     pub total: Option<u64>,
 }
 
 impl OutputCounts {
-    /// Returns the output tokens with all reasoning.
+    /// Returns the output tokens including all reasoning.
     ///
-    /// `OpenAI` counts reasoning as part of the answer, xAI counts it apart; the total shows which of
-    /// the two it is. Reasoning that is longer than the answer cannot be a part of it.
+    /// `OpenAI` counts reasoning as part of the output, xAI counts it separately; the total shows
+    /// which. Reasoning that exceeds the output cannot be part of it.
     pub fn billed(&self) -> u64 {
         let without = self.input.saturating_add(self.output);
         let with = without.saturating_add(self.reasoning);
@@ -39,17 +37,17 @@ mod tests {
     fn reasoning_is_billed_once() {
         for (output, reasoning, total, billed) in [
             (10, 0, Some(110), 10),
-            // OpenAI: part of the answer.
+            // OpenAI: part of the output.
             (10, 4, Some(110), 10),
             (10, 4, None, 10),
-            // xAI: apart from it.
+            // xAI: counted separately.
             (10, 4, Some(114), 14),
             (2, 300, Some(402), 302),
             (2, 300, None, 302),
-            // A total that fits neither says nothing.
+            // A total that matches neither is ignored.
             (10, 4, Some(500), 10),
             (10, 300, Some(500), 310),
-            // The answer cannot be shorter than its reasoning.
+            // The output cannot be shorter than its reasoning.
             (2, 300, Some(102), 300),
             (u64::MAX, u64::MAX, None, u64::MAX),
         ] {

@@ -1,4 +1,5 @@
-//! Price maps that replace the embedded prices: validated as a whole, and compared with the ones before.
+//! Price maps that replace the embedded prices: validated as a whole and compared with the old
+//! ones.
 
 use std::cmp::Ordering;
 
@@ -7,24 +8,24 @@ use serde_json::{Map, Value};
 use super::litellm::{PROVIDER, TIERS, is_price_key, parse};
 use super::{Price, PriceBook, PriceMapError};
 
-/// The highest believable price of one token, in dollars: ten times that of the dearest known model.
+/// The highest plausible price of a token, in dollars: ten times that of the most expensive model.
 const MAX_TOKEN_PRICE: f64 = 0.1;
-/// The longest part of a wrong value that is shown, in characters.
+/// The most characters of an invalid value that are shown.
 const SHOWN_CHARS: usize = 40;
 /// The entry of LiteLLM's map that describes the format.
 const SAMPLE_ENTRY: &str = "sample_spec";
 
-/// A price map, reduced to the values that prices are made from.
+/// A price map, reduced to the values that affect prices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriceMap {
     entries: Map<String, Value>,
 }
 
 impl PriceMap {
-    /// The fewest models of a map that can replace another one.
+    /// The fewest models of a map that may replace another one.
     pub const MIN_MODELS: usize = 100;
 
-    /// Parses and validates a map in LiteLLM's format. One wrong price rejects all of it.
+    /// Parses and validates a map in LiteLLM's format. One invalid price rejects the whole map.
     pub fn parse(text: &str) -> Result<Self, PriceMapError> {
         let mut entries = parse(text)?;
         entries.retain(|model, entry| model != SAMPLE_ENTRY && entry.is_object());
@@ -39,18 +40,18 @@ impl PriceMap {
         Ok(Self { entries })
     }
 
-    /// Returns the entries for storing; they can be read as a map again.
+    /// Returns the entries for storage; they can be parsed as a map again.
     pub fn entries(&self) -> &Map<String, Value> {
         &self.entries
     }
 
-    /// Returns the prices.
+    /// Converts the map to prices.
     pub fn book(&self) -> PriceBook {
         PriceBook::from_entries(&self.entries)
     }
 }
 
-/// Removes what prices are not made from, and checks the rest.
+/// Removes the values that do not affect prices, and checks the rest.
 fn reduce_entry(model: &str, entry: &mut Value) -> Result<(), PriceMapError> {
     let Some(values) = entry.as_object_mut() else {
         return Ok(());
@@ -93,25 +94,22 @@ fn check_prices(model: &str, values: &Map<String, Value>) -> Result<(), PriceMap
     Ok(())
 }
 
-/// How the prices of one book differ from those of another.
+/// The differences between two price books.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PriceChanges {
-    /// Models that had no price before, in the order of their names.
+    /// Models without a price before, ordered by name.
     pub added: Vec<String>,
-    /// Models that have no price any more, in the order of their names.
+    /// Models without a price now, ordered by name.
     pub removed: Vec<String>,
-    /// Models with another price, the biggest change first.
+    /// Models with a different price, biggest change first.
     pub changed: Vec<PriceChange>,
 }
 
-/// Another price of a model.
+/// A changed price of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriceChange {
-    /// The model.
     pub model: String,
-    /// The price before.
     pub before: Price,
-    /// The price from now on.
     pub after: Price,
 }
 
@@ -134,7 +132,7 @@ impl PriceChanges {
         let removed = before.prices().map(|(model, _)| model);
         let removed = removed.filter(|model| after.exact_price(model).is_none());
         changes.removed = removed.map(str::to_owned).collect();
-        // Equal changes stay in the order of their names.
+        // The sort is stable: equal changes remain ordered by name.
         changes.changed.sort_by(|one, other| {
             let order = other.factor().partial_cmp(&one.factor());
             order.unwrap_or(Ordering::Equal)
@@ -144,7 +142,7 @@ impl PriceChanges {
 }
 
 impl PriceChange {
-    /// Returns how many times as high the higher price of input or output is; infinite if one is free.
+    /// Returns the larger ratio of the old and new input or output prices; infinite if one is free.
     fn factor(&self) -> f64 {
         let prices = [
             (self.before.input, self.after.input),
@@ -167,7 +165,7 @@ mod tests {
     use super::*;
     use crate::money::Usd;
 
-    /// Returns a map of so many models, and one more entry.
+    /// Returns a map of this many models and one more entry.
     fn map(models: usize, more: &str) -> String {
         let entry = |index: usize| {
             format!(
@@ -179,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_is_reduced_to_what_it_is_read_for() {
+    fn a_map_is_reduced_to_the_values_that_affect_prices() {
         let text = map(
             100,
             r#","sample_spec":{"input_cost_per_token":"text"},"x":null,
@@ -200,23 +198,23 @@ mod tests {
 
     #[test]
     fn a_hostile_map_is_rejected() {
-        let number = "a price of a token is a number from 0 to 0.1";
+        let number = "but a token price is a number from 0 to 0.1";
         for (text, why) in [
-            (String::new(), "it is no JSON: EOF".to_owned()),
-            ("[1]".into(), "it is no JSON: invalid type: sequence".into()),
+            (String::new(), "invalid JSON: EOF".to_owned()),
+            ("[1]".into(), "invalid JSON: invalid type: sequence".into()),
             (
                 "{}".into(),
-                "it has prices of 0 models, a price map has at least 100".into(),
+                "it has prices for 0 models, but a price map has at least 100".into(),
             ),
-            (map(99, ""), "it has prices of 99 models".into()),
-            ("[".repeat(100_000), "it is no JSON: ".into()),
+            (map(99, ""), "it has prices for 99 models".into()),
+            ("[".repeat(100_000), "invalid JSON: ".into()),
             (
                 format!(
                     r#"{{"a":{}1{}}}"#,
                     r#"{"a":"#.repeat(10_000),
                     "}".repeat(10_000)
                 ),
-                "it is no JSON: recursion limit exceeded".into(),
+                "invalid JSON: recursion limit exceeded".into(),
             ),
             (
                 map(100, r#","bad":{"input_cost_per_token":-1e-6}"#),
@@ -239,11 +237,11 @@ mod tests {
             ),
             (
                 map(100, r#","bad":{"input_cost_per_token":NaN}"#),
-                "it is no JSON: ".into(),
+                "invalid JSON: ".into(),
             ),
             (
                 map(100, r#","bad":{"input_cost_per_token":1e999}"#),
-                "it is no JSON: number out of range".into(),
+                "invalid JSON: number out of range".into(),
             ),
         ] {
             let error = PriceMap::parse(&text).unwrap_err().to_string();

@@ -165,31 +165,31 @@ fn a_hostile_file_changes_nothing() {
     update(&project, "map.json").expect(0);
     let bad = |value: &str| map(3.0).replacen('{', &format!("{{\"bad\":{value},"), 1);
     for (text, why) in [
-        (String::new(), "it is no JSON: EOF while parsing"),
+        (String::new(), "invalid JSON: EOF while parsing"),
         (
             "{}".into(),
-            "it has prices of 0 models, a price map has at least 100",
+            "it has prices for 0 models, but a price map has at least 100",
         ),
-        ("[]".into(), "it is no JSON: invalid type: sequence"),
+        ("[]".into(), "invalid JSON: invalid type: sequence"),
         (
             "{\"a\":".repeat(1_000_000),
-            "it is no JSON: recursion limit exceeded",
+            "invalid JSON: recursion limit exceeded",
         ),
         (
             map(3.0)[..5000].to_owned(),
-            "it is no JSON: EOF while parsing",
+            "invalid JSON: EOF while parsing",
         ),
         (
             bad(r#"{"input_cost_per_token":-1e-6}"#),
-            "`input_cost_per_token` of `bad` is `-1e-6`, a price of a token is a number from 0 to 0.1",
+            "`input_cost_per_token` of `bad` is `-1e-6`, but a token price is a number from 0 to 0.1",
         ),
         (
             bad(r#"{"input_cost_per_token":NaN}"#),
-            "it is no JSON: expected value",
+            "invalid JSON: expected value",
         ),
         (
             bad(r#"{"output_cost_per_token":"\u001b[2Jfree"}"#),
-            "a price of a token is a number from 0 to 0.1",
+            "but a token price is a number from 0 to 0.1",
         ),
     ] {
         fs::write(&file, text).unwrap();
@@ -234,7 +234,7 @@ fn an_address_that_cannot_be_trusted_changes_nothing() {
         ),
         (
             FakeResponse::json(200, "<html>"),
-            "it is no JSON: expected value",
+            "invalid JSON: expected value",
         ),
         (
             FakeResponse::json(200, &large),
