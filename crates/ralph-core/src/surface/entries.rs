@@ -1,4 +1,4 @@
-//! Entries of a tree that are more than files: links that lead out of it, and repositories in it.
+//! Suspicious tree entries: links that lead outside, and nested repositories.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,12 @@ use super::touched::SurfaceFinding;
 /// An entry that a branch adds or changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeEntry {
-    /// The path in the repository, with `/` between its parts.
+    /// Path in the repository, separated by `/`.
     pub path: String,
-    /// What it is.
     pub kind: TreeEntryKind,
 }
 
-/// What an entry of a tree is.
+/// The type of a tree entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TreeEntryKind {
     /// A file.
@@ -24,9 +23,9 @@ pub enum TreeEntryKind {
     Repository,
 }
 
-/// Returns the entries that lead out of the tree, or are repositories of their own.
+/// Returns the entries that lead outside the tree or are repositories.
 pub fn suspicious_entries(entries: &[TreeEntry]) -> Vec<SurfaceFinding> {
-    let strange = entries.iter().filter_map(|TreeEntry { path, kind }| {
+    let suspicious = entries.iter().filter_map(|TreeEntry { path, kind }| {
         let why = match kind {
             TreeEntryKind::Link(target) if leaves_tree(path, target) => {
                 format!(
@@ -42,11 +41,12 @@ pub fn suspicious_entries(entries: &[TreeEntry]) -> Vec<SurfaceFinding> {
             why,
         })
     });
-    strange.collect()
+    suspicious.collect()
 }
 
-/// Returns the directories that could be bare repositories, judged by the entries that a branch adds or
-/// changes: git takes one with `HEAD`, `objects` and `refs` for a repository, and obeys its `config`.
+/// Returns the directories that could be bare repositories, judged by the entries that a branch
+/// adds or changes. Git treats a directory with `HEAD`, `objects` and `refs` as a repository and
+/// obeys its `config`.
 pub fn bare_repository_candidates(entries: &[TreeEntry]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for TreeEntry { path, .. } in entries {
@@ -66,13 +66,13 @@ pub fn bare_repository_candidates(entries: &[TreeEntry]) -> BTreeSet<String> {
     found
 }
 
-/// Reports whether the names in a directory make it a bare repository.
+/// Returns whether a directory with these names is a bare repository.
 pub fn is_bare_repository(names: &BTreeSet<String>) -> bool {
     let has = |name: &str| names.contains(name);
     has("HEAD") && (has("objects") && has("refs") || has("commondir"))
 }
 
-/// Returns the finding about a bare repository.
+/// Returns the finding for a bare repository.
 pub fn bare_repository_finding(directory: &str) -> SurfaceFinding {
     let path = match directory {
         "" => "./",
@@ -84,7 +84,7 @@ pub fn bare_repository_finding(directory: &str) -> SurfaceFinding {
     }
 }
 
-/// Returns a target at a length that fits into a list, without characters that have a meaning there.
+/// Shortens a target for a list and replaces characters with a special meaning there.
 fn shorten_target(target: &str) -> String {
     const MOST_CHARS: usize = 100;
     let is_plain = |c: char| !c.is_control() && !"`<>@|".contains(c);
@@ -92,7 +92,7 @@ fn shorten_target(target: &str) -> String {
     chars.map(|c| if is_plain(c) { c } else { '?' }).collect()
 }
 
-/// Reports whether a link leaves the tree, or leads into the repository's own `.git`.
+/// Returns whether a link leads outside the tree or into the repository's own `.git`.
 fn leaves_tree(path: &str, target: &str) -> bool {
     if target.starts_with('/') {
         return true;
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_that_git_takes_for_repositories_are_found() {
+    fn directories_that_git_treats_as_repositories_are_found() {
         let paths = [
             "x/y/HEAD",
             "x/y/objects/keep",

@@ -1,9 +1,9 @@
-//! Which changes touch the verification of a run, or run on somebody else's machine.
+//! Detects changes that affect a run's verification or that execute on other machines.
 //!
-//! A model that may not change the checks can still change what they call. The engine asks
-//! [`inspect_changes`] before it pushes; the findings stand in the pull request, and workflow files are
-//! refused unless the project allows them. Paths are judged by convention, so a finding is a
-//! reason to look and not a proof.
+//! A model that may not change the checks can still change the code that they call. The engine
+//! calls [`inspect_changes`] before it pushes; the findings are listed in the pull request, and
+//! workflow files are rejected unless the project allows them. Paths are judged by convention, so a
+//! finding is a hint for the reviewer and not a proof.
 
 mod entries;
 mod ranking;

@@ -1,4 +1,4 @@
-//! Orders findings about changed files, so that the most important ones are read.
+//! Orders findings about changed files by importance.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 
 use super::touched::{IN_CI, PINS_DEPENDENCIES, Surface, TEST_FILE};
 
-/// How much a changed file matters to a reviewer, the most important first.
+/// How much a changed file matters to a reviewer, most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Importance {
-    /// A test that proves less than before, or is gone.
+    /// A test that proves less than before, or was deleted.
     WeakenedTest,
     /// The configuration of a test runner, or a script that a check runs.
     Checks,
-    /// A test whose assertions were replaced by others.
+    /// A test with replaced assertions.
     RewrittenTest,
-    /// A file that the source host runs with the repository's token, or CI.
+    /// A file that CI runs, or the source host with the repository's token.
     Automation,
-    /// A file that runs on the machine of a developer who checks the branch out.
+    /// A file that runs on the machine of a developer with a checkout of the branch.
     DeveloperMachine,
     /// Everything else: new and changed test files, pinned dependencies.
     Other,
 }
 
 impl Importance {
-    /// All of them, the most important first.
+    /// All levels, most important first.
     pub const ALL: [Self; 6] = [
         Self::WeakenedTest,
         Self::Checks,
@@ -42,7 +42,7 @@ impl fmt::Display for Importance {
         f.write_str(match self {
             Self::WeakenedTest => "weakened or removed tests",
             Self::Checks => "files that configure or run the checks",
-            Self::RewrittenTest => "tests with other assertions",
+            Self::RewrittenTest => "tests with changed assertions",
             Self::Automation => "workflow and CI files",
             Self::DeveloperMachine => "files that run on a developer's machine",
             Self::Other => "other files that the checks use",
@@ -50,18 +50,16 @@ impl fmt::Display for Importance {
     }
 }
 
-/// A changed file with everything that is worth knowing about it.
+/// All findings about one changed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankedFinding {
-    /// How much it matters.
     pub importance: Importance,
-    /// The path in the repository.
     pub path: String,
-    /// The reasons, each in a few words.
+    /// A few words each.
     pub why: Vec<String>,
 }
 
-/// Returns one finding for each file, the most important first; equally important ones by path.
+/// Returns one finding per file, ordered by importance, then by path.
 pub fn rank_findings(surface: &Surface) -> Vec<RankedFinding> {
     let mut files: BTreeMap<&str, RankedFinding> = BTreeMap::new();
     let weakened = surface.weakened_tests.iter();

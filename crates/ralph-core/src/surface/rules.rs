@@ -1,8 +1,9 @@
-//! The conventions that paths are judged by.
+//! Path conventions.
 //!
-//! A pattern is a file's name, where `*` stands for anything, perhaps with the directories right
-//! above it. One that ends with `/` is a directory and all below it. One that starts with `/` counts
-//! from the root of the repository, the others anywhere. Capitals count in [`TEST_CLASSES`] alone.
+//! A pattern is a file name in which `*` matches anything, optionally preceded by parent
+//! directories. A pattern that ends with `/` matches a directory and everything below it. A pattern
+//! that starts with `/` is anchored at the root of the repository; the others match anywhere. Only
+//! [`TEST_CLASSES`] are case-sensitive.
 
 /// Files and directories of tests.
 pub(super) const TESTS: &[&str] = &[
@@ -56,7 +57,7 @@ pub(super) const TESTS: &[&str] = &[
     "*.feature",
 ];
 
-/// Names of classes that are tests; `latest.java` is none.
+/// Names of test classes. Case-sensitive, so that `latest.java` does not match.
 pub(super) const TEST_CLASSES: &[&str] = &[
     "Test*.java",
     "*Test.java",
@@ -78,7 +79,7 @@ pub(super) const TEST_CLASSES: &[&str] = &[
     "*Test.hs",
 ];
 
-/// What runs the checks of a host.
+/// Files that CI systems execute.
 pub(super) const CI: &[&str] = &[
     "/.github/workflows/",
     "/.github/actions/",
@@ -99,7 +100,7 @@ pub(super) const CI: &[&str] = &[
     "jenkinsfile",
 ];
 
-/// Code that nobody can read, and that may run instead of the sources.
+/// Code that is not readable, and that may run instead of the sources.
 pub(super) const COMPILED: &[&str] = &[
     "__pycache__/",
     "node_modules/",
@@ -117,7 +118,7 @@ pub(super) const COMPILED: &[&str] = &[
     "*.wasm",
 ];
 
-/// What decides which code of others is called.
+/// Files that pin the code of dependencies.
 pub(super) const LOCKFILES: &[&str] = &[
     "package-lock.json",
     "npm-shrinkwrap.json",
@@ -142,7 +143,7 @@ pub(super) const LOCKFILES: &[&str] = &[
     "flake.lock",
 ];
 
-/// What configures a test runner, or defines what a check calls.
+/// Files that configure a test runner, or define the commands of a check.
 pub(super) const RUNNERS: &[&str] = &[
     "package.json",
     "deno.json",
@@ -207,10 +208,10 @@ pub(super) const RUNNERS: &[&str] = &[
     "directory.build.*",
 ];
 
-/// The reason of files that configure the next runs.
+/// The reason for files that configure later runs.
 pub(super) const NEEDS_APPROVAL: &str = "configures ralph: changed — approve to rebuild";
 
-/// What runs when somebody opens, installs or builds the repository.
+/// Files that run when a developer opens, installs or builds the repository.
 pub(super) const FOR_DEVELOPERS: &[(&str, &str)] = &[
     (".agent-loop/", NEEDS_APPROVAL),
     ("ralph.toml", NEEDS_APPROVAL),
@@ -235,11 +236,11 @@ pub(super) const FOR_DEVELOPERS: &[(&str, &str)] = &[
     (".prettierrc*", "run by editors and linters"),
     (
         ".devcontainer/",
-        "run when a container for development is made",
+        "run when a development container is created",
     ),
     (
         ".devcontainer.json",
-        "run when a container for development is made",
+        "run when a development container is created",
     ),
     (".envrc", "run when a shell enters the directory"),
     ("mise.toml", "run when a shell enters the directory"),
@@ -272,8 +273,8 @@ pub(super) const FOR_DEVELOPERS: &[(&str, &str)] = &[
     ("setup.py", "run on install"),
     ("setup.cfg", "read on install"),
     ("pyproject.toml", "read on install"),
-    ("sitecustomize.py", "run by every Python"),
-    ("*.pth", "run by every Python"),
+    ("sitecustomize.py", "run at every start of Python"),
+    ("*.pth", "run at every start of Python"),
     ("conftest.py", "run by every test"),
     ("build.rs", "run by every build"),
     ("cargo.toml", "read by every build"),
@@ -296,7 +297,7 @@ pub(super) const FOR_DEVELOPERS: &[(&str, &str)] = &[
     ("pom.xml", "run by every build"),
 ];
 
-/// What a host runs with the repository's own token.
+/// Files that the host runs with the repository's token.
 pub(super) const WORKFLOWS: &[&str] = &[
     "/.github/workflows/",
     "/.github/actions/",
@@ -304,7 +305,7 @@ pub(super) const WORKFLOWS: &[&str] = &[
     "action.yaml",
 ];
 
-/// Tells whether a path fits one of the patterns, whatever its capitals.
+/// Returns whether a path matches one of the patterns, ignoring case.
 pub(super) fn matches_any(patterns: &[&str], path: &str) -> bool {
     let path = path.to_lowercase();
     patterns
@@ -312,7 +313,7 @@ pub(super) fn matches_any(patterns: &[&str], path: &str) -> bool {
         .any(|pattern| matches_pattern(pattern, &path))
 }
 
-/// Tells whether a path fits a pattern.
+/// Returns whether a path matches a pattern.
 pub(super) fn matches_pattern(pattern: &str, path: &str) -> bool {
     let (is_rooted, pattern) = match pattern.strip_prefix('/') {
         Some(pattern) => (true, pattern),
@@ -340,7 +341,7 @@ pub(super) fn matches_pattern(pattern: &str, path: &str) -> bool {
             .all(|(wanted, part)| matches_name(wanted, part))
 }
 
-/// Tells whether a name fits a pattern in which `*` stands for anything.
+/// Returns whether a name matches a pattern in which `*` matches anything.
 fn matches_name(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == name;
@@ -351,7 +352,7 @@ fn matches_name(pattern: &str, name: &str) -> bool {
     let mut pieces: Vec<&str> = rest.split('*').collect();
     let last = pieces.pop().unwrap_or_default();
     for piece in pieces {
-        // The leftmost place leaves the most for what follows.
+        // The leftmost match leaves the most for the remaining pieces.
         let Some((_, after)) = name.split_once(piece) else {
             return false;
         };

@@ -1,8 +1,8 @@
 //! Finds tests that prove less than before, in the diff between the base and the branch.
 //!
-//! The diff is text, and languages differ, so this counts lines by their words: assertions that are
-//! gone, tests that are gone, and markers that skip tests or leave only some of them. A finding is a
-//! reason to look; a test that was rewritten for good reasons is found too.
+//! The diff is text and languages differ, so this counts lines by keywords: removed assertions,
+//! removed tests, and markers that skip tests or focus on some of them. A finding is a hint; a test
+//! that was rewritten for good reasons is reported, too.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use regex::Regex;
 
 use super::touched::SurfaceFinding;
 
-/// The changes of one file, counted by what their lines say.
+/// The changed lines of one file by category.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct TestLines {
     assertions: LineBalance,
@@ -22,7 +22,7 @@ struct TestLines {
     is_deleted: bool,
 }
 
-/// Lines added and removed.
+/// Added and removed lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct LineBalance {
     added: u64,
@@ -74,16 +74,16 @@ fn compile_pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is fixed")
 }
 
-/// The test files of a diff that are worth a look.
+/// The suspicious test files of a diff.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TestDiff {
-    /// Those that prove less than before, or are gone.
+    /// Files that prove less than before, or are deleted.
     pub weakened: Vec<SurfaceFinding>,
-    /// Those in which assertions were replaced by as many others.
+    /// Files in which assertions were replaced by as many others.
     pub rewritten: Vec<SurfaceFinding>,
 }
 
-/// Examines a diff of test files, as `git diff` prints it without renames. New files are left out.
+/// Examines a diff of test files in the format of `git diff` without renames. Ignores new files.
 pub fn examine_test_diff(diff: &str) -> TestDiff {
     let mut order = Vec::new();
     let mut files: BTreeMap<String, TestLines> = BTreeMap::new();
@@ -128,14 +128,14 @@ pub fn examine_test_diff(diff: &str) -> TestDiff {
     examined
 }
 
-/// Returns the path from `a/PATH b/PATH`, which are the same without renames.
+/// Returns the path from `a/PATH b/PATH`, which are equal without renames.
 fn path_of(header: &str) -> String {
     let half = header.len() / 2;
     let path = header.get(half + 1..).unwrap_or(header);
     path.strip_prefix("b/").unwrap_or(path).to_owned()
 }
 
-/// What the changes of a file amount to.
+/// The effect of a file's changes.
 enum TestChangeKind {
     Weakened(String),
     Rewritten(String),

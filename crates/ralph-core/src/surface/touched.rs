@@ -1,4 +1,4 @@
-//! Sorts the changed paths.
+//! Classifies the changed paths.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,73 +9,70 @@ use super::rules::{
     WORKFLOWS, matches_any, matches_pattern,
 };
 
-/// What happened to a path.
+/// The kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathChange {
-    /// It is new.
+    /// The path is new.
     Added,
-    /// Its content or mode is another.
+    /// The content or mode changed.
     Modified,
-    /// It is gone.
+    /// The path was deleted.
     Deleted,
 }
 
-/// A path that differs between the base and the branch. A renamed one is deleted and added.
+/// A path that differs between the base and the branch. A rename is a deletion and an addition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedPath {
-    /// The path in the repository, with `/` between its parts.
+    /// Path in the repository, separated by `/`.
     pub path: String,
-    /// What happened to it.
     pub change: PathChange,
 }
 
-/// A path, and why it is worth a look.
+/// A path that a reviewer should check, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SurfaceFinding {
-    /// The path in the repository.
     pub path: String,
-    /// What it is.
     pub why: String,
 }
 
-/// The changed paths that are worth a look. One path may be in several lists.
+/// The changed paths that a reviewer should check. A path may be in several lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Surface {
-    /// What decides whether the checks pass.
+    /// Files that affect the result of the checks.
     pub verification: Vec<SurfaceFinding>,
-    /// What runs on the machine of whoever checks the branch out.
+    /// Files that run on the machine of a developer with a checkout of the branch.
     pub executes_for_developers: Vec<SurfaceFinding>,
-    /// What the host runs with the repository's token.
+    /// Files that the host runs with the repository's token.
     pub workflows: Vec<SurfaceFinding>,
-    /// The tests that are gone.
     pub deleted_tests: Vec<String>,
-    /// The tests that prove less than before, or are gone; see [`examine`](super::examine_test_diff).
+    /// Tests that prove less than before or were deleted; see
+    /// [`examine_test_diff`](super::examine_test_diff).
     #[serde(default)]
     pub weakened_tests: Vec<SurfaceFinding>,
-    /// The tests whose assertions were replaced by others.
+    /// Tests with replaced assertions.
     #[serde(default)]
     pub rewritten_tests: Vec<SurfaceFinding>,
-    /// The digest of the diff of existing tests; it identifies their changes.
+    /// Digest of the diff of existing tests, which identifies their changes.
     #[serde(default)]
     pub tests_digest: Option<Digest>,
 }
 
 impl Surface {
-    /// Returns the files that configure ralph, of which the user approves the proposals again.
+    /// Returns the changed files that configure ralph and need a new approval by the user.
     pub fn approvals(&self) -> Vec<&str> {
         let findings = self.executes_for_developers.iter();
         let findings = findings.filter(|finding| finding.why == NEEDS_APPROVAL);
         findings.map(|finding| finding.path.as_str()).collect()
     }
 
-    /// Tells whether nothing is worth a look.
+    /// Returns whether there are no findings.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Finds the changes that touch the verification or run elsewhere; `commands` are the checks.
+/// Finds the changes that affect the verification or run elsewhere; `commands` are the checks.
 pub fn inspect_changes(paths: &[ChangedPath], commands: &[String]) -> Surface {
     let mut surface = Surface::default();
     for ChangedPath { path, change } in paths {
@@ -111,7 +108,7 @@ pub fn inspect_changes(paths: &[ChangedPath], commands: &[String]) -> Surface {
     surface
 }
 
-/// Returns the tests among the changed paths that the base has, too.
+/// Returns the changed tests that exist in the base, too.
 pub fn existing_tests(paths: &[ChangedPath]) -> Vec<&str> {
     paths
         .iter()
@@ -120,14 +117,14 @@ pub fn existing_tests(paths: &[ChangedPath]) -> Vec<&str> {
         .collect()
 }
 
-/// The reason of a test.
+/// The reason for a test.
 pub(super) const TEST_FILE: &str = "test file";
-/// The reason of a file that CI runs.
+/// The reason for a file that CI runs.
 pub(super) const IN_CI: &str = "runs in CI";
-/// The reason of a lock file.
+/// The reason for a lock file.
 pub(super) const PINS_DEPENDENCIES: &str = "pins dependencies";
 
-/// Returns what a path has to do with the checks, if anything.
+/// Returns how a path affects the checks, if it does.
 fn verification_reason(path: &str, commands: &[String]) -> Option<String> {
     if let Some(command) = commands.iter().find(|command| calls_path(command, path)) {
         return Some(format!("named in `{}`", shorten_command(command)));
@@ -148,7 +145,7 @@ fn verification_reason(path: &str, commands: &[String]) -> Option<String> {
     Some(why.to_owned())
 }
 
-/// Tells whether a path is that of a test, by convention.
+/// Returns whether a path is that of a test, by convention.
 pub fn is_test(path: &str) -> bool {
     matches_any(TESTS, path)
         || TEST_CLASSES
@@ -156,8 +153,8 @@ pub fn is_test(path: &str) -> bool {
             .any(|pattern| matches_pattern(pattern, path))
 }
 
-/// Tells whether a command line calls a file by its path, or by the end of it after a `cd`, or as
-/// a module of Python.
+/// Returns whether a command line calls a file by its path, by the end of its path after a `cd`, or
+/// as a Python module.
 fn calls_path(command: &str, path: &str) -> bool {
     let is_separator = |c: char| c.is_whitespace() || "\"'`;&|()<>=,{}$".contains(c);
     let words: Vec<&str> = command
@@ -181,12 +178,12 @@ fn calls_path(command: &str, path: &str) -> bool {
     words.iter().any(is_path) || words.windows(2).any(is_module)
 }
 
-/// Tells whether a path configures a test runner or decides which code it loads.
+/// Returns whether a path configures a test runner or determines the code that it loads.
 pub(crate) fn configures_checks(path: &str) -> bool {
     matches_any(RUNNERS, path) || matches_any(LOCKFILES, path) || matches_any(COMPILED, path)
 }
 
-/// Returns a command line at a length that fits into a list.
+/// Shortens a command line for a list.
 fn shorten_command(command: &str) -> String {
     const MOST_CHARS: usize = 60;
     let line = command.split_whitespace().collect::<Vec<_>>().join(" ");

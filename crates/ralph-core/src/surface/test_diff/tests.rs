@@ -1,8 +1,8 @@
-//! Diffs of test files, and what they say.
+//! Diffs of test files and their findings.
 
 use super::{TestDiff, examine_test_diff};
 
-/// A diff of one file whose hunk has these lines.
+/// Returns a diff of one file with these lines in its hunk.
 fn diff(path: &str, lines: &[&str]) -> String {
     format!(
         "diff --git a/{path} b/{path}\nindex 1..2 100644\n--- a/{path}\n+++ b/{path}\n@@ -1,2 +1,2 @@\n{}\n",
@@ -10,7 +10,7 @@ fn diff(path: &str, lines: &[&str]) -> String {
     )
 }
 
-fn said(examined: &TestDiff) -> Vec<String> {
+fn describe(examined: &TestDiff) -> Vec<String> {
     let weakened = examined.weakened.iter();
     let rewritten = examined.rewritten.iter();
     weakened
@@ -59,7 +59,7 @@ fn weakened_tests_are_found_in_many_languages() {
     ] {
         let why = format!("x: test weakened: {why}");
         assert_eq!(
-            said(&examine_test_diff(&diff("x", lines))),
+            describe(&examine_test_diff(&diff("x", lines))),
             [why],
             "{lines:?}"
         );
@@ -67,33 +67,36 @@ fn weakened_tests_are_found_in_many_languages() {
 }
 
 #[test]
-fn a_removed_file_is_named_and_a_new_one_is_not() {
+fn reports_removed_files_but_not_new_ones() {
     let gone = "diff --git a/t/a b.py b/t/a b.py\ndeleted file mode 100644\nindex 1..0\n";
     let new = "diff --git a/t/n.py b/t/n.py\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/t/n.py\n@@ -0,0 +1 @@\n+@pytest.mark.skip\n";
     let examined = examine_test_diff(&format!("{gone}{new}"));
-    assert_eq!(said(&examined), ["t/a b.py: test file removed"]);
+    assert_eq!(describe(&examined), ["t/a b.py: test file removed"]);
 }
 
 #[test]
-fn a_rewritten_assertion_is_a_change_and_more_tests_are_none() {
+fn reports_rewritten_assertions_but_not_additional_tests() {
     let examined = examine_test_diff(&diff("x", &["-    assert a == 3", "+    assert a == 4"]));
-    assert_eq!(said(&examined), ["x: test changed: 1 assertion rewritten"]);
+    assert_eq!(
+        describe(&examined),
+        ["x: test changed: 1 assertion rewritten"]
+    );
     assert_eq!(examined.weakened, []);
     let more = diff("x", &["+def test_b():", "+    assert b == 4", " same"]);
     assert_eq!(examine_test_diff(&more), TestDiff::default());
 }
 
 #[test]
-fn files_are_counted_apart() {
+fn files_are_counted_separately() {
     let both = diff("a", &["-    assert a"]) + &diff("b", &["+    assert b"]);
     assert_eq!(
-        said(&examine_test_diff(&both)),
+        describe(&examine_test_diff(&both)),
         ["a: test weakened: 1 assertion removed"]
     );
 }
 
 #[test]
-fn text_that_is_no_diff_is_no_finding() {
+fn ignores_text_that_is_not_a_diff() {
     for text in [
         "",
         "\n\n",

@@ -20,7 +20,7 @@ fn whys(findings: &[SurfaceFinding]) -> Vec<&str> {
 }
 
 #[test]
-fn what_decides_about_the_checks() {
+fn finds_files_that_affect_the_checks() {
     let test = "test file";
     let runner = "configures the checks";
     let lock = "pins dependencies";
@@ -77,7 +77,7 @@ fn what_decides_about_the_checks() {
 }
 
 #[test]
-fn what_a_check_calls() {
+fn finds_files_that_a_check_calls() {
     for (path, command, is_named) in [
         ("scripts/check.sh", "bash scripts/check.sh --all", true),
         ("scripts/check.sh", "./scripts/check.sh", true),
@@ -88,7 +88,7 @@ fn what_a_check_calls() {
         ("pkg/smoke.py", "python -m pkg.smoke", true),
         ("pkg/smoke/__main__.py", "python3 -m pkg.smoke", true),
         ("qa/a.py", "pytest qa/a.py::test_one", true),
-        // A directory of sources is what is checked, not what checks.
+        // A directory of sources is the subject of a check, not part of it.
         ("src/main.py", "ruff check src", false),
         ("src/main.py", "ruff check src/", false),
         ("scripts/recheck.sh", "bash check.sh", false),
@@ -115,7 +115,7 @@ fn what_a_check_calls() {
 }
 
 #[test]
-fn what_runs_for_developers() {
+fn finds_files_that_run_on_developer_machines() {
     for (path, why) in [
         (
             ".vscode/tasks.json",
@@ -139,7 +139,7 @@ fn what_runs_for_developers() {
         ("AGENTS.md", "read by a coding agent"),
         (
             ".devcontainer/devcontainer.json",
-            "run when a container for development is made",
+            "run when a development container is created",
         ),
         ("package.json", "run on install"),
         ("web/.npmrc", "read on install"),
@@ -158,7 +158,7 @@ fn what_runs_for_developers() {
 }
 
 #[test]
-fn what_the_host_runs() {
+fn finds_files_that_the_host_runs() {
     for (path, is_workflow) in [
         (".github/workflows/ci.yml", true),
         (".github/workflows/deep/er.yml", true),
@@ -180,7 +180,7 @@ fn what_the_host_runs() {
 }
 
 #[test]
-fn ordinary_files_are_no_findings() {
+fn ignores_ordinary_files() {
     for path in [
         "README.md",
         "src/main.rs",
@@ -201,7 +201,7 @@ fn ordinary_files_are_no_findings() {
 }
 
 #[test]
-fn deleted_tests_are_told_apart() {
+fn deleted_tests_are_listed_separately() {
     let paths = [
         changed("tests/a.rs", PathChange::Deleted),
         changed("tests/b.rs", PathChange::Added),
