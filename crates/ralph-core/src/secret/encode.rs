@@ -1,4 +1,4 @@
-//! The ways in which programs write a secret down.
+//! The spellings in which programs print a secret.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use zeroize::Zeroizing;
 
 use super::needles::MIN_SECRET_BYTES;
 
-/// One spelling of a secret, wiped when it is dropped.
+/// One spelling of a secret, wiped on drop.
 pub(super) type EncodedSecret = Zeroizing<Vec<u8>>;
 
-/// Returns every spelling of a secret that is looked for, of it and of each of its lines.
+/// Returns every spelling to search for, of the secret and of each of its lines.
 pub(super) fn encodings(secret: &str) -> Vec<EncodedSecret> {
     let mut forms = text_encodings(secret);
     for line in secret_lines(secret) {
@@ -21,9 +21,9 @@ pub(super) fn encodings(secret: &str) -> Vec<EncodedSecret> {
     forms
 }
 
-/// Returns the lines of a multi-line secret that are worth hiding alone.
+/// Returns the lines of a multi-line secret that are hidden individually.
 ///
-/// Some keep their line breaks as a backslash and an `n`. The markers around a key are no secret.
+/// Line breaks may be written as a backslash and an `n`. The markers around a key are not secret.
 fn secret_lines(secret: &str) -> impl Iterator<Item = &str> {
     secret
         .split('\n')
@@ -60,7 +60,7 @@ fn base64_encodings(bytes: &[u8]) -> Vec<String> {
     for alphabet in [STANDARD, URL_SAFE] {
         let whole = base64(bytes, alphabet);
         let padded = format!("{whole}{}", "=".repeat((4 - whole.len() % 4) % 4));
-        // What follows the secret, such as a line feed, changes its last digits.
+        // Text after the secret, such as a line feed, changes its last digits.
         let open = base64_inside(bytes, 0, alphabet);
         for width in WRAPS.into_iter().filter(|width| whole.len() > *width) {
             for text in [&whole, &padded, &open] {
@@ -73,8 +73,8 @@ fn base64_encodings(bytes: &[u8]) -> Vec<String> {
     forms
 }
 
-/// Returns the digits that stay the same whatever stands before and after the bytes, when they
-/// start `offset` bytes into a group of three.
+/// Returns the digits that do not depend on the text before and after the bytes, if the bytes start
+/// at `offset` in a group of three.
 fn base64_inside(bytes: &[u8], offset: usize, alphabet: &[u8; 64]) -> String {
     let mut shifted = Zeroizing::new(vec![0; offset]);
     shifted.extend_from_slice(bytes);
@@ -88,8 +88,8 @@ fn base64(bytes: &[u8], alphabet: &[u8; 64]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
         let mut bits = 0;
-        for place in 0..3 {
-            bits = bits << 8 | usize::from(group.get(place).copied().unwrap_or(0));
+        for index in 0..3 {
+            bits = bits << 8 | usize::from(group.get(index).copied().unwrap_or(0));
         }
         for digit in 0..=group.len() {
             text.push(char::from(alphabet[bits >> (18 - 6 * digit) & 63]));
@@ -130,7 +130,7 @@ fn hex(bytes: &[u8], digits: HexCase) -> String {
     text
 }
 
-/// What `encodeURIComponent`, RFC 3986 libraries, forms and `encodeURI` leave as it is.
+/// The characters that RFC 3986 libraries, `encodeURIComponent`, forms and `encodeURI` preserve.
 const URL_UNESCAPED: [&[u8]; 4] = [b"-_.~", b"-_.~!'()*", b"-_.*", b"-_.~!'()*;/?:@&=+$,#"];
 
 fn percent_encodings(text: &str) -> Vec<String> {
@@ -198,7 +198,7 @@ fn push_units(text: &mut String, c: char, digits: HexCase) {
     }
 }
 
-/// How the double and the single quote are written by those who escape them.
+/// The common escapes of the double and the single quote.
 const XML_QUOTES: [[&str; 2]; 5] = [
     ["\"", "'"],
     ["&quot;", "'"],
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_spelt_in_these_ways() {
+    fn finds_these_spellings_of_a_secret() {
         for (secret, form) in [
             ("hunter2hunter2", "hunter2hunter2"),
             ("hunter2hunter2", "aHVudGVyMmh1bnRlcjI="),
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn long_base64_is_also_known_by_its_lines() {
+    fn long_base64_is_also_split_into_lines() {
         let secret = "0123456789".repeat(8);
         let whole = base64(secret.as_bytes(), STANDARD);
         assert_eq!(whole.len(), 107);
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_and_short_lines_are_no_secrets() {
+    fn markers_and_short_lines_are_not_secret() {
         let secret = "-----BEGIN RSA PRIVATE KEY-----\nshort\nMIIEogIBAAKCAQEA\n-----END RSA PRIVATE KEY-----";
         assert_eq!(
             secret_lines(secret).collect::<Vec<_>>(),

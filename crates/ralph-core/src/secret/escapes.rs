@@ -1,23 +1,23 @@
-//! Escapes, control sequences and invisible characters, read one at a time.
+//! Reads escapes, control sequences and invisible characters, one at a time.
 //!
-//! Every reading depends on the bytes from one position on, within a fixed length. Where the text
-//! ends too early to tell, the reading is [`Unit::Unfinished`].
+//! The result depends only on a bounded number of bytes from one position on. If the text ends too
+//! early to decide, it is [`EscapeUnit::Unfinished`].
 
 use super::fold::MAX_DROPPED;
 
-/// The longest run of backslashes that is read as one escape.
+/// The longest run of backslashes that counts as one escape.
 const MAX_BACKSLASHES: usize = 16;
-/// How many times `%` or `&` may be escaped.
+/// How often `%` or `&` may be escaped.
 const MAX_NESTING: usize = 8;
-/// The most parameters of a control sequence, in bytes.
+/// The longest parameters of a control sequence, in bytes.
 const MAX_PARAMETERS: usize = 64;
-/// The longest text of an operating system command, such as the address of a link.
+/// The longest operating system command, such as the address of a link, in bytes.
 const MAX_COMMAND: usize = 256;
-/// The longest number of a character reference.
+/// The most digits of a character reference.
 const MAX_REFERENCE: usize = 8;
 const ESCAPE: u8 = 0x1b;
 
-/// Marks the bytes that may start a token.
+/// The bytes that may start a token.
 pub(super) const SPECIAL: [bool; 256] = {
     let mut special = [false; 256];
     let mut byte = 0;
@@ -36,21 +36,21 @@ pub(super) const SPECIAL: [bool; 256] = {
     special
 };
 
-/// The reading of the bytes at one position.
+/// The meaning of the bytes at one position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EscapeUnit {
     /// The byte stands for itself.
     Plain,
-    /// The text ends too early to tell.
+    /// The text ends too early to decide.
     Unfinished,
-    /// So many bytes stand for this character or byte.
+    /// `length` bytes stand for one character or byte, or for nothing.
     Resolved {
         length: usize,
         value: UnescapedValue,
     },
 }
 
-/// The meaning of some bytes.
+/// The decoded value of an escape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnescapedValue {
     Nothing,
@@ -62,7 +62,7 @@ fn resolved(length: usize, value: UnescapedValue) -> EscapeUnit {
     EscapeUnit::Resolved { length, value }
 }
 
-/// Reads what stands at the start of a text.
+/// Decodes the start of a text.
 pub(super) fn read_unit(text: &[u8]) -> EscapeUnit {
     match text[0] {
         b'\\' => backslash(text),
@@ -77,9 +77,9 @@ pub(super) fn read_unit(text: &[u8]) -> EscapeUnit {
     }
 }
 
-/// Returns how long the rest of a control sequence is; `None` when the text ends too early to tell.
+/// Returns the length of the rest of a control sequence; `None` if the text ends too early.
 ///
-/// After something that is no sequence, only the escape itself is dropped.
+/// If it is not a sequence, only the escape itself is dropped.
 fn sequence(rest: &[u8]) -> Option<usize> {
     match rest.first()? {
         b'[' => parameters(&rest[1..]).map(|length| if length == 0 { 0 } else { 1 + length }),
@@ -93,7 +93,7 @@ fn sequence(rest: &[u8]) -> Option<usize> {
     }
 }
 
-/// Returns the length of a control sequence's parameters and its last byte; 0 if it is none.
+/// Returns the length of a control sequence's parameters and its last byte; 0 if it is invalid.
 fn parameters(rest: &[u8]) -> Option<usize> {
     let window = &rest[..rest.len().min(MAX_PARAMETERS)];
     match window.iter().position(|byte| !(0x20..=0x3f).contains(byte)) {
@@ -104,7 +104,7 @@ fn parameters(rest: &[u8]) -> Option<usize> {
     }
 }
 
-/// Returns the length of an operating system command with its end; 0 if it has none.
+/// Returns the length of an operating system command with its terminator; 0 without one.
 fn command(rest: &[u8]) -> Option<usize> {
     let window = &rest[..rest.len().min(MAX_COMMAND)];
     let is_end = |byte: &u8| matches!(*byte, 0x07 | ESCAPE | b'\n');
@@ -120,11 +120,11 @@ fn command(rest: &[u8]) -> Option<usize> {
     }
 }
 
-/// Reads characters that take no room, and the control sequence introducer of eight bits.
+/// Decodes zero-width characters and the 8-bit control sequence introducer.
 fn invisible(text: &[u8]) -> EscapeUnit {
     let length = if matches!(text[0], 0xc2) { 2 } else { 3 };
     let Some(character) = text.get(..length) else {
-        // Only bytes that may still become such a character wait.
+        // Only bytes that may still become such a character have to wait.
         let may_become = match text {
             [0xe1, rest @ ..] => rest.first().is_none_or(|byte| *byte == 0xa0),
             [0xe2, rest @ ..] => rest.first().is_none_or(|byte| matches!(byte, 0x80 | 0x81)),
@@ -162,7 +162,7 @@ fn is_invisible(c: char) -> bool {
         && matches!(invisible(bytes), EscapeUnit::Resolved { .. })
 }
 
-/// Returns the reading of a resolved character, which may be invisible or start a control sequence.
+/// Returns the unit for a decoded character, which may be invisible or start a control sequence.
 fn character(text: &[u8], length: usize, c: char) -> EscapeUnit {
     match c {
         '\u{1b}' => match sequence(&text[length..]) {
@@ -175,7 +175,7 @@ fn character(text: &[u8], length: usize, c: char) -> EscapeUnit {
     }
 }
 
-/// Reads a run of backslashes and what it escapes.
+/// Decodes a run of backslashes and the escaped character.
 fn backslash(text: &[u8]) -> EscapeUnit {
     let window = &text[..text.len().min(MAX_BACKSLASHES + 1)];
     let run = window
@@ -208,8 +208,8 @@ fn backslash(text: &[u8]) -> EscapeUnit {
     }
 }
 
-/// Reads a number of a fixed length after backslashes and perhaps a letter. One byte's worth is a
-/// byte, more is a character.
+/// Decodes a number of a fixed length after backslashes and an optional letter. A value up to 255
+/// is a byte, a larger one is a character.
 fn number(text: &[u8], run: usize, letter: usize, digits: usize, radix: u32) -> EscapeUnit {
     let from = run + letter;
     match read_fixed_digits(&text[from..], digits, radix) {
@@ -225,7 +225,7 @@ fn number(text: &[u8], run: usize, letter: usize, digits: usize, radix: u32) -> 
     }
 }
 
-/// Digits of a fixed length.
+/// The result of reading digits of a fixed length.
 enum FixedDigits {
     Unfinished,
     No,
@@ -248,7 +248,7 @@ fn read_fixed_digits(text: &[u8], digits: usize, radix: u32) -> FixedDigits {
     }
 }
 
-/// Reads `\u0041`, or two of them for one character.
+/// Decodes `\u0041`, or a surrogate pair.
 fn utf16(text: &[u8], run: usize) -> EscapeUnit {
     let end = run + 5;
     let first = match read_fixed_digits(&text[run + 1..], 4, 16) {
@@ -282,7 +282,7 @@ fn utf16(text: &[u8], run: usize) -> EscapeUnit {
     }
 }
 
-/// Reads `\u{1F511}`.
+/// Decodes `\u{1F511}`.
 fn braces(text: &[u8], run: usize) -> EscapeUnit {
     let digits = &text[run + 2..];
     let window = &digits[..digits.len().min(MAX_REFERENCE)];
@@ -304,7 +304,7 @@ fn parse(digits: &[u8], radix: u32) -> Option<char> {
     char::from_u32(u32::from_str_radix(digits, radix).ok()?)
 }
 
-/// Reads `%41`, however often its percent sign was encoded again.
+/// Decodes `%41`, even if its percent sign was encoded repeatedly.
 fn percent(text: &[u8]) -> EscapeUnit {
     let mut at = 1;
     let mut nesting = 0;
@@ -332,7 +332,7 @@ const NAMED: [(&[u8], char); 6] = [
     (b"nbsp;", ' '),
 ];
 
-/// Reads `&lt;`, `&#60;` or `&#x3c;`, however often its ampersand was escaped again.
+/// Decodes `&lt;`, `&#60;` or `&#x3c;`, even if its ampersand was escaped repeatedly.
 fn reference(text: &[u8]) -> EscapeUnit {
     let mut at = 1;
     let mut nesting = 0;
@@ -371,8 +371,8 @@ fn reference(text: &[u8]) -> EscapeUnit {
     }
 }
 
-/// Returns how many bytes at the start of a text are not seen: control sequences and invisible
-/// characters. `None` when the text ends too early to tell.
+/// Returns the length of the invisible prefix of a text: control sequences and invisible
+/// characters. `None` if the text ends too early to decide.
 pub(super) fn invisible_length(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some(byte) = text.get(at) {

@@ -1,38 +1,38 @@
-//! Text as it reads once its escapes are resolved and its invisible characters are dropped.
+//! Folds text: resolves escapes and drops invisible characters.
 //!
-//! A program can write a secret in more ways than a list of spellings has: percent-encoded with any
-//! set of bytes kept, in JSON inside JSON, with colour codes or zero-width characters in between. So
-//! text and secrets are brought to one form, and compared in that.
+//! A program can print a secret in more spellings than can be listed: percent-encoded with any set
+//! of unescaped bytes, in JSON inside JSON, with colour codes or zero-width characters in between.
+//! Therefore text and secrets are compared in folded form.
 //!
-//! The fold of a spelling equals the fold of the secret itself. How often something was escaped does
-//! not matter: a run of backslashes counts as one, `%2541` is `%41`, `&amp;lt;` is `&lt;`.
+//! The fold of a spelling equals the fold of the secret itself. Repeated escaping does not matter:
+//! a run of backslashes counts as one, `%2541` is `%41`, `&amp;lt;` is `&lt;`.
 //!
-//! Each token is recognised from the bytes at its start on, within a fixed length, so that a text in
-//! pieces folds like the whole.
+//! Each token is recognised within a fixed length from its start, so that a text in chunks folds
+//! like the whole.
 
 use super::escapes::{EscapeUnit, SPECIAL, UnescapedValue, read_unit};
 
-/// The most dropped bytes that may stand between two bytes of one secret.
+/// The most dropped bytes between two bytes of one secret.
 pub(super) const MAX_DROPPED: usize = 256;
-/// Stands where too much was dropped. No secret contains it: the byte is dropped from every fold.
+/// Inserted if too much was dropped. No secret contains it: NUL is dropped from every fold.
 const BREAK: u8 = 0;
 
-/// A folded text, and how its positions relate to those of the source.
+/// A folded text and the mapping of its positions to those of the source.
 pub(super) struct FoldedText {
     bytes: Vec<u8>,
     tokens: Vec<FoldToken>,
-    /// Where the source ends inside something that may become a token.
+    /// Start of an unfinished token at the end of the source, or the source's length.
     hold: usize,
 }
 
-/// A piece of the source that folds to other bytes, or to none.
+/// A piece of the source that folds to other bytes or to none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FoldToken {
     source: (usize, usize),
     folded: (usize, usize),
 }
 
-/// Reads the bytes at a position. Where nothing follows, they are read as before the end of a line.
+/// Decodes the bytes at a position. The end of the text is treated like the end of a line.
 fn unit_at(text: &[u8], at: usize, is_last: bool) -> EscapeUnit {
     match read_unit(&text[at..]) {
         EscapeUnit::Unfinished if is_last => read_unit(&[&text[at..], b"\n"].concat()),
@@ -42,7 +42,7 @@ fn unit_at(text: &[u8], at: usize, is_last: bool) -> EscapeUnit {
     }
 }
 
-/// Returns the fold of a secret. A rest that would merge with the text behind it is left out.
+/// Returns the fold of a secret, without trailing bytes that could merge with the text after it.
 pub(super) fn fold_secret(secret: &[u8]) -> Vec<u8> {
     let end = secret
         .iter()
@@ -60,7 +60,7 @@ impl FoldedText {
             hold: text.len(),
         };
         let mut at = start;
-        // The identity up to the first token is one copy.
+        // Text between tokens is copied in one piece.
         let mut copied = start;
         while let Some(next) = text[at..]
             .iter()
@@ -116,13 +116,13 @@ impl FoldedText {
         &self.bytes
     }
 
-    /// Returns where the source must wait for more because of a token that is not finished.
+    /// Returns the source position from which on text must wait because of an unfinished token.
     pub(super) fn hold(&self) -> usize {
         self.hold
     }
 
-    /// Returns the ranges of positions where something may start that contains a token and has at
-    /// most `longest` bytes. They are in order and do not overlap.
+    /// Returns the ranges in which a match with a token in it and at most `longest` bytes may
+    /// start. They are ordered and do not overlap.
     pub(super) fn windows(&self, longest: usize) -> Vec<(usize, usize)> {
         let mut windows: Vec<(usize, usize)> = Vec::new();
         for token in &self.tokens {
@@ -136,7 +136,7 @@ impl FoldedText {
         windows
     }
 
-    /// Returns the source of some folded bytes, if a token is among them or between them.
+    /// Returns the source range of folded bytes, if it contains a token.
     pub(super) fn source(&self, from: usize, to: usize, start: usize) -> Option<(usize, usize)> {
         let first = self
             .tokens
@@ -151,12 +151,12 @@ impl FoldedText {
         })
     }
 
-    /// Returns where in the source a folded byte starts.
+    /// Returns the source position of a folded byte.
     pub(super) fn position(&self, folded: usize, start: usize) -> usize {
         let after = self
             .tokens
             .partition_point(|token| token.folded.0 <= folded);
-        // A token that was dropped starts where the byte after it does.
+        // A dropped token starts at the same folded position as the byte after it.
         match self.tokens[..after].last() {
             None => start + folded,
             Some(token) if folded < token.folded.1 => token.source.0,
@@ -164,7 +164,7 @@ impl FoldedText {
         }
     }
 
-    /// Returns how many bytes of the source a folded byte takes.
+    /// Returns the length of a folded byte in the source.
     fn width(&self, folded: usize) -> usize {
         let after = self
             .tokens
@@ -175,7 +175,7 @@ impl FoldedText {
         }
     }
 
-    /// Returns a position of the source, or the start of the token that it lies in.
+    /// Returns a source position, or the start of the token that contains it.
     pub(super) fn token_start(&self, source: usize) -> usize {
         let after = self.tokens.partition_point(|token| token.source.0 < source);
         match self.tokens[..after].last() {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folded_byte_knows_its_source() {
+    fn folded_bytes_map_to_their_source() {
         let text = b"xx p%40\x1b[0mss yy";
         let folded = FoldedText::new(text, 3, true);
         assert_eq!(folded.bytes(), b"p@ss yy");
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_token_waits() {
+    fn unfinished_tokens_wait_for_more_text() {
         for (text, hold) in [
             (&b"ab\\"[..], 2),
             (b"ab\\u00", 2),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_between_two_bytes_separates_them() {
+    fn too_many_dropped_bytes_separate_their_neighbours() {
         let near = format!("ab{}cd", "\u{1b}[0m".repeat(10));
         assert_eq!(fold(&near), "abcd");
         let far = format!("ab{}cd", "\u{1b}[0m".repeat(100));

@@ -1,25 +1,25 @@
-//! Secrets out of sight: a type for those we hold, a redactor for what everybody else prints.
+//! Protects secrets: a type for their values, and a redactor for all output.
 //!
-//! The real protection is that a secret is not there: none enters a sandbox or a prompt. The
-//! [`Redactor`] is the net below that. Every sink (logs, journal, prompts, pull requests, the live
-//! stream) writes through it. It finds two kinds of things:
+//! The main protection is that no secret enters a sandbox or a prompt. The [`Redactor`] is the
+//! safety net. Every sink (logs, journal, prompts, pull requests, the live stream) writes through
+//! it. It finds:
 //!
 //! - **known secrets**, by value, in the encodings that programs print them in: plain, base64 and
 //!   base64url at each byte offset, hexadecimal, percent-encoded, JSON, XML and shell escapes, and
-//!   every line of a multi-line secret on its own; escaped any number of times, and with colour codes
-//!   or zero-width characters in between;
-//! - **unknown tokens**, by the shapes that the big issuers give theirs.
+//!   every line of a multi-line secret on its own; escaped any number of times, and with colour
+//!   codes or zero-width characters in between;
+//! - **unknown tokens**, by the shapes that major issuers use.
 //!
-//! What it cannot find: a known secret that is too short or too common to search for
-//! ([`Redactor::unsearchable`]), one that is spaced out, broken across lines, reversed, compressed or
-//! encrypted, and an unknown token without a telling shape.
+//! It cannot find a known secret that is too short or too common to search for
+//! ([`Redactor::unsearchable`]), one that is spaced out, broken across lines, reversed, compressed
+//! or encrypted, or an unknown token without a characteristic shape.
 //!
-//! Redaction is for text that is shown or stored. Text that is performed, such as the content of a
-//! file or a command, is checked with [`Redactor::find_known`] and refused or left as it is.
+//! Redaction is for text that is shown or stored. Text that is executed, such as the content of a
+//! file or a command, is checked with [`Redactor::find_known`] and either rejected or unchanged.
 //!
-//! A stream is redacted as it passes. Whatever the chunks are, the output is that of the whole
-//! text: each decision depends on the bytes from one position on, and where more bytes could
-//! change it, exactly those bytes wait.
+//! A stream is redacted as it passes. The output does not depend on the chunks: each decision
+//! depends on the bytes from one position on, and exactly those bytes that more input could affect
+//! are delayed.
 
 mod encode;
 mod escapes;

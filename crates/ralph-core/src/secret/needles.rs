@@ -1,8 +1,8 @@
-//! Finds known texts.
+//! Searches for known secrets.
 //!
-//! The first eight bytes of every needle are in a small hashed table; one multiplication and one
-//! look-up per position of the text tell that nothing starts there. Unlike an automaton over
-//! thousands of needles this stays in the fastest cache, and the needles can be wiped.
+//! The first eight bytes of every needle are in a small hash table, so that one multiplication and
+//! one lookup per position exclude most of the text. Unlike an automaton over thousands of needles,
+//! this fits into the fastest cache, and the needles can be wiped.
 
 use super::Secret;
 use super::encode::{EncodedSecret, encodings};
@@ -11,7 +11,7 @@ use super::patterns::ScanText;
 use super::redaction_span::RedactionSpan;
 use super::searchability;
 
-/// The shortest text that is looked for: shorter ones occur by chance.
+/// The shortest secret that is searched for: shorter ones occur by chance.
 pub(super) const MIN_SECRET_BYTES: usize = 8;
 
 /// The first bytes of a needle.
@@ -19,15 +19,15 @@ type NeedleKey = [u8; MIN_SECRET_BYTES];
 
 /// All spellings of all known secrets.
 pub(super) struct Needles {
-    /// As programs write them.
+    /// Spellings as programs print them.
     exact: NeedleSet,
-    /// As they read when escapes are resolved and invisible characters are dropped.
+    /// Folded spellings: escapes are resolved, and invisible characters are dropped.
     folded: NeedleSet,
 }
 
-/// Texts with a quick way to tell that none of them starts somewhere.
+/// Texts with a fast filter for positions at which none of them starts.
 struct NeedleSet {
-    /// Sorted by their bytes, each once.
+    /// Sorted by bytes, without duplicates.
     sorted: Vec<Needle>,
     filter: NeedleFilter,
     longest: usize,
@@ -35,23 +35,23 @@ struct NeedleSet {
 
 struct Needle {
     bytes: EncodedSecret,
-    /// Which secret it spells.
+    /// Index of the secret.
     secret: usize,
 }
 
-/// What starts at one position of a text.
+/// The match at one position of a text.
 enum NeedleMatch {
     Nothing,
     Secret {
         length: usize,
         secret: usize,
     },
-    /// The text ends inside something that may become a needle.
+    /// The text ends inside a potential needle.
     Undecided,
 }
 
 impl Needles {
-    /// Prepares the spellings of some secrets; those that are too short or too common are left out.
+    /// Prepares the spellings of secrets; skips secrets that are too short or too common.
     pub(super) fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         let (mut spelt, mut folded) = (Vec::new(), Vec::new());
         for (secret, value) in secrets.into_iter().enumerate() {
@@ -61,7 +61,7 @@ impl Needles {
             }
             for bytes in encodings(value) {
                 let fold = EncodedSecret::new(fold_secret(&bytes));
-                // One that shrank to a few bytes would occur by chance.
+                // A fold that shrank to a few bytes would occur by chance.
                 if fold.len() >= MIN_SECRET_BYTES {
                     folded.push(Needle {
                         bytes: fold,
@@ -77,9 +77,9 @@ impl Needles {
         }
     }
 
-    /// Adds a cover for every needle that starts at `start` or later.
+    /// Adds a span for every needle that starts at or after `start`.
     ///
-    /// Returns the first position where more text could change the answer; without one, the end.
+    /// Returns the first position at which more text could change the result, or the end.
     pub(super) fn scan(
         &self,
         text: ScanText<'_>,
@@ -92,7 +92,7 @@ impl Needles {
         hold.min(spelt).min(folded.hold())
     }
 
-    /// Tells whether nothing is searched for.
+    /// Returns whether there are no needles.
     pub(super) fn is_empty(&self) -> bool {
         self.exact.sorted.is_empty()
     }
@@ -122,8 +122,8 @@ impl Needles {
             .unwrap_or(bytes.len())
     }
 
-    /// Searches the folded text where it differs from the source, and at its end, where what follows
-    /// may make it differ.
+    /// Searches the folded text in the ranges that differ from the source, and at its end, which
+    /// may still change.
     fn scan_folded(
         &self,
         text: ScanText<'_>,
@@ -140,7 +140,7 @@ impl Needles {
                 if !self.folded.filter.may_contain(*key) {
                     continue;
                 }
-                // A needle that may go on is found below, too.
+                // A needle that may continue is found below, too.
                 if let NeedleMatch::Secret { length, secret } =
                     self.folded.match_at(&bytes[at..], true)
                     && let Some((from, to)) = folded.source(at, at + length, start)
@@ -170,7 +170,7 @@ impl Needles {
 
 impl NeedleSet {
     fn new(mut sorted: Vec<Needle>) -> Self {
-        // Stable: of two secrets with the same value the first gives its name.
+        // Stable: of two secrets with the same value, the first one names it.
         sorted.sort_by(|a: &Needle, b: &Needle| a.bytes.cmp(&b.bytes));
         sorted.dedup_by(|later, earlier| later.bytes == earlier.bytes);
         let keys = sorted
@@ -191,7 +191,7 @@ impl NeedleSet {
         let mut start = NeedleMatch::Nothing;
         for needle in self.with_prefix(&text[..MIN_SECRET_BYTES]) {
             if text.starts_with(&needle.bytes) {
-                // A longer needle sorts after a shorter one that it starts with.
+                // A longer needle sorts after a shorter one that is its prefix.
                 start = NeedleMatch::Secret {
                     length: needle.bytes.len(),
                     secret: needle.secret,
@@ -207,13 +207,13 @@ impl NeedleSet {
         self.with_prefix(text).next().is_some()
     }
 
-    /// Tells whether some needle starts with a text and is longer.
+    /// Returns whether a needle starts with a text and is longer.
     fn is_unfinished(&self, text: &[u8]) -> bool {
         self.with_prefix(text)
             .any(|needle| needle.bytes.len() > text.len())
     }
 
-    /// Returns the needles that start with some bytes.
+    /// Returns the needles with a prefix.
     fn with_prefix(&self, prefix: &[u8]) -> impl Iterator<Item = &Needle> {
         let first = self
             .sorted
@@ -224,14 +224,14 @@ impl NeedleSet {
     }
 }
 
-/// A set of keys that never denies one of its own and seldom claims a foreign one.
+/// A Bloom filter: it has no false negatives and few false positives.
 struct NeedleFilter {
     bits: Vec<u64>,
     shift: u32,
 }
 
 impl NeedleFilter {
-    /// How many bits there are for each key: one foreign key in this many is claimed.
+    /// Bits per key; the rate of false positives is one in this many.
     const BITS_PER_KEY: usize = 64;
     /// The smallest table, as a power of two.
     const MIN_POWER: u32 = 12;
@@ -259,7 +259,7 @@ impl NeedleFilter {
         self.bits[word] & bit != 0
     }
 
-    /// Returns a key's word in the table and its bit there.
+    /// Returns the word and the bit of a key in the table.
     fn bit_position(&self, key: NeedleKey) -> (usize, u64) {
         // Fibonacci hashing: the highest bits depend on all bytes.
         let hash = u64::from_le_bytes(key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift;

@@ -1,7 +1,8 @@
 //! Finds tokens by their shape.
 //!
-//! One search for the literals of [`SHAPES`] finds the candidates; what follows each is then read
-//! byte by byte, because a reader can say "not enough text yet" where a regular expression cannot.
+//! One search for the literals of [`SHAPES`] finds the candidates. The text after each is then
+//! matched byte by byte, because a hand-written matcher can report that it needs more text, and a
+//! regular expression cannot.
 
 use std::sync::LazyLock;
 
@@ -12,34 +13,34 @@ use super::pem;
 use super::redaction_span::{DetectedToken, RedactionSpan, SecretExtent};
 use super::shapes::{ByteClass, SHAPES, SecretShape, TokenBody, TokenHeuristic};
 
-/// The longest first part of a signed token.
+/// The longest header of a JSON web token.
 const MAX_JWT_HEADER: usize = 4096;
-/// The shortest first part of a signed token: `{"alg":…}` in base64.
+/// The shortest header of a JSON web token: `{"alg":…}` in base64.
 const MIN_JWT_HEADER: usize = 10;
 /// The longest `user:password@host`.
 const MAX_AUTHORITY: usize = 1024;
-/// How many quotes and blanks may stand between a header's name and its value.
+/// The most quotes and blanks between a header's name and its value.
 const MAX_SEPARATOR: usize = 16;
 /// The longest name of an authorization scheme.
 const MAX_SCHEME: usize = 20;
-/// How a text starts that was redacted before.
+/// The start of a text that is already redacted.
 const PLACEHOLDER: &[u8] = b"[REDACTED";
 
 static LITERALS: LazyLock<AhoCorasick> = LazyLock::new(|| {
     AhoCorasick::builder()
         .match_kind(MatchKind::LeftmostLongest)
         .build(SHAPES.iter().map(|(literal, _)| literal))
-        .expect("a few dozen short literals make a small automaton")
+        .expect("a few dozen short literals build a small automaton")
 });
 
-/// What a closer look at a candidate says.
+/// The result of matching a candidate.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SecretMatch {
-    /// It is no secret.
+    /// The candidate is not a secret.
     No,
-    /// The text ends too early to tell.
+    /// The text ends too early to decide.
     Undecided,
-    /// It is one.
+    /// The candidate is a secret.
     Secret(DetectedToken),
 }
 
@@ -53,17 +54,16 @@ impl SecretMatch {
     }
 }
 
-/// A text, and whether it is known to end where it ends.
+/// A text, and whether it is complete.
 #[derive(Clone, Copy)]
 pub(super) struct ScanText<'a> {
-    /// Its bytes.
     pub(super) bytes: &'a [u8],
-    /// Whether nothing follows.
+    /// Whether no more text follows.
     pub(super) is_last: bool,
 }
 
 impl ScanText<'_> {
-    /// Returns the answer where the text ends before its meaning is clear.
+    /// Returns the result for a text that ends too early.
     pub(super) fn undecided_at_end(self) -> SecretMatch {
         if self.is_last {
             SecretMatch::No
@@ -73,9 +73,9 @@ impl ScanText<'_> {
     }
 }
 
-/// Adds a cover for every token whose literal starts at `start` or later.
+/// Adds a span for every token with a literal at or after `start`.
 ///
-/// Returns the first position where more text could change the answer; without one, the end.
+/// Returns the first position at which more text could change the result, or the end.
 pub(super) fn scan(
     text: ScanText<'_>,
     start: usize,
@@ -106,7 +106,7 @@ pub(super) fn scan(
         match match_shape(kind, text, at, found.end(), &mut header_end) {
             SecretMatch::No => {}
             SecretMatch::Undecided => hold = at,
-            // It lies inside a secret of its kind.
+            // The token is part of a secret of the same kind.
             SecretMatch::Secret(token)
                 if runs
                     .iter()
@@ -125,7 +125,7 @@ pub(super) fn scan(
     hold
 }
 
-/// Tells whether a shape carries the mark of its issuer, or is a private key.
+/// Returns whether a shape has its issuer's prefix or is a private key.
 fn is_issued(kind: SecretShape) -> bool {
     match kind {
         SecretShape::Token(_) | SecretShape::StandaloneToken(_) | SecretShape::Pem => true,
@@ -137,19 +137,19 @@ fn is_issued(kind: SecretShape) -> bool {
     }
 }
 
-/// Returns where the text ends inside a literal.
+/// Returns the start of an unfinished literal at the end of the text, or the end.
 fn unfinished_literal(text: ScanText<'_>, start: usize) -> usize {
     let length = text.bytes.len();
     let longest = SHAPES.iter().map(|(literal, _)| literal.len()).max();
     let tail = start.max((length + 1).saturating_sub(longest.unwrap_or(0)));
-    let is_begun = |at: &usize| {
+    let is_unfinished = |at: &usize| {
         let rest = &text.bytes[*at..];
         let begins =
             |literal: &str| literal.len() > rest.len() && literal.as_bytes().starts_with(rest);
         SHAPES.iter().any(|(literal, _)| begins(literal))
     };
     (tail..length)
-        .find(|at| !text.is_last && is_begun(at))
+        .find(|at| !text.is_last && is_unfinished(at))
         .unwrap_or(length)
 }
 
@@ -181,11 +181,11 @@ fn match_token(shape: TokenBody, text: ScanText<'_>, from: usize, body: usize) -
     SecretMatch::from_decision(known, DetectedToken { from, body, extent })
 }
 
-/// How many bytes before a position are needed to answer for it.
+/// The bytes before a position that a match depends on.
 pub(super) const CONTEXT: usize = 3;
 
-/// Tells whether a word starts after some text: there is no letter or digit, or it belongs to an
-/// escape (`\n`, `%3D`).
+/// Returns whether a word starts after this text: the text ends without a letter or digit, or with
+/// an escape (`\n`, `%3D`).
 fn is_word_start(before: &[u8]) -> bool {
     let in_escape = match before {
         [.., b'\\', b'n' | b'r' | b't'] => true,
@@ -198,13 +198,13 @@ fn is_word_start(before: &[u8]) -> bool {
             .is_none_or(|last| !last.is_ascii_alphanumeric())
 }
 
-/// What stands between a name and its value.
+/// The text between a name and its value.
 struct ValueSeparator {
-    /// Where the value starts.
+    /// Start of the value.
     end: usize,
-    /// How many bytes there are.
+    /// In bytes.
     length: usize,
-    /// How many of them are colons and equals signs.
+    /// The number of colons and equals signs.
     signs: usize,
 }
 
@@ -234,7 +234,7 @@ fn read_separator(
     }
 }
 
-/// Reads what follows `Bearer`: blanks of any kind, or a colon as in `bearer: value`.
+/// Matches the text after `Bearer`: blanks of any kind, or a colon as in `bearer: value`.
 fn match_bearer(text: ScanText<'_>, name_end: usize) -> SecretMatch {
     let mut from = name_end;
     while text.bytes[from..].starts_with(b"%20") {
@@ -252,7 +252,7 @@ fn match_bearer(text: ScanText<'_>, name_end: usize) -> SecretMatch {
         return SecretMatch::No;
     }
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-    let look = if text.bytes[from..between.end].iter().all(is_blank) {
+    let heuristic = if text.bytes[from..between.end].iter().all(is_blank) {
         TokenHeuristic::DigitOrLong
     } else {
         // A variable of that name is more likely than a header.
@@ -261,12 +261,12 @@ fn match_bearer(text: ScanText<'_>, name_end: usize) -> SecretMatch {
     let body = TokenBody {
         class: ByteClass::Bearer,
         min_length: 12,
-        heuristic: look,
+        heuristic,
     };
     match_token(body, text, between.end, between.end)
 }
 
-/// Reads what follows the name of a credential: `= value`, `": "value`, ` => 'value`.
+/// Matches the text after the name of a credential: `= value`, `": "value`, ` => 'value`.
 fn match_assignment(text: ScanText<'_>, name_end: usize) -> SecretMatch {
     let between = match read_separator(text, name_end, 2) {
         Ok(between) => between,
@@ -290,7 +290,7 @@ fn match_assignment(text: ScanText<'_>, name_end: usize) -> SecretMatch {
     SecretMatch::from_decision(known, token)
 }
 
-/// Reads what follows a header's name: `: value`, `: Scheme value`, `": "value`.
+/// Matches the text after a header's name: `: value`, `: Scheme value`, `": "value`.
 fn match_header(text: ScanText<'_>, name_end: usize) -> SecretMatch {
     let between = match read_separator(text, name_end, 1) {
         Ok(between) => between,
@@ -301,12 +301,12 @@ fn match_header(text: ScanText<'_>, name_end: usize) -> SecretMatch {
     }
     let mut at = between.end;
     let scheme = ByteClass::Slug.run(&text.bytes[at..]).min(MAX_SCHEME + 1);
-    let mut look = TokenHeuristic::DigitOrLong;
+    let mut heuristic = TokenHeuristic::DigitOrLong;
     match text.bytes.get(at + scheme) {
         None if !text.is_last => return SecretMatch::Undecided,
         Some(b' ' | b'\t') if (1..=MAX_SCHEME).contains(&scheme) => {
             if text.bytes[at..at + scheme].eq_ignore_ascii_case(b"basic") {
-                look = TokenHeuristic::DigitOrCapital;
+                heuristic = TokenHeuristic::DigitOrCapital;
             }
             let rest = &text.bytes[at + scheme..];
             let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
@@ -321,15 +321,15 @@ fn match_header(text: ScanText<'_>, name_end: usize) -> SecretMatch {
     let body = TokenBody {
         class: ByteClass::Header,
         min_length: 8,
-        heuristic: look,
+        heuristic,
     };
     match_token(body, text, at, at)
 }
 
-/// Reads `header.payload.signature`.
+/// Matches `header.payload.signature`.
 ///
-/// `header_end` remembers how far the digits were seen to reach: the literal may occur again and
-/// again in one long run.
+/// `header_end` caches the end of the digits, since the literal may occur repeatedly in one long
+/// run.
 fn match_jwt(text: ScanText<'_>, at: usize, header_end: &mut usize) -> SecretMatch {
     let known = at.max(*header_end);
     let end = known + ByteClass::Slug.run(&text.bytes[known..]);
@@ -356,7 +356,7 @@ fn match_jwt(text: ScanText<'_>, at: usize, header_end: &mut usize) -> SecretMat
     }
 }
 
-/// Reads `user:password@`, and finds both secret, for many use the token as the user.
+/// Matches `user:password@`. Both parts are secret, because the user is often the token.
 fn match_authority(text: ScanText<'_>, from: usize) -> SecretMatch {
     let rest = &text.bytes[from..];
     let window = &rest[..rest.len().min(MAX_AUTHORITY)];
@@ -374,7 +374,7 @@ fn match_authority(text: ScanText<'_>, from: usize) -> SecretMatch {
         return SecretMatch::No;
     };
     match user.get(colon + 1) {
-        // A variable of a template, or stars by somebody else, are no password.
+        // A template variable or a masked value is not a password.
         None | Some(b'$' | b'{' | b'*' | b'[') => SecretMatch::No,
         Some(_) if user.starts_with(PLACEHOLDER) => SecretMatch::No,
         Some(_) => SecretMatch::Secret(DetectedToken {

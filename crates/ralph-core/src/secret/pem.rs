@@ -1,8 +1,8 @@
 //! Private keys between `-----BEGIN … PRIVATE KEY-----` and `-----END …-----`.
 //!
-//! Source code that only names the markers is left alone: a block counts when something like a
-//! key follows. Once it counts, everything up to the closing marker is hidden, or everything up to
-//! the end when that never comes; a key is often cut, and its lines may carry a log's prefix.
+//! Source code that only names the markers is unaffected: a block counts only if key-like text
+//! follows. Then everything up to the closing marker is hidden, or everything up to the end if it
+//! is missing; a key is often truncated, and its lines may have a log's prefix.
 
 use super::patterns::{ScanText, SecretMatch};
 use super::redaction_span::{CoverEnd, DetectedToken, SecretExtent};
@@ -11,14 +11,14 @@ const DASHES: &[u8] = b"-----";
 const CLOSING: &[u8] = b"-----END ";
 /// The longest label between the dashes of a marker.
 const MAX_LABEL: usize = 64;
-/// How much text after a marker is searched for a key.
+/// How much text after a marker is searched for a key, in bytes.
 const WINDOW: usize = 256;
-/// How many digits of base64 make a key when they follow the marker directly.
+/// The fewest base64 digits of a key directly after the marker.
 const MIN_KEY_DIGITS: usize = 16;
-/// How many make one when something else, such as a log's prefix, stands between.
+/// The fewest base64 digits of a key after other text, such as a log's prefix.
 const MIN_DETACHED_KEY_DIGITS: usize = 40;
 
-/// Looks at what follows `-----BEGIN `.
+/// Matches the text after `-----BEGIN `.
 pub(super) fn match_begin(text: ScanText<'_>, at: usize, label_start: usize) -> SecretMatch {
     let rest = &text.bytes[label_start..];
     let window = &rest[..rest.len().min(MAX_LABEL)];
@@ -49,7 +49,7 @@ pub(super) fn match_begin(text: ScanText<'_>, at: usize, label_start: usize) -> 
     }
 }
 
-/// Tells whether there are digits of a key; it stays true when more text follows.
+/// Returns whether the text contains key digits; more text never changes a positive result.
 fn is_key(text: &[u8]) -> bool {
     let mut follows_directly = true;
     let mut at = 0;
@@ -71,13 +71,13 @@ fn is_key(text: &[u8]) -> bool {
         }
         let is_separator = byte.is_ascii_whitespace() || b"\\\"'|>,".contains(byte);
         follows_directly &= run == 0 && is_separator;
-        // The letter after a backslash belongs to it.
+        // The letter after a backslash belongs to the escape.
         at += if *byte == b'\\' { 2 } else { run.max(1) };
     }
     false
 }
 
-/// Finds the end of a block that started before `from` or there.
+/// Finds the end of a block that starts at or before `from`.
 pub(super) fn find_end(text: &[u8], from: usize) -> CoverEnd {
     let length = text.len();
     let open = |hold: usize| CoverEnd {

@@ -1,9 +1,9 @@
-//! The parts of a text that must not be seen.
+//! The parts of a text to redact.
 
 use super::pem;
 use super::shapes::ByteClass;
 
-/// How far a secret reaches.
+/// The extent of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SecretExtent {
     /// Up to this position.
@@ -14,21 +14,21 @@ pub(super) enum SecretExtent {
     Pem,
 }
 
-/// Where a secret ends in a text that may go on.
+/// The end of a secret in a text that may continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CoverEnd {
-    /// The first byte after it.
+    /// The first byte after the secret.
     pub(super) at: usize,
-    /// Whether more text may belong to it.
+    /// Whether more text may belong to the secret.
     pub(super) is_open: bool,
-    /// From where on the text must be seen again together with what follows.
+    /// The position from which on the text must be examined again together with further input.
     pub(super) hold: usize,
-    /// Another secret of this extent whose body starts before here ends at the same place.
+    /// A secret of this extent with a body that starts before this position has the same end.
     pub(super) shared: usize,
 }
 
 impl SecretExtent {
-    /// Returns the end of a secret whose bytes are judged from `body` on.
+    /// Returns the end of a secret, with its extent determined from `body` on.
     fn end(self, text: &[u8], body: usize) -> CoverEnd {
         let end = |at: usize, is_open: bool| CoverEnd {
             at,
@@ -52,38 +52,34 @@ impl SecretExtent {
     }
 }
 
-/// A secret in a text, as its shape tells it.
+/// A secret that was detected by its shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DetectedToken {
-    /// Where it starts.
     pub(super) from: usize,
-    /// Where the bytes start that decide how far it reaches.
+    /// Start of the bytes that determine the extent.
     pub(super) body: usize,
-    /// How far it reaches.
     pub(super) extent: SecretExtent,
 }
 
-/// A part of a text that must not be seen.
+/// A part of a text to redact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RedactionSpan {
-    /// Where the reason for it stands.
+    /// Position of the literal or needle that caused it.
     pub(super) at: usize,
-    /// Where it starts.
     pub(super) from: usize,
-    /// Where the bytes start that decide how far it reaches.
+    /// Start of the bytes that determine the extent.
     pub(super) body: usize,
-    /// How far it reaches.
     pub(super) extent: SecretExtent,
-    /// Where it ends in the text at hand.
+    /// The end in the text seen so far.
     pub(super) end: CoverEnd,
-    /// The known secret in it.
+    /// Index of the known secret, if any.
     pub(super) secret: Option<usize>,
-    /// Whether it started before the bytes that are looked at.
+    /// Whether it started before the examined bytes.
     pub(super) continues: bool,
 }
 
 impl RedactionSpan {
-    /// Covers a token, because of the literal at `at`.
+    /// Creates a span for a token, caused by the literal at `at`.
     pub(super) fn for_token(text: &[u8], at: usize, token: DetectedToken) -> Self {
         let DetectedToken { from, body, extent } = token;
         Self {
@@ -97,7 +93,7 @@ impl RedactionSpan {
         }
     }
 
-    /// Covers a known secret.
+    /// Creates a span for a known secret.
     pub(super) fn for_known_secret(text: &[u8], at: usize, length: usize, secret: usize) -> Self {
         let whole = DetectedToken {
             from: at,
@@ -110,7 +106,7 @@ impl RedactionSpan {
         }
     }
 
-    /// Returns the cover when the text has grown.
+    /// Recomputes the end after the text has grown.
     pub(super) fn extended(self, text: &[u8]) -> Self {
         Self {
             end: self.extent.end(text, self.body),
@@ -118,11 +114,11 @@ impl RedactionSpan {
         }
     }
 
-    /// Returns the cover when the bytes before `hold` are done and the first `dropped` are gone;
-    /// `None` when it is done too.
+    /// Adjusts the span after the bytes before `hold` were written and the first `dropped` bytes
+    /// were removed; `None` if the span is complete, too.
     pub(super) fn rebased(self, hold: usize, dropped: usize) -> Option<Self> {
-        let goes_on = self.continues || self.from < hold;
-        let is_done = goes_on && self.end.at <= hold && !self.end.is_open;
+        let is_continued = self.continues || self.from < hold;
+        let is_done = is_continued && self.end.at <= hold && !self.end.is_open;
         (!is_done).then(|| Self {
             at: 0,
             from: self.from.max(hold) - dropped,
@@ -133,12 +129,12 @@ impl RedactionSpan {
                     SecretExtent::To(self.end.at - dropped)
                 }
             },
-            continues: goes_on,
+            continues: is_continued,
             ..self
         })
     }
 
-    /// Tells whether another cover hides the same bytes.
+    /// Returns whether another span hides the same bytes.
     pub(super) fn covers_same_bytes(&self, other: &Self) -> bool {
         (self.from, self.body, self.extent) == (other.from, other.body, other.extent)
     }

@@ -1,4 +1,4 @@
-//! The redactor: built once, shared by every sink.
+//! The redactor, built once and shared by all sinks.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,22 +11,22 @@ use super::patterns::ScanText;
 use super::searchability::{self, Unsearchable};
 use super::{RedactStream, Secret};
 
-/// Replaces secrets by placeholders: `[REDACTED:name]` for a known one, `[REDACTED]` for a token
-/// that was recognised by its shape. A clone is the same redactor.
+/// Replaces secrets with placeholders: `[REDACTED:name]` for a known secret, `[REDACTED]` for a
+/// token that was recognised by its shape. Clones share their state.
 #[derive(Clone)]
 pub struct Redactor {
     inner: Arc<RedactorInner>,
     shapes: TokenShapes,
 }
 
-/// Which texts are taken for a token though nobody knows them.
+/// The unknown tokens to detect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenShapes {
     /// None: only known secrets are found.
     None,
-    /// Those that carry the mark of their issuer, and private keys. Code hardly has them by accident.
+    /// Tokens with their issuer's prefix, and private keys. They rarely occur in code by accident.
     Issued,
-    /// Also what stands where a password or a token usually does: `user:password@`, `Bearer …`.
+    /// Also text in the usual position of a password or token: `user:password@`, `Bearer …`.
     All,
 }
 
@@ -39,25 +39,26 @@ struct RedactorInner {
     by_shape: AtomicU64,
 }
 
-/// How many places were redacted.
+/// The number of redactions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RedactionCounts {
-    /// Those that held a known secret.
+    /// Redactions of known secrets.
     pub known: u64,
-    /// Those that looked like a token.
+    /// Redactions of tokens recognised by their shape.
     pub by_shape: u64,
 }
 
 impl Redactor {
-    /// The shortest secret that is looked for, in bytes.
+    /// The shortest secret that is searched for, in bytes.
     pub const MIN_SECRET_BYTES: usize = MIN_SECRET_BYTES;
     /// The longest name in a placeholder, in characters.
     const MAX_NAME_CHARS: usize = 64;
 
-    /// Prepares for some known secrets, each with the name that its placeholder shows.
+    /// Creates a redactor for known secrets, each with the name for its placeholder.
     ///
-    /// Without any it still finds tokens by their shape. Blanks around a secret do not count.
-    /// Secrets that are too short or too common are left out; [`Redactor::unsearchable`] lists them.
+    /// Without known secrets it still detects tokens by their shape. Whitespace around a secret is
+    /// ignored. Secrets that are too short or too common are skipped; [`Redactor::unsearchable`]
+    /// lists them.
     pub fn new(secrets: Vec<(String, Secret)>) -> Self {
         let reason = |secret: &Secret| searchability::unsearchable_reason(secret.expose());
         let needles = Needles::new(secrets.iter().map(|(_, secret)| secret));
@@ -82,7 +83,7 @@ impl Redactor {
         }
     }
 
-    /// Returns a redactor for the same known secrets that looks for these shapes.
+    /// Returns a redactor for the same known secrets that detects these shapes.
     #[must_use]
     pub fn with_shapes(&self, shapes: TokenShapes) -> Self {
         Self {
@@ -95,7 +96,7 @@ impl Redactor {
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.redact_bytes(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
-            // A secret starts and ends between characters, so this replaces nothing else.
+            // Secrets start and end between characters, so this replaces nothing else.
             Cow::Owned(bytes) => Cow::Owned(
                 String::from_utf8(bytes)
                     .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
@@ -103,7 +104,7 @@ impl Redactor {
         }
     }
 
-    /// Returns bytes without their secrets; they need not be UTF-8.
+    /// Returns bytes without their secrets; the input need not be UTF-8.
     pub fn redact_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let mut stream = self.stream();
         let mut redacted = Vec::with_capacity(bytes.len());
@@ -115,12 +116,12 @@ impl Redactor {
         }
     }
 
-    /// Starts a text that arrives in pieces.
+    /// Starts redacting a text that arrives in chunks.
     pub fn stream(&self) -> RedactStream {
         RedactStream::new(self.clone())
     }
 
-    /// Returns how many places were redacted so far, in all texts and finished streams.
+    /// Returns the number of redactions so far, in all texts and finished streams.
     pub fn hits(&self) -> RedactionCounts {
         RedactionCounts {
             known: self.inner.known.load(Ordering::Relaxed),
@@ -128,14 +129,14 @@ impl Redactor {
         }
     }
 
-    /// Returns the secrets that are not searched for, by name, with the reason.
+    /// Returns the names of the secrets that are not searched for, with the reason.
     pub fn unsearchable(&self) -> &[(String, Unsearchable)] {
         &self.inner.unsearchable
     }
 
-    /// Returns the name of the first known secret in a text, in whatever spelling.
+    /// Returns the name of the first known secret in a text, in any spelling.
     ///
-    /// Text that is going to be performed is checked with this and never rewritten.
+    /// Used to check text that will be executed; such text is never rewritten.
     pub fn find_known(&self, text: &[u8]) -> Option<&str> {
         let mut covers = Vec::new();
         let text = ScanText {
@@ -148,9 +149,9 @@ impl Redactor {
         Some(&self.inner.names[first.secret?])
     }
 
-    /// Returns the name of a known secret whose placeholder is in a text.
+    /// Returns the name of a known secret if its placeholder occurs in a text.
     ///
-    /// Such a text is a copy of something that was redacted, not the original.
+    /// Such a text is a redacted copy, not the original.
     pub fn find_placeholder(&self, text: &str) -> Option<&str> {
         if !text.contains("[REDACTED:") {
             return None;
@@ -181,7 +182,7 @@ impl Redactor {
 }
 
 impl Default for Redactor {
-    /// Returns a redactor that knows no secret and finds tokens by their shape.
+    /// Returns a redactor without known secrets, which detects tokens by their shape.
     fn default() -> Self {
         Self::new(Vec::new())
     }
@@ -195,7 +196,7 @@ impl fmt::Debug for Redactor {
     }
 }
 
-/// Keeps of a name what can neither break a log line nor pass for the end of the placeholder.
+/// Replaces characters that could break a log line or end the placeholder.
 fn sanitize_name(name: &str) -> String {
     let plain: String = name
         .chars()
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reports_what_it_cannot_protect() {
+    fn reports_secrets_that_are_not_searched_for() {
         let redactor = redactor(&[
             ("SHORT", "1234567"),
             ("BLANK", "   1234567   "),
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_secret_is_named() {
+    fn known_secrets_are_identified_by_name() {
         let redactor = redactor(&[("A", "correct horse"), ("my token", "hunter2hunter2")]);
         for (text, name) in [
             ("nothing", None),
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn it_counts_places() {
+    fn counts_redactions() {
         let redactor = Redactor::new(vec![(
             "PASS".to_owned(),
             Secret::new("correct horse".to_owned()),

@@ -1,8 +1,8 @@
-//! Values that are too short or too common to search for.
+//! Detects values that are too short or too common to search for.
 //!
-//! An ordinary `.env` has `POSTGRES_PASSWORD=postgres`. A search for that value would hide
-//! `image: postgres:16` in every prompt and log, and refuse every action that mentions the database.
-//! Such a value protects nothing, so it is reported instead of searched for.
+//! A typical `.env` has `POSTGRES_PASSWORD=postgres`. A search for that value would hide `image:
+//! postgres:16` in every prompt and log, and reject every action that mentions the database. Such a
+//! value protects nothing, so it is reported instead.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ use super::needles::MIN_SECRET_BYTES;
 /// Why a value is not searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsearchable {
-    /// It has fewer than [`Redactor::LEAST_BYTES`](super::Redactor::MIN_SECRET_BYTES) bytes.
+    /// Fewer than [`Redactor::MIN_SECRET_BYTES`](super::Redactor::MIN_SECRET_BYTES) bytes.
     Short,
-    /// It is a word, a number, a placeholder or an address that ordinary text contains as well.
+    /// A word, a number, a placeholder or an address that ordinary text contains as well.
     Common,
 }
 
@@ -26,16 +26,16 @@ impl fmt::Display for Unsearchable {
     }
 }
 
-/// The longest number that is not searched for: shorter ones are ports, sizes, dates and times.
+/// The longest number that is not searched for: these are ports, sizes, dates and times.
 const MAX_DIGITS: usize = 12;
 /// The longest single word that is not searched for.
 const MAX_WORD: usize = 16;
-/// A value made of this many different bytes or fewer is filler, such as `xxxxxxxx`.
+/// A value with at most this many different bytes is filler, such as `xxxxxxxx`.
 const MIN_VARIETY: usize = 3;
-/// The shortest mixed piece of an address or a path that makes it worth hiding.
+/// The shortest mixed piece of an address or a path that is considered random.
 const MIN_RANDOM: usize = 12;
 
-/// Words of placeholders, sorted. A value made only of them is no secret.
+/// Words of placeholders, sorted. A value that consists only of them is not secret.
 const PLACEHOLDER_WORDS: [&str; 96] = [
     "a",
     "abc",
@@ -135,7 +135,7 @@ const PLACEHOLDER_WORDS: [&str; 96] = [
     "your",
 ];
 
-/// Returns why a value is not searched for, or `None` for one that is worth hiding.
+/// Returns why a value is not searched for, or `None` if it is.
 pub(super) fn unsearchable_reason(value: &str) -> Option<Unsearchable> {
     let value = value.trim();
     if value.len() < MIN_SECRET_BYTES {
@@ -149,7 +149,7 @@ fn is_ordinary_text(value: &str) -> bool {
     is_filler(value) || is_number(value) || is_single_word(value) || is_placeholder(value)
 }
 
-/// Tells whether a value has hardly any different bytes, or is a run such as `abcdefgh`.
+/// Returns whether a value has hardly any different bytes, or is a run such as `abcdefgh`.
 fn is_filler(value: &str) -> bool {
     let mut seen = [false; 256];
     for byte in value.bytes() {
@@ -162,17 +162,17 @@ fn is_filler(value: &str) -> bool {
     variety <= MIN_VARIETY || pairs().all(steps_up) || pairs().all(steps_down)
 }
 
-/// Tells whether a value is a short number, a date, a time or a version.
+/// Returns whether a value is a short number, a date, a time or a version.
 fn is_number(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let is_part = |byte: u8| byte.is_ascii_digit() || b" .,:-_/+TZ".contains(&byte);
     digits <= MAX_DIGITS && value.bytes().all(is_part)
 }
 
-/// Tells whether a value reads like one word: letters of one case with vowels among them.
+/// Returns whether a value reads like one word: letters of one case with vowels among them.
 ///
-/// Letters by chance hardly pass: twelve of them have enough vowels and no long run of
-/// consonants in about one of six cases, but people who let a program choose get digits, too.
+/// Of random twelve-letter texts about one in six has enough vowels and no long run of consonants,
+/// but generated passwords usually contain digits, too.
 fn is_single_word(value: &str) -> bool {
     let letters = value.as_bytes();
     let rest = &letters[1..];
@@ -194,7 +194,7 @@ fn is_single_word(value: &str) -> bool {
     5 * vowels >= letters.len() && longest(false) <= 4 && longest(true) <= 3
 }
 
-/// Tells whether a value is made of the words of placeholders, such as `change-me` or `Admin123`.
+/// Returns whether a value consists of placeholder words, such as `change-me` or `Admin123`.
 fn is_placeholder(value: &str) -> bool {
     let is_separator = |c: char| !c.is_ascii_alphanumeric();
     let mut words = value
@@ -206,7 +206,7 @@ fn is_placeholder(value: &str) -> bool {
     digits <= 4 && words.all(|word| is_placeholder_word(&word))
 }
 
-/// Tells whether a word is one of placeholders, or two or three of them in a row.
+/// Returns whether a word is a placeholder word, or two or three of them in a row.
 fn is_placeholder_word(word: &str) -> bool {
     let is_known = |word: &str| PLACEHOLDER_WORDS.binary_search(&word).is_ok();
     let is_two = |word: &str| {
@@ -220,8 +220,8 @@ fn is_placeholder_word(word: &str) -> bool {
             .any(|at| is_known(&word[..at]) && is_two(&word[at..]))
 }
 
-/// Tells whether a value is an address without a password worth hiding, and without a random piece
-/// such as that of a webhook.
+/// Returns whether a value is an address without a real password and without a random piece such as
+/// that of a webhook.
 fn is_plain_address(value: &str) -> bool {
     let Some((scheme, rest)) = value.split_once("://") else {
         return false;
@@ -238,7 +238,7 @@ fn is_plain_address(value: &str) -> bool {
     is_scheme && !has_password && !has_random_piece(rest)
 }
 
-/// Tells whether a value is a path of ordinary names.
+/// Returns whether a value is a path of ordinary names.
 fn is_plain_path(value: &str) -> bool {
     let is_path = ["/", "./", "../", "~/"]
         .iter()
@@ -246,7 +246,7 @@ fn is_plain_path(value: &str) -> bool {
     is_path && !value.contains(char::is_whitespace) && !has_random_piece(value)
 }
 
-/// Tells whether some piece of a text mixes letters and digits as names do not.
+/// Returns whether a piece of a text mixes letters and digits in a way that names do not.
 fn has_random_piece(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric())
         .any(|piece| {
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn values_worth_hiding_are_searched_for() {
+    fn real_secrets_are_searched_for() {
         for value in [
             "hunter2hunter2",
             "correct horse battery staple",

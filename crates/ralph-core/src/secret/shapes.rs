@@ -1,11 +1,11 @@
-//! The shapes of tokens that are recognised without being known.
+//! The shapes by which unknown tokens are recognised.
 //!
 //! Each starts with a literal that its issuer chose to be recognisable. Some of these occur in
-//! ordinary text too (`task-force`, `npm_config_cache`), so each row says what must follow.
+//! ordinary text, too (`task-force`, `npm_config_cache`), so each row describes the text after it.
 
 use super::escapes::invisible_length;
 
-/// A set of bytes that a secret is made of.
+/// A set of bytes that a secret consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ByteClass {
     /// `A-Z0-9`
@@ -18,14 +18,14 @@ pub(super) enum ByteClass {
     Slug,
     /// `A-Za-z0-9_.-`
     Dotted,
-    /// What may follow `Bearer`: `A-Za-z0-9._~+/=-`
+    /// Bytes after `Bearer`: `A-Za-z0-9._~+/=-`
     Bearer,
-    /// A header's value without spaces, and without what surrounds one in source code.
+    /// A header's value without spaces and without the delimiters of source code.
     Header,
 }
 
 impl ByteClass {
-    /// Tells whether a byte is in the set.
+    /// Returns whether a byte is in the set.
     pub(super) fn contains(self, byte: u8) -> bool {
         let alphanumeric = byte.is_ascii_alphanumeric();
         match self {
@@ -39,25 +39,25 @@ impl ByteClass {
         }
     }
 
-    /// Returns how far bytes of the set reach at the start of a text, with colour codes and invisible
-    /// characters between them, and whether more text may belong to them.
+    /// Returns the length of the leading bytes in the set, including colour codes and invisible
+    /// characters between them, and whether more text may extend them.
     pub(super) fn reach(self, text: &[u8]) -> (usize, bool) {
         let mut at = 0;
         loop {
             at += self.run(&text[at..]);
-            let Some(unseen) = invisible_length(&text[at..]) else {
+            let Some(invisible) = invisible_length(&text[at..]) else {
                 return (at, true);
             };
-            let next = text.get(at + unseen).copied();
-            if unseen == 0 || !next.is_some_and(|byte| self.contains(byte)) {
+            let next = text.get(at + invisible).copied();
+            if invisible == 0 || !next.is_some_and(|byte| self.contains(byte)) {
                 return (at, false);
             }
-            at += unseen;
+            at += invisible;
         }
     }
 
-    /// Returns the first bytes of a text that are in the set, up to `most`, without colour codes and
-    /// invisible characters between them, and whether more text may add to them.
+    /// Returns the leading bytes in the set, up to `most`, without colour codes and invisible
+    /// characters between them, and whether more text may extend them.
     fn gather(self, text: &[u8], most: usize) -> (Vec<u8>, bool) {
         let mut bytes = Vec::new();
         let mut at = 0;
@@ -72,12 +72,12 @@ impl ByteClass {
             match invisible_length(&text[at..]) {
                 None => return (bytes, true),
                 Some(0) => return (bytes, false),
-                Some(unseen) => at += unseen,
+                Some(invisible) => at += invisible,
             }
         }
     }
 
-    /// Returns how many bytes at the start of a text are in the set.
+    /// Returns the number of leading bytes in the set.
     pub(super) fn run(self, text: &[u8]) -> usize {
         text.iter()
             .position(|byte| !self.contains(*byte))
@@ -85,27 +85,27 @@ impl ByteClass {
     }
 }
 
-/// What tells a token from a word. Each stays true when more bytes follow.
+/// Distinguishes tokens from words. More bytes never change a positive result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenHeuristic {
-    /// The literal before it is enough.
+    /// The literal before it suffices.
     Any,
-    /// It has a digit and a capital, or four digits: no compound of words has.
+    /// A digit and a capital, or four digits, which compounds of words do not have.
     Random,
-    /// It has a digit, or is longer than names in source code are.
+    /// A digit, or longer than names in source code.
     DigitOrLong,
-    /// It has a digit or a capital.
+    /// A digit or a capital.
     DigitOrCapital,
-    /// Letters and digits alternate, or it is long and has both cases: no name in source code does.
+    /// Alternating letters and digits, or long with both cases, unlike names in source code.
     Mixed,
 }
 
 impl TokenHeuristic {
-    /// How long a token without a digit must be.
+    /// The shortest token without a digit.
     const LONG: usize = 32;
-    /// How often letters and digits take turns in a token by chance.
+    /// The fewest transitions between letters and digits in a random token.
     const MIN_TRANSITIONS: usize = 3;
-    /// How long a token with few turns must be.
+    /// The shortest token with fewer transitions.
     const LONG_MIXED: usize = 24;
 
     fn matches(self, token: &[u8]) -> bool {
@@ -125,32 +125,29 @@ impl TokenHeuristic {
         }
     }
 
-    /// Counts the places where a letter follows a digit, or a digit a letter.
+    /// Counts the transitions between letters and digits.
     fn count_transitions(token: &[u8]) -> usize {
-        let is_turn = |pair: &[u8]| {
+        let is_transition = |pair: &[u8]| {
             pair[0].is_ascii_digit() && pair[1].is_ascii_alphabetic()
                 || pair[0].is_ascii_alphabetic() && pair[1].is_ascii_digit()
         };
-        token.windows(2).filter(|pair| is_turn(pair)).count()
+        token.windows(2).filter(|pair| is_transition(pair)).count()
     }
 }
 
-/// What must follow a literal.
+/// The text that must follow a literal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TokenBody {
-    /// The bytes it is made of.
     pub(super) class: ByteClass,
-    /// How many there are at least.
     pub(super) min_length: usize,
-    /// What else must be true of them.
     pub(super) heuristic: TokenHeuristic,
 }
 
 impl TokenBody {
-    /// How many bytes are looked at before the decision is made.
+    /// The most bytes that a decision depends on.
     const WINDOW: usize = 64;
 
-    /// Tells whether a text starts with such a body; `None` when it ends too early to tell.
+    /// Returns whether a text starts with such a body; `None` if it ends too early to decide.
     pub(super) fn matches_start(self, text: &[u8], is_last: bool) -> Option<bool> {
         let (token, may_grow) = self.class.gather(text, Self::WINDOW);
         if token.len() >= self.min_length && self.heuristic.matches(&token) {
@@ -160,54 +157,54 @@ impl TokenBody {
     }
 }
 
-/// What to do where a literal is found.
+/// The interpretation of a literal.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SecretShape {
     /// The literal and the body after it are a token.
     Token(TokenBody),
-    /// The same, but not inside a word.
+    /// Like `Token`, but not inside a word.
     StandaloneToken(TokenBody),
-    /// The name of a scheme; the body after some blanks is a token.
+    /// The name of a scheme; the body after whitespace is a token.
     Bearer,
-    /// The name of a header, whose value is a credential.
+    /// The name of a header with a credential as its value.
     Header,
-    /// The name of a variable or a key; a long random value that is assigned to it is a credential.
+    /// The name of a variable or a key; a long random value assigned to it is a credential.
     Assigned,
-    /// The first digits of a JSON object in base64: a signed token when two dots follow.
+    /// The first digits of a JSON object in base64: a JSON web token if two dots follow.
     Jwt,
-    /// What opens a PEM block.
+    /// The opening of a PEM block.
     Pem,
-    /// What stands between a scheme and a user.
+    /// The separator between a scheme and a user.
     Authority,
 }
 
-const fn token_body(class: ByteClass, least: usize, look: TokenHeuristic) -> TokenBody {
+const fn token_body(class: ByteClass, min_length: usize, heuristic: TokenHeuristic) -> TokenBody {
     TokenBody {
         class,
-        min_length: least,
-        heuristic: look,
+        min_length,
+        heuristic,
     }
 }
 
-/// The literals, and what each announces.
+/// The literals and their shapes.
 ///
-/// The issuers' lengths are longer than the least ones here: a token that was cut is hidden too.
+/// Real tokens are longer than the minimum here, so that truncated tokens are hidden, too.
 pub(super) const SHAPES: [(&str, SecretShape); 53] = {
     use ByteClass as C;
     use SecretShape::{Assigned, Authority, Bearer, Header, Jwt, Pem, StandaloneToken, Token};
     use TokenHeuristic as L;
     [
-        // GitHub. Installation tokens may hold a signed token with its dots and dashes.
+        // GitHub. Installation tokens may contain a JSON web token with its dots and dashes.
         ("ghp_", Token(token_body(C::Word, 20, L::Any))),
         ("gho_", Token(token_body(C::Word, 20, L::Any))),
         ("ghu_", Token(token_body(C::Dotted, 20, L::Any))),
         ("ghs_", Token(token_body(C::Dotted, 20, L::Any))),
         ("ghr_", Token(token_body(C::Word, 20, L::Any))),
         ("github_pat_", Token(token_body(C::Word, 20, L::Any))),
-        // Anthropic, and OpenAI with all who copied its prefix.
+        // Anthropic, and OpenAI with all providers that copied its prefix.
         ("sk-ant-", StandaloneToken(token_body(C::Slug, 16, L::Any))),
         ("sk-", StandaloneToken(token_body(C::Slug, 20, L::Random))),
-        // AWS key ids, lasting and temporary.
+        // AWS key ids, permanent and temporary.
         ("AKIA", Token(token_body(C::Upper, 16, L::Any))),
         ("ASIA", Token(token_body(C::Upper, 16, L::Any))),
         // Slack.
@@ -221,7 +218,7 @@ pub(super) const SHAPES: [(&str, SecretShape); 53] = {
         ("glpat-", Token(token_body(C::Dotted, 20, L::Any))),
         ("AIza", Token(token_body(C::Slug, 30, L::Any))),
         ("hf_", Token(token_body(C::Alphanumeric, 30, L::Any))),
-        // Names that an assignment or a key of JSON, YAML and TOML gives to a credential.
+        // Names of credentials in assignments and in keys of JSON, YAML and TOML.
         ("api_key", Assigned),
         ("apiKey", Assigned),
         ("ApiKey", Assigned),

@@ -1,11 +1,11 @@
-//! Secrets in spellings that no list has, and credentials that only the words before them tell.
+//! Secrets in spellings that are not listed, and credentials recognised by the words before them.
 
 use std::fmt::Write as _;
 
 use super::Redactor;
 use super::tests::{CANARIES, all_canaries, redacted_in_every_way};
 
-/// Writes each character of a text after the other.
+/// Maps each character of a text.
 fn each(text: &str, write: impl Fn(usize, char) -> String) -> String {
     let mut written = String::new();
     for (index, c) in text.chars().enumerate() {
@@ -14,7 +14,7 @@ fn each(text: &str, write: impl Fn(usize, char) -> String) -> String {
     written
 }
 
-/// Writes each byte of a text after the other.
+/// Maps each byte of a text.
 fn bytes(text: &str, write: impl Fn(u8) -> String) -> String {
     let mut written = String::new();
     for byte in text.bytes() {
@@ -48,7 +48,7 @@ fn units(c: char) -> String {
     written
 }
 
-/// Returns a secret with escapes in sets and layers that no list has.
+/// Returns a secret with sets and layers of escapes that are not listed.
 fn escaped(secret: &str) -> Vec<(&'static str, String)> {
     let upper = |byte: u8| format!("%{byte:02X}");
     let lower = |byte: u8| format!("%{byte:02x}");
@@ -82,13 +82,13 @@ fn escaped(secret: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Returns a secret with something between its characters that is not seen.
+/// Returns a secret with invisible text between its characters.
 fn interrupted(secret: &str) -> Vec<(&'static str, String)> {
-    let between = |every: usize, what: &str| {
+    let between = |every: usize, inserted: &str| {
         each(secret, |index, c| {
-            let is_place = index > 0 && index % every == every - 1;
-            if is_place {
-                format!("{what}{c}")
+            let is_due = index > 0 && index % every == every - 1;
+            if is_due {
+                format!("{inserted}{c}")
             } else {
                 c.into()
             }
@@ -116,22 +116,22 @@ fn odd_spellings_of_a_secret_pass_at_no_split() {
             let text = format!("token is {spelling} and more\n");
             let redacted = redacted_in_every_way(&redactor, text.as_bytes());
             let shown = String::from_utf8_lossy(&redacted);
-            let told = format!("{name}, {kind}: {spelling:?} became {shown:?}");
-            assert!(shown.starts_with("token is [REDACTED"), "{told}");
-            assert!(shown.ends_with(" and more\n"), "{told}");
-            assert!(redactor.find_known(text.as_bytes()).is_some(), "{told}");
-            // Whatever is left is less than a piece that would be searched for.
+            let context = format!("{name}, {kind}: {spelling:?} became {shown:?}");
+            assert!(shown.starts_with("token is [REDACTED"), "{context}");
+            assert!(shown.ends_with(" and more\n"), "{context}");
+            assert!(redactor.find_known(text.as_bytes()).is_some(), "{context}");
+            // The remainder is shorter than the shortest piece that is searched for.
             let left = shown.replace("[REDACTED:", "").replace("[REDACTED]", "");
             assert!(
                 left.len() < "token is  and more\n".len() + name.len() + 12,
-                "{told}"
+                "{context}"
             );
         }
     }
 }
 
 #[test]
-fn a_token_with_colour_codes_in_it_is_known_by_its_shape() {
+fn tokens_with_colour_codes_are_recognised_by_their_shape() {
     let redactor = Redactor::default();
     for (text, expected) in [
         (
@@ -157,7 +157,7 @@ fn a_token_with_colour_codes_in_it_is_known_by_its_shape() {
 }
 
 #[test]
-fn credentials_are_known_by_the_words_before_them() {
+fn credentials_are_recognised_by_the_words_before_them() {
     let redactor = Redactor::default();
     let value = "x8Kf2mQ9vTz4LpW7";
     for (before, after) in [
@@ -183,7 +183,7 @@ fn credentials_are_known_by_the_words_before_them() {
     ] {
         let text = format!("{before}{value}{after}");
         let redacted = redacted_in_every_way(&redactor, text.as_bytes());
-        // A value may have an ampersand.
+        // A value may contain an ampersand.
         let after = if after == "&b=c" { "" } else { after };
         let expected = format!("{before}[REDACTED]{after}");
         assert_eq!(String::from_utf8_lossy(&redacted), expected);
@@ -191,7 +191,7 @@ fn credentials_are_known_by_the_words_before_them() {
 }
 
 #[test]
-fn names_and_placeholders_in_source_code_are_no_credentials() {
+fn names_and_placeholders_in_source_code_are_not_credentials() {
     let redactor = Redactor::default();
     for text in [
         "api_key = settings.API_KEY_2024",

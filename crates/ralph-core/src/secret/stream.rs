@@ -1,14 +1,14 @@
-//! Redacts a text that arrives in pieces.
+//! Redacts a text that arrives in chunks.
 
 use super::fold::FoldedText;
 use super::patterns::{self, CONTEXT, ScanText};
 use super::redaction_span::RedactionSpan;
 use super::{RedactionCounts, Redactor};
 
-/// A text on its way through a [`Redactor`].
+/// A text in progress through a [`Redactor`].
 ///
-/// Text comes out as soon as nothing that may follow can change it: at most the longest known
-/// secret in its longest spelling, or 4 KiB of something that looks like a token, wait for more.
+/// Text is written as soon as no further input can change it. At most the longest spelling of a
+/// known secret, or 4 KiB of text that resembles a token, is delayed.
 ///
 /// ```
 /// use ralph_core::secret::Redactor;
@@ -22,18 +22,18 @@ use super::{RedactionCounts, Redactor};
 /// ```
 pub struct RedactStream {
     redactor: Redactor,
-    /// A few bytes that are already out, then those that wait.
+    /// A few bytes that are already written, then the delayed ones.
     buffer: Vec<u8>,
-    /// How many bytes of the buffer are already out.
+    /// The number of bytes in the buffer that are already written.
     context: usize,
-    /// What was found and reaches into the waiting bytes.
+    /// The spans that reach into the delayed bytes.
     covers: Vec<RedactionSpan>,
-    /// The secret that the waiting bytes start in, if they do.
+    /// The secret at the start of the delayed bytes, if any.
     region: Option<RedactedRegion>,
     hits: RedactionCounts,
 }
 
-/// Covers that overlap; one placeholder stands for them all.
+/// Overlapping spans, replaced by one placeholder.
 struct RedactedRegion {
     end: usize,
     is_open: bool,
@@ -52,13 +52,13 @@ impl RedactStream {
         }
     }
 
-    /// Takes the next piece of the text and appends to `out` what is safe to show by now.
+    /// Accepts the next chunk and appends the text that is safe by now to `out`.
     pub fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
         self.buffer.extend_from_slice(piece);
         self.advance(false, out);
     }
 
-    /// Ends the text, appends the rest to `out` and returns how many places were redacted.
+    /// Ends the text, appends the rest to `out` and returns the number of redactions.
     pub fn finish(mut self, out: &mut Vec<u8>) -> RedactionCounts {
         self.advance(true, out);
         self.redactor.count(self.hits);
@@ -88,10 +88,10 @@ impl RedactStream {
                 .iter()
                 .map(|cover| cover.end.hold)
                 .fold(hold, usize::min);
-            // The rest must not start inside an escape: it would read differently.
+            // The rest must not start inside an escape: its meaning would change.
             hold = folded.map_or(hold, |folded| folded.token_start(hold));
         }
-        // What stands in the bytes that wait is found again when they are looked at again.
+        // Matches in the delayed bytes are found again when those bytes are examined again.
         let mut index = 0;
         covers.retain(|cover| {
             index += 1;
@@ -136,7 +136,7 @@ impl RedactStream {
         self.region = region;
     }
 
-    /// Writes the placeholder of a region, if there is one; returns where the text goes on.
+    /// Writes the placeholder of a region, if any; returns the position after it.
     fn close(
         &mut self,
         region: Option<RedactedRegion>,
@@ -154,7 +154,7 @@ impl RedactStream {
         region.end
     }
 
-    /// Drops what is done but for the context, and keeps the covers that reach beyond `hold`.
+    /// Drops the written bytes except the context, and retains the spans that reach beyond `hold`.
     fn retain_pending(&mut self, covers: Vec<RedactionSpan>, hold: usize) {
         let context = hold.min(CONTEXT);
         let dropped = hold - context;
@@ -162,7 +162,7 @@ impl RedactStream {
             .into_iter()
             .filter_map(|cover| cover.rebased(hold, dropped))
         {
-            // Runs of one class that go on are one run from here.
+            // Runs of one class that continue are the same run from here on.
             if !self
                 .covers
                 .iter()

@@ -1,9 +1,9 @@
-//! The redactor as its callers see it.
+//! Tests of the redactor's public API.
 
 use super::encode::encodings;
 use super::{Redactor, Secret};
 
-/// One secret of each kind that people configure.
+/// One secret of each kind that users configure.
 pub(super) const CANARIES: [(&str, &str); 12] = [
     ("GITHUB_TOKEN", "ghp_c4N4ryc4N4ryc4N4ryc4N4ryc4N4ryc4N4ry"),
     (
@@ -52,7 +52,7 @@ fn in_pieces<'a>(redactor: &Redactor, pieces: impl IntoIterator<Item = &'a [u8]>
     out
 }
 
-/// Redacts a text whole, byte by byte, and in two pieces at every position; all must be the same.
+/// Redacts a text whole, byte by byte, and split at every position; all results must be equal.
 pub(super) fn redacted_in_every_way(redactor: &Redactor, text: &[u8]) -> Vec<u8> {
     let whole = redactor.redact_bytes(text).into_owned();
     let shown = || String::from_utf8_lossy(text);
@@ -76,20 +76,20 @@ fn no_spelling_of_a_secret_passes_at_any_split() {
             let text = [b"token is ", form.as_slice(), b" and more\n"].concat();
             let redacted = redacted_in_every_way(&redactor, &text);
             let shown = String::from_utf8_lossy(&redacted);
-            let told = format!("{name}: {} became {shown}", String::from_utf8_lossy(&form));
-            assert!(shown.starts_with("token is [REDACTED:"), "{told}");
-            assert!(shown.ends_with("] and more\n"), "{told}");
-            assert!(!contains(&redacted, &form), "{told}");
-            assert!(!shown.contains("c4N4ry"), "{told}");
+            let context = format!("{name}: {} became {shown}", String::from_utf8_lossy(&form));
+            assert!(shown.starts_with("token is [REDACTED:"), "{context}");
+            assert!(shown.ends_with("] and more\n"), "{context}");
+            assert!(!contains(&redacted, &form), "{context}");
+            assert!(!shown.contains("c4N4ry"), "{context}");
         }
     }
 }
 
 #[test]
-fn a_secret_in_base64_is_found_wherever_it_starts() {
+fn finds_a_base64_secret_at_every_offset() {
     let redactor = Redactor::new(vec![("KEY".to_owned(), secret("hunter2hunter2"))]);
     for (text, redacted) in [
-        // `hunter2hunter2`, and one, two and three bytes before and after it.
+        // `hunter2hunter2`, alone and with one, two and three bytes before and after it.
         ("aHVudGVyMmh1bnRlcjI=", "[REDACTED:KEY]"),
         ("eGh1bnRlcjJodW50ZXIyeA==", "eG[REDACTED:KEY]eA=="),
         ("eHlodW50ZXIyaHVudGVyMnh5", "eHl[REDACTED:KEY]nh5"),
@@ -137,12 +137,12 @@ fn unknown_tokens_are_known_by_their_shape() {
             assert_eq!(String::from_utf8_lossy(&redacted), expected, "{text}");
         }
     }
-    // No word boundary is asked for before a signed token.
+    // A JSON web token needs no word boundary before it.
     assert_eq!(redactor.redact(&format!("ghx_{jwt}")), "ghx_[REDACTED]");
 }
 
 #[test]
-fn of_a_header_or_an_address_only_the_secret_part_goes() {
+fn redacts_only_the_secret_part_of_a_header_or_address() {
     let redactor = Redactor::default();
     for (text, expected) in [
         (
@@ -198,7 +198,7 @@ fn of_a_header_or_an_address_only_the_secret_part_goes() {
 }
 
 #[test]
-fn harmless_text_stays_as_it_is() {
+fn harmless_text_is_unchanged() {
     let redactor = all_canaries();
     for text in [
         "fn main() { let task = risk-force; println!(\"{}\", sk); }",
@@ -235,7 +235,7 @@ fn harmless_text_stays_as_it_is() {
 }
 
 #[test]
-fn what_was_redacted_stays_so() {
+fn redacting_twice_changes_nothing() {
     let redactor = all_canaries();
     for (_, value) in CANARIES {
         let text =
@@ -246,7 +246,7 @@ fn what_was_redacted_stays_so() {
 }
 
 #[test]
-fn of_overlapping_secrets_no_part_is_left() {
+fn overlapping_secrets_are_redacted_completely() {
     let secrets = [
         ("A", "abcdefgh12345678"),
         ("B", "12345678ijklmnop"),
@@ -261,7 +261,7 @@ fn of_overlapping_secrets_no_part_is_left() {
             "-abcdefgh12345678abcdefgh12345678-",
             "-[REDACTED:A][REDACTED:A]-",
         ),
-        // The known name is told also where a shape was seen first.
+        // The known name is shown even if a shape starts earlier.
         ("Bearer 0abcdefgh12345678ijklmnop!", "Bearer [REDACTED:A]!"),
         ("https://u:abcdefgh12345678@h/", "https://[REDACTED:A]@h/"),
     ] {
@@ -302,7 +302,7 @@ fn a_key_is_hidden_up_to_its_end_or_for_good() {
 }
 
 #[test]
-fn an_endless_token_is_hidden_without_being_kept() {
+fn an_endless_token_is_not_buffered() {
     let redactor = Redactor::default();
     let (mut stream, mut out) = (redactor.stream(), Vec::new());
     stream.push(b"a ghp_", &mut out);
@@ -315,7 +315,7 @@ fn an_endless_token_is_hidden_without_being_kept() {
 }
 
 #[test]
-fn text_waits_only_where_a_secret_may_have_begun() {
+fn text_is_delayed_only_if_a_secret_may_have_started() {
     let redactor = all_canaries();
     for (text, shown) in [
         ("hello\n", "hello\n"),
@@ -342,7 +342,7 @@ fn text_waits_only_where_a_secret_may_have_begun() {
 }
 
 #[test]
-fn bytes_that_are_no_text_pass() {
+fn bytes_that_are_not_utf8_pass() {
     let redactor = all_canaries();
     let every: Vec<u8> = (0..=255).chain((0..=255).rev()).collect();
     assert_eq!(redacted_in_every_way(&redactor, &every), every);
@@ -353,7 +353,7 @@ fn bytes_that_are_no_text_pass() {
     );
 }
 
-/// A fixed sequence of numbers that looks like chance.
+/// A deterministic pseudo-random sequence.
 struct SecretTestRng(u32);
 
 impl SecretTestRng {
@@ -363,7 +363,7 @@ impl SecretTestRng {
     }
 }
 
-/// The beginnings of tokens and escapes, in any order.
+/// The starts of tokens and escapes.
 const LITERALS: [&str; 34] = [
     "\\",
     "\\\\u00",
@@ -402,28 +402,28 @@ const LITERALS: [&str; 34] = [
 ];
 
 #[test]
-fn any_text_in_any_chunks_gives_the_same_and_no_secret() {
+fn the_result_does_not_depend_on_the_chunks() {
     let redactor = all_canaries();
     let forms: Vec<_> = CANARIES
         .iter()
         .flat_map(|(_, value)| encodings(value))
         .collect();
-    let mut chance = SecretTestRng(1);
+    let mut rng = SecretTestRng(1);
     for _ in 0..1500 {
         let mut text = Vec::new();
-        for _ in 0..chance.below(24) {
-            let form = &forms[chance.below(forms.len())];
-            let (first, end) = (chance.below(form.len()), 1 + chance.below(form.len()));
-            match chance.below(4) {
+        for _ in 0..rng.below(24) {
+            let form = &forms[rng.below(forms.len())];
+            let (first, end) = (rng.below(form.len()), 1 + rng.below(form.len()));
+            match rng.below(4) {
                 0 => text.extend_from_slice(form),
                 1 => text.extend_from_slice(&form[first.min(end)..end]),
-                _ => text.extend_from_slice(LITERALS[chance.below(LITERALS.len())].as_bytes()),
+                _ => text.extend_from_slice(LITERALS[rng.below(LITERALS.len())].as_bytes()),
             }
         }
         let whole = redactor.redact_bytes(&text).into_owned();
         let (mut stream, mut out, mut rest) = (redactor.stream(), Vec::new(), text.as_slice());
         while !rest.is_empty() {
-            let size = chance.below(1 + rest.len().min(40));
+            let size = rng.below(1 + rest.len().min(40));
             stream.push(&rest[..size], &mut out);
             rest = &rest[size..];
         }
@@ -452,14 +452,14 @@ fn repeated_literals_take_linear_time() {
         ),
         ("://a:b@", Some("://[REDACTED]@".repeat(40_000))),
     ] {
-        // With one look at the whole run for each literal this would take minutes.
+        // Scanning the whole run for each literal would take minutes.
         let text = literal.repeat(40_000);
         assert_eq!(redactor.redact(&text), redacted.unwrap_or(text.clone()));
     }
 }
 
 #[test]
-fn fewer_shapes_can_be_asked_for() {
+fn detects_only_the_requested_shapes() {
     use super::TokenShapes;
     let redactor = Redactor::new(vec![("KEY".into(), Secret::new("correct horse".into()))]);
     let token = format!("ghp_{}", "a1".repeat(18));

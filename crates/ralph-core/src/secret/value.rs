@@ -1,12 +1,12 @@
-//! The type of a secret we hold.
+//! The type of a secret value.
 
 use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// A text that nobody should see. Its memory is wiped when it is dropped.
+/// A secret text. Its memory is wiped on drop.
 ///
-/// It debug-prints as `***`, so that it may be part of any other type:
+/// Its debug output is `***`, so that it may be part of any other type:
 ///
 /// ```
 /// use ralph_core::secret::Secret;
@@ -15,21 +15,21 @@ use zeroize::Zeroizing;
 /// assert_eq!(token.expose(), "correct horse battery staple");
 /// ```
 ///
-/// It cannot be printed:
+/// It cannot be displayed:
 ///
 /// ```compile_fail,E0277
 /// let token = ralph_core::secret::Secret::new("correct horse".to_owned());
 /// println!("{token}");
 /// ```
 ///
-/// It cannot be written to a file or a wire:
+/// It cannot be serialized:
 ///
 /// ```compile_fail,E0277
 /// let token = ralph_core::secret::Secret::new("correct horse".to_owned());
 /// serde_json::to_string(&token);
 /// ```
 ///
-/// And there is one of it:
+/// It cannot be copied:
 ///
 /// ```compile_fail,E0599
 /// let token = ralph_core::secret::Secret::new("correct horse".to_owned());
@@ -38,12 +38,12 @@ use zeroize::Zeroizing;
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Takes a secret into custody.
+    /// Wraps a secret.
     pub fn new(text: String) -> Self {
         Self(Zeroizing::new(text))
     }
 
-    /// Returns the secret itself. Searching for `expose()` finds every place that handles one.
+    /// Returns the secret itself. Searching for `expose()` finds all code that handles one.
     pub fn expose(&self) -> &str {
         &self.0
     }
