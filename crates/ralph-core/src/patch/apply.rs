@@ -1,4 +1,4 @@
-//! Puts the parts together: parse, find every place, then change all or nothing.
+//! Applies a patch: parses it, locates every hunk, then changes all or nothing.
 
 use std::borrow::Cow;
 
@@ -11,29 +11,29 @@ use super::mode::FileMode;
 use super::parse::{ParsedPatch, PatchEffect, parse};
 use super::whole_file;
 
-/// How many notes are kept before the rest is only counted.
+/// The most notes that are listed; the rest is only counted.
 const MAX_NOTES: usize = 20;
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// What a patch makes of a file.
+/// The result of a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchedFile {
     /// The whole new text; `None` if the file is deleted.
     pub text: Option<String>,
-    /// The mode that the file gets; none if it keeps its own or is a plain new one.
+    /// The new mode; `None` if it does not change or the file is new with the default mode.
     pub mode: Option<FileMode>,
-    /// Whether any hunk was not found line for line where its `@@` line says. Line endings do not
-    /// count: the file's are kept.
+    /// Whether a hunk was not found line by line at the position in its `@@` line. Line endings are
+    /// ignored: those of the file are preserved.
     pub fuzzy: bool,
-    /// What differed from the file or from a well-formed diff, for the log.
+    /// Differences from the file or from a well-formed diff, for the log.
     pub notes: Vec<String>,
 }
 
-/// Applies a unified diff to the text of the file at `path`; `original` is `None` if it does not
-/// exist.
+/// Applies a unified diff to the text of the file at `path`; `original` is `None` if the file does
+/// not exist.
 ///
-/// Added lines get the line ending that most lines of the file have, and the last line keeps or
-/// lacks its newline as before, unless the patch has `\ No newline at end of file` on either side.
+/// Added lines get the file's most common line ending. A missing newline at the end of the file
+/// remains missing, unless the patch has `\ No newline at end of file` on either side.
 pub fn apply(
     path: &str,
     original: Option<&str>,
@@ -44,7 +44,7 @@ pub fn apply(
     }
     let diff_text = diff_text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(diff_text);
     let diff = parse(path, diff_text)?;
-    // Models do not see a byte order mark, so it stays out of the comparison unless they quote it.
+    // Models do not see a byte order mark, so it is ignored unless they quote it.
     let unmarked = original
         .filter(|_| !diff_text.contains(BYTE_ORDER_MARK))
         .and_then(|text| text.strip_prefix(BYTE_ORDER_MARK));
@@ -72,7 +72,7 @@ pub fn apply(
     Ok(patched)
 }
 
-/// Returns the mode that a patch gives to its file, whatever the file is like now.
+/// Returns the mode that a patch sets, regardless of the file.
 pub fn patched_mode(path: &str, diff_text: &str) -> Option<FileMode> {
     parse(path, diff_text).ok()?.mode
 }
@@ -94,7 +94,7 @@ fn apply_hunks(
         notes: diff.notes,
     };
     if !diff.hunks.is_empty() && (ending == "\r\n") != diff_text.contains("\r\n") {
-        let note = "the patch has other line endings than the file, whose are kept";
+        let note = "the patch's line endings differ from those of the file, which are kept";
         patched.notes.push(note.into());
     }
     let places = locate_hunks(&rows, &diff.hunks, &mut patched)?;
@@ -106,7 +106,7 @@ fn apply_hunks(
     Ok(patched)
 }
 
-/// Finds the places of all hunks, or says why one has none.
+/// Locates all hunks, or returns the reason for the first failure.
 fn locate_hunks<'a>(
     rows: &[FileLine<'_>],
     hunks: &[Hunk<'a>],
@@ -117,7 +117,7 @@ fn locate_hunks<'a>(
     let mut already = None;
     let mut offset = 0;
     for (number, hunk) in (1..).zip(hunks) {
-        // Line 0 is what a model writes that does not know the number.
+        // Models write line 0 if they do not know the number.
         let stated = hunk
             .ranges
             .and_then(|stated| stated.old_start.checked_sub(1));
@@ -158,7 +158,7 @@ struct PatchedLine<'a> {
     ending: &'a str,
 }
 
-/// Makes all edits in one pass over the file.
+/// Performs all edits in one pass over the file.
 fn apply_edits<'a>(
     rows: &[FileLine<'a>],
     ending: &'static str,
@@ -211,7 +211,7 @@ fn apply_edits<'a>(
     Ok(join_lines(&result, ending))
 }
 
-/// Joins the lines; only the last may lack an ending.
+/// Joins the lines; only the last one may lack a line ending.
 fn join_lines(rows: &[PatchedLine<'_>], ending: &str) -> String {
     let mut text = String::new();
     for (at, row) in rows.iter().enumerate() {

@@ -1,15 +1,15 @@
-//! Why a patch is refused, in words for the model that wrote it.
+//! Reasons for rejecting a patch, worded for the model that wrote it.
 
-/// The longest patch that is read, in bytes.
+/// The longest accepted patch, in bytes.
 pub const MAX_PATCH_BYTES: usize = 1024 * 1024;
-/// The largest file that a patch may result in, in bytes.
+/// The largest accepted result, in bytes.
 pub const MAX_FILE_BYTES: usize = 5 * 1024 * 1024;
 /// The longest quote of a line in an error, in characters.
 const MAX_QUOTE_CHARS: usize = 120;
-/// How many places an error names before it only counts them.
+/// The most positions that an error lists; the rest is only counted.
 const MAX_LISTED_LINES: usize = 5;
 
-/// Why a patch is refused. The file is as it was.
+/// Why a patch is rejected. The file is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
     /// Longer than [`MAX_PATCH_BYTES`].
@@ -18,55 +18,45 @@ pub enum PatchError {
     /// The result is larger than [`MAX_FILE_BYTES`].
     #[error("the patched file would have {0} bytes, at most {MAX_FILE_BYTES} are allowed")]
     ResultTooLarge(usize),
-    /// There is no `@@` line.
-    #[error("the patch has no hunk; a unified diff with `@@` lines is needed")]
+    /// The patch has no `@@` line.
+    #[error("the patch has no hunks; a unified diff with `@@` lines is required")]
     NoHunks,
-    /// A line of another patch format.
-    #[error("`{0}` belongs to another format; a unified diff with one `@@` per hunk is needed")]
+    /// A line belongs to another patch format.
+    #[error("`{0}` belongs to another format; a unified diff with one `@@` per hunk is required")]
     NotUnified(String),
-    /// A header names another file than the action.
-    #[error("the patch is for `{named}`, the action is for `{path}`")]
-    OtherFile {
-        /// The file of the action.
-        path: String,
-        /// The file of the header.
-        named: String,
-    },
+    /// A header names a file other than that of the action.
+    #[error("the patch is for `{named}`, but the action is for `{path}`")]
+    OtherFile { path: String, named: String },
     /// A later header names a second file.
-    #[error("the patch changes `{path}` and `{named}`; one patch changes one file")]
-    SeveralFiles {
-        /// The file of the action.
-        path: String,
-        /// The other file.
-        named: String,
-    },
-    /// Moves a file.
+    #[error("the patch changes `{path}` and `{named}`; a patch changes only one file")]
+    SeveralFiles { path: String, named: String },
+    /// The patch renames or copies a file.
     #[error("the patch renames or copies a file; write the new file and delete the old one")]
     Renames,
-    /// Has no text to patch.
-    #[error("the patch is binary; only text is patched")]
+    /// The patch is binary.
+    #[error("the patch is binary; only text can be patched")]
     Binary,
-    /// Is about a symbolic link.
+    /// The patch is for a symbolic link.
     #[error(
         "the patch is for a symbolic link (mode 120000); use a `run` action with `ln -s` or `rm`"
     )]
     Link,
-    /// Is about a submodule.
-    #[error("the patch is for a submodule (mode 160000); only files are patched")]
+    /// The patch is for a submodule.
+    #[error("the patch is for a submodule (mode 160000); only files can be patched")]
     Submodule,
-    /// Has a mode that no file can have.
-    #[error("the patch has the file mode `{0}`; 100644 and 100755 are possible")]
+    /// The patch has an unsupported file mode.
+    #[error("the patch has the file mode `{0}`; only 100644 and 100755 are supported")]
     UnknownMode(String),
-    /// Says both that the file is new and that it is deleted.
-    #[error("the patch both creates and deletes `{0}`; one patch does one of them")]
+    /// The headers mark the file as both new and deleted.
+    #[error("the patch both creates and deletes `{0}`; a patch can do only one of them")]
     CreatesAndDeletes(String),
-    /// Changes a file that is not there.
+    /// The file to change does not exist.
     #[error("`{0}` does not exist, so there is nothing to change; add all lines to create it")]
     Missing(String),
-    /// Creates a file that is there.
-    #[error("`{0}` already exists with other content; patch its lines or write the whole file")]
+    /// The file to create already exists.
+    #[error("`{0}` already exists with different content; patch its lines or write the whole file")]
     Exists(String),
-    /// All new text is there and the old is not.
+    /// The file has all new lines and lacks the old ones.
     #[error("the patch is already applied: the file has its new lines")]
     AlreadyApplied,
     /// One hunk cannot be applied, so none is.
@@ -74,7 +64,6 @@ pub enum PatchError {
     Hunk {
         /// The hunk's number in the patch, from 1.
         number: usize,
-        /// What is wrong with it.
         reason: HunkError,
     },
 }
@@ -82,110 +71,104 @@ pub enum PatchError {
 /// Why one hunk cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HunkError {
-    /// The old lines are nowhere in the file.
-    #[error("its old lines are not in the file; the first that does not fit is `{line}`")]
+    /// The file does not contain the old lines.
+    #[error("its old lines are not in the file; the first mismatch is `{line}`")]
     NotFound {
-        /// That line.
+        /// The first mismatch.
         line: String,
     },
-    /// The old lines are at several places.
+    /// The old lines match at several positions.
     #[error(
-        "its old lines fit at lines {places} and its line number does not decide; quote more lines around the change"
+        "its old lines match at lines {places}, and its line number does not select one of them; quote more lines around the change"
     )]
     Ambiguous {
         /// The line numbers.
         places: String,
     },
-    /// The old lines are at several places, and the section does not choose one of them.
+    /// The old lines match at several positions, and the section does not select one of them.
     #[error(
-        "its old lines fit at lines {places}, and neither its line number nor its section `{section}` decides; quote more lines around the change"
+        "its old lines match at lines {places}, and neither its line number nor its section `{section}` selects one of them; quote more lines around the change"
     )]
     AmbiguousInSection {
         /// The line numbers.
         places: String,
-        /// The section that the `@@` line names.
+        /// The section in the `@@` line.
         section: String,
     },
-    /// No line tells where the additions go.
+    /// The hunk has no context for its additions.
     #[error(
-        "it quotes no line of the file, so its place is not known; quote lines around `{line}`"
+        "it quotes no line of the file, so its position is unknown; quote lines around `{line}`"
     )]
     NoContext {
         /// The first added line.
         line: String,
     },
     /// Old and new lines are the same.
-    #[error("it changes nothing: no line with `+` or `-` makes a difference")]
+    #[error("it changes nothing: its old and new lines are equal")]
     ChangesNothing,
-    /// The text stops in the middle of a change.
+    /// The patch is truncated inside a change.
     #[error(
-        "it ends with `{line}` before it has the number of lines that its `@@` line states; if it is whole, quote a line after the change"
+        "it ends with `{line}` before it reaches the number of lines in its `@@` line; if it is complete, quote a line after the change"
     )]
     CutOff {
         /// The last line.
         line: String,
     },
-    /// A changed line follows after something that ended the hunk, or a header is inside it.
-    #[error("`{line}` belongs to no hunk; a context line in a hunk starts with a space")]
-    Stray {
-        /// The line that belongs to no hunk.
-        line: String,
-    },
-    /// The marker of a missing final newline is in the middle.
+    /// A changed line follows the end of the hunk, or a header is inside it.
+    #[error("`{line}` is not part of a hunk; context lines in a hunk start with a space")]
+    Stray { line: String },
+    /// The marker for a missing final newline is not at the end.
     #[error("`\\ No newline at end of file` follows `{line}`, which is not the last line")]
     NotAtEnd {
         /// The line before the marker.
         line: String,
     },
-    /// The place is known, the indentation of the added lines is not.
+    /// The position is known, but the indentation of the added lines is not.
     #[error(
-        "its old lines fit at line {place} only with another indentation, and which the added lines need is not clear; quote the indentation as it is"
+        "its old lines match at line {place} only with a different indentation, and that of the added lines is ambiguous; quote the indentation exactly"
     )]
     Indentation {
         /// The line number.
         place: usize,
     },
-    /// The file has one more line inside the hunk, and the additions could go on either side.
+    /// The file has one more line inside the hunk, with the additions before or after it.
     #[error(
-        "the file has the line `{line}` between its lines, and where the change goes is not clear; quote that line too"
+        "the file has the line `{line}` between its lines, so the position of the change is ambiguous; quote that line, too"
     )]
     LeftOut {
         /// The file's line.
         line: String,
     },
-    /// Changes lines before those of an earlier hunk.
-    #[error("it belongs at line {place}, which is not after the hunk before it; order the hunks")]
+    /// The hunk changes lines before those of an earlier hunk.
+    #[error("it belongs at line {place}, which is not after the previous hunk; sort the hunks")]
     OutOfOrder {
         /// The line number.
         place: usize,
     },
-    /// This hunk is in the file already, others are not.
+    /// This hunk is already applied, but others are not.
     #[error(
-        "the file already has its new lines; leave it out, or quote a line after them to add them once more"
+        "the file already has its new lines; omit it, or quote a line after them to add them again"
     )]
     AlreadyPresent,
-    /// A new or deleted file is written as several hunks.
-    #[error("a new or deleted file is one hunk with all its lines")]
+    /// A new or deleted file is split into several hunks.
+    #[error("a new or deleted file needs one hunk with all its lines")]
     SecondHunk,
-    /// A new file quotes old lines.
+    /// The patch creates a file but quotes old lines.
     #[error("the file is new, but `{line}` is not an added line; start each line with `+`")]
-    NewFileQuotes {
-        /// The line.
-        line: String,
-    },
+    NewFileQuotes { line: String },
     /// A deletion does not quote the whole file.
     #[error("it deletes the file, but its lines differ from the file's at `{line}`")]
     DeletesOther {
         /// The first line that differs.
         line: String,
     },
-    /// Looking for the place took too long.
-    #[error("its lines repeat too often in the file to find one place; quote lines that are rare")]
+    /// The search exceeded its limit.
+    #[error("its lines repeat too often in the file to find one position; quote rarer lines")]
     TooManyMatches,
 }
 
 impl HunkError {
-    /// Returns the error of the whole patch.
+    /// Converts it to the error of the whole patch.
     pub(super) fn for_hunk(self, number: usize) -> PatchError {
         PatchError::Hunk {
             number,
@@ -193,7 +176,7 @@ impl HunkError {
         }
     }
 
-    /// Names the section that did not decide either.
+    /// Adds the section that did not select a position either.
     pub(super) fn with_section(self, section: Option<&str>) -> Self {
         match (self, section) {
             (Self::Ambiguous { places }, Some(section)) => Self::AmbiguousInSection {
@@ -215,7 +198,7 @@ impl HunkError {
     }
 }
 
-/// Returns a line as errors quote it.
+/// Shortens a line for an error.
 pub(super) fn quote(line: &str) -> String {
     let mut quoted: String = line.chars().take(MAX_QUOTE_CHARS).collect();
     if quoted.len() < line.len() {

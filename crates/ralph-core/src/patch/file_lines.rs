@@ -1,13 +1,13 @@
-//! A text as lines that keep their own endings.
+//! Splits a text into lines with their endings.
 
-/// One line and what ends it: `\n`, `\r\n`, or nothing at the end of the text.
+/// One line and its ending: `\n`, `\r\n`, or nothing at the end of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileLine<'a> {
     pub(super) text: &'a str,
     pub(super) ending: &'a str,
 }
 
-/// Splits a text; joining texts and endings gives it back.
+/// Splits a text; concatenating texts and endings restores it.
 pub(super) fn split(text: &str) -> Vec<FileLine<'_>> {
     text.split_inclusive('\n')
         .map(|line| {
@@ -24,7 +24,7 @@ pub(super) fn split(text: &str) -> Vec<FileLine<'_>> {
         .collect()
 }
 
-/// Returns the ending that most lines have; `\n` if none has one.
+/// Returns the most common ending, by default `\n`.
 pub(super) fn common_ending(rows: &[FileLine<'_>]) -> &'static str {
     let windows = rows.iter().filter(|row| row.ending == "\r\n").count();
     let unix = rows.iter().filter(|row| row.ending == "\n").count();

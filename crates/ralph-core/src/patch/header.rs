@@ -1,17 +1,17 @@
-//! The lines of a diff that are not text of the file: names, `@@` lines and git's remarks.
+//! Parses header lines of a diff: names, `@@` lines and git's extended headers.
 
 use crate::path::WorkspacePath;
 
-/// What a header line or git remark says, outside of hunks.
+/// A header line outside hunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DiffHeaderLine<'a> {
-    /// `diff --git`, with what follows.
+    /// `diff --git`, with the rest of the line.
     Git(&'a str),
     /// The file is new and has this mode.
     Creates(&'a str),
-    /// The file goes away; it had this mode.
+    /// The file is deleted; it had this mode.
     Deletes(&'a str),
-    /// The mode before the change, or the one that stays.
+    /// The mode before the change, or the unchanged mode.
     OldMode(&'a str),
     /// The mode after the change.
     NewMode(&'a str),
@@ -82,7 +82,7 @@ pub(super) struct HunkRanges {
 }
 
 impl HunkRanges {
-    /// Parses `@@ -3,4 +3,5 @@ …`; a `@@` line without both ranges states nothing.
+    /// Parses `@@ -3,4 +3,5 @@ …`; `None` without both ranges.
     pub(super) fn parse(line: &str) -> Option<Self> {
         let mut words = line.strip_prefix("@@")?.split_whitespace();
         let (old_start, old_count) = parse_range(words.next()?.strip_prefix('-')?)?;
@@ -104,13 +104,13 @@ fn parse_range(text: &str) -> Option<(usize, usize)> {
     }
 }
 
-/// Returns what a `@@` line says besides its ranges: the section that the hunk is in.
+/// Returns the section of a `@@` line: the text besides its ranges.
 pub(super) fn section(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("@@")?.trim_start();
     let has_ranges = rest.starts_with(['-', '+', '@']);
     let section = match rest.split_once("@@") {
         Some((_, section)) if has_ranges => section,
-        // `@@ fn main() @@` and `@@ fn main()` state no range.
+        // `@@ fn main() @@` and `@@ fn main()` have no ranges.
         Some((section, _)) => section,
         None if has_ranges => return None,
         None => rest,
@@ -119,7 +119,7 @@ pub(super) fn section(line: &str) -> Option<&str> {
     section.contains(char::is_alphanumeric).then_some(section)
 }
 
-/// Tells whether a line starts a hunk. Code such as Ruby's `@@count` does not.
+/// Returns whether a line starts a hunk. Code such as Ruby's `@@count` does not.
 pub(super) fn is_hunk_header(line: &str) -> bool {
     line.strip_prefix("@@")
         .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '-']))
@@ -134,9 +134,9 @@ pub(super) fn file_name(line: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// Tells whether a header's name is the path, with or without a prefix such as `a/`.
+/// Returns whether a header's name is the path, with or without a prefix such as `a/`.
 ///
-/// A name that leads outside the repository is never the path.
+/// A name that leads outside the repository never matches.
 pub(super) fn names_path(name: &str, path: &str) -> bool {
     let Ok(path) = WorkspacePath::parse(path) else {
         return false;
@@ -150,7 +150,7 @@ pub(super) fn names_path(name: &str, path: &str) -> bool {
         .any(|name| WorkspacePath::parse(name).is_ok_and(|name| name == path))
 }
 
-/// Tells whether the two names of a `diff --git` line are both the path.
+/// Returns whether both names of a `diff --git` line are the path.
 pub(super) fn both_name_path(pair: &str, path: &str) -> bool {
     pair.match_indices(' ').any(|(at, _)| {
         [&pair[..at], &pair[at + 1..]]

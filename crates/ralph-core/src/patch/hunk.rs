@@ -1,4 +1,4 @@
-//! One hunk: its lines, and what its `@@` line says of them.
+//! One hunk: its lines and its `@@` line.
 
 use super::error::{HunkError, quote};
 use super::header::{HunkRanges, section};
@@ -15,11 +15,11 @@ pub(super) enum HunkLineKind {
 pub(super) struct HunkLine<'a> {
     pub(super) kind: HunkLineKind,
     pub(super) text: &'a str,
-    /// The next line says that no newline follows.
+    /// Whether the marker for a missing newline follows.
     pub(super) ends_file: bool,
     /// An empty line that lacks even the space of a context line.
     pub(super) bare: bool,
-    /// It ends with `\r\n` in the patch.
+    /// Whether it ends with `\r\n` in the patch.
     pub(super) crlf: bool,
 }
 
@@ -36,10 +36,10 @@ impl HunkLine<'_> {
 #[derive(Debug)]
 pub(super) struct Hunk<'a> {
     pub(super) ranges: Option<HunkRanges>,
-    /// The section that its `@@` line names.
+    /// The section in its `@@` line.
     pub(super) section: Option<&'a str>,
     pub(super) lines: Vec<HunkLine<'a>>,
-    /// How many old and new lines there are.
+    /// The number of old and new lines.
     pub(super) counts: (usize, usize),
     crlf: bool,
 }
@@ -61,36 +61,36 @@ impl<'a> Hunk<'a> {
         self.lines.push(line);
     }
 
-    /// Returns the lines that the file has before the change.
+    /// Returns the lines before the change.
     pub(super) fn old_lines(&self) -> impl Iterator<Item = &HunkLine<'a>> {
         self.lines
             .iter()
             .filter(|line| line.kind != HunkLineKind::Added)
     }
 
-    /// Returns the lines that the file has after the change.
+    /// Returns the lines after the change.
     pub(super) fn new_lines(&self) -> impl Iterator<Item = &HunkLine<'a>> {
         self.lines
             .iter()
             .filter(|line| line.kind != HunkLineKind::Removed)
     }
 
-    /// Tells whether the hunk would be as long as it states with this many more context lines.
+    /// Returns whether exactly this many context lines are missing from the stated counts.
     pub(super) fn lacks_context_lines(&self, lines: usize) -> bool {
         self.ranges.is_some_and(|stated| {
             (self.counts.0 + lines, self.counts.1 + lines) == (stated.old_count, stated.new_count)
         })
     }
 
-    /// Tells whether the hunk would be as long as it states with one more removed line.
+    /// Returns whether exactly one removed line is missing from the stated counts.
     pub(super) fn lacks_removed_line(&self) -> bool {
         self.ranges.is_some_and(|stated| {
             (self.counts.0 + 1, self.counts.1) == (stated.old_count, stated.new_count)
         })
     }
 
-    /// Tells whether the lines of the hunk end with `\r\n` although its header does not, which is
-    /// how tools write a diff of such a file.
+    /// Returns whether the lines of the hunk end with `\r\n` although its header does not, as in
+    /// diffs that tools write for such files.
     pub(super) fn adds_crlf_lines(&self) -> bool {
         !self.crlf && self.lines.iter().all(|line| line.crlf)
     }
@@ -105,8 +105,8 @@ impl<'a> Hunk<'a> {
         })
     }
 
-    /// Empty lines at the end are context or what separates the hunk from the next text. They
-    /// count only if that makes the hunk exactly as long as stated.
+    /// Decides whether empty lines at the end are context or separate the hunk from the next text.
+    /// They count as context only if that matches the stated counts exactly.
     pub(super) fn resolve_trailing_blanks(&mut self) {
         let bare = self.lines.iter().rev().take_while(|line| line.bare).count();
         self.lines.truncate(self.lines.len() - bare);

@@ -1,21 +1,21 @@
-//! Another indentation in the patch than in the file, if one rule explains all lines.
+//! Detects an indentation that differs between patch and file by one consistent rule.
 
-/// The steps of indentation that are exchanged for one another.
+/// The interchangeable indentation steps.
 const INDENT_STEPS: [&str; 4] = ["\t", "  ", "    ", "        "];
 
-/// How an indentation in the patch becomes the file's.
+/// The conversion from the patch's indentation to the file's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum IndentShift<'a> {
-    /// The file has this in front of it.
+    /// The file has this additional prefix.
     Deeper(&'a str),
-    /// The file lacks this in front of it.
+    /// The file lacks this prefix.
     Shallower(&'a str),
-    /// The file has another step, as often.
+    /// The file uses another step the same number of times.
     Steps(&'static str, &'static str),
 }
 
 impl IndentShift<'_> {
-    /// Returns a line of the patch as it looks in the file; one without code is empty.
+    /// Converts a line of the patch to the file's indentation; a blank line becomes empty.
     fn apply(self, line: &str) -> Option<String> {
         let code = line.trim_start();
         let indent = indent(line);
@@ -39,7 +39,7 @@ fn indent(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
-/// A line of the patch and the line of the file that it stands for.
+/// A line of the patch and the matching line of the file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LinePair<'a> {
     pub(super) patch: &'a str,
@@ -47,15 +47,15 @@ pub(super) struct LinePair<'a> {
     pub(super) removed: bool,
 }
 
-/// Returns the added lines with the file's indentation, or nothing if no shift explains all pairs
-/// or several do and give different lines.
+/// Returns the added lines with the file's indentation, or `None` if no shift explains all pairs or
+/// several shifts produce different lines.
 pub(super) fn shift_added_lines(pairs: &[LinePair<'_>], added: &[&str]) -> Option<Vec<String>> {
     let pairs: Vec<&LinePair<'_>> = pairs
         .iter()
         .filter(|pair| !pair.patch.trim().is_empty())
         .collect();
-    // A context line that only lost its leading space looks like this too, and then the added
-    // lines are right as they are. Removed lines show that the shift is theirs as well.
+    // A context line that only lost its leading space has the same shift, but then the added lines
+    // are already correct. Removed lines show that the shift applies to changed lines, too.
     let one_space = pairs.iter().any(|pair| pair.removed);
     let first = pairs.first()?;
     let (patch, file) = (indent(first.patch), indent(first.file));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn one_rule_for_all_lines_moves_the_added_ones() {
+    fn one_rule_for_all_lines_shifts_the_added_ones() {
         let cases: [(Pairs<'_>, &str, Option<&str>); 8] = [
             (
                 &[("a", "    a"), ("  b", "      b")],
@@ -123,7 +123,7 @@ mod tests {
             (&[("a", "  a"), ("b", "    b")], "x", None),
             // Four deeper or twice as deep: the added line would differ.
             (&[("    a", "        a")], "        x", None),
-            // No whole number of steps.
+            // Not a whole number of steps.
             (&[("a", "a"), ("    b", "\tb")], "      x", None),
         ];
         for (pairs, added, expected) in cases {

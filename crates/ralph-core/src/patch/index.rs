@@ -6,18 +6,18 @@ use std::collections::HashMap;
 use super::error::HunkError;
 use super::file_lines::FileLine;
 
-/// How many lines are compared for one patch before the search is given up.
+/// The most line comparisons for one patch.
 const MAX_COMPARISONS: usize = 20_000_000;
-/// How many ways to fit a hunk with a gap are collected before the search is given up.
+/// The most matches with a gap.
 const MAX_GAPS: usize = 64;
 
-/// The lines of a file, by their text without the whitespace around it.
+/// The lines of a file, indexed by their trimmed text.
 pub(super) struct FileLineIndex<'a> {
     rows: &'a [FileLine<'a>],
-    /// For each line, the number of its text.
+    /// The text id of each line.
     texts: Vec<usize>,
     numbers: HashMap<&'a str, usize>,
-    /// For each number, the lines that have the text.
+    /// The lines of each text id.
     positions: Vec<Vec<usize>>,
     comparisons: Cell<usize>,
 }
@@ -25,21 +25,21 @@ pub(super) struct FileLineIndex<'a> {
 impl<'a> FileLineIndex<'a> {
     pub(super) fn new(rows: &'a [FileLine<'a>]) -> Self {
         let mut numbers = HashMap::new();
-        let mut places: Vec<Vec<usize>> = Vec::new();
+        let mut positions: Vec<Vec<usize>> = Vec::new();
         let mut texts = Vec::with_capacity(rows.len());
         for (at, row) in rows.iter().enumerate() {
-            let number = *numbers.entry(row.text.trim()).or_insert(places.len());
-            if number == places.len() {
-                places.push(Vec::new());
+            let number = *numbers.entry(row.text.trim()).or_insert(positions.len());
+            if number == positions.len() {
+                positions.push(Vec::new());
             }
-            places[number].push(at);
+            positions[number].push(at);
             texts.push(number);
         }
         Self {
             rows,
             texts,
             numbers,
-            positions: places,
+            positions,
             comparisons: Cell::new(0),
         }
     }
@@ -52,7 +52,7 @@ impl<'a> FileLineIndex<'a> {
         self.rows[at].text
     }
 
-    /// Tells whether any line has this text, apart from whitespace around it.
+    /// Returns whether a line has this text, ignoring surrounding whitespace.
     pub(super) fn contains(&self, text: &str) -> bool {
         self.numbers.contains_key(text.trim())
     }
@@ -76,7 +76,7 @@ impl<'a> FileLineIndex<'a> {
         Ok(())
     }
 
-    /// Returns how many lines from `start` on are those of the pattern.
+    /// Returns how many lines from `start` on match the pattern.
     fn matching_prefix_len(&self, start: usize, numbers: &[usize]) -> Result<usize, HunkError> {
         let texts = self.texts.get(start..).unwrap_or_default();
         let same = texts.iter().zip(numbers).take_while(|(a, b)| a == b);
@@ -85,7 +85,7 @@ impl<'a> FileLineIndex<'a> {
         Ok(same)
     }
 
-    /// Returns how many lines before `end` are those at the end of the pattern.
+    /// Returns how many lines before `end` match the end of the pattern.
     fn matching_suffix_len(&self, end: usize, numbers: &[usize]) -> Result<usize, HunkError> {
         let texts = self.texts.get(..end).unwrap_or_default();
         let pairs = texts.iter().rev().zip(numbers.iter().rev());
@@ -94,7 +94,7 @@ impl<'a> FileLineIndex<'a> {
         Ok(same)
     }
 
-    /// Returns every line at which the pattern starts, apart from whitespace around the lines.
+    /// Returns every line at which the pattern starts, ignoring whitespace around the lines.
     pub(super) fn find(&self, pattern: &[&str]) -> Result<Vec<usize>, HunkError> {
         let mut found = Vec::new();
         let Some(numbers) = self.text_ids(pattern) else {
@@ -103,8 +103,8 @@ impl<'a> FileLineIndex<'a> {
         let Some(rarest) = self.rarest(&numbers) else {
             return Ok(found);
         };
-        for place in &self.positions[numbers[rarest]] {
-            if let Some(start) = place.checked_sub(rarest)
+        for position in &self.positions[numbers[rarest]] {
+            if let Some(start) = position.checked_sub(rarest)
                 && self.matching_prefix_len(start, &numbers)? == numbers.len()
             {
                 found.push(start);
@@ -113,7 +113,7 @@ impl<'a> FileLineIndex<'a> {
         Ok(found)
     }
 
-    /// Returns every line at which the pattern starts, apart from trailing whitespace.
+    /// Returns every line at which the pattern starts, ignoring trailing whitespace.
     pub(super) fn find_ignoring_trailing(&self, pattern: &[&str]) -> Result<Vec<usize>, HunkError> {
         let mut plain = Vec::new();
         for start in self.find(pattern)? {
@@ -125,7 +125,7 @@ impl<'a> FileLineIndex<'a> {
         Ok(plain)
     }
 
-    /// Tells whether the pattern is at `start`, apart from trailing whitespace.
+    /// Returns whether the pattern is at `start`, ignoring trailing whitespace.
     pub(super) fn matches_ignoring_trailing(&self, start: usize, pattern: &[&str]) -> bool {
         let rows = self.rows.get(start..).unwrap_or_default();
         rows.len() >= pattern.len()
@@ -135,8 +135,8 @@ impl<'a> FileLineIndex<'a> {
                 .all(|(row, text)| row.text.trim_end() == text.trim_end())
     }
 
-    /// Returns every way to fit the pattern with one more line of the file inside: where it starts
-    /// and how many of its lines come before that line.
+    /// Returns every match of the pattern with one additional line of the file inside: the start,
+    /// and the number of pattern lines before that line.
     pub(super) fn find_with_gap(&self, pattern: &[&str]) -> Result<Vec<(usize, usize)>, HunkError> {
         let mut found = Vec::new();
         let Some(numbers) = self.text_ids(pattern) else {
@@ -145,9 +145,12 @@ impl<'a> FileLineIndex<'a> {
         let Some(rarest) = self.rarest(&numbers) else {
             return Ok(found);
         };
-        for place in &self.positions[numbers[rarest]] {
-            // The rarest line is before the gap or after it.
-            for start in [place.checked_sub(rarest), place.checked_sub(rarest + 1)] {
+        for position in &self.positions[numbers[rarest]] {
+            // The rarest line is before or after the gap.
+            for start in [
+                position.checked_sub(rarest),
+                position.checked_sub(rarest + 1),
+            ] {
                 let Some(start) = start else { continue };
                 let end = start + numbers.len() + 1;
                 if end > self.rows.len() {
@@ -173,16 +176,16 @@ impl<'a> FileLineIndex<'a> {
         Ok(found)
     }
 
-    /// Returns the line of the pattern that an error quotes: the first that the file does not have,
-    /// else the first after the longest beginning that fits anywhere.
+    /// Returns the line of the pattern that an error quotes: the first that the file does not
+    /// contain, or the first after the longest matching prefix.
     pub(super) fn first_unmatched<'p>(&self, pattern: &[&'p str]) -> Result<&'p str, HunkError> {
         if let Some(line) = pattern.iter().find(|line| !self.contains(line)) {
             return Ok(line);
         }
         let numbers = self.text_ids(pattern).unwrap_or_default();
         let mut longest = 0;
-        for place in numbers.first().map_or(&[][..], |it| &self.positions[*it]) {
-            longest = longest.max(self.matching_prefix_len(*place, &numbers)?);
+        for position in numbers.first().map_or(&[][..], |it| &self.positions[*it]) {
+            longest = longest.max(self.matching_prefix_len(*position, &numbers)?);
         }
         let last = pattern.len().saturating_sub(1);
         Ok(pattern.get(longest.min(last)).copied().unwrap_or_default())

@@ -1,4 +1,4 @@
-//! Decides where a hunk belongs, or why that is not clear. The rules are in the module's head.
+//! Locates a hunk in the file, by the rules in the documentation of the parent module.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,15 +10,15 @@ use super::index::FileLineIndex;
 use super::nearby::locate_nearby;
 use super::section::locations_in_section;
 
-/// How many times nearer the stated line a place must be than the next one.
+/// How many times closer to the stated line a position must be than the next one.
 const MIN_DISTANCE_RATIO: usize = 4;
 
-/// One change of the file, at a line of the file before any change.
+/// One edit at a line of the original file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum HunkEdit<'a> {
-    /// Takes the line away.
+    /// Removes the line.
     Remove(usize),
-    /// Puts a line before it.
+    /// Inserts a line before it.
     Insert {
         at: usize,
         text: Cow<'a, str>,
@@ -26,38 +26,39 @@ pub(super) enum HunkEdit<'a> {
     },
 }
 
-/// Where a hunk belongs.
+/// The location of a hunk.
 #[derive(Debug)]
 pub(super) struct HunkLocation<'a> {
-    /// The file's line that the `@@` line should state, from 0.
+    /// The line that the `@@` line should state, from 0.
     pub(super) start: usize,
-    /// The file's lines that are those of the hunk.
+    /// The matching lines of the file.
     pub(super) matched: Range<usize>,
     pub(super) edits: Vec<HunkEdit<'a>>,
-    /// How the lines differ from the file's; `None` if they do not.
+    /// How the lines differ from those of the file, if they do.
     pub(super) difference: Option<&'static str>,
 }
 
 /// The line at which a hunk should start, from 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ExpectedStart {
-    /// As its `@@` line says.
+    /// As stated in its `@@` line.
     pub(super) stated: usize,
-    /// Moved as far as the hunk before was.
+    /// Shifted by the offset of the previous hunk.
     pub(super) offset: usize,
 }
 
-/// Finds the place of one hunk.
+/// Locates one hunk.
 pub(super) fn locate<'a>(
     index: &FileLineIndex<'_>,
     hunk: &Hunk<'a>,
     expected: Option<ExpectedStart>,
 ) -> Result<HunkLocation<'a>, HunkError> {
-    let place = find_location(index, hunk, expected).map_err(|it| it.with_section(hunk.section))?;
-    if repeats_earlier_insertion(index, &place) {
+    let location =
+        find_location(index, hunk, expected).map_err(|it| it.with_section(hunk.section))?;
+    if repeats_earlier_insertion(index, &location) {
         return Err(HunkError::AlreadyPresent);
     }
-    Ok(place)
+    Ok(location)
 }
 
 fn find_location<'a>(
@@ -94,7 +95,7 @@ fn find_location<'a>(
             start,
             matched: start..start + old.len(),
             edits: edits(&hunk.lines, &rows),
-            difference: (!exact).then_some("with other trailing whitespace"),
+            difference: (!exact).then_some("with different trailing whitespace"),
         });
     }
     if is_blank {
@@ -111,14 +112,14 @@ fn find_location<'a>(
         ([start], _) | (_, [start]) => return locate_indented(index, hunk, *start),
         _ => return Err(HunkError::ambiguous(indented.iter().copied())),
     }
-    if let Some(place) = locate_nearby(index, hunk, expected)? {
-        return Ok(place);
+    if let Some(location) = locate_nearby(index, hunk, expected)? {
+        return Ok(location);
     }
     let line = quote(index.first_unmatched(&old)?);
     Err(HunkError::NotFound { line })
 }
 
-/// Chooses among the places where all old lines are. `in_section` are those in the section of the hunk.
+/// Selects a position at which all old lines match. `in_section` are those in the hunk's section.
 fn choose_location(
     all: &[usize],
     in_section: &[usize],
@@ -129,13 +130,13 @@ fn choose_location(
     if let [] | [_] = all {
         return Ok(all.first().copied());
     }
-    let stated_place = expected
+    let at_stated_line = expected
         .map(|expected| expected.offset)
         .filter(|moved| all.contains(moved));
     let starts = match in_section {
         [] => all,
-        // The line number and the section must not choose two places.
-        _ if stated_place.is_some_and(|place| !in_section.contains(&place)) => {
+        // The line number and the section must not select different positions.
+        _ if at_stated_line.is_some_and(|start| !in_section.contains(&start)) => {
             return Err(ambiguous());
         }
         [start] => return Ok(Some(*start)),
@@ -149,7 +150,7 @@ fn choose_location(
         return Err(ambiguous());
     };
     if starts.contains(&moved) {
-        // The two readings of the number must not choose two places.
+        // The stated and the shifted line must not select different positions.
         let both = stated != moved && starts.contains(&stated);
         return if both {
             Err(ambiguous())
@@ -170,8 +171,8 @@ fn choose_location(
     }
 }
 
-/// Tells whether the hunk fits also at the stated line if the old line is put back that its counts
-/// say it has lost.
+/// Returns whether the hunk also matches at the stated line if the old line is restored that is
+/// missing according to its counts.
 fn lacks_line_at(
     index: &FileLineIndex<'_>,
     hunk: &Hunk<'_>,
@@ -190,7 +191,7 @@ fn lacks_line_at(
     Ok((leads && start.checked_sub(1) == Some(stated)) || gaps.any(|(at, _)| at == stated))
 }
 
-/// Keeps only the end of the file if an old line is marked as the last one.
+/// Restricts the positions to the end of the file if an old line is marked as the last one.
 fn at_end_if_marked(
     index: &FileLineIndex<'_>,
     hunk: &Hunk<'_>,
@@ -219,43 +220,43 @@ fn no_context_error(hunk: &Hunk<'_>) -> HunkError {
     }
 }
 
-/// Tells whether a line is evidence; braces and blanks are everywhere.
+/// Returns whether a line is evidence; braces and blank lines are too common.
 fn has_word(text: &str) -> bool {
     text.chars().any(char::is_alphanumeric)
 }
 
-/// Tells whether a hunk that only adds lines at its edges has added them here before.
-fn repeats_earlier_insertion(index: &FileLineIndex<'_>, place: &HunkLocation<'_>) -> bool {
+/// Returns whether a hunk that only adds lines at its edges was already applied here.
+fn repeats_earlier_insertion(index: &FileLineIndex<'_>, location: &HunkLocation<'_>) -> bool {
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    for edit in &place.edits {
+    for edit in &location.edits {
         match edit {
-            HunkEdit::Insert { at, text, .. } if *at == place.matched.start => {
+            HunkEdit::Insert { at, text, .. } if *at == location.matched.start => {
                 before.push(text.as_ref());
             }
-            HunkEdit::Insert { at, text, .. } if *at == place.matched.end => {
+            HunkEdit::Insert { at, text, .. } if *at == location.matched.end => {
                 after.push(text.as_ref())
             }
             HunkEdit::Insert { .. } | HunkEdit::Remove(_) => return false,
         }
     }
-    let is_before = place.matched.start.checked_sub(before.len());
+    let is_before = location.matched.start.checked_sub(before.len());
     is_before.is_some_and(|start| index.matches_ignoring_trailing(start, &before))
-        && index.matches_ignoring_trailing(place.matched.end, &after)
+        && index.matches_ignoring_trailing(location.matched.end, &after)
         && before.iter().chain(&after).any(|text| has_word(text))
 }
 
-/// Tells whether the file has the hunk's new lines. Its old ones were not found.
+/// Returns whether the file has the hunk's new lines, given that its old ones were not found.
 fn is_already_applied(index: &FileLineIndex<'_>, hunk: &Hunk<'_>) -> Result<bool, HunkError> {
     let mut removed = evidence_lines(hunk, HunkLineKind::Removed).peekable();
-    // Context alone is weak evidence: lines that only go away must be gone from the whole file.
+    // Context alone is weak evidence: removed lines must be missing from the whole file.
     let shows = evidence_lines(hunk, HunkLineKind::Added).next().is_some()
         || (removed.peek().is_some() && !removed.any(|text| index.contains(text)));
     let new: Vec<&str> = hunk.new_lines().map(|line| line.text).collect();
     Ok(shows && !index.find_ignoring_trailing(&new)?.is_empty())
 }
 
-/// Tells whether the file has the hunk's new lines right where its `@@` line says. Then old lines
-/// elsewhere are others.
+/// Returns whether the file has the hunk's new lines exactly at the stated line. Then old lines
+/// elsewhere are unrelated.
 fn is_applied_at_stated_line(index: &FileLineIndex<'_>, hunk: &Hunk<'_>) -> bool {
     let new: Vec<&str> = hunk.new_lines().map(|line| line.text).collect();
     let start = hunk
@@ -307,12 +308,12 @@ fn locate_indented<'a>(
         start,
         matched: start..start + pairs.len(),
         edits,
-        difference: Some("with another indentation, which the added lines got too"),
+        difference: Some("with a different indentation, which was applied to the added lines, too"),
     })
 }
 
-/// Returns what a hunk does if its old lines are at these lines of the file. Added lines follow
-/// the old line before them.
+/// Returns the edits of a hunk, given the positions of its old lines in the file. Added lines
+/// follow the old line before them.
 pub(super) fn edits<'a>(lines: &[HunkLine<'a>], rows: &[usize]) -> Vec<HunkEdit<'a>> {
     let mut next = rows.first().copied().unwrap_or(0);
     let mut rows = rows.iter();

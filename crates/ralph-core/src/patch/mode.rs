@@ -1,8 +1,8 @@
-//! File modes, as git writes them into a diff.
+//! File modes in git's headers.
 
 use super::error::{PatchError, quote};
 
-/// What a patch makes of a file's mode.
+/// The file mode that a patch sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileMode {
     /// Not executable: `100644`.
@@ -12,7 +12,7 @@ pub enum FileMode {
 }
 
 impl FileMode {
-    /// Parses a mode. A symbolic link or a submodule is no text, so a patch of one is refused.
+    /// Parses a mode. Rejects symbolic links and submodules, because they are not text.
     pub(super) fn parse(mode: &str) -> Result<Self, PatchError> {
         match mode.trim() {
             "100644" | "100664" | "100600" => Ok(Self::Plain),

@@ -1,39 +1,41 @@
-//! Places that fit all lines of a hunk but one: a misquoted context line at an edge, or a context
-//! line that the patch left out.
+//! Positions at which all lines of a hunk but one match: a misquoted context line at an edge, or a
+//! context line that the patch omits.
 
 use super::error::{HunkError, quote};
 use super::hunk::{Hunk, HunkLine, HunkLineKind};
 use super::index::FileLineIndex;
 use super::locate::{ExpectedStart, HunkLocation, edits};
 
-/// How many lines with text must be left to believe a place after one line was dropped.
+/// The fewest nonblank lines that must match after one line was dropped.
 const MIN_EVIDENCE: usize = 2;
 
-/// Returns the only place that almost fits, if there is one.
+/// Returns the only position that almost matches, if there is one.
 pub(super) fn locate_nearby<'a>(
     index: &FileLineIndex<'_>,
     hunk: &Hunk<'a>,
     expected: Option<ExpectedStart>,
 ) -> Result<Option<HunkLocation<'a>>, HunkError> {
-    let mut places = Vec::from_iter(with_extra_file_line(index, hunk)?);
+    let mut locations = Vec::from_iter(with_extra_file_line(index, hunk)?);
     if let [first, rest @ ..] = &hunk.lines[..]
         && first.kind == HunkLineKind::Context
     {
-        places.extend(without_edge(index, first, rest, HunkEdge::First, expected)?);
+        locations.extend(without_edge(index, first, rest, HunkEdge::First, expected)?);
     }
     if let [rest @ .., last] = &hunk.lines[..]
         && last.kind == HunkLineKind::Context
         && !last.ends_file
     {
-        places.extend(without_edge(index, last, rest, HunkEdge::Last, expected)?);
+        locations.extend(without_edge(index, last, rest, HunkEdge::Last, expected)?);
     }
-    if let Some(first) = places.first()
-        && places.iter().any(|place| place.edits != first.edits)
+    if let Some(first) = locations.first()
+        && locations
+            .iter()
+            .any(|location| location.edits != first.edits)
     {
-        let starts = places.iter().map(|place| place.start);
+        let starts = locations.iter().map(|location| location.start);
         return Err(HunkError::ambiguous(starts));
     }
-    Ok(places.into_iter().next())
+    Ok(locations.into_iter().next())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +44,7 @@ enum HunkEdge {
     Last,
 }
 
-/// Returns the only place of a hunk without its first or last line.
+/// Returns the only position of a hunk without its first or last line.
 fn without_edge<'a>(
     index: &FileLineIndex<'_>,
     edge: &HunkLine<'_>,
@@ -51,7 +53,7 @@ fn without_edge<'a>(
     expected: Option<ExpectedStart>,
 ) -> Result<Option<HunkLocation<'a>>, HunkError> {
     let old = line_texts(rest);
-    // A line that the file has somewhere is not misquoted: the hunk may belong there.
+    // A line that exists elsewhere in the file is not misquoted: the hunk may belong there.
     let misquoted = edge.text.trim().is_empty() || !index.contains(edge.text);
     if !misquoted || count_nonblank(&old) < MIN_EVIDENCE {
         return Ok(None);
@@ -67,13 +69,13 @@ fn without_edge<'a>(
         HunkEdge::First => start.checked_sub(1),
         HunkEdge::Last => Some(start),
     };
-    let convinces = |start: &usize| {
+    let is_plausible = |start: &usize| {
         let is_stated = expected.map(|expected| hunk_start(*start) == Some(expected.offset));
         let in_file = match which {
             HunkEdge::First => start.checked_sub(1),
             HunkEdge::Last => Some(start + old.len()).filter(|at| *at < index.line_count()),
         };
-        // An empty line resembles nothing, so nothing may depend on it.
+        // An empty line is no evidence, so nothing may depend on it.
         if edge.text.trim().is_empty() {
             is_stated != Some(false)
                 && neighbour.is_some_and(|line| line.kind != HunkLineKind::Added)
@@ -84,10 +86,10 @@ fn without_edge<'a>(
     };
     let mut starts = index.find_ignoring_trailing(&old)?;
     starts.retain(|start| !ends_file || start + old.len() == index.line_count());
-    if !starts.iter().any(convinces) {
+    if !starts.iter().any(is_plausible) {
         return Ok(None);
     }
-    // Several places are ambiguous even if only one of them convinces.
+    // Several positions are ambiguous even if only one of them is plausible.
     let [start] = starts[..] else {
         return Err(HunkError::ambiguous(starts));
     };
@@ -100,8 +102,8 @@ fn without_edge<'a>(
     }))
 }
 
-/// Returns the only place at which the file has one more line inside the hunk. Which of several
-/// equal lines was left out does not matter.
+/// Returns the only position at which the file has one more line inside the hunk. Which of several
+/// equal lines was omitted does not matter.
 fn with_extra_file_line<'a>(
     index: &FileLineIndex<'_>,
     hunk: &Hunk<'a>,
@@ -123,8 +125,8 @@ fn with_extra_file_line<'a>(
             .into_iter()
             .filter(|at| hunk.lines[*at].kind == HunkLineKind::Context)
             .count();
-        // The counts must not say that it was to be removed, and next to a removed line they must
-        // say that it was not.
+        // The counts must not imply that the line is removed, and next to a removed line they must
+        // imply that it is not.
         let clear = after == before + 1
             && (context == 2 || (context == 1 && hunk.lacks_context_lines(1)))
             && !hunk.lacks_removed_line()
@@ -136,14 +138,14 @@ fn with_extra_file_line<'a>(
         }
         let rows: Vec<usize> = (start..end).filter(|row| *row != start + gap).collect();
         let edits = edits(&hunk.lines, &rows);
-        if let Some(other) = found.as_ref().filter(|place| place.edits != edits) {
+        if let Some(other) = found.as_ref().filter(|location| location.edits != edits) {
             return Err(HunkError::ambiguous([other.start, start]));
         }
         found = Some(HunkLocation {
             start,
             matched: start..end,
             edits,
-            difference: Some("with one line of the file left out"),
+            difference: Some("with one line of the file omitted"),
         });
     }
     match unclear {
@@ -163,7 +165,7 @@ fn count_nonblank(lines: &[&str]) -> usize {
     lines.iter().filter(|line| !line.trim().is_empty()).count()
 }
 
-/// Tells whether two lines begin and end the same for at least half of the longer one.
+/// Returns whether two lines share a prefix and suffix of at least half of the longer one.
 fn is_similar(left: &str, right: &str) -> bool {
     let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
     let ahead = left.iter().zip(&right).take_while(|(a, b)| a == b).count();

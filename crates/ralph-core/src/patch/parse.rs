@@ -1,7 +1,7 @@
-//! Reads a unified diff the way models write it.
+//! Parses unified diffs as models write them.
 //!
-//! Prose and code fences around the diff are skipped. The counts of a `@@` line are hints, since
-//! models miscount: they decide only where the text itself leaves two readings.
+//! Prose and code fences around the diff are skipped. Models miscount, so the counts of a `@@` line
+//! are only hints: they decide only if the text itself is ambiguous.
 
 use super::error::{HunkError, PatchError, quote};
 use super::file_lines;
@@ -9,7 +9,7 @@ use super::header::{DiffHeaderLine, both_name_path, file_name, is_hunk_header, n
 use super::hunk::{Hunk, HunkLine, HunkLineKind};
 use super::mode::FileMode;
 
-/// What becomes of the file.
+/// The effect of a patch on its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PatchEffect {
     Changed,
@@ -17,18 +17,18 @@ pub(super) enum PatchEffect {
     Deleted,
 }
 
-/// A patch of one file.
+/// A parsed patch of one file.
 #[derive(Debug)]
 pub(super) struct ParsedPatch<'a> {
     pub(super) effect: PatchEffect,
-    /// The mode that the file gets; none if it keeps its own or is a plain new one.
+    /// The new mode; `None` if it does not change or the file is new with the default mode.
     pub(super) mode: Option<FileMode>,
     pub(super) hunks: Vec<Hunk<'a>>,
     pub(super) notes: Vec<String>,
 }
 
 impl ParsedPatch<'_> {
-    /// Tells whether no hunk quotes a line of the file.
+    /// Returns whether no hunk quotes a line of the file.
     pub(super) fn adds_only(&self) -> bool {
         self.hunks
             .iter()
@@ -66,12 +66,12 @@ pub(super) fn parse<'a>(path: &'a str, diff_text: &'a str) -> Result<ParsedPatch
     parser.finish()
 }
 
-/// What a line with `+` or `-` outside of hunks is.
+/// How to treat a line with `+` or `-` outside hunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StrayLinePolicy {
-    /// Perhaps the rest of a hunk that something cut in two.
+    /// It may be the rest of a hunk that was split.
     Refused,
-    /// Prose: the hunk before was as long as stated and its code fence is closed.
+    /// It is prose: the previous hunk was complete and its code fence is closed.
     Prose,
 }
 
@@ -81,15 +81,15 @@ struct PatchParser<'a> {
     crlf: Vec<bool>,
     diff: ParsedPatch<'a>,
     open: Option<Hunk<'a>>,
-    /// The length of the run of backticks that opened a code fence.
+    /// The number of backticks that opened a code fence.
     fence: Option<usize>,
-    /// A header or hunk was seen.
+    /// Whether a header or hunk was seen.
     in_file: bool,
     stray_lines: StrayLinePolicy,
 }
 
 impl<'a> PatchParser<'a> {
-    /// Takes the lines at `at` that belong together; returns how many.
+    /// Parses the lines at `at` that belong together; returns their number.
     fn parse_at(&mut self, at: usize) -> Result<usize, PatchError> {
         let line = self.lines[at];
         if is_hunk_header(line) {
@@ -120,10 +120,10 @@ impl<'a> PatchParser<'a> {
         })
     }
 
-    /// Returns how many lines at `at` name the file: both, or one that an `@@` line follows.
+    /// Returns how many lines at `at` name the file: both, or one followed by an `@@` line.
     ///
-    /// In a hunk `--- x` may also remove the line `-- x`; there only both names before an `@@`
-    /// line are a header, and not if the hunk needs exactly these two lines to be full.
+    /// In a hunk `--- x` may also remove the line `-- x`; there only both names before an `@@` line
+    /// are a header, and not if the hunk needs exactly these two lines to be complete.
     fn header_length(&self, at: usize) -> usize {
         let pair = self.line_starts_with(at, "--- ") && self.line_starts_with(at + 1, "+++ ");
         let Some(hunk) = &self.open else {
@@ -167,7 +167,7 @@ impl<'a> PatchParser<'a> {
         }
     }
 
-    /// Returns why the two names of git's header are refused: with a rename they differ rightly.
+    /// Returns why the names of git's header are rejected; in a rename they differ legitimately.
     fn other_pair_error(&self, at: usize, pair: &str) -> PatchError {
         let mut remarks = self.lines[at + 1..]
             .iter()
@@ -179,15 +179,15 @@ impl<'a> PatchParser<'a> {
         }
     }
 
-    fn set_effect(&mut self, fate: PatchEffect) -> Result<(), PatchError> {
-        if self.diff.effect != PatchEffect::Changed && self.diff.effect != fate {
+    fn set_effect(&mut self, effect: PatchEffect) -> Result<(), PatchError> {
+        if self.diff.effect != PatchEffect::Changed && self.diff.effect != effect {
             return Err(PatchError::CreatesAndDeletes(self.path.to_owned()));
         }
-        self.diff.effect = fate;
+        self.diff.effect = effect;
         Ok(())
     }
 
-    /// Takes a line into the open hunk; otherwise ends the hunk and returns `false`.
+    /// Adds a line to the open hunk; otherwise ends the hunk and returns `false`.
     fn parse_hunk_line(&mut self, at: usize) -> Result<bool, PatchError> {
         let line = self.lines[at];
         let closes_fence = self.closes_fence(line);
@@ -217,7 +217,7 @@ impl<'a> PatchParser<'a> {
             self.close_hunk()?;
             return Ok(false);
         };
-        // A name that slipped below its `@@` line is no text of the file.
+        // A file name below its `@@` line is not text of the file.
         if line.starts_with("+++ ") && names_path(file_name(line), self.path) {
             let number = self.diff.hunks.len() + 1;
             return Err(HunkError::Stray { line: quote(line) }.for_hunk(number));
@@ -301,14 +301,14 @@ impl<'a> PatchParser<'a> {
     }
 
     fn finish(mut self) -> Result<ParsedPatch<'a>, PatchError> {
-        let runs_to_the_end = self.open.is_some();
+        let is_last_hunk_open = self.open.is_some();
         self.close_hunk()?;
-        // A reply that was cut short must not remove lines whose replacement is lost. A new file has
-        // nothing to lose, and its length is what models miscount most; a deletion is compared with
+        // A truncated reply must not remove lines without their replacement. A new file has
+        // nothing to lose, and models miscount its length most often; a deletion is compared with
         // the whole file anyway.
         if let Some(hunk) = self.diff.hunks.last()
             && let Some(last) = hunk.lines.last()
-            && runs_to_the_end
+            && is_last_hunk_open
             && self.diff.effect == PatchEffect::Changed
             && hunk.is_short()
             && last.kind != HunkLineKind::Context

@@ -1,19 +1,21 @@
-//! The section that a `@@` line names behind its ranges: a function, a class or a heading above the hunk.
+//! The section that a `@@` line names after its ranges: a function, a class or a heading above the
+//! hunk.
 
 use super::error::HunkError;
 use super::hunk::Hunk;
 use super::index::FileLineIndex;
 
-/// Keeps the places that are in the hunk's section; none of them if the hunk names no section of the file.
+/// Returns the positions in the hunk's section; empty if the hunk does not name a section of the
+/// file.
 ///
-/// A section reaches from the line that it is called by to the next line of the same kind that is not
-/// indented deeper. A place is in it if its first line is, or if the hunk quotes the section's own line.
+/// A section extends from its head to the next line of the same kind that is not indented deeper. A
+/// position is in it if its first line is, or if the hunk quotes the section's head.
 pub(super) fn locations_in_section(
     index: &FileLineIndex<'_>,
     hunk: &Hunk<'_>,
-    places: &[usize],
+    positions: &[usize],
 ) -> Result<Vec<usize>, HunkError> {
-    let Some(section) = hunk.section.filter(|_| places.len() > 1) else {
+    let Some(section) = hunk.section.filter(|_| positions.len() > 1) else {
         return Ok(Vec::new());
     };
     index.charge_comparisons(index.line_count())?;
@@ -22,9 +24,9 @@ pub(super) fn locations_in_section(
     let mut found = Vec::new();
     let mut within = None;
     let mut next_head = heads.iter().copied().peekable();
-    let mut next_place = places.iter().copied().peekable();
+    let mut next_position = positions.iter().copied().peekable();
     for at in 0..index.line_count() {
-        if next_place.next_if_eq(&at).is_some() {
+        if next_position.next_if_eq(&at).is_some() {
             let quoted = next_head.peek().is_some_and(|head| *head < at + length);
             if within.is_some() || quoted {
                 found.push(at);
@@ -39,7 +41,7 @@ pub(super) fn locations_in_section(
     Ok(found)
 }
 
-/// Returns the lines that begin with the section's name; if there are none, those that contain it.
+/// Returns the lines that start with the section's name, or else those that contain it.
 fn section_heads(index: &FileLineIndex<'_>, section: &str) -> Vec<usize> {
     let lines = |fits: &dyn Fn(&str) -> bool| -> Vec<usize> {
         let all = 0..index.line_count();
@@ -61,9 +63,9 @@ fn contains_words(line: &str, words: &str) -> bool {
     })
 }
 
-/// Tells whether no word goes on at this place. Git cuts long names anywhere, but not such short ones.
+/// Returns whether a word ends at this offset. Git truncates only names longer than its limit.
 fn ends_word(line: &str, at: usize) -> bool {
-    /// Where git cuts the name of a section, in bytes.
+    /// The length at which git truncates the name of a section, in bytes.
     const GIT_SECTION_LIMIT: usize = 80;
     let before = line[..at].chars().next_back();
     let after = line[at..].chars().next();
@@ -75,7 +77,7 @@ fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Tells whether a line begins another section than the one that begins with `head`.
+/// Returns whether a line starts a section other than the one with this head.
 fn ends_section(head: &str, line: &str) -> bool {
     let indent = |text: &str| text.len() - text.trim_start().len();
     if indent(line) > indent(head) {
@@ -90,7 +92,7 @@ fn ends_section(head: &str, line: &str) -> bool {
     }
 }
 
-/// Tells whether a definition may begin with this character.
+/// Returns whether a definition may start with this character.
 fn is_name(c: char) -> bool {
     c.is_alphabetic() || matches!(c, '_' | '$' | '@')
 }

@@ -1,4 +1,4 @@
-//! Patches of a whole file: it appears or it goes away.
+//! Patches that create or delete a file.
 
 use super::apply::PatchedFile;
 use super::error::{HunkError, PatchError, quote};
@@ -24,7 +24,7 @@ pub(super) fn create(
             (PatchEffect::Created, None) => Ok(patched),
             (PatchEffect::Created, Some("")) => Err(PatchError::AlreadyApplied),
             (PatchEffect::Created, Some(_)) => Err(PatchError::Exists(path.to_owned())),
-            // A mode of its own needs a file.
+            // A change of mode needs a file.
             (PatchEffect::Changed, _) if diff.mode.is_some() => {
                 Err(PatchError::Missing(path.to_owned()))
             }
@@ -51,7 +51,7 @@ pub(super) fn create(
             patched.text = Some(text);
             Ok(patched)
         }
-        Some(there) if there.lines().eq(text.lines()) => Err(PatchError::AlreadyApplied),
+        Some(existing) if existing.lines().eq(text.lines()) => Err(PatchError::AlreadyApplied),
         Some(_) => Err(PatchError::Exists(path.to_owned())),
     }
 }
@@ -66,7 +66,7 @@ fn added_text(hunk: &Hunk<'_>) -> String {
     text
 }
 
-/// Deletes the file if the one hunk removes all lines that it has.
+/// Deletes the file if the one hunk removes all its lines.
 pub(super) fn delete(
     original: Option<&str>,
     diff: ParsedPatch<'_>,

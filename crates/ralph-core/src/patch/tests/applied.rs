@@ -88,7 +88,7 @@ const EXACT_AND_MISLABELLED_HUNKS: &[AppliedPatchCase] = &[
         notes: &["hunk 1: found at line 2 by its text"],
     },
     AppliedPatchCase {
-        name: "line 0 is no line number",
+        name: "line 0 is not a line number",
         original: FUNCTION,
         patch: "@@ -0,0 +0,0 @@\n     one();\n-    two();\n+    TWO();\n     three();\n",
         text: FUNCTION_CHANGED,
@@ -184,7 +184,7 @@ const LINE_ENDINGS_AND_THE_LAST_NEWLINE: &[AppliedPatchCase] = &[
         patch: "@@ -1,3 +1,4 @@\n a\n-b\n+B\n+B2\n c\n",
         text: "a\r\nB\r\nB2\r\nc\r\n",
         fuzzy: false,
-        notes: &["the patch has other line endings than the file, whose are kept"],
+        notes: &["the patch's line endings differ from those of the file, which are kept"],
     },
     AppliedPatchCase {
         name: "LF file, CRLF patch",
@@ -192,7 +192,7 @@ const LINE_ENDINGS_AND_THE_LAST_NEWLINE: &[AppliedPatchCase] = &[
         patch: "@@ -1,3 +1,3 @@\r\n a\r\n-b\r\n+B\r\n c\r\n",
         text: "a\nB\nc\n",
         fuzzy: false,
-        notes: &["the patch has other line endings than the file, whose are kept"],
+        notes: &["the patch's line endings differ from those of the file, which are kept"],
     },
     AppliedPatchCase {
         name: "mixed endings stay where they are",
@@ -243,7 +243,7 @@ const LINE_ENDINGS_AND_THE_LAST_NEWLINE: &[AppliedPatchCase] = &[
         notes: &["hunk 1: found at line 3 by its text"],
     },
     AppliedPatchCase {
-        name: "a byte order mark stays",
+        name: "a byte order mark is preserved",
         original: "\u{feff}a\nb\n",
         patch: "@@ -1,2 +1,2 @@\n-a\n+A\n b\n",
         text: "\u{feff}A\nb\n",
@@ -288,7 +288,7 @@ const CONTEXT_THAT_IS_NOT_QUOTED_WELL: &[AppliedPatchCase] = &[
         patch: "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c  \n",
         text: "a  \nB\nc\n",
         fuzzy: true,
-        notes: &["hunk 1: found at line 1 with other trailing whitespace"],
+        notes: &["hunk 1: found at line 1 with different trailing whitespace"],
     },
     AppliedPatchCase {
         name: "a left-out line between context lines",
@@ -296,7 +296,7 @@ const CONTEXT_THAT_IS_NOT_QUOTED_WELL: &[AppliedPatchCase] = &[
         patch: "@@ -1,4 +1,4 @@\n fn a() {\n     one();\n-    two();\n+    TWO();\n }\n",
         text: "fn a() {\n    // note\n    one();\n    TWO();\n}\n",
         fuzzy: true,
-        notes: &["hunk 1: found at line 1 with one line of the file left out"],
+        notes: &["hunk 1: found at line 1 with one line of the file omitted"],
     },
     AppliedPatchCase {
         name: "a left-out line before a removed one, confirmed by the counts",
@@ -306,7 +306,7 @@ const CONTEXT_THAT_IS_NOT_QUOTED_WELL: &[AppliedPatchCase] = &[
         fuzzy: true,
         notes: &[
             "hunk 1: states 4 old and 4 new lines, has 3 and 3",
-            "hunk 1: found at line 1 with one line of the file left out",
+            "hunk 1: found at line 1 with one line of the file omitted",
         ],
     },
     AppliedPatchCase {
@@ -315,7 +315,7 @@ const CONTEXT_THAT_IS_NOT_QUOTED_WELL: &[AppliedPatchCase] = &[
         patch: "@@\n a\n \n b\n-c\n+C\n",
         text: "a\n\n\nb\nC\n",
         fuzzy: true,
-        notes: &["hunk 1: found at line 1 with one line of the file left out"],
+        notes: &["hunk 1: found at line 1 with one line of the file omitted"],
     },
     AppliedPatchCase {
         name: "a misquoted first line",
@@ -347,7 +347,9 @@ const ANOTHER_INDENTATION_MOVES_THE_ADDED_LINES: &[AppliedPatchCase] = &[
         patch: "@@ -2,3 +2,4 @@\n     if b {\n-        c();\n+        d();\n+        e();\n     }\n",
         text: "fn a() {\n\tif b {\n\t\td();\n\t\te();\n\t}\n}\n",
         fuzzy: true,
-        notes: &["hunk 1: found at line 2 with another indentation, which the added lines got too"],
+        notes: &[
+            "hunk 1: found at line 2 with a different indentation, which was applied to the added lines, too",
+        ],
     },
     AppliedPatchCase {
         name: "the patch starts at the margin",
@@ -355,7 +357,9 @@ const ANOTHER_INDENTATION_MOVES_THE_ADDED_LINES: &[AppliedPatchCase] = &[
         patch: "@@\n def b(self):\n-    return 1\n+    x = 2\n+\n+    return x\n",
         text: "class A:\n    def b(self):\n        x = 2\n\n        return x\n",
         fuzzy: true,
-        notes: &["hunk 1: found at line 2 with another indentation, which the added lines got too"],
+        notes: &[
+            "hunk 1: found at line 2 with a different indentation, which was applied to the added lines, too",
+        ],
     },
     AppliedPatchCase {
         name: "one space too many after the sign",
@@ -363,7 +367,9 @@ const ANOTHER_INDENTATION_MOVES_THE_ADDED_LINES: &[AppliedPatchCase] = &[
         patch: "@@ -1,3 +1,3 @@\n  a\n- b\n+ B\n  c\n",
         text: "a\nB\nc\n",
         fuzzy: true,
-        notes: &["hunk 1: found at line 1 with another indentation, which the added lines got too"],
+        notes: &[
+            "hunk 1: found at line 1 with a different indentation, which was applied to the added lines, too",
+        ],
     },
 ];
 
@@ -386,12 +392,12 @@ fn check(cases: &[AppliedPatchCase]) {
 }
 
 #[test]
-fn later_hunks_take_the_offset_of_earlier_ones() {
+fn later_hunks_inherit_the_offset_of_earlier_ones() {
     let original = format!(
         "new\nnew too\n{}",
         twenty_lines().replace("line15", "line5")
     );
-    // Both numbers are those of the file before two lines were put on top, and `line5` is twice.
+    // Both numbers are from before two lines were added on top, and `line5` occurs twice.
     let patch = "@@ -2,2 +2,3 @@\n line2\n+more\n line3\n@@ -15 +16 @@\n-line5\n+LINE15\n";
     let expected = original
         .replacen("line2\n", "line2\nmore\n", 1)
@@ -403,7 +409,7 @@ fn later_hunks_take_the_offset_of_earlier_ones() {
 }
 
 #[test]
-fn a_second_number_that_counts_added_lines_is_found_by_its_text() {
+fn a_second_hunk_whose_number_counts_added_lines_is_found_by_its_text() {
     let patch =
         "@@ -2,2 +2,4 @@\n line2\n+x\n+y\n line3\n@@ -12,2 +12,2 @@\n line10\n-line11\n+LINE11\n";
     let expected = twenty_lines()

@@ -12,7 +12,7 @@ fn good_patch() -> String {
     HEADER.to_owned() + &HUNKS.concat()
 }
 
-/// Returns the file with some of the hunks applied, each as a whole.
+/// Returns the file with the chosen hunks applied.
 fn with_hunks(chosen: [bool; 3]) -> String {
     let changes = [
         ("line3\n", "LINE3\nadded\n"),
@@ -25,7 +25,7 @@ fn with_hunks(chosen: [bool; 3]) -> String {
     })
 }
 
-/// Returns what a damaged patch made of the file; the file itself if it was refused.
+/// Returns the file after a damaged patch; unchanged if the patch is rejected.
 fn result(patch: &str) -> String {
     let patched = apply(PATH, Some(&twenty_lines()), patch);
     patched.map_or_else(
@@ -35,7 +35,7 @@ fn result(patch: &str) -> String {
 }
 
 #[test]
-fn every_beginning_applies_whole_hunks_or_nothing() {
+fn every_prefix_applies_whole_hunks_or_nothing() {
     let patch = good_patch();
     let allowed = [
         twenty_lines(),
@@ -58,7 +58,7 @@ fn one_lost_line_loses_at_most_that_line() {
         let damaged: String = [&lines[..lost], &lines[lost + 1..]].concat().concat();
         let text = result(&damaged);
         let mut allowed = vec![twenty_lines(), with_hunks([true; 3])];
-        // Without an added line, that line is all that is missing.
+        // Without an added line, only that line is missing.
         if let Some(added) = lines[lost].strip_prefix('+') {
             allowed.push(with_hunks([true; 3]).replace(added, ""));
         }
@@ -71,7 +71,7 @@ fn one_lost_line_loses_at_most_that_line() {
 }
 
 #[test]
-fn one_lost_hunk_leaves_the_others() {
+fn one_lost_hunk_does_not_affect_the_others() {
     for lost in 0..HUNKS.len() {
         let mut chosen = [true; 3];
         chosen[lost] = false;
@@ -110,7 +110,7 @@ fn two_swapped_lines_never_change_other_lines() {
         let mut swapped = lines.clone();
         swapped.swap(at - 1, at);
         let text = result(&swapped.concat());
-        // Added lines may change places with each other and with the line they replace.
+        // Added lines may be swapped with each other and with the line that they replace.
         let sorted = |text: &str| {
             let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
             lines.sort();
@@ -125,7 +125,7 @@ fn two_swapped_lines_never_change_other_lines() {
 }
 
 #[test]
-fn applying_twice_is_refused() {
+fn applying_twice_is_rejected() {
     let once = result(&good_patch());
     assert_eq!(
         apply(PATH, Some(&once), &good_patch()),
@@ -134,7 +134,7 @@ fn applying_twice_is_refused() {
 }
 
 #[test]
-fn other_bytes_anywhere_do_not_panic() {
+fn changed_bytes_do_not_cause_a_panic() {
     let patch = good_patch();
     for (at, _) in patch.char_indices() {
         for other in [
@@ -151,7 +151,7 @@ fn other_bytes_anywhere_do_not_panic() {
 }
 
 #[test]
-fn absurd_numbers_do_not_panic() {
+fn absurd_numbers_do_not_cause_a_panic() {
     let numbers = [
         "0",
         "1",

@@ -8,7 +8,7 @@ fn many_hunks_in_a_large_file() {
     let mut changed = lines.clone();
     let mut patch = Vec::new();
     for at in (1..lines.len() - 1).step_by(30) {
-        // The numbers are wrong by one, so every hunk is searched.
+        // The numbers are off by one, so every hunk is searched for.
         let (before, line, after) = (&lines[at - 1], &lines[at], &lines[at + 1]);
         let number = at + 1;
         patch.push(format!(
@@ -25,14 +25,14 @@ fn many_hunks_in_a_large_file() {
 }
 
 #[test]
-fn lines_that_repeat_without_end_are_given_up() {
+fn the_search_for_endlessly_repeated_lines_is_limited() {
     let original = "x\n".repeat(1_000_000);
     let patch = format!("@@\n{}-x\n+y\n", " x\n".repeat(300_000));
     assert_eq!(
         apply(PATH, Some(&original), &patch)
             .unwrap_err()
             .to_string(),
-        "hunk 1: its lines repeat too often in the file to find one place; quote lines that are rare"
+        "hunk 1: its lines repeat too often in the file to find one position; quote rarer lines"
     );
 }
 
@@ -52,7 +52,7 @@ fn a_rare_line_is_found_among_many_equal_ones() {
 }
 
 #[test]
-fn many_places_for_many_added_lines_are_not_multiplied() {
+fn many_positions_and_many_added_lines_do_not_multiply() {
     let original = "x\ny\n".repeat(100_000);
     let added = "+z\n".repeat(100_000);
     let patch = format!("@@\n xx\n{added} y\n x\n");
@@ -60,6 +60,6 @@ fn many_places_for_many_added_lines_are_not_multiplied() {
         apply(PATH, Some(&original), &patch)
             .unwrap_err()
             .to_string(),
-        "hunk 1: its old lines fit at lines 2, 4, 6, 8, 10 and 99994 more and its line number does not decide; quote more lines around the change"
+        "hunk 1: its old lines match at lines 2, 4, 6, 8, 10 and 99994 more, and its line number does not select one of them; quote more lines around the change"
     );
 }

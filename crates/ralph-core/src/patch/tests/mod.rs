@@ -1,5 +1,4 @@
-//! Patches as models write them: those that are applied, those that are refused, damaged ones and
-//! large ones.
+//! Patches as models write them: accepted, rejected, damaged and large ones.
 
 mod applied;
 mod damaged;
@@ -8,10 +7,10 @@ mod modes;
 mod refused;
 mod sections;
 
-/// The file of most cases.
+/// The file in most cases.
 const PATH: &str = "src/lib.rs";
 
-/// Lines 1 to 20, one word each: `line1` … `line20`.
+/// Returns lines 1 to 20, one word each: `line1` … `line20`.
 fn twenty_lines() -> String {
     let lines: Vec<String> = (1..=20).map(|number| format!("line{number}\n")).collect();
     lines.concat()

@@ -1,4 +1,4 @@
-//! File modes that git's headers state.
+//! File modes in git's headers.
 
 use super::PATH;
 use crate::patch::{FileMode, apply, patched_mode};
@@ -8,19 +8,19 @@ const CHANGE: &str = "--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -1 +1 @@\n-a\n+b\n"
 const NEW: &str = "--- /dev/null\n+++ b/src/lib.rs\n@@ -0,0 +1 @@\n+b\n";
 const GONE: &str = "--- a/src/lib.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n";
 
-/// Applies a diff with these remarks; returns the text and the mode of the file, or the refusal.
+/// Applies a diff with these headers; returns the text and mode of the file, or the error.
 fn applied(
     original: Option<&str>,
-    remarks: &str,
+    headers: &str,
     diff: &str,
 ) -> Result<(Option<String>, Option<FileMode>), String> {
-    let patch = format!("{GIT}{remarks}{diff}");
+    let patch = format!("{GIT}{headers}{diff}");
     let patched = apply(PATH, original, &patch).map_err(|error| error.to_string())?;
     assert_eq!(patched.notes, Vec::<String>::new());
     Ok((patched.text, patched.mode))
 }
 
-/// The file, git's remarks, the diff, and the text and mode that the file gets.
+/// The file, git's headers, the diff, and the resulting text and mode.
 type PatchModeCase = (
     Option<&'static str>,
     &'static str,
@@ -88,25 +88,25 @@ const MODE_CASES: &[PatchModeCase] = &[
 ];
 
 #[test]
-fn a_mode_is_set_when_the_patch_states_another() {
-    for (original, remarks, diff, text, mode) in MODE_CASES {
+fn a_mode_is_set_if_the_patch_changes_it() {
+    for (original, headers, diff, text, mode) in MODE_CASES {
         let expected = Ok((text.map(str::to_owned), *mode));
         assert_eq!(
-            applied(*original, remarks, diff),
+            applied(*original, headers, diff),
             expected,
-            "{remarks}{diff}"
+            "{headers}{diff}"
         );
-        let patch = format!("{GIT}{remarks}{diff}");
-        assert_eq!(patched_mode(PATH, &patch), *mode, "{remarks}{diff}");
+        let patch = format!("{GIT}{headers}{diff}");
+        assert_eq!(patched_mode(PATH, &patch), *mode, "{headers}{diff}");
     }
 }
 
 #[test]
-fn links_submodules_and_other_modes_are_refused() {
+fn links_submodules_and_other_modes_are_rejected() {
     let link =
         "the patch is for a symbolic link (mode 120000); use a `run` action with `ln -s` or `rm`";
-    let submodule = "the patch is for a submodule (mode 160000); only files are patched";
-    for (original, remarks, diff, message) in [
+    let submodule = "the patch is for a submodule (mode 160000); only files can be patched";
+    for (original, headers, diff, message) in [
         (None, "new file mode 120000\n", NEW, link),
         (
             Some("a\n"),
@@ -128,7 +128,7 @@ fn links_submodules_and_other_modes_are_refused() {
             None,
             "new file mode 104755\n",
             NEW,
-            "the patch has the file mode `104755`; 100644 and 100755 are possible",
+            "the patch has the file mode `104755`; only 100644 and 100755 are supported",
         ),
         (
             None,
@@ -138,9 +138,9 @@ fn links_submodules_and_other_modes_are_refused() {
         ),
     ] {
         assert_eq!(
-            applied(original, remarks, diff),
+            applied(original, headers, diff),
             Err(message.to_owned()),
-            "{remarks}{diff}"
+            "{headers}{diff}"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Hunks whose lines are at several places, with the section that their `@@` line names.
+//! Hunks that match at several positions and name a section in their `@@` line.
 
 use super::PATH;
 use crate::patch::apply;
@@ -20,7 +20,7 @@ fn changed_line(original: &str, patch: &str) -> Result<usize, String> {
     Ok(pairs.position(|(old, new)| old != new).unwrap() + 1)
 }
 
-/// A name, the file, the `@@` line, the lines of the hunk, and the line that it changes.
+/// A name, the file, the `@@` line, the lines of the hunk and the changed line.
 type PatchSectionCase = (
     &'static str,
     &'static str,
@@ -89,7 +89,7 @@ const SECTION_CASES: &[PatchSectionCase] = &[
         13,
     ),
     (
-        "a section that is not there",
+        "a section that does not exist",
         RUST,
         "@@ -3,2 +3,2 @@ fn nine() {",
         BODY,
@@ -98,7 +98,7 @@ const SECTION_CASES: &[PatchSectionCase] = &[
 ];
 
 #[test]
-fn the_section_chooses_among_equal_places() {
+fn the_section_selects_among_equal_positions() {
     for (name, original, header, body, line) in SECTION_CASES {
         let patch = format!("{header}\n{body}");
         assert_eq!(changed_line(original, &patch), Ok(*line), "{name}");
@@ -106,7 +106,7 @@ fn the_section_chooses_among_equal_places() {
 }
 
 #[test]
-fn a_section_that_does_not_decide_is_named() {
+fn a_section_that_selects_no_position_is_named() {
     for (name, original, header, body, places, section) in [
         (
             "none of that name",
@@ -151,7 +151,7 @@ fn a_section_that_does_not_decide_is_named() {
     ] {
         let patch = format!("{header}\n{body}");
         let message = format!(
-            "hunk 1: its old lines fit at lines {places}, and neither its line number nor its section `{section}` decides; \
+            "hunk 1: its old lines match at lines {places}, and neither its line number nor its section `{section}` selects one of them; \
              quote more lines around the change"
         );
         assert_eq!(changed_line(original, &patch), Err(message), "{name}");
@@ -159,14 +159,14 @@ fn a_section_that_does_not_decide_is_named() {
 }
 
 #[test]
-fn a_section_chooses_among_places_with_another_indentation() {
+fn a_section_selects_among_positions_with_different_indentation() {
     let body = " x();\n-y();\n+z();\n";
     let patch = format!("@@ @@ fn one(&self) {{\n{body}");
     assert_eq!(changed_line(RUST, &patch), Ok(4));
 }
 
 #[test]
-fn one_place_needs_no_section() {
+fn one_position_needs_no_section() {
     let patch = "@@ -1,2 +1,2 @@ fn nine() {\n [two]\n-port = 1\n+port = 2\n";
     assert_eq!(changed_line(INI, patch), Ok(4));
 }
