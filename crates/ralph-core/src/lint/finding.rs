@@ -54,7 +54,7 @@ impl LintFinding {
         Self::error(
             "missing-task-file",
             format!("there is no task file `{path}`"),
-            "write one with `ralph init`",
+            "create one with `ralph init`",
         )
     }
 

@@ -1,8 +1,8 @@
-//! Reads the body of a task: its title, milestones, checkboxes and verify lines.
+//! Parses the body of a task: its title, milestones, checkboxes and verify lines.
 //!
-//! The Markdown parser says what is a heading, a list item or a box, so what stands in code fences
-//! and HTML comments does not count. Texts and commands are taken from the source as they were
-//! written: Markdown would eat the asterisks of a command that has no code span.
+//! The Markdown parser recognises headings, list items and boxes, so text in code fences and HTML
+//! comments does not count. Texts and commands are copied from the source: Markdown would remove
+//! the asterisks of a command that is not in a code span.
 
 use std::ops::Range;
 
@@ -12,22 +12,22 @@ use super::criteria::{MAX_CHECKBOXES, Milestone, RawBox};
 use super::grammar::{LineIndex, after_bullet, milestone_heading, title, verify_line};
 use crate::lint::{self, LintFinding};
 
-/// What a body says. Names are not given yet.
+/// A parsed body, before its boxes get their ids.
 #[derive(Default)]
 pub(super) struct TaskBody {
     pub(super) title: Option<String>,
     pub(super) milestones: Vec<Milestone>,
     pub(super) boxes: Vec<RawBox>,
-    /// How many boxes there are, also those beyond the limit.
+    /// The number of boxes, including those beyond the limit.
     pub(super) box_count: usize,
-    /// What the linter should say about lines that are left out or odd.
+    /// Lint findings about ignored or unusual lines.
     pub(super) remarks: Vec<LintFinding>,
 }
 
-/// Reads the body, which starts at `start` in the text, in line `first_line`.
+/// Parses the body, which starts at offset `start` of the text, in line `first_line`.
 pub(super) fn parse_body(text: &str, start: usize, first_line: u32) -> TaskBody {
     let source = &text[start..];
-    let mut walk = TaskBodyParser {
+    let mut parser = TaskBodyParser {
         source,
         start,
         lines: LineIndex::new(source, first_line),
@@ -40,21 +40,21 @@ pub(super) fn parse_body(text: &str, start: usize, first_line: u32) -> TaskBody 
     };
     let events = Parser::new_ext(source, Options::ENABLE_TASKLISTS).into_offset_iter();
     for (event, range) in events {
-        walk.handle_event(event, range);
+        parser.handle_event(event, range);
     }
-    walk.finish_verify();
-    walk.body
+    parser.finish_verify();
+    parser.body
 }
 
-/// The way through the body's events.
+/// The state of the parser.
 struct TaskBodyParser<'s> {
     source: &'s str,
     start: usize,
     lines: LineIndex,
     body: TaskBody,
-    /// The list items around the current place, the innermost last.
+    /// The enclosing list items, innermost last.
     items: Vec<OpenListItem>,
-    /// How many code and HTML blocks are around the current place.
+    /// The number of enclosing code and HTML blocks.
     literal_depth: usize,
     heading: Option<OpenHeading>,
     milestone: Option<(String, HeadingLevel)>,
@@ -62,11 +62,11 @@ struct TaskBodyParser<'s> {
 }
 
 struct OpenListItem {
-    /// Where its own text starts, behind the bullet and the box.
+    /// Start of the item's own text, after the bullet and the box.
     text_start: usize,
-    /// Its box, by position.
+    /// Index of the item's box.
     own_box: Option<usize>,
-    /// The line that was looked at last.
+    /// The last line that was examined.
     line: Option<u32>,
 }
 
@@ -76,18 +76,18 @@ struct OpenHeading {
     text: String,
 }
 
-/// A verify line whose end has not been reached.
+/// A verify line that is not complete yet.
 struct OpenVerifyLine<'s> {
     line: u32,
     own_box: Option<usize>,
-    /// What stands behind `verify:`.
+    /// The text after `verify:`.
     rest: &'s str,
     /// The code spans in the line.
     commands: Vec<CowStr<'s>>,
 }
 
 impl OpenVerifyLine<'_> {
-    /// Returns the command, and what there is to say about the line.
+    /// Returns the command and a lint finding about the line, if any.
     fn command(&self) -> (Option<String>, Option<LintFinding>) {
         let command = self.commands.first().map_or(self.rest, |code| code.trim());
         if command.is_empty() {
@@ -104,7 +104,7 @@ impl OpenVerifyLine<'_> {
 fn stray_verify() -> LintFinding {
     LintFinding::warning(
         "stray-verify",
-        "this verify line belongs to no checkbox and is not used",
+        "this verify line does not belong to a checkbox and is ignored",
         "indent it by two spaces below its checkbox",
     )
 }
@@ -113,7 +113,7 @@ fn empty_verify() -> LintFinding {
     LintFinding::error(
         "empty-command",
         "this verify line has no command",
-        "write the command in backticks behind `verify:`",
+        "write the command in backticks after `verify:`",
     )
 }
 
@@ -129,7 +129,7 @@ fn further_commands(first: &str) -> LintFinding {
     LintFinding::warning(
         "further-commands",
         format!("only the first command of this verify line is used: `{first}`"),
-        "give each command a verify line of its own",
+        "write one verify line per command",
     )
 }
 
@@ -206,7 +206,7 @@ impl<'s> TaskBodyParser<'s> {
         if self.body.title.is_none() && heading.level == HeadingLevel::H1 {
             self.body.title = title(&heading.text);
         }
-        // A milestone ends where a heading of its own rank or above starts something else.
+        // A milestone ends at the next heading of the same or a higher rank.
         if matches!(&self.milestone, Some((_, level)) if heading.level <= *level) {
             self.milestone = None;
         }
@@ -230,12 +230,12 @@ impl<'s> TaskBodyParser<'s> {
             line,
             last_line: line,
             verify: Vec::new(),
-            // The range ends behind the closing bracket.
+            // The range ends after the closing bracket.
             mark: self.start + range.end - 2,
         });
     }
 
-    /// Looks at a piece of text in a list item: it may be the first one of its line.
+    /// Handles inline text in a list item, which may be the first of its line.
     fn handle_inline(&mut self, range: &Range<usize>, code: Option<CowStr<'s>>) {
         if let (Some(heading), Some(code)) = (&mut self.heading, &code) {
             heading.text.push_str(code);
@@ -259,7 +259,7 @@ impl<'s> TaskBodyParser<'s> {
         }
     }
 
-    /// Decides what a line of a list item is: a verify line or a part of a box's text.
+    /// Decides whether a line of a list item is a verify line or part of a box's text.
     fn open_line(&mut self, line: u32) {
         let enclosing = self.items.iter().rev().find_map(|item| item.own_box);
         let Some(item) = self.items.last_mut() else {

@@ -1,42 +1,42 @@
-//! Which checkbox or milestone a claim names. Models claim by id, by text and by number.
+//! Finds the checkbox or milestone of a claim. Models claim by id, by text and by number.
 //!
-//! A claim is understood if it can mean only one box. Nothing here guesses: a claim that fits two boxes, or
-//! whose parts contradict each other, names none of them.
+//! A claim is accepted only if it is unambiguous: a claim that matches two boxes or
+//! contradicts itself matches none.
 
 use std::collections::BTreeSet;
 
 use super::criteria::{Checkbox, Milestone};
 use super::file::TaskFile;
 
-/// What a claim names.
+/// The result of resolving a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NamedBox<'t> {
-    /// This box.
+    /// Exactly one box matches.
     One(&'t Checkbox),
-    /// It fits several boxes.
+    /// Several boxes match.
     Ambiguous(Vec<&'t Checkbox>),
-    /// No box fits.
+    /// No box matches.
     Unknown,
 }
 
-/// How much of a box's text is in a list, in characters.
+/// The most characters of a box's text in a list.
 const MAX_SHOWN_CHARS: usize = 80;
 
-/// The words in front of an id or a number.
+/// Words that may precede an id or a number.
 const WORDS: [&str; 6] = ["checkbox", "box", "item", "task", "number", "criterion"];
 
-/// How many words behind an id are compared with the ids of other boxes.
+/// The most words after an id that are compared with the ids of other boxes.
 const MAX_WORDS: usize = 20;
 
-/// The boxes of a task with their texts as claims repeat them.
+/// The boxes of a task, with normalized texts for lookups.
 pub struct BoxNames<'t> {
     boxes: &'t [Checkbox],
-    /// For each box its text, and the same with its own id in front.
+    /// For each box its text, without and with its own id.
     texts: Vec<(String, String)>,
 }
 
 impl TaskFile {
-    /// Prepares to find the boxes that claims name.
+    /// Prepares the lookup of boxes by claims.
     pub fn box_names(&self) -> BoxNames<'_> {
         let texts = self
             .checkboxes
@@ -54,7 +54,7 @@ impl TaskFile {
         }
     }
 
-    /// Finds the milestone that a claim names, by its id or its title.
+    /// Finds the milestone of a claim, by id or title.
     pub fn named_milestone(&self, claim: &str) -> Option<&Milestone> {
         let claim = strip_markdown(strip_list_marker(claim));
         let claim = claim.strip_prefix("milestone ").unwrap_or(&claim);
@@ -69,7 +69,7 @@ impl TaskFile {
         found.next().filter(|_| found.next().is_none())
     }
 
-    /// Returns the boxes that are not ticked in one line each: number, id and the beginning of the text.
+    /// Returns the open boxes, one line each: number, id and the beginning of the text.
     pub fn open_boxes(&self, ticked: &BTreeSet<String>) -> Vec<String> {
         let numbered = (1..).zip(&self.checkboxes);
         let open = numbered.filter(|(_, checkbox)| !ticked.contains(&checkbox.id));
@@ -83,8 +83,8 @@ impl TaskFile {
         open.map(line).collect()
     }
 
-    /// Returns the ids of ticked boxes as they are now. Earlier versions called a box without an id `C` and
-    /// its position.
+    /// Translates the ids of ticked boxes to the current ones. Earlier versions named a box without
+    /// an id `C` and its position.
     pub fn current_ids(&self, ticked: &BTreeSet<String>) -> BTreeSet<String> {
         let now = |id: &String| match self.checkbox(id) {
             Some(_) => id.clone(),
@@ -103,7 +103,7 @@ impl TaskFile {
 }
 
 impl<'t> BoxNames<'t> {
-    /// Finds the box that a claim names: by its id, its text without Markdown, or its number in the file.
+    /// Finds the box of a claim: by its id, its text without Markdown, or its number in the file.
     pub fn find(&self, claim: &str) -> NamedBox<'t> {
         let claim = claim.trim();
         if let Some(checkbox) = self.boxes.iter().find(|it| it.id == claim) {
@@ -125,7 +125,7 @@ impl<'t> BoxNames<'t> {
         }
     }
 
-    /// Returns the positions of the boxes that fit.
+    /// Returns the positions of the matching boxes.
     fn positions(&self, fits: impl Fn(usize) -> bool) -> Vec<usize> {
         (0..self.boxes.len()).filter(|at| fits(*at)).collect()
     }
@@ -135,20 +135,20 @@ impl<'t> BoxNames<'t> {
         self.positions(|at| same(&self.boxes[at]))
     }
 
-    /// Finds boxes by an id in another case, or with words around it that are not another box's.
+    /// Finds boxes by an id in any case, optionally with words around it that match no other box.
     fn by_id(&self, claim: &str) -> Vec<usize> {
         let claim = strip_leading_word(claim);
         let same = self.positions(|at| self.boxes[at].id.eq_ignore_ascii_case(claim));
         if !same.is_empty() {
             return same;
         }
-        // Only an id that the file gives: one that is made from a text could be the first word of another.
+        // Only ids from the file: a derived id could be the first word of another text.
         let first = trim_punctuation(claim.split(char::is_whitespace).next().unwrap_or_default());
         let mut found = self.with_own_id(first);
         if found.is_empty() {
             return found;
         }
-        // The words behind the id must not be the id or the text of another box.
+        // The words after the id must not be the id or the text of another box.
         let rest = claim.split_once(char::is_whitespace).map_or("", |it| it.1);
         for word in rest.split(char::is_whitespace).take(MAX_WORDS) {
             found.extend(self.with_own_id(trim_punctuation(word)));
@@ -158,7 +158,8 @@ impl<'t> BoxNames<'t> {
         found
     }
 
-    /// Finds the box with a number: its position in the file. A text that begins with the number fits, too.
+    /// Finds the box with a number: its position in the file. A text that starts with the number
+    /// matches, too.
     fn by_number(&self, claim: &str) -> Vec<usize> {
         let digits = strip_leading_word(claim).trim_start_matches(['#', ' ']);
         let end = digits.find(|c: char| !c.is_ascii_digit());
@@ -176,23 +177,23 @@ impl<'t> BoxNames<'t> {
             after.is_some_and(|after| after.starts_with(['.', ')', ':']))
         };
         let mut found = self.positions(|at| at + 1 == position || begins(&self.texts[at].0));
-        // Words behind the number must be those of the box.
+        // Words after the number must be those of the box.
         found.retain(|at| rest.is_empty() || self.texts[*at].0 == rest);
         found
     }
 }
 
-/// Returns the position that a name of an earlier version stands for.
+/// Returns the position for a box id of an earlier version.
 fn former_position(id: &str) -> Option<usize> {
     id.strip_prefix('C')?.parse::<usize>().ok()?.checked_sub(1)
 }
 
-/// Returns a word without punctuation and Markdown's marks around it.
+/// Removes punctuation and Markdown markers around a word.
 fn trim_punctuation(word: &str) -> &str {
     word.trim_matches(['*', '_', '`', ':', '.', ',', ')', '(', '[', ']'])
 }
 
-/// Returns a claim without the list marker, the box and the quotes around it.
+/// Removes the list marker, the box and the quotes around a claim.
 fn strip_list_marker(claim: &str) -> &str {
     let mut claim = claim.trim();
     for marker in ["- ", "* ", "[ ]", "[x]", "[X]"] {
@@ -201,7 +202,7 @@ fn strip_list_marker(claim: &str) -> &str {
     claim.trim_matches(['"', '`', '\'', ' '])
 }
 
-/// Returns a claim without a word such as `box` in front of the id or number.
+/// Removes a word such as `box` before the id or number.
 fn strip_leading_word(claim: &str) -> &str {
     let (first, rest) = claim.split_once([' ', ':', '#']).unwrap_or((claim, ""));
     let is_word = WORDS.iter().any(|word| first.eq_ignore_ascii_case(word));
@@ -212,7 +213,7 @@ fn strip_leading_word(claim: &str) -> &str {
     }
 }
 
-/// Returns a text without Markdown's marks, in lower case, with single blanks and no stop at its end.
+/// Normalizes a text: no Markdown markers, lower case, single spaces, no punctuation at the end.
 fn strip_markdown(text: &str) -> String {
     let text: String = text
         .chars()

@@ -1,22 +1,22 @@
-//! Names of branches.
+//! Branch names.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest branch name that is accepted, in bytes.
+/// The longest accepted branch name, in bytes.
 pub const MAX_BRANCH_BYTES: usize = 200;
 
-/// The longest slug that is made from a title, in characters.
+/// The longest slug derived from a title, in characters.
 pub(super) const MAX_SLUG_CHARS: usize = 48;
 
-/// A name that git accepts for a branch.
+/// A valid git branch name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct BranchName(String);
 
 impl BranchName {
-    /// Checks git's grammar of ref names. The error says which rule was broken.
+    /// Checks git's rules for ref names. The error names the violated rule.
     pub fn parse(text: &str) -> Result<Self, String> {
         check(text).map(|()| Self(text.to_owned()))
     }
@@ -40,7 +40,7 @@ impl<'de> Deserialize<'de> for BranchName {
     }
 }
 
-/// Checks the whole name of a branch. The error says which rule was broken.
+/// Checks a whole branch name. The error names the violated rule.
 pub(super) fn check(name: &str) -> Result<(), String> {
     if name.is_empty() {
         return Err("is empty".into());
@@ -74,7 +74,7 @@ pub(super) fn check(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Makes a part of a branch name from a title.
+/// Derives a part of a branch name from a title.
 pub(super) fn slug(title: &str) -> String {
     let mut slug = String::new();
     for c in title.chars() {

@@ -1,4 +1,4 @@
-//! The machine part of a task: what the front matter says, checked and typed.
+//! The settings of a task: the front matter, validated and typed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,92 +13,81 @@ use crate::id::TaskId;
 use crate::money::Usd;
 use crate::plan::EngineKind;
 
-/// The front matter of a task. Only [`TaskFile::parse`](super::TaskFile::parse) makes one from a file.
+/// The front matter of a task, created only by [`TaskFile::parse`](super::TaskFile::parse).
 ///
-/// Budgets that are not given are `None`, so that [`lint`](crate::lint::lint) can ask for them.
+/// Missing budgets are `None`, so that [`lint`](crate::lint::lint) can report them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contract {
-    /// The stable name of the task.
     pub task_id: TaskId,
-    /// The repository; none means the one that contains the task file.
+    /// `None` means the repository that contains the task file.
     pub repo_url: Option<RepoUrl>,
-    /// The branch the work starts from and goes back to; none means the repository's own default.
+    /// The branch that the work starts from and is merged into; defaults to the repository's
+    /// default.
     pub base_branch: Option<BranchName>,
-    /// What the name of the run's branch starts with, such as `ralph/task-001/`.
+    /// Start of the run's branch name, such as `ralph/task-001/`.
     pub target_branch_prefix: Option<String>,
-    /// What the name of the run's branch ends with, such as `implement-foo`.
+    /// End of the run's branch name, such as `implement-foo`.
     pub target_branch_slug: Option<String>,
-    /// Where commands run.
     pub sandbox_provider: Option<SandboxKind>,
-    /// The image of the sandbox.
     pub sandbox_image: Option<String>,
-    /// The size of the sandbox.
     pub sandbox_resources: Option<SandboxResources>,
-    /// The model profile that is used first.
+    /// The model profile to start with.
     pub model_profile_default: Option<String>,
-    /// The model profile that is switched to when a run goes in circles.
+    /// The model profile for a run that is circling.
     pub model_profile_fallback: Option<String>,
-    /// How many iterations a run may start.
     pub max_iterations: Option<u32>,
-    /// How many minutes a run may take, pauses not counted.
+    /// Time in pauses does not count.
     pub max_wall_time_minutes: Option<u32>,
-    /// How much the model calls may cost.
+    /// Limit for the estimated cost of model calls.
     pub max_cost_usd_estimate: Option<Usd>,
-    /// How many tokens the model calls may use, input and output together.
+    /// Limit for input and output tokens together.
     pub max_tokens_total: Option<u64>,
-    /// How often a run may be found going in circles in a row; see [`Contract::gutter_limit`].
+    /// Circling iterations in a row before the run stops; see [`Contract::gutter_limit`].
     pub max_consecutive_gutter: Option<u32>,
-    /// Fewer changed lines than this are hardly a change; see [`Contract::gutter_settings`].
+    /// Fewer changed lines count as hardly any change; see [`Contract::gutter_settings`].
     #[serde(default)]
     pub min_net_lines: Option<u32>,
-    /// After so many iterations the doctor looks at the run; 0 is never.
+    /// The doctor is consulted after this many iterations; 0 means never.
     #[serde(default)]
     pub doctor_every: Option<u32>,
-    /// The model profile of the doctor.
     #[serde(default)]
     pub doctor_profile: Option<String>,
-    /// Who applies what the doctor proposes.
     #[serde(default)]
     pub doctor_apply: DoctorApply,
-    /// Commands that a person may start in the mode `debug`, by id.
+    /// Commands that the user may start in the mode `debug`, by id.
     #[serde(default)]
     pub debug_commands: BTreeMap<String, String>,
-    /// The command that must be green.
+    /// The command that must succeed.
     pub test_command: Option<String>,
-    /// Commands that must be green besides.
+    /// Further commands that must succeed.
     #[serde(default)]
     pub verify_commands: Vec<String>,
-    /// How the checks run, and what follows when tests were changed.
     #[serde(default)]
     pub verification: VerificationSettings,
-    /// What the pull request should be like.
     #[serde(default)]
     pub pr: PullSettings,
-    /// Whether the files under `.ralph/` are committed to the run's branch.
+    /// Whether the files in `.ralph/` are committed to the run's branch.
     #[serde(default)]
     pub commit_state: bool,
-    /// What follows an action that fails.
     #[serde(default)]
     pub on_action_error: OnActionError,
     /// Whether the run may change CI workflow files.
     #[serde(default)]
     pub allow_workflow_changes: bool,
-    /// Who does the work in an iteration.
     #[serde(default)]
     pub engine: EngineKind,
-    /// The agent that does the work, where one does; none means the usual one.
+    /// `None` means the default agent.
     #[serde(default)]
     pub agent: Option<String>,
-    /// How far people may step in.
     #[serde(default)]
     pub mode: RunMode,
 }
 
 impl Contract {
-    /// What `max_consecutive_gutter` is unless the task says otherwise.
+    /// The default of `max_consecutive_gutter`.
     pub const DEFAULT_GUTTER_LIMIT: u32 = 3;
 
-    /// Returns what a run of this task may spend.
+    /// Returns the budgets of a run of this task.
     pub fn limits(&self) -> BudgetLimits {
         BudgetLimits {
             max_iterations: self.max_iterations,
@@ -110,13 +99,13 @@ impl Contract {
         }
     }
 
-    /// Returns how often a run may be found going in circles in a row.
+    /// Returns the limit of circling iterations in a row.
     pub fn gutter_limit(&self) -> u32 {
         self.max_consecutive_gutter
             .unwrap_or(Self::DEFAULT_GUTTER_LIMIT)
     }
 
-    /// Returns how circling is measured.
+    /// Returns the settings for measuring progress.
     pub fn gutter_settings(&self) -> gutter::GutterSettings {
         let defaults = gutter::GutterSettings::default();
         gutter::GutterSettings {
@@ -124,8 +113,8 @@ impl Contract {
         }
     }
 
-    /// Returns the name of the run's branch, `ralph/<task_id>/<slug>` unless the task says
-    /// otherwise; the slug then comes from the title.
+    /// Returns the name of the run's branch, by default `ralph/<task_id>/<slug>` with a slug
+    /// derived from the title.
     pub fn branch(&self, title: Option<&str>) -> String {
         let prefix = self.target_branch_prefix.clone();
         let prefix = prefix.unwrap_or_else(|| format!("ralph/{}/", self.task_id));
@@ -135,7 +124,7 @@ impl Contract {
     }
 }
 
-/// Where commands run.
+/// The kind of sandbox that commands run in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SandboxKind {
@@ -152,7 +141,7 @@ pub enum SandboxKind {
 }
 
 impl SandboxKind {
-    /// Returns the name that the front matter and `--sandbox` use.
+    /// Returns the name used in the front matter and by `--sandbox`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Local => "local",
@@ -164,31 +153,26 @@ impl SandboxKind {
     }
 }
 
-/// The size of a sandbox; what is not given is the provider's choice.
+/// The size of a sandbox; missing values default to the provider's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxResources {
-    /// How many processors.
     pub vcpu: Option<u32>,
-    /// How much memory, in GiB.
     pub memory_gib: Option<u32>,
-    /// How much disk, in GiB.
     pub disk_gib: Option<u32>,
 }
 
-/// What the pull request of a run should be like.
+/// Settings for the pull request of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullSettings {
-    /// Whether there is one at all; otherwise only the branch is delivered.
+    /// Whether a pull request is opened; otherwise only the branch is delivered.
     pub enabled: bool,
-    /// Whether it is a draft while the run works.
+    /// Whether it is a draft during the run.
     pub draft: bool,
     /// Whether a draft becomes ready for review when the run succeeds.
     pub ready_on_success: bool,
-    /// Its labels.
     pub labels: Vec<String>,
-    /// Its title.
     pub title_template: Option<String>,
-    /// What its body starts with.
+    /// Start of the body.
     pub body_template: Option<String>,
 }
 
@@ -205,13 +189,12 @@ impl Default for PullSettings {
     }
 }
 
-/// How the checks run, and what follows when tests were changed.
+/// Settings for the checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VerificationSettings {
     /// Whether the checks run at the base commit before the first iteration.
     pub baseline: bool,
-    /// What follows when existing tests were changed.
     pub on_test_change: OnTestChange,
     /// Patterns of files that the checks take from the base commit.
     pub protected: Vec<String>,
@@ -227,56 +210,56 @@ impl Default for VerificationSettings {
     }
 }
 
-/// What follows when existing tests were changed or removed.
+/// The reaction to changed or removed tests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnTestChange {
-    /// The changes are listed where the run's result is shown.
+    /// The changes are listed with the run's result.
     #[default]
     Warn,
-    /// The run waits before success until a person approves exactly these changes.
+    /// The run waits before success until the user approves exactly these changes.
     Pause,
-    /// The run does not succeed with them.
+    /// The run cannot succeed.
     Refuse,
 }
 
-/// What follows an action that fails.
+/// The reaction to a failed action.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnActionError {
-    /// The iteration's remaining actions are not performed.
+    /// The remaining actions of the iteration are skipped.
     #[default]
     Stop,
     /// The next action is performed.
     Continue,
 }
 
-/// Who applies what the doctor proposes.
+/// How the doctor's proposals are applied.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DoctorApply {
-    /// A person, with one command.
+    /// By the user, with one command.
     #[default]
     Ask,
-    /// The runner, at once, as far as that cannot weaken the task.
+    /// Automatically and immediately, unless a proposal could weaken the task.
     Auto,
 }
 
-/// How far people may step in.
+/// How far the user can intervene.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunMode {
-    /// They edit the task, guardrails and notes, and control the run.
+    /// The user edits the task, guardrails and notes, and controls the run.
     #[default]
     Autonomous,
-    /// They also give structured hints.
+    /// The user also gives structured hints.
     Guided,
-    /// They also start commands from a fixed list.
+    /// The user also starts commands from a fixed list.
     Debug,
 }
 
 impl RunMode {
-    /// Returns the word of the front matter.
+    /// Returns the value used in the front matter.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Autonomous => "autonomous",

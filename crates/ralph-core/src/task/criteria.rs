@@ -1,4 +1,4 @@
-//! The criteria of success: milestones and checkboxes, each with a name of its own.
+//! The success criteria: milestones and checkboxes, each with an id.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,45 +8,42 @@ use super::derived_ids::derive_ids;
 use super::grammar::split_id;
 use crate::lint::LintFinding;
 
-/// How many checkboxes a task may have.
+/// The most checkboxes of a task.
 pub const MAX_CHECKBOXES: usize = 1000;
 
 /// A group of checkboxes: a heading such as `### Milestone M1 — Behavior`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Milestone {
-    /// Its name, such as `M1`.
+    /// Such as `M1`.
     pub id: String,
-    /// What the heading says besides.
+    /// The heading without the id.
     pub title: String,
-    /// Its line in the file.
     pub line: u32,
 }
 
-/// One criterion of success.
+/// A success criterion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Checkbox {
-    /// Its name, such as `M1.1`; made from its text where it has none (`it-answers-json`).
+    /// Such as `M1.1`; derived from the text if the file has none (`it-answers-json`).
     pub id: String,
-    /// Whether the file gives it that name.
+    /// Whether the id is in the file.
     #[serde(skip)]
     pub has_own_id: bool,
-    /// What it says besides.
+    /// The text without the id.
     pub text: String,
-    /// The milestone it belongs to.
     pub milestone: Option<String>,
-    /// Whether the file says that it is done.
+    /// Whether it is ticked in the file.
     pub checked: bool,
-    /// Its line in the file.
     pub line: u32,
     /// Its own verify commands.
     pub verify: Vec<String>,
-    /// The place of the byte between its brackets.
+    /// Byte offset of the mark between the brackets.
     #[serde(skip)]
     pub(super) mark: usize,
 }
 
 impl Checkbox {
-    /// Returns the box in one line: its id, as far as the file has one, and its text.
+    /// Returns the text of the box, with its id if the file has one.
     pub fn label(&self) -> String {
         if self.has_own_id {
             format!("{} {}", self.id, self.text)
@@ -56,10 +53,10 @@ impl Checkbox {
     }
 }
 
-/// A checkbox before it has its name.
+/// A checkbox without an id.
 pub(super) struct RawBox {
     pub(super) text: String,
-    /// The milestone whose heading is above it.
+    /// The milestone of the last heading.
     pub(super) milestone: Option<String>,
     pub(super) checked: bool,
     pub(super) line: u32,
@@ -69,7 +66,7 @@ pub(super) struct RawBox {
 }
 
 impl RawBox {
-    /// Adds a line of its text, if it follows the one before; later paragraphs are explanations.
+    /// Adds a line of text if it follows the previous one; later paragraphs are explanations.
     pub(super) fn add_line(&mut self, text: &str, line: u32) {
         if line > self.last_line + 1 {
             return;
@@ -82,7 +79,7 @@ impl RawBox {
     }
 }
 
-/// Gives every box its name. Names that are there already must be unique.
+/// Assigns an id to every box. Ids in the file must be unique.
 pub(super) fn name_boxes(
     boxes: Vec<RawBox>,
     milestones: &[Milestone],
@@ -116,7 +113,7 @@ pub(super) fn name_boxes(
     named
 }
 
-/// Refuses milestones with the same name.
+/// Rejects milestones with the same id.
 pub(super) fn refuse_duplicates(milestones: &[Milestone], findings: &mut Vec<LintFinding>) {
     let mut lines: HashMap<&str, u32> = HashMap::new();
     for milestone in milestones {
@@ -135,7 +132,7 @@ fn duplicate(what: &'static str, id: &str, first: u32, second: u32) -> LintFindi
     };
     LintFinding::error(
         code,
-        format!("{what} `{id}` is there twice, in line {first} and in line {second}"),
+        format!("{what} `{id}` is defined twice, in line {first} and in line {second}"),
         "give each one its own id",
     )
     .on_line(second)

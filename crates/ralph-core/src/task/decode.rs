@@ -1,4 +1,4 @@
-//! Makes a contract from the front matter's tree.
+//! Decodes the YAML tree of the front matter into a contract.
 
 use std::collections::BTreeMap;
 
@@ -16,32 +16,31 @@ use crate::id::TaskId;
 use crate::lint::{self, LintFinding, excerpt};
 use crate::plan::EngineKind;
 
-/// The highest number of iterations or minutes that can be meant seriously.
+/// The highest plausible number of iterations or minutes.
 const MAX_COUNT: u32 = 1_000_000;
-/// The highest number of dollars that can be meant seriously.
+/// The highest plausible cost budget, in dollars.
 const MAX_DOLLARS: u32 = 1_000_000;
-/// The highest number of tokens that can be meant seriously.
+/// The highest plausible number of tokens.
 const MAX_TOKENS: u64 = 1_000_000_000_000;
-/// The highest number of gutters in a row that can be meant seriously.
+/// The highest plausible number of circling iterations in a row.
 const MAX_GUTTER: u32 = 1000;
-/// How long a title of a pull request may be.
+/// The longest title of a pull request.
 const MAX_TITLE_CHARS: usize = 256;
-/// How long a pattern of protected files may be.
+/// The longest pattern of protected files.
 const MAX_PATTERN_CHARS: usize = 200;
-/// How long a label of a pull request may be.
+/// The longest label of a pull request.
 const MAX_LABEL_CHARS: usize = 50;
 
-/// A contract and what else the front matter says.
+/// A decoded contract with metadata.
 pub(super) struct DecodedContract {
-    /// The contract. Where a value was refused it holds the default.
+    /// Rejected values are replaced by their defaults.
     pub(super) contract: Contract,
-    /// Where the keys stand.
     pub(super) lines: KeyLines,
-    /// What the linter should say about values that are left out or odd.
+    /// Lint findings about ignored or unusual values.
     pub(super) remarks: Vec<LintFinding>,
 }
 
-/// Reads all keys. With any finding the contract must not be used for a run.
+/// Decodes all keys. If there are findings, the contract must not be used for a run.
 pub(super) fn decode(
     entries: &[(YamlKey, YamlNode)],
     findings: &mut Vec<LintFinding>,
@@ -91,11 +90,11 @@ pub(super) fn decode(
     })
 }
 
-/// Returns the id, or one that stands for it: then there is a finding and the contract is not used.
+/// Returns the id, or a substitute along with a finding; the contract is not used then.
 fn task_id(root: &mut FrontMatterSection<'_, '_>, lines: &KeyLines) -> Option<TaskId> {
     let mistyped = root.entry("task_id").is_none() && lines.contains_key("task_id");
     let Some(text) = root.text("task_id") else {
-        let fix = "write a line such as `task_id: \"task-001\"` into the front matter";
+        let fix = "add a line such as `task_id: \"task-001\"` to the front matter";
         let finding = LintFinding::error("missing-task-id", "`task_id` is missing", fix);
         if !mistyped {
             root.report_missing("task_id", finding);
@@ -113,7 +112,7 @@ fn task_id(root: &mut FrontMatterSection<'_, '_>, lines: &KeyLines) -> Option<Ta
     }
 }
 
-/// The value is never repeated in a finding: it may hold a password.
+/// Findings never repeat the value: it may contain a password.
 fn repo_url(root: &mut FrontMatterSection<'_, '_>) -> Option<RepoUrl> {
     let text = root.single_line("repo_url")?;
     let refuse = |error| {
@@ -135,12 +134,12 @@ fn base_branch(root: &mut FrontMatterSection<'_, '_>) -> Option<BranchName> {
         .ok()
 }
 
-/// Checks the name that prefix and slug make together, and blames the one that is wrong by itself.
+/// Checks the name formed by prefix and slug, and blames the part that is wrong on its own.
 fn check_branch(contract: &Contract, root: &mut FrontMatterSection<'_, '_>) {
     const PREFIX: &str = "target_branch_prefix";
     const SLUG: &str = "target_branch_slug";
     let prefix = contract.target_branch_prefix.as_deref();
-    // A slug that is made from the title is at most this long.
+    // A slug derived from the title is at most this long.
     let prefix_alone = prefix.unwrap_or_default().to_owned() + &"x".repeat(MAX_SLUG_CHARS);
     let (key, name) = match (prefix, &contract.target_branch_slug) {
         (None, None) => return,
@@ -149,7 +148,7 @@ fn check_branch(contract: &Contract, root: &mut FrontMatterSection<'_, '_>) {
         (_, Some(_)) => (SLUG, contract.branch(None)),
     };
     if let (Err(why), Some((_, node))) = (branch::check(&name), root.entry(key)) {
-        let why = format!("makes a branch name that {why}");
+        let why = format!("results in a branch name that {why}");
         root.report(invalid_branch(key, &why), node.location);
     }
 }
@@ -162,12 +161,12 @@ fn invalid_branch(key: &str, why: &str) -> LintFinding {
     )
 }
 
-/// Returns a name without blanks that nothing can take for an option.
+/// Returns a name without whitespace that cannot be mistaken for an option.
 fn option_safe_word(root: &mut FrontMatterSection<'_, '_>, key: &str) -> Option<String> {
     let text = root.single_line(key)?;
     if text.text.contains(char::is_whitespace) || text.text.starts_with('-') {
-        let message = format!("`{key}` contains a blank or starts with `-`");
-        let finding = LintFinding::error("invalid-name", message, "write the name alone");
+        let message = format!("`{key}` contains whitespace or starts with `-`");
+        let finding = LintFinding::error("invalid-name", message, "write only the name");
         root.report(finding, text.location);
         return None;
     }
@@ -239,7 +238,7 @@ fn verify_commands(
     for text in root.list("verify_commands") {
         let command = text.text.trim();
         if command.is_empty() {
-            let message = "`verify_commands` holds an empty command";
+            let message = "`verify_commands` contains an empty command";
             let fix = "write the command, or remove the line";
             remarks
                 .push(LintFinding::error("empty-command", message, fix).at_location(text.location));
@@ -254,7 +253,7 @@ fn verify_commands(
     commands
 }
 
-/// Reads the commands of the mode `debug`. An id must not stand for something else already.
+/// Decodes the commands of the mode `debug`. An id must not shadow a built-in one.
 fn debug_commands(root: &mut FrontMatterSection<'_, '_>) -> BTreeMap<String, String> {
     let mut commands = BTreeMap::new();
     let Some(mut section) = root.section("debug_commands", "debug_commands.") else {
@@ -265,8 +264,8 @@ fn debug_commands(root: &mut FrontMatterSection<'_, '_>) -> BTreeMap<String, Str
             commands.insert(id, text.owned());
             continue;
         }
-        let message = format!("`debug_commands.{}` is no usable id", excerpt(&id));
-        let fix = "use 1 to 32 of a-z, 0-9 and `-`, and none of the ids that are always there";
+        let message = format!("`debug_commands.{}` is not a valid id", excerpt(&id));
+        let fix = "use 1 to 32 of a-z, 0-9 and `-`, and none of the built-in ids";
         section.report(
             LintFinding::error("invalid-name", message, fix),
             text.location,
@@ -277,8 +276,9 @@ fn debug_commands(root: &mut FrontMatterSection<'_, '_>) -> BTreeMap<String, Str
 
 fn warn_multiline(key: &str, text: &YamlText<'_>, remarks: &mut Vec<LintFinding>) {
     if text.text.trim().contains('\n') {
-        let message = format!("`{key}` holds a command of several lines; its last line decides");
-        let fix = "join the lines with `&&`, so that every one of them counts";
+        let message =
+            format!("`{key}` has several lines, but only the last one determines the result");
+        let fix = "join the lines with `&&`, so that each of them counts";
         remarks.push(
             LintFinding::warning("multi-line-command", message, fix).at_location(text.location),
         );

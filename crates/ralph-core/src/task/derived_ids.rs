@@ -1,27 +1,27 @@
-//! Ids of the checkboxes that have none of their own: the words of their text.
+//! Ids for checkboxes without one, derived from the words of their text.
 //!
-//! An id depends on the text alone, so it stays the same when boxes are inserted, removed or moved. Ids that
-//! a task file gives begin with a capital letter, so they never collide with these.
+//! An id depends only on the text, so it does not change when boxes are inserted, removed or moved.
+//! Ids in a task file start with a capital letter, so they never collide with these.
 
 use std::collections::{HashMap, HashSet};
 
 use super::criteria::Checkbox;
 use crate::id::Digest;
 
-/// The longest id, in characters, without what tells boxes with the same words apart.
+/// The longest id, in characters, without the suffix that distinguishes boxes with the same words.
 const MAX_CHARS: usize = 40;
 
-/// How much of a text's digest tells two boxes apart that begin with the same words.
+/// The digits of a text's digest that distinguish two boxes starting with the same words.
 const DIGEST_CHARS: usize = 4;
 
-/// Gives an id to every box without one.
+/// Assigns an id to every box without one.
 pub(super) fn derive_ids(boxes: &mut [Checkbox]) {
     let words: Vec<String> = boxes.iter().map(|it| words(&it.text)).collect();
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for (checkbox, words) in boxes.iter().zip(&words) {
         *counts.entry(words).or_default() += usize::from(!checkbox.has_own_id);
     }
-    // How often an id was wanted: boxes with the same text are numbered.
+    // Boxes with the same text are numbered.
     let mut wanted: HashMap<String, usize> = HashMap::new();
     let mut taken: HashSet<String> = HashSet::new();
     for (checkbox, words) in boxes.iter_mut().zip(&words) {
@@ -49,7 +49,7 @@ pub(super) fn derive_ids(boxes: &mut [Checkbox]) {
     }
 }
 
-/// Returns the first words of a text in lower case with dashes between them.
+/// Returns the first words of a text, in lower case and separated by dashes.
 fn words(text: &str) -> String {
     let mut id = String::new();
     let words = text.split(|c: char| !c.is_alphanumeric());
@@ -64,7 +64,7 @@ fn words(text: &str) -> String {
             break;
         }
     }
-    // A number alone would be taken for the position of a box.
+    // A number alone would be mistaken for the position of a box.
     if id.chars().all(|c| c.is_ascii_digit()) {
         id.insert_str(0, if id.is_empty() { "box" } else { "box-" });
     }

@@ -1,5 +1,5 @@
-//! Asks a map of the front matter for values of one type each. What does not fit becomes a finding
-//! and counts as not given, so that one look finds everything that is wrong.
+//! Typed access to a map of the front matter. An invalid value is reported as a finding and treated
+//! as missing, so that one pass reports all errors.
 
 use std::ops::RangeInclusive;
 
@@ -9,18 +9,18 @@ use super::yaml::{YamlKey, YamlNode, YamlValue};
 use crate::lint::{FindingLocation, LintFinding, excerpt};
 use crate::money::Usd;
 
-/// How long a text of one line may be unless it is said otherwise.
+/// The default limit of a single-line text.
 const MAX_LINE_CHARS: usize = 1024;
 
-/// A map of the front matter, and where findings go.
+/// A map of the front matter, and the list of findings.
 pub(super) struct FrontMatterSection<'t, 'f> {
-    /// The key of the map with a dot, such as `pr.`; empty for the front matter itself.
+    /// The key of the map with a dot, such as `pr.`; empty for the top level.
     prefix: &'static str,
     entries: &'t [(YamlKey, YamlNode)],
     findings: &'f mut Vec<LintFinding>,
 }
 
-/// A text and where it stands.
+/// A text and its location.
 pub(super) struct YamlText<'t> {
     pub(super) text: &'t str,
     pub(super) location: FindingLocation,
@@ -32,9 +32,9 @@ impl YamlText<'_> {
     }
 }
 
-/// A type with a fixed list of words.
+/// A type with a fixed list of keywords.
 pub(super) trait KeywordChoice: Copy + 'static {
-    /// The words and what they mean.
+    /// The keywords and their values.
     const WORDS: &'static [(&'static str, Self)];
 }
 
@@ -51,7 +51,7 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
         }
     }
 
-    /// Returns a map below a key.
+    /// Returns the map under a key.
     pub(super) fn section(
         &mut self,
         key: &str,
@@ -65,12 +65,12 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
         Some(FrontMatterSection::new(prefix, entries, self.findings))
     }
 
-    /// Refuses all keys but these.
+    /// Rejects all keys except these.
     pub(super) fn reject_unknown_keys(&mut self, known: &[&str]) {
         refuse_unknown(self.prefix, known, self.entries, self.findings);
     }
 
-    /// Returns a key with its value, whatever that is.
+    /// Returns a key with its value of any type.
     pub(super) fn entry(&self, key: &str) -> Option<(&'t YamlKey, &'t YamlNode)> {
         self.entries
             .iter()
@@ -83,22 +83,22 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
         (!is_null(&node.value)).then_some(node)
     }
 
-    /// Adds a finding about a place.
-    pub(super) fn report(&mut self, finding: LintFinding, place: FindingLocation) {
-        self.findings.push(finding.at_location(place));
+    /// Adds a finding at a location.
+    pub(super) fn report(&mut self, finding: LintFinding, location: FindingLocation) {
+        self.findings.push(finding.at_location(location));
     }
 
-    /// Adds a finding about a key that is not there or has no value.
+    /// Adds a finding about a key that is missing or has no value.
     pub(super) fn report_missing(&mut self, key: &str, finding: LintFinding) {
         match self.entry(key) {
             Some((key, node)) if is_null(&node.value) => self.report(finding, key.location),
-            // Another finding says why the value cannot be used.
+            // Another finding explains why the value cannot be used.
             Some(_) => {}
             None => self.findings.push(finding),
         }
     }
 
-    /// Returns a text, also one that looks like a number.
+    /// Returns a text, even if it resembles a number.
     pub(super) fn text(&mut self, key: &str) -> Option<YamlText<'t>> {
         let node = self.non_null(key)?;
         let text = scalar(node);
@@ -108,18 +108,18 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
         text
     }
 
-    /// Returns a text of one line that is not blank.
+    /// Returns a single-line text that is not blank.
     pub(super) fn single_line(&mut self, key: &str) -> Option<YamlText<'t>> {
         self.short_line(key, MAX_LINE_CHARS)
     }
 
-    /// Returns a text of one line that is not blank and not longer than this.
+    /// Returns a single-line text that is not blank and not longer than this.
     pub(super) fn short_line(&mut self, key: &str, max_chars: usize) -> Option<YamlText<'t>> {
         let text = self.text(key)?;
         self.one_line(key, text, max_chars)
     }
 
-    /// Returns the texts of a list, each of one line that is not blank and not longer than this.
+    /// Returns the texts of a list, each a single line that is not blank and not longer than this.
     pub(super) fn short_lines(&mut self, key: &str, max_chars: usize) -> Vec<String> {
         let texts = self.list(key);
         texts
@@ -177,7 +177,7 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
         texts
     }
 
-    /// Returns every key of the map with its text of one line.
+    /// Returns every key of the map with its single-line text.
     pub(super) fn lines(&mut self) -> Vec<(String, YamlText<'t>)> {
         let keys: Vec<&'t str> = self
             .entries
@@ -203,7 +203,7 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
         }
     }
 
-    /// Returns a whole number in a range.
+    /// Returns an integer in a range.
     pub(super) fn integer(&mut self, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
         let node = self.non_null(key)?;
         let written = plain(node).unwrap_or_default();
@@ -221,14 +221,14 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
         number
     }
 
-    /// Returns a whole number in a range that fits into 32 bits.
+    /// Returns an integer in a range of 32-bit numbers.
     pub(super) fn integer_u32(&mut self, key: &str, range: RangeInclusive<u32>) -> Option<u32> {
         let (low, high) = range.into_inner();
         let number = self.integer(key, u64::from(low)..=u64::from(high))?;
         u32::try_from(number).ok()
     }
 
-    /// Returns an amount of dollars above zero.
+    /// Returns a positive amount of dollars.
     pub(super) fn dollars(&mut self, key: &str, most: u32) -> Option<Usd> {
         let node = self.non_null(key)?;
         let written = plain(node).unwrap_or_default();
@@ -254,7 +254,7 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
         amount
     }
 
-    /// Returns one of a fixed list of words.
+    /// Returns one of a fixed list of keywords.
     pub(super) fn choice<T: KeywordChoice>(&mut self, key: &str) -> Option<T> {
         let text = self.single_line(key)?;
         let found = T::WORDS.iter().find(|(word, _)| *word == text.text);
@@ -264,7 +264,7 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
         let words = T::WORDS.iter().map(|(word, _)| *word);
         let fix = match nearest(text.text, words.clone()) {
             Some(word) => format!("did you mean `{word}`?"),
-            None => "write one of these words".to_owned(),
+            None => "use one of these values".to_owned(),
         };
         let expected: Vec<String> = words.map(|word| format!("`{word}`")).collect();
         let finding = LintFinding::error(
@@ -299,7 +299,7 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
         let finding = LintFinding::error(
             "out-of-range",
             format!(
-                "`{}{key}` is {}, allowed is {allowed}",
+                "`{}{key}` is {}, expected {allowed}",
                 self.prefix,
                 excerpt(written)
             ),

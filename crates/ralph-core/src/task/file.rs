@@ -12,46 +12,45 @@ use super::split::{BYTE_ORDER_MARK, TaskParts, decode_text, split};
 use super::yaml::{self, Completeness, YamlValue};
 use crate::lint::{LintFinding, sort_and_truncate};
 
-/// A task file, parsed and checked. Two are equal if they say the same, whatever their line ends.
+/// A parsed and validated task file. Equality ignores line ends.
 #[derive(Debug, Clone)]
 pub struct TaskFile {
-    /// What the front matter says.
     pub contract: Contract,
-    /// The first heading of the first rank, without `Task:`.
+    /// The first level-1 heading, without `Task:`.
     pub title: Option<String>,
-    /// The milestones, in order.
+    /// In file order.
     pub milestones: Vec<Milestone>,
-    /// The checkboxes, in order.
+    /// In file order.
     pub checkboxes: Vec<Checkbox>,
     /// The whole text, with `\n` line ends and without a byte order mark.
     pub text: String,
     front: Range<usize>,
-    /// The file as it was, where that is not the text.
+    /// The original file, if it differs from `text`.
     original: Option<String>,
     pub(crate) closing_line: u32,
     pub(crate) key_lines: KeyLines,
-    /// What the linter should say about lines that are left out or odd.
+    /// Lint findings about ignored or unusual lines.
     pub(crate) remarks: Vec<LintFinding>,
 }
 
 /// The ticks in another copy of a task file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TicksInCopy {
-    /// The ids of the ticked boxes.
+    /// Ids of the ticked boxes.
     pub ticked: BTreeSet<String>,
-    /// Whether the copy differs in anything but ticks.
+    /// Whether the copy differs in more than ticks.
     pub differs: bool,
 }
 
-/// A task as far as it could be read, and everything that is wrong with it.
+/// A partially parsed task, and everything that is wrong with it.
 pub(crate) struct TaskDraft {
-    /// With any finding it is good for nothing but looking for more of them.
+    /// If there are findings, only the linter may use it.
     pub(crate) task: Option<TaskFile>,
     pub(crate) findings: Vec<LintFinding>,
 }
 
 impl TaskFile {
-    /// Parses the bytes of a task file. The findings are all errors.
+    /// Parses the bytes of a task file. All returned findings are errors.
     pub fn parse(bytes: &[u8]) -> Result<Self, Vec<LintFinding>> {
         let mut draft = Self::parse_draft(bytes);
         match draft.task {
@@ -63,7 +62,7 @@ impl TaskFile {
         }
     }
 
-    /// Reads as much as can be read.
+    /// Parses as much as possible.
     pub(crate) fn parse_draft(bytes: &[u8]) -> TaskDraft {
         let cut = decode_text(bytes).and_then(|text| split(&text).map(|parts| (text, parts)));
         let (text, parts) = match cut {
@@ -127,8 +126,8 @@ impl TaskFile {
             .collect()
     }
 
-    /// Returns the boxes that are ticked in another copy of the file, which may differ in other ways. A box
-    /// counts if its text is in the copy unchanged and only once.
+    /// Returns the boxes that are ticked in another copy of the file, which may differ in other
+    /// ways. A box counts if the copy contains its text unchanged and only once.
     pub fn ticks_in(&self, copy: &str) -> TicksInCopy {
         let Ok(copy) = decode_text(copy.as_bytes()) else {
             return TicksInCopy::default();
@@ -162,8 +161,8 @@ impl TaskFile {
         }
     }
 
-    /// Returns the file with exactly these boxes ticked and all others open. Nothing else changes,
-    /// neither a byte order mark nor the line ends.
+    /// Returns the file with exactly these boxes ticked and all others open. The byte order mark
+    /// and the line ends are preserved.
     pub fn with_ticks(&self, ticked: &BTreeSet<String>) -> String {
         let mut text = String::with_capacity(self.text.len());
         let mut copied = 0;
@@ -184,7 +183,7 @@ impl TaskFile {
     }
 }
 
-/// Gives a text the byte order mark and the line ends of an original with the same lines.
+/// Restores the byte order mark and the line ends of an original with the same lines.
 fn with_original_line_endings(original: &str, text: &str) -> String {
     let mut result = String::with_capacity(original.len());
     if original.starts_with(BYTE_ORDER_MARK) {
@@ -204,7 +203,7 @@ fn with_original_line_endings(original: &str, text: &str) -> String {
 }
 
 impl PartialEq for TaskFile {
-    /// Everything follows from the text.
+    /// Everything else is derived from the text.
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
     }
@@ -222,19 +221,19 @@ fn parse_front(front: &str, findings: &mut Vec<LintFinding>) -> Option<DecodedCo
         None => decode(&[], findings),
         Some((_, YamlValue::Map(entries))) => decode(&entries, findings),
         Some((_, YamlValue::Plain(text))) if text.is_empty() => decode(&[], findings),
-        Some((place, YamlValue::Plain(_) | YamlValue::Quoted(_) | YamlValue::List(_))) => {
+        Some((location, YamlValue::Plain(_) | YamlValue::Quoted(_) | YamlValue::List(_))) => {
             let finding = LintFinding::error(
                 "front-matter-not-a-map",
                 "the front matter is not a list of settings",
-                "write each setting as `key: value` on a line of its own",
+                "write each setting as `key: value` on its own line",
             );
-            findings.push(finding.at_location(place));
+            findings.push(finding.at_location(location));
             None
         }
     }
 }
 
-/// The body with all its names.
+/// The body with all ids assigned.
 struct NamedBody {
     title: Option<String>,
     milestones: Vec<Milestone>,
@@ -245,7 +244,7 @@ struct NamedBody {
 fn parse_named_body(text: &str, parts: &TaskParts, findings: &mut Vec<LintFinding>) -> NamedBody {
     let mut body = body::parse_body(text, parts.body, parts.closing_line + 1);
     if body.box_count > MAX_CHECKBOXES {
-        // Verify lines of the boxes beyond the limit look as if they belonged to none.
+        // Verify lines of boxes beyond the limit would be reported as stray.
         body.remarks.clear();
         findings.push(LintFinding::error(
             "too-many-checkboxes",

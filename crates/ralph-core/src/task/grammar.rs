@@ -1,15 +1,15 @@
-//! The small grammars of a body: headings of milestones, verify lines, ids of checkboxes.
+//! Small grammars of a body: milestone headings, verify lines, checkbox ids.
 
 use crate::lint::to_u32;
 
-/// Where the lines of a text start.
+/// The line starts of a text.
 pub(super) struct LineIndex {
     starts: Vec<usize>,
     first: u32,
 }
 
 impl LineIndex {
-    /// Indexes a text whose first line has this number.
+    /// Indexes a text; `first` is the number of its first line.
     pub(super) fn new(text: &str, first: u32) -> Self {
         let after_breaks = text.match_indices('\n').map(|(at, _)| at + 1);
         Self {
@@ -18,13 +18,13 @@ impl LineIndex {
         }
     }
 
-    /// Returns the number of the line that holds a place of the text.
+    /// Returns the line number of an offset.
     pub(super) fn line_number(&self, at: usize) -> u32 {
         let index = self.starts.partition_point(|start| *start <= at);
         self.first + to_u32(index.saturating_sub(1))
     }
 
-    /// Returns a line from a place in it to its end, or the whole line if the place is in another.
+    /// Returns the rest of a line from an offset on, or the whole line if the offset is in another.
     pub(super) fn rest_of_line<'t>(&self, text: &'t str, number: u32, from: usize) -> &'t str {
         let index = number.saturating_sub(self.first) as usize;
         let start = self.starts.get(index).copied().unwrap_or(text.len());
@@ -38,7 +38,7 @@ impl LineIndex {
     }
 }
 
-/// Returns the place behind the bullet or number of a list item that starts at `at`.
+/// Returns the offset after the bullet or number of a list item that starts at `at`.
 pub(super) fn after_bullet(text: &str, at: usize) -> usize {
     let item = text[at..].trim_start_matches([' ', '\t']);
     let number = item.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -48,14 +48,15 @@ pub(super) fn after_bullet(text: &str, at: usize) -> usize {
     text.len() - rest.len()
 }
 
-/// Returns the title that a heading gives the task; `Task:` before it is left out.
+/// Returns the title from a heading, without `Task:`.
 pub(super) fn title(heading: &str) -> Option<String> {
     let heading = heading.trim();
     let title = heading.strip_prefix("Task:").unwrap_or(heading).trim();
     (!title.is_empty()).then(|| title.to_owned())
 }
 
-/// Takes apart `Milestone M1 — Behavior`: the id and the title. `-`, `:` and nothing also separate.
+/// Splits `Milestone M1 — Behavior` into id and title. The separator may also be `-`, `:` or
+/// missing.
 pub(super) fn milestone_heading(heading: &str) -> Option<(&str, &str)> {
     let rest = strip_word(heading.trim(), "milestone")?;
     let id_and_title = rest.trim_start();
@@ -71,7 +72,7 @@ pub(super) fn milestone_heading(heading: &str) -> Option<(&str, &str)> {
     (separated && !id.is_empty()).then_some((id, title.trim()))
 }
 
-/// Returns what stands behind `verify:`, if a line starts with that; the word may be emphasised.
+/// Returns the text after `verify:` if a line starts with it; the word may be emphasised.
 pub(super) fn verify_line(line: &str) -> Option<&str> {
     const MARKS: [char; 2] = ['*', '_'];
     let word = line.trim_start_matches(MARKS);
@@ -83,16 +84,16 @@ pub(super) fn verify_line(line: &str) -> Option<&str> {
     Some(rest.trim_start_matches(MARKS).trim())
 }
 
-/// Strips a word in any mix of upper and lower case.
+/// Strips a word, ignoring case.
 fn strip_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     let (head, rest) = text.split_at_checked(word.len())?;
     head.eq_ignore_ascii_case(word).then_some(rest)
 }
 
-/// Takes apart the text of a checkbox: its id, if it starts with one, and the rest.
+/// Splits the text of a checkbox into its id, if any, and the rest.
 ///
 /// An id is up to three capital letters and numbers with dots (`M1.2`), one capital letter and a
-/// number (`T7`), or either with a colon behind it (`AC-3:`). It may be emphasised.
+/// number (`T7`), or either followed by a colon (`AC-3:`). It may be emphasised.
 pub(super) fn split_id(text: &str) -> (Option<&str>, String) {
     let text = text.trim();
     let (token, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headings_of_milestones() {
+    fn splits_milestone_headings() {
         for (heading, expected) in [
             ("Milestone M1 — Behavior", Some(("M1", "Behavior"))),
             ("Milestone M1 – Behavior", Some(("M1", "Behavior"))),
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn verify_lines() {
+    fn recognises_verify_lines() {
         for (line, expected) in [
             ("verify: `npm test`", Some("`npm test`")),
             ("Verify:npm test", Some("npm test")),
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_checkboxes() {
+    fn splits_checkbox_ids() {
         for (text, id, rest) in [
             ("M1.1 Foo works", Some("M1.1"), "Foo works"),
             ("M1.1: Foo works", Some("M1.1"), "Foo works"),
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_behind_a_bullet() {
+    fn finds_the_offset_after_a_bullet() {
         for (item, expected) in [
             ("- x", " x"),
             ("  * x", " x"),

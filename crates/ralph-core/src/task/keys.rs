@@ -1,4 +1,4 @@
-//! The keys that the front matter may have.
+//! The keys of the front matter.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::suggest::nearest;
 use super::yaml::{YamlKey, YamlNode};
 use crate::lint::{LintFinding, excerpt};
 
-/// The keys at the top.
+/// The top-level keys.
 pub(crate) const ROOT: [&str; 30] = [
     "task_id",
     "repo_url",
@@ -40,7 +40,7 @@ pub(crate) const ROOT: [&str; 30] = [
     "mode",
 ];
 
-/// The keys below `pr`.
+/// The keys under `pr`.
 pub(crate) const PR: [&str; 6] = [
     "enabled",
     "draft",
@@ -50,16 +50,16 @@ pub(crate) const PR: [&str; 6] = [
     "body_template",
 ];
 
-/// The keys below `verification`.
+/// The keys under `verification`.
 pub(crate) const VERIFICATION: [&str; 3] = ["baseline", "on_test_change", "protected"];
 
-/// The keys below `sandbox_resources`.
+/// The keys under `sandbox_resources`.
 pub(crate) const RESOURCES: [&str; 3] = ["vcpu", "memory_gib", "disk_gib"];
 
-/// The lines of keys, mistyped ones under the key that was probably meant.
+/// The lines of keys; a mistyped key is listed under its most likely correction.
 pub(super) type KeyLines = BTreeMap<&'static str, u32>;
 
-/// Returns where the keys of the front matter stand; unknown ones are refused.
+/// Returns the lines of the front matter's keys and rejects unknown ones.
 pub(super) fn root_lines(
     entries: &[(YamlKey, YamlNode)],
     findings: &mut Vec<LintFinding>,
@@ -81,14 +81,14 @@ pub(super) fn root_lines(
         } else if RESOURCES.contains(&key.name.as_str()) {
             "move it below `sandbox_resources:`, indented".to_owned()
         } else {
-            did_you_mean(meant, "remove it, or say it in the body")
+            did_you_mean(meant, "remove it, or describe it in the body")
         };
         findings.push(unknown("", key, fix));
     }
     lines
 }
 
-/// Refuses the keys of a map that are not among the known ones.
+/// Rejects the unknown keys of a map.
 pub(super) fn refuse_unknown(
     prefix: &str,
     known: &[&str],

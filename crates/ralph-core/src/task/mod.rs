@@ -1,10 +1,10 @@
-//! The task file, `ralph_task.md`: settings for the machine, then criteria for everyone.
+//! The task file, `ralph_task.md`: settings in the front matter, then the success criteria.
 //!
-//! [`TaskFile::parse`] is the edge: what comes out of it is checked and typed. The bytes are
-//! cleaned and split (`split`), the front matter is read into a tree that knows its lines (`yaml`)
-//! and from there into a [`Contract`] (`fields`, `decode`), the body is read for milestones,
-//! checkboxes and verify lines (`body`, `criteria`, `derived`); `named` finds the box that a claim means. All of it takes time in proportion to the
-//! file, whatever the file holds.
+//! [`TaskFile::parse`] validates everything and returns typed values. It decodes and splits the
+//! bytes (`split`), parses the front matter into a tree with line numbers (`yaml`) and decodes it
+//! into a [`Contract`] (`fields`, `decode`), and parses the body for milestones, checkboxes and
+//! verify lines (`body`, `criteria`, `derived_ids`). `box_names` finds the box of a claim. The
+//! running time is linear in the size of the file, whatever its content.
 
 mod body;
 mod box_names;

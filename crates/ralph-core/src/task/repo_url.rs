@@ -1,48 +1,48 @@
-//! Where a task's repository is: an address or a path, and nothing that git could take for a
-//! command.
+//! The location of a task's repository: an address or a path, and nothing that git could interpret
+//! as a command.
 
 use std::fmt;
 use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest address that is accepted, in bytes.
+/// The longest accepted address, in bytes.
 const MAX_BYTES: usize = 1024;
 
-/// The place of a repository: `https://host/path`, `file:///path` or a path. It never holds a
+/// The location of a repository: `https://host/path`, `file:///path` or a path. It never contains a
 /// credential.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct RepoUrl(String);
 
-/// Why a text is not the place of a repository. The messages never repeat it: it may hold a secret.
+/// Why a text is not a repository location. The messages never repeat it: it may contain a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RepoUrlError {
-    /// Nothing at all, or a scheme and nothing else.
+    /// Empty, or only a scheme.
     #[error("is empty")]
     Empty,
-    /// Longer than is sensible.
+    /// Longer than the limit.
     #[error("has more than {MAX_BYTES} bytes")]
     TooLong,
-    /// Git would take it for an option.
+    /// Git would interpret it as an option.
     #[error("starts with `-`")]
     Option,
-    /// Holds a user name, password or token.
+    /// Contains a user name, password or token.
     #[error("contains a user name or password")]
     Credentials,
     /// `ssh://`, `git://`, `http://`, `ext::`, `user@host:path` and so on.
     #[error("is neither an `https://` address nor a path")]
     Scheme,
-    /// The host is not a name, or an address that only the machine itself can reach.
-    #[error("has no usable host name")]
+    /// The host is not a name, or is a link-local address.
+    #[error("has no valid host name")]
     Host,
-    /// The path holds something that does not belong there.
-    #[error("has a path with characters that are not allowed")]
+    /// The path contains invalid characters.
+    #[error("has invalid characters in its path")]
     Path,
 }
 
 impl RepoUrl {
-    /// Checks the grammar. The error says which rule was broken and never repeats the text.
+    /// Checks the grammar. The error names the violated rule and never repeats the text.
     pub fn parse(text: &str) -> Result<Self, RepoUrlError> {
         if text.is_empty() {
             return Err(RepoUrlError::Empty);
@@ -66,7 +66,7 @@ impl RepoUrl {
         Ok(Self(text.to_owned()))
     }
 
-    /// Returns it as it was written.
+    /// Returns the original text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -121,7 +121,7 @@ fn check_https(rest: &str) -> Result<(), RepoUrlError> {
         .ok_or(RepoUrlError::Path)
 }
 
-/// After `file://` comes an absolute path; a host or an escape would mean another place.
+/// `file://` requires an absolute path; a host or an escape would mean another location.
 fn check_file(path: &str) -> Result<(), RepoUrlError> {
     if !path.starts_with('/') || path.contains(['%', '?', '#']) {
         return Err(RepoUrlError::Path);
@@ -129,7 +129,7 @@ fn check_file(path: &str) -> Result<(), RepoUrlError> {
     Ok(())
 }
 
-/// Git takes `helper::address` for a program and `host:path` for an address.
+/// Git interprets `helper::address` as a program and `host:path` as an address.
 fn check_path(path: &str) -> Result<(), RepoUrlError> {
     let first = path.split('/').next().unwrap_or_default();
     if path.contains("::") || first.contains(':') {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_refused_without_repeating_it() {
+    fn other_texts_are_rejected_without_repeating_them() {
         use RepoUrlError as E;
         let long = "x".repeat(1025);
         for (text, error) in [

@@ -1,16 +1,16 @@
-//! Turns the bytes of a task file into clean text and cuts it into front matter and body.
+//! Decodes the bytes of a task file and splits the text into front matter and body.
 
 use std::ops::Range;
 
 use crate::lint::{FindingLocation, LintFinding, to_u32};
 
-/// The largest task file that is read, in bytes.
+/// The largest accepted task file, in bytes.
 pub const MAX_TASK_BYTES: usize = 256 * 1024;
 
-/// The largest front matter that is read, in bytes.
+/// The largest accepted front matter, in bytes.
 pub const MAX_FRONT_MATTER_BYTES: usize = 16 * 1024;
 
-/// What some editors put before the first line.
+/// Written by some editors before the first line.
 pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The parts of a task file's text.
@@ -19,18 +19,18 @@ pub(super) struct TaskParts {
     pub(super) front: Range<usize>,
     /// The line of the closing `---`.
     pub(super) closing_line: u32,
-    /// Where the body starts.
+    /// Byte offset of the body.
     pub(super) body: usize,
 }
 
 /// Checks size, encoding and characters. Returns the text with `\n` line ends and without a byte
-/// order mark; it is otherwise what the file says.
+/// order mark, but otherwise unchanged.
 pub(super) fn decode_text(bytes: &[u8]) -> Result<String, LintFinding> {
     if bytes.len() > MAX_TASK_BYTES {
         return Err(LintFinding::error(
             "task-too-large",
             format!("task is {}, limit 256 KiB", format_size(bytes.len())),
-            "move long material into files of the repository and name them in the task",
+            "move long material into files in the repository and reference them in the task",
         ));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
@@ -38,7 +38,7 @@ pub(super) fn decode_text(bytes: &[u8]) -> Result<String, LintFinding> {
         LintFinding::error(
             "not-utf8",
             "the task file is not UTF-8 text",
-            "save the file in the encoding UTF-8",
+            "save the file as UTF-8",
         )
         .on_line(line_after(before))
     })?;
@@ -52,7 +52,7 @@ fn line_after(before: &[u8]) -> u32 {
     to_u32(before.split(|byte| *byte == b'\n').count())
 }
 
-/// Prints a size above the limit; never so that it looks like the limit itself.
+/// Formats a size above the limit, rounded so that it never equals the limit.
 fn format_size(bytes: usize) -> String {
     let (tenths, unit) = if bytes < 1_000_000 {
         ((bytes * 10).div_ceil(1024), "KiB")
@@ -91,7 +91,7 @@ pub(super) fn split(text: &str) -> Result<TaskParts, LintFinding> {
         return Err(LintFinding::error(
             "empty-task",
             "the task file is empty",
-            "write one with `ralph init`",
+            "create one with `ralph init`",
         ));
     }
     let mut lines = text.split_inclusive('\n');
@@ -119,7 +119,7 @@ pub(super) fn split(text: &str) -> Result<TaskParts, LintFinding> {
     Err(LintFinding::error(
         "unclosed-front-matter",
         "the front matter that starts here has no closing `---`",
-        "put a line `---` below the last setting",
+        "add a line `---` below the last setting",
     )
     .on_line(1))
 }

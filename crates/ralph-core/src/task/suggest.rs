@@ -1,6 +1,6 @@
-//! Finds the word that was probably meant.
+//! Suggests corrections of mistyped words.
 
-/// Returns the known word nearest to a mistyped one, if one is near enough.
+/// Returns the most similar known word, if one is similar enough.
 pub fn nearest<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     const MAX_CHARS: usize = 40;
     if typed.chars().count() > MAX_CHARS {
@@ -15,11 +15,11 @@ pub fn nearest<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Opt
         .into_iter()
         .map(|word| (distance(&plain, &word.chars().collect::<Vec<_>>()), word))
         .min_by_key(|(distance, _)| *distance)?;
-    // A third of the letters may differ; with more the guess would only confuse.
+    // At most a third of the letters may differ; otherwise the suggestion would only confuse.
     (distance <= (plain.len() / 3).clamp(1, 3)).then_some(word)
 }
 
-/// Counts the letters to insert, remove, replace or swap with their neighbour.
+/// Counts insertions, deletions, replacements and swaps of neighbours.
 fn distance(left: &[char], right: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut previous: Vec<usize> = (0..=right.len()).collect();
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_words_are_found_and_far_ones_are_not() {
+    fn suggests_only_similar_words() {
         let known = ["max_iterations", "max_tokens_total", "engine", "pr"];
         for (typed, expected) in [
             ("max_iteration", Some("max_iterations")),

@@ -135,7 +135,7 @@ fn a_task_file_that_cannot_be_read_is_refused() {
     for (text, why) in [
         (
             &b""[..],
-            "the task file is empty — write one with `ralph init`",
+            "the task file is empty — create one with `ralph init`",
         ),
         (
             b"---\ntask_id: [a\nmax: 3\n---\n",
@@ -143,11 +143,11 @@ fn a_task_file_that_cannot_be_read_is_refused() {
         ),
         (
             b"---\ntask_id: a\n",
-            "line 1: the front matter that starts here has no closing `---` — put a line `---` below the last setting",
+            "line 1: the front matter that starts here has no closing `---` — add a line `---` below the last setting",
         ),
         (
             b"---\xff\xfe",
-            "line 1: the task file is not UTF-8 text — save the file in the encoding UTF-8",
+            "line 1: the task file is not UTF-8 text — save the file as UTF-8",
         ),
     ] {
         fs::write(project.task(), text).unwrap();

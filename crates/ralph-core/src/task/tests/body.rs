@@ -7,7 +7,7 @@ use snapbox::IntoData as _;
 use super::{errors, line, parse, with_body};
 use crate::task::TaskFile;
 
-/// Returns the boxes of a body, one line for each.
+/// Returns the boxes of a body, one line each.
 fn boxes(body: &str) -> String {
     let task = parse(&with_body(body));
     let lines: Vec<String> = task
@@ -35,7 +35,7 @@ fn remarks(body: &str) -> String {
 }
 
 #[test]
-fn boxes_with_their_verify_lines() {
+fn parses_boxes_with_their_verify_lines() {
     let body = r#"# Task: Foo *bar* `x`
 ### Milestone M1 — Behavior
 - [ ] M1.1 Foo endpoint **returns** 200
@@ -75,7 +75,7 @@ quoted-and-more "quoted and more" - open line 22 ["q"]
 }
 
 #[test]
-fn what_is_not_a_box() {
+fn ignores_text_that_is_not_a_box() {
     let body = "```\n- [ ] M1.1 in a fence\n```\n\n    - [ ] indented code\n\n<!--\n- [ ] in a comment\n-->\n\n\
                 - [] no blank\n- [y] no mark\n- `[ ]` code\n\n[ ] no list\n\n~~~md\n# Heading\n- [ ] x\n~~~\n";
     let task = parse(&with_body(body));
@@ -103,20 +103,20 @@ fn milestones_end_at_the_next_heading_of_their_rank() {
 }
 
 #[test]
-fn names_that_are_there_twice_are_refused() {
+fn duplicate_ids_are_rejected() {
     let body = "### Milestone M1\n- [ ] M1.1 a\n- [ ] M1.1 b\n### Milestone M1\n- [ ] M1.1 c\n";
     snapbox::assert_data_eq!(
         errors(&with_body(body)),
         snapbox::str![[r"
-[duplicate-checkbox] line 6: checkbox `M1.1` is there twice, in line 5 and in line 6 — give each one its own id
-[duplicate-milestone] line 7: milestone `M1` is there twice, in line 4 and in line 7 — give each one its own id
-[duplicate-checkbox] line 8: checkbox `M1.1` is there twice, in line 5 and in line 8 — give each one its own id
+[duplicate-checkbox] line 6: checkbox `M1.1` is defined twice, in line 5 and in line 6 — give each one its own id
+[duplicate-milestone] line 7: milestone `M1` is defined twice, in line 4 and in line 7 — give each one its own id
+[duplicate-checkbox] line 8: checkbox `M1.1` is defined twice, in line 5 and in line 8 — give each one its own id
 "]]
     );
 }
 
 #[test]
-fn there_is_a_limit_of_boxes() {
+fn the_number_of_boxes_is_limited() {
     let body = |count: usize| "- [ ] x\n  - verify: `true`\n".repeat(count);
     assert_eq!(parse(&with_body(&body(1000))).checkboxes.len(), 1000);
     snapbox::assert_data_eq!(
@@ -128,17 +128,17 @@ fn there_is_a_limit_of_boxes() {
 }
 
 #[test]
-fn verify_lines_that_cannot_be_used() {
+fn reports_invalid_verify_lines() {
     let body = "- verify: `stray`\n- [ ] a\n  - verify:\n  - verify: ` `\n  - verify: `open\n  - verify: `one`, `two`\n\
                 verify: in no list\n\nverify: `in no list`\n";
     snapbox::assert_data_eq!(
         remarks(body),
         snapbox::str![[r"
-[stray-verify] line 4: this verify line belongs to no checkbox and is not used — indent it by two spaces below its checkbox
-[empty-command] line 6: this verify line has no command — write the command in backticks behind `verify:`
-[empty-command] line 7: this verify line has no command — write the command in backticks behind `verify:`
+[stray-verify] line 4: this verify line does not belong to a checkbox and is ignored — indent it by two spaces below its checkbox
+[empty-command] line 6: this verify line has no command — write the command in backticks after `verify:`
+[empty-command] line 7: this verify line has no command — write the command in backticks after `verify:`
 [unclosed-code] line 8: the command of this verify line has no closing backtick — put a backtick on either side of the command
-[further-commands] line 9: only the first command of this verify line is used: `one` — give each command a verify line of its own
+[further-commands] line 9: only the first command of this verify line is used: `one` — write one verify line per command
 "]]
     );
 }
@@ -168,7 +168,7 @@ fn ticks_change_nothing_but_the_marks() {
 }
 
 #[test]
-fn ticks_keep_the_byte_order_mark_and_the_line_ends() {
+fn ticks_preserve_the_byte_order_mark_and_the_line_ends() {
     let text = "\u{feff}---\r\ntask_id: t\n---\r\n- [ ] A1 a\r\n- [x] A2 b\n- [x] A3 c";
     let task = TaskFile::parse(text.as_bytes()).unwrap();
     let ticked = BTreeSet::from(["A1".to_owned(), "A3".to_owned()]);

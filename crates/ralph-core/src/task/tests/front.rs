@@ -63,15 +63,15 @@ fn files_without_usable_front_matter() {
         table,
         snapbox::str![[r#"
 
-[empty-task] the task file is empty — write one with `ralph init`
+[empty-task] the task file is empty — create one with `ralph init`
   ⏎  ⏎ 
-[empty-task] the task file is empty — write one with `ralph init`
+[empty-task] the task file is empty — create one with `ralph init`
 ---
-[unclosed-front-matter] line 1: the front matter that starts here has no closing `---` — put a line `---` below the last setting
+[unclosed-front-matter] line 1: the front matter that starts here has no closing `---` — add a line `---` below the last setting
 --- ⏎ 
-[unclosed-front-matter] line 1: the front matter that starts here has no closing `---` — put a line `---` below the last setting
+[unclosed-front-matter] line 1: the front matter that starts here has no closing `---` — add a line `---` below the last setting
 --- ⏎ task_id: t ⏎ 
-[unclosed-front-matter] line 1: the front matter that starts here has no closing `---` — put a line `---` below the last setting
+[unclosed-front-matter] line 1: the front matter that starts here has no closing `---` — add a line `---` below the last setting
 # Task ⏎ --- ⏎ a: b ⏎ --- ⏎ 
 [missing-front-matter] line 1: the first line is not `---` — start the file with a line `---`, then the settings, then another line `---`
  ⏎ --- ⏎ task_id: t ⏎ --- ⏎ 
@@ -79,13 +79,13 @@ fn files_without_usable_front_matter() {
 ---- ⏎ task_id: t ⏎ --- ⏎ 
 [missing-front-matter] line 1: the first line is not `---` — start the file with a line `---`, then the settings, then another line `---`
 --- ⏎ - a ⏎ --- ⏎ 
-[front-matter-not-a-map:1] line 2: the front matter is not a list of settings — write each setting as `key: value` on a line of its own
+[front-matter-not-a-map:1] line 2: the front matter is not a list of settings — write each setting as `key: value` on its own line
 --- ⏎ just text ⏎ --- ⏎ 
-[front-matter-not-a-map:1] line 2: the front matter is not a list of settings — write each setting as `key: value` on a line of its own
+[front-matter-not-a-map:1] line 2: the front matter is not a list of settings — write each setting as `key: value` on its own line
 --- ⏎ --- ⏎ 
-[missing-task-id] line 2: `task_id` is missing — write a line such as `task_id: "task-001"` into the front matter
+[missing-task-id] line 2: `task_id` is missing — add a line such as `task_id: "task-001"` to the front matter
 --- ⏎ # nothing but a comment ⏎ --- ⏎ 
-[missing-task-id] line 3: `task_id` is missing — write a line such as `task_id: "task-001"` into the front matter
+[missing-task-id] line 3: `task_id` is missing — add a line such as `task_id: "task-001"` to the front matter
 --- ⏎ x: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy
 [front-matter-too-large] line 1: front matter is 16.1 KiB, limit 16 KiB — move long texts into the body
 
@@ -94,7 +94,7 @@ fn files_without_usable_front_matter() {
 }
 
 #[test]
-fn a_rule_in_the_body_is_no_front_matter() {
+fn a_rule_in_the_body_is_not_front_matter() {
     let task = parse(&with_body(
         "a\n\n---\n\n- [ ] b\n\n---\ntask_id: other\n---\n",
     ));
@@ -103,7 +103,7 @@ fn a_rule_in_the_body_is_no_front_matter() {
 }
 
 #[test]
-fn characters_that_are_refused() {
+fn rejects_control_characters() {
     let mut table = String::new();
     for text in [
         "---\ntask_id: t\n---\nab\0c\n\x1b[0m",
@@ -123,10 +123,10 @@ fn characters_that_are_refused() {
 [control-character:4] line 4: the file contains the control character '\r' — remove it; line breaks and tabs are the only control characters allowed
 [control-character:1] line 4: the file contains the control character '\u{85}' — remove it; line breaks and tabs are the only control characters allowed
 [control-character:15] line 3: a text contains the control character '\0' — remove the escape; `\n` and `\t` are the only control characters allowed
-[unknown-value:7] line 4: `mode` is `�`, expected `autonomous`, `guided`, `debug` — write one of these words
+[unknown-value:7] line 4: `mode` is `�`, expected `autonomous`, `guided`, `debug` — use one of these values
 [control-character:1] line 3: a text contains the control character '\u{7}' — remove the escape; `\n` and `\t` are the only control characters allowed
-[unknown-key:1] line 3: unknown key `�` — remove it, or say it in the body
-[not-utf8] line 2: the task file is not UTF-8 text — save the file in the encoding UTF-8
+[unknown-key:1] line 3: unknown key `�` — remove it, or describe it in the body
+[not-utf8] line 2: the task file is not UTF-8 text — save the file as UTF-8
 "]]
         .raw()
     );
@@ -166,7 +166,7 @@ fn everything_can_be_set() {
 }
 
 #[test]
-fn the_name_of_the_branch() {
+fn the_branch_name_is_built_from_prefix_and_slug() {
     for (front, title, expected) in [
         ("task_id: t", Some("Fix it!"), "ralph/t/fix-it"),
         ("task_id: t", None, "ralph/t/work"),
@@ -182,7 +182,7 @@ fn the_name_of_the_branch() {
     }
 }
 
-/// Lines that are refused below a good `task_id`.
+/// Lines that are rejected after a valid `task_id`.
 const REFUSED_LINES: &[&str] = &[
     "max_iterations: 0",
     "max_iterations: -1",
@@ -232,7 +232,7 @@ const REFUSED_LINES: &[&str] = &[
 ];
 
 #[test]
-fn values_that_are_refused_with_their_place() {
+fn rejected_values_are_reported_with_their_location() {
     let mut table = String::new();
     for line in REFUSED_LINES {
         let found = errors(&with_front(&format!("task_id: t\n{line}")));
@@ -283,7 +283,7 @@ fn a_password_in_the_address_is_not_repeated() {
 }
 
 #[test]
-fn all_findings_come_at_once() {
+fn all_findings_are_reported_together() {
     let text = with_front(
         "task_id: a b\nmax_iteration: 3\nmax_wall_time_minutes: \"2h\"\nfoo: 1\npr:\n  darft: true\n  draft: maybe\nengine: x\nrepo_url: ext::sh",
     );
@@ -293,10 +293,10 @@ fn all_findings_come_at_once() {
 [invalid-task-id:10] line 2: `task_id` contains ' '; letters, digits, `-`, `_` and `.` are allowed — choose a short name such as `task-001`
 [unknown-key:1] line 3: unknown key `max_iteration` — did you mean `max_iterations`?
 [wrong-type:24] line 4: `max_wall_time_minutes` is the text "2h", expected a whole number — write it in digits, without quotes
-[unknown-key:1] line 5: unknown key `foo` — remove it, or say it in the body
+[unknown-key:1] line 5: unknown key `foo` — remove it, or describe it in the body
 [unknown-key:3] line 7: unknown key `pr.darft` — did you mean `draft`?
 [wrong-type:10] line 8: `pr.draft` is `maybe`, expected `true` or `false` — write `true` or `false`, without quotes
-[unknown-value:9] line 9: `engine` is `x`, expected `actions`, `agent` — write one of these words
+[unknown-value:9] line 9: `engine` is `x`, expected `actions`, `agent` — use one of these values
 [invalid-repo-url:11] line 10: `repo_url` is neither an `https://` address nor a path — write `https://host/owner/name` or a path
 "#]]
     );

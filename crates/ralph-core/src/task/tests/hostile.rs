@@ -1,4 +1,4 @@
-//! Files that mean harm, and files that are broken in every way.
+//! Hostile files, and files that are broken in every way.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ fn a_billion_laughs_are_refused_where_they_start() {
     );
 }
 
-/// What is refused below a good `task_id`.
+/// YAML that is rejected after a valid `task_id`.
 const REFUSED_YAML: &[&str] = &[
     "a: &x 1",
     "a: *x",
@@ -53,7 +53,7 @@ const REFUSED_YAML: &[&str] = &[
 ];
 
 #[test]
-fn what_yaml_can_do_beyond_settings_is_refused() {
+fn yaml_features_beyond_settings_are_rejected() {
     let deep_flow = format!("a: {}{}", "[".repeat(16), "]".repeat(16));
     let deeper = format!("a: {}", "[".repeat(5000));
     let rows: Vec<String> = (0..40).map(|depth| " ".repeat(depth) + "k:").collect();
@@ -70,7 +70,7 @@ fn what_yaml_can_do_beyond_settings_is_refused() {
 }
 
 #[test]
-fn the_same_characters_in_texts_are_fine() {
+fn the_same_characters_in_texts_are_accepted() {
     let commands = [
         "a && b",
         "ls *.rs",
@@ -106,7 +106,7 @@ fn large_files_are_refused_by_their_size() {
     snapbox::assert_data_eq!(
         errors(&file),
         snapbox::str![
-            "[task-too-large] task is 10.0 MB, limit 256 KiB — move long material into files of the repository and name them in the task"
+            "[task-too-large] task is 10.0 MB, limit 256 KiB — move long material into files in the repository and reference them in the task"
         ]
     );
     let exact = format!(
@@ -119,13 +119,13 @@ fn large_files_are_refused_by_their_size() {
     snapbox::assert_data_eq!(
         errors(&format!("{exact}x")),
         snapbox::str![
-            "[task-too-large] task is 256.1 KiB, limit 256 KiB — move long material into files of the repository and name them in the task"
+            "[task-too-large] task is 256.1 KiB, limit 256 KiB — move long material into files in the repository and reference them in the task"
         ]
     );
 }
 
 #[test]
-fn bodies_that_nest_as_deep_as_they_can() {
+fn deeply_nested_bodies_are_checked() {
     let head = "---\ntask_id: t\n---\n";
     for unit in [
         "- ",
@@ -157,21 +157,21 @@ fn bodies_that_nest_as_deep_as_they_can() {
 }
 
 #[test]
-fn lists_that_nest_line_by_line() {
+fn lists_nested_line_by_line_are_parsed() {
     let rows = (0..400).map(|depth| format!("{}- [ ] x\n", "  ".repeat(depth)));
     let report = check(format!("---\ntask_id: t\n---\n{}", rows.collect::<String>()).as_bytes());
     assert_eq!(report.task.unwrap().checkboxes.len(), 400);
 }
 
 #[test]
-fn no_prefix_and_no_changed_byte_can_make_it_panic() {
+fn no_prefix_and_no_changed_byte_causes_a_panic() {
     const BYTES: [u8; 11] = *b"\n -[\":&`x\0\xff";
     let bytes = templates::TASK.as_bytes();
     let mut good = 0;
     for end in 0..=bytes.len() {
         good += usize::from(check(&bytes[..end]).is_ok());
     }
-    // From the second box on there is enough of it.
+    // The file is valid from the second box on.
     let second = templates::TASK.find("M1.2").unwrap();
     assert!((1..=bytes.len() - second).contains(&good), "{good}");
     let mut changed = bytes.to_vec();
@@ -219,7 +219,7 @@ fn no_mixture_of_pieces_can_make_it_panic() {
         "| \n",
         "\u{feff}",
     ];
-    // A linear congruential generator: the same mixtures every time.
+    // A linear congruential generator, so that every run tests the same mixtures.
     let mut state = 1_u64;
     let mut parsed = 0;
     for round in 0..3000 {

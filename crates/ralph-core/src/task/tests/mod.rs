@@ -1,4 +1,4 @@
-//! The whole way from bytes to a task.
+//! Tests from bytes to a task.
 
 mod body;
 mod front;
@@ -9,7 +9,7 @@ use super::TaskFile;
 use crate::lint::LintFinding;
 use crate::templates;
 
-/// Returns a task file with this front matter and the two smallest boxes.
+/// Returns a task file with this front matter and two minimal boxes.
 fn with_front(front: &str) -> String {
     format!("---\n{front}\n---\n- [ ] A1 one\n- [ ] A2 two\n")
 }
@@ -23,7 +23,7 @@ fn parse(text: &str) -> TaskFile {
     TaskFile::parse(text.as_bytes()).unwrap()
 }
 
-/// Returns what is wrong with a file, one line for each finding: its code and its text.
+/// Returns the findings about a file, one line each: its code and its text.
 fn errors(text: &str) -> String {
     let findings = TaskFile::parse(text.as_bytes()).unwrap_err();
     let lines: Vec<String> = findings.iter().map(line).collect();
@@ -71,6 +71,6 @@ fn the_template_is_a_task() {
 {"id":"M2.3","text":"Types pass","milestone":"M2","checked":false,"line":80,"verify":["npm run typecheck"]}
 "#]]
     );
-    let read_back: super::Contract = serde_json::from_str(&json).unwrap();
-    assert_eq!(read_back, task.contract);
+    let decoded: super::Contract = serde_json::from_str(&json).unwrap();
+    assert_eq!(decoded, task.contract);
 }

@@ -1,4 +1,4 @@
-//! Ids that are made from texts, and claims that name boxes by id, text or number.
+//! Derived ids, and claims that name boxes by id, text or number.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn ids(task: &TaskFile) -> Vec<&str> {
 }
 
 #[test]
-fn an_id_stays_when_boxes_are_inserted_or_moved() {
+fn ids_do_not_change_when_boxes_are_inserted_or_moved() {
     let before = parse(&with_body("- [ ] One is there\n- [ ] Two is there\n"));
     let after = parse(&with_body(
         "- [ ] Zero is there\n- [ ] Two is there\n- [ ] M1.1 Half\n- [x] One is there\n",
@@ -33,11 +33,11 @@ fn an_id_stays_when_boxes_are_inserted_or_moved() {
 fn ids_are_unique_and_do_not_depend_on_the_order_of_different_texts() {
     let words = "The endpoint answers every request within";
     let body = format!("- [ ] {words} a second\n- [ ] {words} a minute\n");
-    let turned = format!("- [ ] {words} a minute\n- [ ] {words} a second\n");
-    let (task, turned) = (parse(&with_body(&body)), parse(&with_body(&turned)));
-    let mut of_turned = ids(&turned);
-    of_turned.reverse();
-    assert_eq!(ids(&task), of_turned);
+    let reversed = format!("- [ ] {words} a minute\n- [ ] {words} a second\n");
+    let (task, reversed) = (parse(&with_body(&body)), parse(&with_body(&reversed)));
+    let mut expected = ids(&reversed);
+    expected.reverse();
+    assert_eq!(ids(&task), expected);
     let same = "- [ ] Tests pass\n".repeat(3) + "- [ ] tests pass 2\n- [ ] ***\n- [ ] 1\n";
     let task = parse(&with_body(&same));
     let unique: BTreeSet<&str> = ids(&task).into_iter().collect();
@@ -46,7 +46,7 @@ fn ids_are_unique_and_do_not_depend_on_the_order_of_different_texts() {
 }
 
 #[test]
-fn a_claim_that_can_mean_only_one_box_is_understood() {
+fn unambiguous_claims_find_their_box() {
     let task = task();
     for (claim, id) in [
         ("M1.1", "M1.1"),
@@ -85,7 +85,7 @@ fn a_claim_that_can_mean_only_one_box_is_understood() {
 }
 
 #[test]
-fn a_claim_that_is_unclear_names_no_box() {
+fn ambiguous_claims_find_no_box() {
     let task = task();
     for claim in [
         "",
@@ -107,7 +107,7 @@ fn a_claim_that_is_unclear_names_no_box() {
     ] {
         assert_eq!(task.box_names().find(claim), NamedBox::Unknown, "{claim}");
     }
-    // The id is of one box, the words are of another.
+    // The id of one box with the words of another.
     for (claim, expected) in [
         ("M1.1 Bar works", ["M1.2", "M1.1"]),
         ("M1.2: Foo works", ["M1.1", "M1.2"]),
@@ -135,7 +135,7 @@ fn a_claim_that_is_unclear_names_no_box() {
 }
 
 #[test]
-fn a_milestone_is_named_by_id_or_title() {
+fn finds_milestones_by_id_or_title() {
     let task = task();
     for claim in [
         "M1",
@@ -168,15 +168,15 @@ fn open_boxes_have_a_number_an_id_and_a_text() {
 }
 
 #[test]
-fn ticks_of_earlier_versions_keep_their_boxes() {
+fn ticks_of_earlier_versions_are_translated() {
     let ticked = BTreeSet::from(["C2", "C4", "M1.1", "C9"].map(str::to_owned));
-    // The fourth box has an id of its own, so it was never called `C4`.
+    // The fourth box has an id in the file, so it was never named `C4`.
     let expected = BTreeSet::from(["it-answers-json", "C4", "M1.1", "C9"].map(str::to_owned));
     assert_eq!(task().current_ids(&ticked), expected);
 }
 
 #[test]
-fn ticks_are_read_from_a_copy_that_was_changed() {
+fn reads_ticks_from_a_modified_copy() {
     let task = task();
     let ticks = |copy: &str| {
         let TicksInCopy { ticked, differs } = task.ticks_in(copy);
@@ -191,7 +191,7 @@ fn ticks_are_read_from_a_copy_that_was_changed() {
     assert_eq!(ticks(&noted), ("it-answers-json".into(), true));
     let moved = ticked.replace("- [ ] M1.1 Foo", "- [ ] New\n- [x] M1.1 Foo");
     assert_eq!(ticks(&moved), ("M1.1 it-answers-json".into(), true));
-    // Another text is another box, and a box that is there twice is unclear.
+    // A different text is a different box, and a duplicated box is ambiguous.
     let reworded = ticked.replace("answers", "perhaps answers");
     assert_eq!(ticks(&reworded), (String::new(), true));
     let twice = ticked.replace("- [ ] Nested\n", "- [x] M1.1 Foo **works**\n");

@@ -10,7 +10,7 @@ use super::errors::{self, DUPLICATE_KEY, MAX_DEPTH, marker_location};
 use super::tree::{Completeness, YamlKey, YamlNode, YamlTree, YamlValue};
 use crate::lint::{FindingLocation, LintFinding};
 
-/// Reads the front matter.
+/// Parses the front matter.
 pub(in crate::task) fn parse_front_matter(front: &str) -> YamlTree {
     let options = options! {
         disallow_directives: true,
@@ -42,14 +42,14 @@ pub(in crate::task) fn parse_front_matter(front: &str) -> YamlTree {
     }
 }
 
-/// Whether the rest of the front matter is worth reading.
+/// Whether to continue parsing.
 #[derive(PartialEq)]
 enum YamlFlow {
     Continue,
     Stop,
 }
 
-/// A list or map whose end has not been reached.
+/// A list or map that is not complete yet.
 enum OpenYamlNode {
     List(FindingLocation, Vec<YamlNode>),
     Map(FindingLocation, OpenYamlMap),
@@ -59,7 +59,7 @@ enum OpenYamlNode {
 struct OpenYamlMap {
     entries: Vec<(YamlKey, YamlNode)>,
     lines: HashMap<String, u32>,
-    /// The key whose value comes next.
+    /// The key of the next value.
     key: Option<YamlKey>,
 }
 
@@ -74,51 +74,54 @@ struct YamlBuilder {
 
 impl YamlBuilder {
     fn handle_event(&mut self, event: Event<'_>, span: &Span) -> YamlFlow {
-        let place = marker_location(&span.start);
+        let location = marker_location(&span.start);
         if let Some(tag) = event.tag() {
             let start = span.tag_start().unwrap_or(span.start);
             self.give_up(errors::tag(&tag.original()).at_location(self::marker_location(&start)));
         }
         match event {
-            Event::DocumentStart(..) => return self.start_document(place),
-            Event::Anchor(_, name) => self.give_up(errors::anchor(&name).at_location(place)),
+            Event::DocumentStart(..) => return self.start_document(location),
+            Event::Anchor(_, name) => self.give_up(errors::anchor(&name).at_location(location)),
             Event::Alias(_) | Event::UnresolvedAlias(_) => {
-                self.give_up(errors::alias().at_location(place));
+                self.give_up(errors::alias().at_location(location));
                 self.attach(YamlNode {
-                    location: place,
+                    location,
                     value: YamlValue::Plain(String::new()),
                 });
             }
-            Event::Scalar(text, style, ..) => self.scalar(text, style, place),
+            Event::Scalar(text, style, ..) => self.scalar(text, style, location),
             Event::SequenceStart(..) => {
-                return self.start(OpenYamlNode::List(place, Vec::new()), place);
+                return self.start(OpenYamlNode::List(location, Vec::new()), location);
             }
             Event::MappingStart(..) => {
-                return self.start(OpenYamlNode::Map(place, OpenYamlMap::default()), place);
+                return self.start(
+                    OpenYamlNode::Map(location, OpenYamlMap::default()),
+                    location,
+                );
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(),
-            // Marks without content.
+            // Events without content.
             Event::StreamStart | Event::StreamEnd | Event::DocumentEnd | Event::Comment(..) | _ => {
             }
         }
         YamlFlow::Continue
     }
 
-    fn start_document(&mut self, place: FindingLocation) -> YamlFlow {
+    fn start_document(&mut self, location: FindingLocation) -> YamlFlow {
         self.documents += 1;
         if self.documents == 1 {
             return YamlFlow::Continue;
         }
-        self.give_up(errors::second_document().at_location(place));
+        self.give_up(errors::second_document().at_location(location));
         YamlFlow::Stop
     }
 
-    fn scalar(&mut self, text: Cow<'_, str>, style: ScalarStyle, place: FindingLocation) {
+    fn scalar(&mut self, text: Cow<'_, str>, style: ScalarStyle, location: FindingLocation) {
         if let Some(control) = text
             .chars()
             .find(|c| c.is_control() && !matches!(c, '\n' | '\t'))
         {
-            self.refuse(errors::control_character(control).at_location(place));
+            self.refuse(errors::control_character(control).at_location(location));
         }
         let text = text.into_owned();
         let value = if style == ScalarStyle::Plain {
@@ -126,15 +129,12 @@ impl YamlBuilder {
         } else {
             YamlValue::Quoted(text)
         };
-        self.attach(YamlNode {
-            location: place,
-            value,
-        });
+        self.attach(YamlNode { location, value });
     }
 
-    fn start(&mut self, open: OpenYamlNode, place: FindingLocation) -> YamlFlow {
+    fn start(&mut self, open: OpenYamlNode, location: FindingLocation) -> YamlFlow {
         if self.open.len() == MAX_DEPTH {
-            self.give_up(errors::too_deep().at_location(place));
+            self.give_up(errors::too_deep().at_location(location));
             return YamlFlow::Stop;
         }
         self.open.push(open);
@@ -144,21 +144,21 @@ impl YamlBuilder {
     fn end(&mut self) {
         let node = match self.open.pop() {
             None => return,
-            Some(OpenYamlNode::List(place, items)) => YamlNode {
-                location: place,
+            Some(OpenYamlNode::List(location, items)) => YamlNode {
+                location,
                 value: YamlValue::List(items),
             },
-            Some(OpenYamlNode::Map(place, map)) => YamlNode {
-                location: place,
+            Some(OpenYamlNode::Map(location, map)) => YamlNode {
+                location,
                 value: YamlValue::Map(map.entries),
             },
         };
         self.attach(node);
     }
 
-    /// Puts a complete value where it belongs: into the open list or map, or at the root.
+    /// Attaches a complete value to the open list or map, or at the root.
     fn attach(&mut self, node: YamlNode) {
-        let refused = match self.open.last_mut() {
+        let finding = match self.open.last_mut() {
             None => {
                 self.root.get_or_insert(node);
                 None
@@ -172,14 +172,14 @@ impl YamlBuilder {
                 Some(key) => map.close_key(key, node),
             },
         };
-        match refused {
+        match finding {
             None => {}
             Some(finding) if finding.code == DUPLICATE_KEY => self.refuse(finding),
             Some(finding) => self.give_up(finding),
         }
     }
 
-    /// Keeps the first finding of each kind; duplicate keys are all kept, each names another key.
+    /// Records the first finding of each kind, but all duplicate keys.
     fn refuse(&mut self, finding: LintFinding) {
         let known = |code| self.findings.iter().any(|old| old.code == code);
         if finding.code == DUPLICATE_KEY || !known(finding.code) {
@@ -187,7 +187,7 @@ impl YamlBuilder {
         }
     }
 
-    /// Refuses something without which the values are not known.
+    /// Reports an error that leaves values unknown.
     fn give_up(&mut self, finding: LintFinding) {
         self.gave_up = true;
         self.refuse(finding);
@@ -195,19 +195,16 @@ impl YamlBuilder {
 }
 
 impl OpenYamlMap {
-    /// Takes a key. What is refused still stands for a key, so that its value finds its place.
+    /// Accepts a key. An invalid key remains as a placeholder for its value.
     fn open_key(&mut self, node: YamlNode) -> Option<LintFinding> {
-        let place = node.location;
-        let (name, refused) = match node.value {
+        let location = node.location;
+        let (name, finding) = match node.value {
             YamlValue::Plain(name) if name == "<<" => (name, Some(errors::merge_key())),
             YamlValue::Plain(name) | YamlValue::Quoted(name) => (name, None),
             YamlValue::List(_) | YamlValue::Map(_) => (String::new(), Some(errors::complex_key())),
         };
-        self.key = Some(YamlKey {
-            name,
-            location: place,
-        });
-        refused.map(|finding| finding.at_location(place))
+        self.key = Some(YamlKey { name, location });
+        finding.map(|finding| finding.at_location(location))
     }
 
     fn close_key(&mut self, key: YamlKey, node: YamlNode) -> Option<LintFinding> {

@@ -1,16 +1,16 @@
-//! What is refused, and how it is said.
+//! The findings about invalid front matter.
 
 use serde_saphyr::granit_parser::{ErrorKind, Marker, ScanError};
 
 use crate::lint::{FindingLocation, LintFinding, excerpt, to_u32};
 
-/// How deep lists and maps may be nested.
+/// The deepest nesting of lists and maps.
 pub(in crate::task) const MAX_DEPTH: usize = 16;
 
-/// The code of the one refusal that is worth saying more than once.
+/// The only finding that is reported more than once.
 pub(super) const DUPLICATE_KEY: &str = "duplicate-key";
 
-/// Returns the place in the file: the front matter starts in its second line.
+/// Returns the location in the file: the front matter starts in the second line.
 pub(super) fn marker_location(marker: &Marker) -> FindingLocation {
     FindingLocation {
         line: to_u32(marker.line() + 1),
@@ -70,7 +70,7 @@ pub(super) fn duplicate_key(name: &str, first: u32, second: u32) -> LintFinding 
 pub(super) fn second_document() -> LintFinding {
     LintFinding::error(
         "yaml-documents",
-        "the front matter holds more than one YAML document",
+        "the front matter contains more than one YAML document",
         "keep one set of settings, without `---` or `...` inside",
     )
 }
@@ -86,12 +86,12 @@ pub(super) fn control_character(control: char) -> LintFinding {
 pub(super) fn too_deep() -> LintFinding {
     LintFinding::error(
         "yaml-depth",
-        format!("lists and maps are nested more than {MAX_DEPTH} deep"),
+        format!("lists and maps are nested more than {MAX_DEPTH} levels deep"),
         "settings need two levels at most",
     )
 }
 
-/// Says what the parser stopped at. Some of it is refused by its own name.
+/// Describes a parse error. Some kinds have their own finding.
 pub(super) fn not_yaml(error: &ScanError) -> LintFinding {
     let finding = if *error.kind() == ErrorKind::UndeclaredTagHandle {
         tag("!")

@@ -1,9 +1,9 @@
-//! Reads front matter into a tree that remembers where everything stood.
+//! Parses front matter into a tree with locations.
 //!
-//! The tree is built from the YAML parser's events, so what YAML can do beyond plain settings is
-//! refused where it stands, before anything is expanded: anchors, aliases, merge keys, tags, several
-//! documents, directives and deep nesting. Reading therefore takes time in proportion to the text,
-//! whatever the text is. Whether `30` is a number or a text is decided by who asks for the value.
+//! The tree is built from the YAML parser's events, so YAML features beyond plain settings are
+//! rejected before anything is expanded: anchors, aliases, merge keys, tags, several documents,
+//! directives and deep nesting. The running time is therefore linear in the size of the text. The
+//! caller decides whether `30` is a number or a text.
 
 mod builder;
 mod errors;

@@ -1,8 +1,8 @@
-//! The values of the front matter, each with its place.
+//! The values of the front matter with their locations.
 
 use crate::lint::{FindingLocation, LintFinding};
 
-/// A value and where it starts.
+/// A value and its location.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::task) struct YamlNode {
     pub(in crate::task) location: FindingLocation,
@@ -12,9 +12,9 @@ pub(in crate::task) struct YamlNode {
 /// A value of the front matter.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::task) enum YamlValue {
-    /// A scalar that was quoted or written as a block: always a text.
+    /// A scalar in quotes or in block style: always a text.
     Quoted(String),
-    /// A scalar as it stands there: a text, a number, a truth value or nothing.
+    /// A plain scalar: a text, a number, a boolean or nothing.
     Plain(String),
     /// A list.
     List(Vec<YamlNode>),
@@ -29,20 +29,20 @@ pub(in crate::task) struct YamlKey {
     pub(in crate::task) location: FindingLocation,
 }
 
-/// What was read of the front matter.
+/// The parsed front matter.
 pub(in crate::task) struct YamlTree {
-    /// The values; none if the front matter is empty.
+    /// `None` if the front matter is empty.
     pub(in crate::task) root: Option<YamlNode>,
     pub(in crate::task) completeness: Completeness,
-    /// What is refused: of each kind the first one.
+    /// The first error of each kind.
     pub(in crate::task) findings: Vec<LintFinding>,
 }
 
-/// Whether a tree holds what its front matter says.
+/// Whether a tree contains everything in its front matter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::task) enum Completeness {
-    /// It does, so its values are worth looking at even if something is refused.
+    /// It does, so that its values can be checked even if there are findings.
     Whole,
-    /// Something is left out.
+    /// Some values are missing.
     Partial,
 }
