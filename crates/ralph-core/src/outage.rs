@@ -1,7 +1,8 @@
 //! Decides how long a run waits for a model provider that is not available.
 //!
-//! The first retries happen soon, as part of the iteration. After that the run waits in the status
-//! `waiting_provider` with growing delays, until the provider responds or the limit is reached.
+//! The first retries follow quickly, as part of the iteration. After that the run waits in the
+//! status `waiting_provider` with growing delays, until the provider responds or the limit is
+//! reached.
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ pub const MAX_PATH_BYTES: usize = 1024;
 #[serde(transparent)]
 pub struct WorkspacePath(String);
 
-/// Why a text is not a path inside the repository.
+/// Why a string is not a path inside the repository.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// Empty, or only dots and slashes.

@@ -44,7 +44,7 @@ pub struct ContainerPlan {
     pub memory: Option<u64>,
     /// Size limit of the workspace, in bytes.
     pub disk: u64,
-    /// The most processes and threads.
+    /// Limit for processes and threads together.
     pub processes: u32,
     /// Whether everything except the workspace and the temporary directories is read-only.
     pub read_only: bool,
@@ -55,7 +55,7 @@ pub struct ContainerPlan {
 pub struct LocalPlan {
     /// In bytes; applied only if the machine supports it.
     pub memory: u64,
-    /// The most processes and threads; applied only if the machine supports it.
+    /// Limit for processes and threads together; applied only if the machine supports it.
     pub processes: u32,
     /// As detected on the machine that planned the run.
     pub confinement: Confinement,
@@ -96,7 +96,7 @@ pub struct NetworkPlan {
 
 impl NetworkPlan {
     /// Returns the allowed hosts for which the gate does not terminate TLS. The gate cannot see a
-    /// credential that a command sends there. With `allow-all` one text describes all hosts.
+    /// credential that a command sends there. With `allow-all`, a single entry describes all hosts.
     pub fn uninspected(&self) -> Vec<String> {
         match &self.policy {
             EgressPolicy::Deny => Vec::new(),

@@ -1,4 +1,4 @@
-//! Escapes characters that change how a text is displayed: C1 controls, which terminals interpret
+//! Escapes characters that change how text is displayed: C1 controls, which terminals interpret
 //! like escape sequences, and bidirectional controls, which reorder the displayed text.
 //!
 //! [`escape_json`] is for JSON and is lossless. [`escape_text`] is for files that users print, and

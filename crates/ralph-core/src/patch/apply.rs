@@ -11,7 +11,7 @@ use super::mode::FileMode;
 use super::parse::{ParsedPatch, PatchEffect, parse};
 use super::whole_file;
 
-/// The most notes that are listed; the rest is only counted.
+/// Maximum number of notes that are listed; the rest is only counted.
 const MAX_NOTES: usize = 20;
 const BYTE_ORDER_MARK: char = '\u{feff}';
 

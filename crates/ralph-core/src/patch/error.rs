@@ -6,7 +6,7 @@ pub const MAX_PATCH_BYTES: usize = 1024 * 1024;
 pub const MAX_FILE_BYTES: usize = 5 * 1024 * 1024;
 /// The longest quote of a line in an error, in characters.
 const MAX_QUOTE_CHARS: usize = 120;
-/// The most positions that an error lists; the rest is only counted.
+/// Maximum number of positions that an error lists; the rest is only counted.
 const MAX_LISTED_LINES: usize = 5;
 
 /// Why a patch is rejected. The file is unchanged.

@@ -1,4 +1,4 @@
-//! Splits a text into lines with their endings.
+//! Splits text into lines with their endings.
 
 /// One line and its ending: `\n`, `\r\n`, or nothing at the end of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub(super) struct FileLine<'a> {
     pub(super) ending: &'a str,
 }
 
-/// Splits a text; concatenating texts and endings restores it.
+/// Splits text into lines; concatenating all lines and endings restores it.
 pub(super) fn split(text: &str) -> Vec<FileLine<'_>> {
     text.split_inclusive('\n')
         .map(|line| {

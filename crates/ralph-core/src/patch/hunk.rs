@@ -75,14 +75,14 @@ impl<'a> Hunk<'a> {
             .filter(|line| line.kind != HunkLineKind::Removed)
     }
 
-    /// Returns whether exactly this many context lines are missing from the stated counts.
+    /// Returns whether the hunk is exactly this many context lines short of its stated counts.
     pub(super) fn lacks_context_lines(&self, lines: usize) -> bool {
         self.ranges.is_some_and(|stated| {
             (self.counts.0 + lines, self.counts.1 + lines) == (stated.old_count, stated.new_count)
         })
     }
 
-    /// Returns whether exactly one removed line is missing from the stated counts.
+    /// Returns whether the hunk is exactly one removed line short of its stated counts.
     pub(super) fn lacks_removed_line(&self) -> bool {
         self.ranges.is_some_and(|stated| {
             (self.counts.0 + 1, self.counts.1) == (stated.old_count, stated.new_count)

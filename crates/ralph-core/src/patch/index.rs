@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use super::error::HunkError;
 use super::file_lines::FileLine;
 
-/// The most line comparisons for one patch.
+/// Maximum number of line comparisons for one patch.
 const MAX_COMPARISONS: usize = 20_000_000;
-/// The most matches with a gap.
+/// Maximum number of matches with a gap.
 const MAX_GAPS: usize = 64;
 
 /// The lines of a file, indexed by their trimmed text.

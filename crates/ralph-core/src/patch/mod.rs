@@ -9,7 +9,7 @@
 //! - `locate` finds the position of a hunk; `index` searches lines, `nearby` finds positions that
 //!   almost match, `indent_shift` those with a different indentation, `section` those below a
 //!   function or a heading.
-//! - `apply` combines the parts, `whole_file` creates and deletes files; `file_lines` splits a text
+//! - `apply` combines the parts, `whole_file` creates and deletes files; `file_lines` splits text
 //!   into lines with their endings.
 //!
 //! # The position of a hunk
@@ -22,9 +22,9 @@
 //!    otherwise, among those in the section if there are any, the stated line (shifted by the
 //!    offset of the previous hunk), or the position that is at least four times closer to it than
 //!    the next one and not farther away than the length of the hunk; otherwise the hunk is
-//!    rejected. Without a line number, several positions that the section does not decide are
-//!    rejected. So is a position other than the stated one if the stated one would match, too, with
-//!    a different indentation or with the line that is missing according to the counts.
+//!    rejected. Without a line number, several positions that the section does not narrow down to
+//!    one are rejected. So is a position other than the stated one if the stated one would match,
+//!    too, with a different indentation or with the line that is missing according to the counts.
 //! 2. The file contains the new lines but not the old ones, or the old ones only elsewhere: the
 //!    hunk is already applied.
 //! 3. All old lines match at one position with one consistent change of indentation: that one, and

@@ -6,7 +6,7 @@ use super::hunk::{Hunk, HunkLine, HunkLineKind};
 use super::index::FileLineIndex;
 use super::locate::{ExpectedStart, HunkLocation, edits};
 
-/// The fewest nonblank lines that must match after one line was dropped.
+/// Minimum number of nonblank lines that must match after one line was dropped.
 const MIN_EVIDENCE: usize = 2;
 
 /// Returns the only position that almost matches, if there is one.
@@ -75,7 +75,7 @@ fn without_edge<'a>(
             HunkEdge::First => start.checked_sub(1),
             HunkEdge::Last => Some(start + old.len()).filter(|at| *at < index.line_count()),
         };
-        // An empty line is no evidence, so nothing may depend on it.
+        // An empty line is not evidence, so nothing may depend on it.
         if edge.text.trim().is_empty() {
             is_stated != Some(false)
                 && neighbour.is_some_and(|line| line.kind != HunkLineKind::Added)

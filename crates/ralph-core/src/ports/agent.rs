@@ -1,4 +1,4 @@
-//! The agent port: a coding agent's program that works inside the sandbox, once per iteration.
+//! The agent port: a coding agent that runs inside the sandbox, once per iteration.
 //!
 //! An [`AgentReader`] parses the program's output into events and reports how the session ended.
 //! The engine runs the program, enforces its timeouts and does not trust its claims of success.
@@ -169,7 +169,7 @@ pub trait AgentReader: Send {
     fn finish(&mut self, ended: ExecStatus, stderr: &str) -> (AgentEnd, AgentReport);
 }
 
-/// A coding agent's program.
+/// A coding agent.
 pub trait Agent: Send + Sync {
     /// Returns the agent's name, such as `claude`.
     fn name(&self) -> &str;

@@ -17,7 +17,7 @@ impl SuspendedTime {
         self.stopped + self.asleep
     }
 
-    /// Returns the difference to an earlier reading.
+    /// Returns the time since an earlier reading.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {

@@ -25,17 +25,17 @@ pub enum MemoryLimit {
     Process(u64),
 }
 
-/// The protection from commands that run as the user, as detected on this machine.
+/// Protection against commands that run as the user, as detected on this machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
     pub state: StateHiding,
     pub private_tmp: bool,
-    /// Whether commands cannot send signals to ralph.
+    /// Whether commands are prevented from signalling ralph.
     pub signals: bool,
     /// `None` if memory is not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryLimit>,
-    /// The most processes of a sandbox; `None` if they are not limited.
+    /// Maximum number of processes in a sandbox; `None` if they are not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<u32>,
 }

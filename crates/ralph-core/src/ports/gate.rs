@@ -40,7 +40,7 @@ pub enum GateEvent {
     },
     /// Further hosts were blocked that are not reported individually.
     FurtherBlocked {
-        /// Number of hosts, without those of earlier reports.
+        /// Number of hosts, not counting those of earlier reports.
         count: u64,
         examples: Vec<String>,
     },
@@ -107,7 +107,7 @@ pub trait GateControl: Send + Sync {
     /// Charges the reservation for calls of disconnected clients, instead of waiting for
     /// the provider's token count.
     fn settle_open_calls(&self) {}
-    /// Returns the budget that was too low for the last call, if no call was admitted since.
+    /// Returns the budget that was too low for the last call, if no call has been admitted since.
     fn exhausted_budget(&self) -> Option<Budget> {
         None
     }

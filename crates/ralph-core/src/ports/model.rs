@@ -20,15 +20,15 @@ pub struct ModelRequest {
     pub user: String,
     /// JSON schema of the reply, for providers that enforce one.
     pub schema: Option<&'static Value>,
-    /// The most tokens of the reply; `None` leaves the limit to the model.
+    /// Maximum number of tokens in the reply; `None` leaves the limit to the model.
     pub max_output_tokens: Option<u64>,
 }
 
-/// The most tokens that a provider adds to a prompt.
+/// Maximum number of tokens that a provider adds to a prompt.
 const MAX_ADDED_TOKENS: u64 = 1024;
 
 impl ModelRequest {
-    /// Returns the whole prompt as it is stored and matched against.
+    /// Returns the whole prompt, as it is stored and as scripted models match it.
     pub fn text(&self) -> String {
         format!("{}\n\n{}", self.system, self.user)
     }
@@ -132,7 +132,7 @@ pub enum ModelError {
     )]
     Transient {
         model: String,
-        /// The HTTP status, or 0 without a response.
+        /// The HTTP status, or 0 if there was no response.
         status: u16,
         /// The delay that the provider asked for.
         retry_after: Option<Duration>,
@@ -203,8 +203,8 @@ pub trait Model: Send + Sync {
     /// Returns the name used for prices and records, such as `zai/glm-4.7` or
     /// `scripted:demo.jsonl`.
     fn name(&self) -> &str;
-    /// Returns the most tokens of a reply, unless the request limits it further. `None` for models
-    /// without a limit because they read replies from a file.
+    /// Returns the maximum number of tokens in a reply, unless the request limits it further.
+    /// `None` for models that read replies from a file and have no limit.
     fn output_limit(&self) -> Option<u64> {
         None
     }

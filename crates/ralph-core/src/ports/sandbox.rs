@@ -265,7 +265,7 @@ pub struct SandboxEntry {
 /// Why a sandbox operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// The sandbox does not exist any more.
+    /// The sandbox no longer exists.
     #[error("sandbox `{0}` is gone")]
     Gone(SandboxId),
     /// A path or a link in it leads outside.

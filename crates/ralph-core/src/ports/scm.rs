@@ -42,7 +42,7 @@ pub struct PullRequest {
     pub head: CommitId,
 }
 
-/// Why an operation of the source host failed.
+/// Why a source host operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ScmError {
     /// The branch is checked out in the target repository.

@@ -8,7 +8,7 @@ use crate::ports::TokenUsage;
 
 const MILLION: u128 = 1_000_000;
 
-/// The most input and output tokens of one call.
+/// Maximum number of input and output tokens in one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenWindow {
     /// Including cached tokens.

@@ -81,7 +81,7 @@ impl From<PriceRates> for Price {
 }
 
 impl PriceRates {
-    /// Returns the higher of each price.
+    /// Returns the maximum of each price.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
             input: self.input.max(other.input),
@@ -106,7 +106,7 @@ impl PriceRates {
 }
 
 impl Price {
-    /// The most tiers of a price.
+    /// Maximum number of tiers in a price.
     pub const MAX_TIERS: usize = 4;
 
     /// The price of models that read replies from a file.

@@ -10,7 +10,7 @@ use super::{Price, PriceBook, PriceMapError};
 
 /// The highest plausible price of a token, in dollars: ten times that of the most expensive model.
 const MAX_TOKEN_PRICE: f64 = 0.1;
-/// The most characters of an invalid value that are shown.
+/// Maximum number of characters shown of an invalid value.
 const SHOWN_CHARS: usize = 40;
 /// The entry of LiteLLM's map that describes the format.
 const SAMPLE_ENTRY: &str = "sample_spec";
@@ -22,7 +22,7 @@ pub struct PriceMap {
 }
 
 impl PriceMap {
-    /// The fewest models of a map that may replace another one.
+    /// Minimum number of models in a map that may replace another one.
     pub const MIN_MODELS: usize = 100;
 
     /// Parses and validates a map in LiteLLM's format. One invalid price rejects the whole map.

@@ -24,7 +24,7 @@ pub struct AgentSnapshot {
     pub messages: Vec<String>,
 }
 
-/// The most open boxes that are listed; the rest is in the task file.
+/// Maximum number of open boxes that are listed; the rest is in the task file.
 const SHOWN_BOXES: usize = 20;
 
 /// Builds the prompt of one invocation of an agent.
@@ -100,7 +100,7 @@ fn open_boxes_text(snapshot: &AgentSnapshot) -> String {
     lines.join("\n")
 }
 
-/// Adds a part unless it is empty. A long text loses its beginning, because its end is newer.
+/// Adds a part unless it is empty. A long part loses its beginning, because its end is newer.
 fn push_part(prompt: &mut String, title: &str, text: &str) {
     push_part_capped(prompt, title, text, MAX_AGENT_PART_BYTES);
 }

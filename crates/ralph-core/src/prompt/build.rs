@@ -167,7 +167,7 @@ fn write_feedback(page: &mut PromptWriter, snapshot: &PromptSnapshot) {
 
 /// Lists the checks that prove nothing about the work.
 pub(super) fn already_green_text(names: &[String]) -> String {
-    /// The most checks that are named.
+    /// Maximum number of checks that are named.
     const SHOWN: usize = 40;
     let shown: Vec<String> = names
         .iter()
@@ -217,7 +217,7 @@ fn write_circling(page: &mut PromptWriter, snapshot: &PromptSnapshot) {
     page.quote("signals", &evidence);
 }
 
-/// Returns a text as one item of a list, its later lines indented.
+/// Formats text as a list item, with the later lines indented.
 pub(super) fn list_item(text: &str) -> String {
     format!("- {}", sanitize(text).trim().replace('\n', "\n  "))
 }

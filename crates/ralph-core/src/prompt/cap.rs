@@ -1,4 +1,4 @@
-//! Size limits of the texts in a prompt.
+//! Size limits of the parts of a prompt.
 
 use super::build::RULES;
 
@@ -11,19 +11,19 @@ pub const MAX_REPAIR_BYTES: usize = MAX_PROMPT_BYTES + 12 * KIB;
 /// The largest part of an agent's prompt; the agent can read the rest itself.
 pub(super) const MAX_AGENT_PART_BYTES: usize = 8 * KIB;
 
-/// The longest run of backticks in a text. Fences are longer than any run in their text, so this
+/// Maximum length of a run of backticks. Fences are longer than any run in their text, so this
 /// also bounds the fences.
 pub(super) const MAX_BACKTICKS: usize = 64;
 
 /// The longest file name, branch or commit that is shown in full.
 pub(super) const MAX_NAME_BYTES: usize = 256;
 
-/// The most loop scores that are shown.
+/// Maximum number of loop scores that are shown.
 pub(super) const MAX_LOOP_SCORES: usize = 5;
 
 const KIB: usize = 1024;
 
-/// The end of a text that an excerpt preserves.
+/// The end that an excerpt preserves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeptEnd {
     /// The first lines.
@@ -84,7 +84,7 @@ pub(super) const SCHEMA: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 1000, 24 * 
 pub(super) const BAD_REPLY: ExcerptCap = ExcerptCap::new(KeptEnd::Ends, 200, 4 * KIB, 4 * KIB);
 pub(super) const BAD_REPLY_ERRORS: ExcerptCap = ExcerptCap::new(KeptEnd::Head, 60, 4 * KIB, KIB);
 
-/// The most that a part adds to its text: heading, explanation, names, fences, marker.
+/// Maximum overhead of a part: heading, explanation, names, fences, marker.
 const MAX_FRAME_BYTES: usize = KIB + 2 * MAX_BACKTICKS + 3 * MAX_NAME_BYTES;
 
 const PART_CAPS: [ExcerptCap; 15] = [

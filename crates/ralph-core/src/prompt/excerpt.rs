@@ -1,4 +1,4 @@
-//! Cuts a text to its cap, at line ends, and names the source of the full text.
+//! Cuts text to its cap, at line ends, and names the source of the full text.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use super::sanitize::sanitize;
 
 const GAP: &str = " … ";
 
-/// The part of a text that enters the prompt.
+/// The part of a file or output that enters the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Excerpt {
     /// Whole lines without the last newline; may be empty.
@@ -16,7 +16,7 @@ pub(crate) struct Excerpt {
     pub(crate) is_cut: bool,
 }
 
-/// Sanitizes and cuts a text. `full` names the source of the full text.
+/// Sanitizes and cuts text. `full` names the source of the full text.
 pub(crate) fn excerpt(text: &str, cap: &ExcerptCap, full: &str) -> Excerpt {
     let clean = sanitize(text);
     let clean = clean.trim_end();
@@ -68,7 +68,7 @@ fn narrowed(text: &str, limit: usize) -> Vec<Cow<'_, str>> {
     text.lines().map(|line| narrow(line, limit - 1)).collect()
 }
 
-/// Removes the middle of a text that is longer than `limit` bytes.
+/// Removes the middle of text that is longer than `limit` bytes.
 fn narrow(text: &str, limit: usize) -> Cow<'_, str> {
     if text.len() <= limit {
         return Cow::Borrowed(text);

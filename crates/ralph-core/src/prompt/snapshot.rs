@@ -3,7 +3,7 @@
 use crate::budget::{BudgetLimits, Spent};
 use crate::ports::ExecStatus;
 
-/// The input of one iteration's prompt. Texts may be of any size; the prompt caps them.
+/// The input of one iteration's prompt. Values may be of any size; the prompt caps them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PromptSnapshot {
     /// All of `ralph_task.md`, including its front matter.

@@ -1,4 +1,4 @@
-//! Writes headings, paragraphs and fenced texts, separated by one empty line.
+//! Writes headings, paragraphs and fenced text, separated by one empty line.
 
 use super::excerpt::{Excerpt, inline_name};
 
@@ -19,7 +19,7 @@ impl PromptWriter {
         self.push_block(words);
     }
 
-    /// Adds an external text, fenced under its name.
+    /// Adds external text, fenced under its name.
     pub(crate) fn quote(&mut self, file: &str, excerpt: &Excerpt) {
         if excerpt.text.is_empty() {
             self.push_block("(none)");
@@ -42,7 +42,7 @@ impl PromptWriter {
     }
 }
 
-/// Wraps a text in a fence that is longer than any run of backticks in it.
+/// Wraps text in a fence that is longer than any run of backticks in it.
 fn fenced(info: &str, text: &str) -> String {
     let longest = text
         .split(|char| char != '`')

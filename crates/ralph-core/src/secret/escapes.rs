@@ -9,11 +9,11 @@ use super::fold::MAX_DROPPED;
 const MAX_BACKSLASHES: usize = 16;
 /// How often `%` or `&` may be escaped.
 const MAX_NESTING: usize = 8;
-/// The longest parameters of a control sequence, in bytes.
+/// Maximum length of a control sequence's parameters, in bytes.
 const MAX_PARAMETERS: usize = 64;
 /// The longest operating system command, such as the address of a link, in bytes.
 const MAX_COMMAND: usize = 256;
-/// The most digits of a character reference.
+/// Maximum number of digits in a character reference.
 const MAX_REFERENCE: usize = 8;
 const ESCAPE: u8 = 0x1b;
 
@@ -62,7 +62,7 @@ fn resolved(length: usize, value: UnescapedValue) -> EscapeUnit {
     EscapeUnit::Resolved { length, value }
 }
 
-/// Decodes the start of a text.
+/// Decodes the unit at the start of `text`.
 pub(super) fn read_unit(text: &[u8]) -> EscapeUnit {
     match text[0] {
         b'\\' => backslash(text),
@@ -371,7 +371,7 @@ fn reference(text: &[u8]) -> EscapeUnit {
     }
 }
 
-/// Returns the length of the invisible prefix of a text: control sequences and invisible
+/// Returns the length of the invisible prefix of `text`: control sequences and invisible
 /// characters. `None` if the text ends too early to decide.
 pub(super) fn invisible_length(text: &[u8]) -> Option<usize> {
     let mut at = 0;

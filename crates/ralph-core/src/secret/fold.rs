@@ -7,12 +7,12 @@
 //! The fold of a spelling equals the fold of the secret itself. Repeated escaping does not matter:
 //! a run of backslashes counts as one, `%2541` is `%41`, `&amp;lt;` is `&lt;`.
 //!
-//! Each token is recognised within a fixed length from its start, so that a text in chunks folds
+//! Each token is recognised within a fixed length from its start, so that chunked text folds
 //! like the whole.
 
 use super::escapes::{EscapeUnit, SPECIAL, UnescapedValue, read_unit};
 
-/// The most dropped bytes between two bytes of one secret.
+/// Maximum number of dropped bytes between two bytes of one secret.
 pub(super) const MAX_DROPPED: usize = 256;
 /// Inserted if too much was dropped. No secret contains it: NUL is dropped from every fold.
 const BREAK: u8 = 0;
@@ -52,7 +52,7 @@ pub(super) fn fold_secret(secret: &[u8]) -> Vec<u8> {
 }
 
 impl FoldedText {
-    /// Folds a text from a position on.
+    /// Folds text from `start` on.
     pub(super) fn new(text: &[u8], start: usize, is_last: bool) -> Self {
         let mut folded = Self {
             bytes: Vec::new(),
@@ -116,12 +116,12 @@ impl FoldedText {
         &self.bytes
     }
 
-    /// Returns the source position from which on text must wait because of an unfinished token.
+    /// Returns the position of an unfinished token in the source; text from there on is delayed.
     pub(super) fn hold(&self) -> usize {
         self.hold
     }
 
-    /// Returns the ranges in which a match with a token in it and at most `longest` bytes may
+    /// Returns the ranges in which a match that contains a token and has at most `longest` bytes may
     /// start. They are ordered and do not overlap.
     pub(super) fn windows(&self, longest: usize) -> Vec<(usize, usize)> {
         let mut windows: Vec<(usize, usize)> = Vec::new();

@@ -12,7 +12,7 @@
 //!
 //! It cannot find a known secret that is too short or too common to search for
 //! ([`Redactor::unsearchable`]), one that is spaced out, broken across lines, reversed, compressed
-//! or encrypted, or an unknown token without a characteristic shape.
+//! or encrypted, or an unknown token without a recognisable shape.
 //!
 //! Redaction is for text that is shown or stored. Text that is executed, such as the content of a
 //! file or a command, is checked with [`Redactor::find_known`] and either rejected or unchanged.

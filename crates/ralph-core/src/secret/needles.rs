@@ -25,7 +25,7 @@ pub(super) struct Needles {
     folded: NeedleSet,
 }
 
-/// Texts with a fast filter for positions at which none of them starts.
+/// Needles with a fast filter for positions at which none of them starts.
 struct NeedleSet {
     /// Sorted by bytes, without duplicates.
     sorted: Vec<Needle>,
@@ -39,7 +39,7 @@ struct Needle {
     secret: usize,
 }
 
-/// The match at one position of a text.
+/// The match at one position.
 enum NeedleMatch {
     Nothing,
     Secret {
@@ -207,7 +207,7 @@ impl NeedleSet {
         self.with_prefix(text).next().is_some()
     }
 
-    /// Returns whether a needle starts with a text and is longer.
+    /// Returns whether `text` is a proper prefix of a needle.
     fn is_unfinished(&self, text: &[u8]) -> bool {
         self.with_prefix(text)
             .any(|needle| needle.bytes.len() > text.len())
@@ -224,7 +224,7 @@ impl NeedleSet {
     }
 }
 
-/// A Bloom filter: it has no false negatives and few false positives.
+/// A Bloom filter with one hash function: no false negatives and few false positives.
 struct NeedleFilter {
     bits: Vec<u64>,
     shift: u32,

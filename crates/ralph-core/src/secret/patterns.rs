@@ -19,11 +19,11 @@ const MAX_JWT_HEADER: usize = 4096;
 const MIN_JWT_HEADER: usize = 10;
 /// The longest `user:password@host`.
 const MAX_AUTHORITY: usize = 1024;
-/// The most quotes and blanks between a header's name and its value.
+/// Maximum number of quotes and blanks between a header's name and its value.
 const MAX_SEPARATOR: usize = 16;
 /// The longest name of an authorization scheme.
 const MAX_SCHEME: usize = 20;
-/// The start of a text that is already redacted.
+/// The start of a placeholder from an earlier redaction.
 const PLACEHOLDER: &[u8] = b"[REDACTED";
 
 static LITERALS: LazyLock<AhoCorasick> = LazyLock::new(|| {
@@ -54,7 +54,7 @@ impl SecretMatch {
     }
 }
 
-/// A text, and whether it is complete.
+/// The text to scan, and whether it is complete.
 #[derive(Clone, Copy)]
 pub(super) struct ScanText<'a> {
     pub(super) bytes: &'a [u8],
@@ -63,7 +63,7 @@ pub(super) struct ScanText<'a> {
 }
 
 impl ScanText<'_> {
-    /// Returns the result for a text that ends too early.
+    /// Returns the result for text that ends too early.
     pub(super) fn undecided_at_end(self) -> SecretMatch {
         if self.is_last {
             SecretMatch::No

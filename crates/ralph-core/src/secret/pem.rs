@@ -13,9 +13,9 @@ const CLOSING: &[u8] = b"-----END ";
 const MAX_LABEL: usize = 64;
 /// How much text after a marker is searched for a key, in bytes.
 const WINDOW: usize = 256;
-/// The fewest base64 digits of a key directly after the marker.
+/// Minimum number of base64 digits in a key directly after the marker.
 const MIN_KEY_DIGITS: usize = 16;
-/// The fewest base64 digits of a key after other text, such as a log's prefix.
+/// Minimum number of base64 digits in a key after other text, such as a log's prefix.
 const MIN_DETACHED_KEY_DIGITS: usize = 40;
 
 /// Matches the text after `-----BEGIN `.

@@ -1,4 +1,4 @@
-//! The parts of a text to redact.
+//! Spans of text to redact.
 
 use super::pem;
 use super::shapes::ByteClass;
@@ -14,7 +14,7 @@ pub(super) enum SecretExtent {
     Pem,
 }
 
-/// The end of a secret in a text that may continue.
+/// The end of a secret in text that may continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CoverEnd {
     /// The first byte after the secret.
@@ -61,7 +61,7 @@ pub(super) struct DetectedToken {
     pub(super) extent: SecretExtent,
 }
 
-/// A part of a text to redact.
+/// A span of text to redact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RedactionSpan {
     /// Position of the literal or needle that caused it.

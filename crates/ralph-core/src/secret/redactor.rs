@@ -92,7 +92,7 @@ impl Redactor {
         }
     }
 
-    /// Returns a text without its secrets.
+    /// Returns the text without its secrets.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.redact_bytes(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
@@ -116,7 +116,7 @@ impl Redactor {
         }
     }
 
-    /// Starts redacting a text that arrives in chunks.
+    /// Starts redacting text that arrives in chunks.
     pub fn stream(&self) -> RedactStream {
         RedactStream::new(self.clone())
     }
@@ -134,7 +134,7 @@ impl Redactor {
         &self.inner.unsearchable
     }
 
-    /// Returns the name of the first known secret in a text, in any spelling.
+    /// Returns the name of the first known secret in `text`, in any spelling.
     ///
     /// Used to check text that will be executed; such text is never rewritten.
     pub fn find_known(&self, text: &[u8]) -> Option<&str> {
@@ -149,9 +149,9 @@ impl Redactor {
         Some(&self.inner.names[first.secret?])
     }
 
-    /// Returns the name of a known secret if its placeholder occurs in a text.
+    /// Returns the name of a known secret if its placeholder occurs in `text`.
     ///
-    /// Such a text is a redacted copy, not the original.
+    /// Such text is a redacted copy, not the original.
     pub fn find_placeholder(&self, text: &str) -> Option<&str> {
         if !text.contains("[REDACTED:") {
             return None;

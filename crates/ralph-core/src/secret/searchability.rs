@@ -30,7 +30,7 @@ impl fmt::Display for Unsearchable {
 const MAX_DIGITS: usize = 12;
 /// The longest single word that is not searched for.
 const MAX_WORD: usize = 16;
-/// A value with at most this many different bytes is filler, such as `xxxxxxxx`.
+/// A value with at most this many distinct bytes is filler, such as `xxxxxxxx`.
 const MIN_VARIETY: usize = 3;
 /// The shortest mixed piece of an address or a path that is considered random.
 const MIN_RANDOM: usize = 12;
@@ -149,7 +149,7 @@ fn is_ordinary_text(value: &str) -> bool {
     is_filler(value) || is_number(value) || is_single_word(value) || is_placeholder(value)
 }
 
-/// Returns whether a value has hardly any different bytes, or is a run such as `abcdefgh`.
+/// Returns whether a value has very few distinct bytes, or is a run such as `abcdefgh`.
 fn is_filler(value: &str) -> bool {
     let mut seen = [false; 256];
     for byte in value.bytes() {
@@ -171,8 +171,8 @@ fn is_number(value: &str) -> bool {
 
 /// Returns whether a value reads like one word: letters of one case with vowels among them.
 ///
-/// Of random twelve-letter texts about one in six has enough vowels and no long run of consonants,
-/// but generated passwords usually contain digits, too.
+/// Of random twelve-letter strings about one in six has enough vowels and no long run of
+/// consonants, but generated passwords usually contain digits, too.
 fn is_single_word(value: &str) -> bool {
     let letters = value.as_bytes();
     let rest = &letters[1..];
@@ -246,7 +246,7 @@ fn is_plain_path(value: &str) -> bool {
     is_path && !value.contains(char::is_whitespace) && !has_random_piece(value)
 }
 
-/// Returns whether a piece of a text mixes letters and digits in a way that names do not.
+/// Returns whether a piece of the text mixes letters and digits in a way that names do not.
 fn has_random_piece(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric())
         .any(|piece| {

@@ -90,7 +90,7 @@ impl ByteClass {
 pub(super) enum TokenHeuristic {
     /// The literal before it suffices.
     Any,
-    /// A digit and a capital, or four digits, which compounds of words do not have.
+    /// A digit and a capital, or four digits, unlike compound words.
     Random,
     /// A digit, or longer than names in source code.
     DigitOrLong,
@@ -103,7 +103,7 @@ pub(super) enum TokenHeuristic {
 impl TokenHeuristic {
     /// The shortest token without a digit.
     const LONG: usize = 32;
-    /// The fewest transitions between letters and digits in a random token.
+    /// Minimum number of transitions between letters and digits in a random token.
     const MIN_TRANSITIONS: usize = 3;
     /// The shortest token with fewer transitions.
     const LONG_MIXED: usize = 24;
@@ -144,10 +144,10 @@ pub(super) struct TokenBody {
 }
 
 impl TokenBody {
-    /// The most bytes that a decision depends on.
+    /// Maximum number of bytes that a decision depends on.
     const WINDOW: usize = 64;
 
-    /// Returns whether a text starts with such a body; `None` if it ends too early to decide.
+    /// Returns whether `text` starts with such a body; `None` if it ends too early to decide.
     pub(super) fn matches_start(self, text: &[u8], is_last: bool) -> Option<bool> {
         let (token, may_grow) = self.class.gather(text, Self::WINDOW);
         if token.len() >= self.min_length && self.heuristic.matches(&token) {

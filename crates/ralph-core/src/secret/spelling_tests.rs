@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::Redactor;
 use super::tests::{CANARIES, all_canaries, redacted_in_every_way};
 
-/// Maps each character of a text.
+/// Maps each character.
 fn each(text: &str, write: impl Fn(usize, char) -> String) -> String {
     let mut written = String::new();
     for (index, c) in text.chars().enumerate() {
@@ -14,7 +14,7 @@ fn each(text: &str, write: impl Fn(usize, char) -> String) -> String {
     written
 }
 
-/// Maps each byte of a text.
+/// Maps each byte.
 fn bytes(text: &str, write: impl Fn(u8) -> String) -> String {
     let mut written = String::new();
     for byte in text.bytes() {

@@ -1,11 +1,11 @@
-//! Redacts a text that arrives in chunks.
+//! Redacts text that arrives in chunks.
 
 use super::fold::FoldedText;
 use super::patterns::{self, CONTEXT, ScanText};
 use super::redaction_span::RedactionSpan;
 use super::{RedactionCounts, Redactor};
 
-/// A text in progress through a [`Redactor`].
+/// Text on its way through a [`Redactor`].
 ///
 /// Text is written as soon as no further input can change it. At most the longest spelling of a
 /// known secret, or 4 KiB of text that resembles a token, is delayed.
@@ -52,7 +52,7 @@ impl RedactStream {
         }
     }
 
-    /// Accepts the next chunk and appends the text that is safe by now to `out`.
+    /// Accepts the next chunk and appends all text that is now safe to `out`.
     pub fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
         self.buffer.extend_from_slice(piece);
         self.advance(false, out);

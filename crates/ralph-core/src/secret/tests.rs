@@ -52,7 +52,7 @@ fn in_pieces<'a>(redactor: &Redactor, pieces: impl IntoIterator<Item = &'a [u8]>
     out
 }
 
-/// Redacts a text whole, byte by byte, and split at every position; all results must be equal.
+/// Redacts text whole, byte by byte, and split at every position; all results must be equal.
 pub(super) fn redacted_in_every_way(redactor: &Redactor, text: &[u8]) -> Vec<u8> {
     let whole = redactor.redact_bytes(text).into_owned();
     let shown = || String::from_utf8_lossy(text);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// A secret text. Its memory is wiped on drop.
+/// A secret string. Its memory is wiped on drop.
 ///
 /// Its debug output is `***`, so that it may be part of any other type:
 ///

@@ -100,7 +100,7 @@ pub(super) const CI: &[&str] = &[
     "jenkinsfile",
 ];
 
-/// Code that is not readable, and that may run instead of the sources.
+/// Code that reviewers cannot read and that may run instead of the sources.
 pub(super) const COMPILED: &[&str] = &[
     "__pycache__/",
     "node_modules/",

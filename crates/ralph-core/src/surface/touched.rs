@@ -59,7 +59,7 @@ pub struct Surface {
 }
 
 impl Surface {
-    /// Returns the changed files that configure ralph and need a new approval by the user.
+    /// Returns the changed files that configure ralph and need the user's approval again.
     pub fn approvals(&self) -> Vec<&str> {
         let findings = self.executes_for_developers.iter();
         let findings = findings.filter(|finding| finding.why == NEEDS_APPROVAL);

@@ -19,13 +19,13 @@ pub enum NamedBox<'t> {
     Unknown,
 }
 
-/// The most characters of a box's text in a list.
+/// Maximum number of characters of a box's text in a list.
 const MAX_SHOWN_CHARS: usize = 80;
 
 /// Words that may precede an id or a number.
 const WORDS: [&str; 6] = ["checkbox", "box", "item", "task", "number", "criterion"];
 
-/// The most words after an id that are compared with the ids of other boxes.
+/// Maximum number of words after an id that are compared with the ids of other boxes.
 const MAX_WORDS: usize = 20;
 
 /// The boxes of a task, with normalized texts for lookups.
@@ -135,14 +135,14 @@ impl<'t> BoxNames<'t> {
         self.positions(|at| same(&self.boxes[at]))
     }
 
-    /// Finds boxes by an id in any case, optionally with words around it that match no other box.
+    /// Finds boxes by id, ignoring case; other words in the claim must not match another box.
     fn by_id(&self, claim: &str) -> Vec<usize> {
         let claim = strip_leading_word(claim);
         let same = self.positions(|at| self.boxes[at].id.eq_ignore_ascii_case(claim));
         if !same.is_empty() {
             return same;
         }
-        // Only ids from the file: a derived id could be the first word of another text.
+        // Only ids from the file: a derived id could be the first word of another box.
         let first = trim_punctuation(claim.split(char::is_whitespace).next().unwrap_or_default());
         let mut found = self.with_own_id(first);
         if found.is_empty() {
@@ -158,8 +158,7 @@ impl<'t> BoxNames<'t> {
         found
     }
 
-    /// Finds the box with a number: its position in the file. A text that starts with the number
-    /// matches, too.
+    /// Finds boxes by number: their position in the file, or a number at the start of their text.
     fn by_number(&self, claim: &str) -> Vec<usize> {
         let digits = strip_leading_word(claim).trim_start_matches(['#', ' ']);
         let end = digits.find(|c: char| !c.is_ascii_digit());
@@ -213,7 +212,7 @@ fn strip_leading_word(claim: &str) -> &str {
     }
 }
 
-/// Normalizes a text: no Markdown markers, lower case, single spaces, no punctuation at the end.
+/// Normalizes text: no Markdown markers, lower case, single spaces, no punctuation at the end.
 fn strip_markdown(text: &str) -> String {
     let text: String = text
         .chars()

@@ -42,9 +42,10 @@ pub struct Contract {
     pub max_cost_usd_estimate: Option<Usd>,
     /// Limit for input and output tokens together.
     pub max_tokens_total: Option<u64>,
-    /// Circling iterations in a row before the run stops; see [`Contract::gutter_limit`].
+    /// Consecutive circling iterations before the run stops; see [`Contract::gutter_limit`].
     pub max_consecutive_gutter: Option<u32>,
-    /// Fewer changed lines count as hardly any change; see [`Contract::gutter_settings`].
+    /// Iterations with fewer changed lines count as almost unchanged; see
+    /// [`Contract::gutter_settings`].
     #[serde(default)]
     pub min_net_lines: Option<u32>,
     /// The doctor is consulted after this many iterations; 0 means never.
@@ -99,7 +100,7 @@ impl Contract {
         }
     }
 
-    /// Returns the limit of circling iterations in a row.
+    /// Returns the limit for consecutive circling iterations.
     pub fn gutter_limit(&self) -> u32 {
         self.max_consecutive_gutter
             .unwrap_or(Self::DEFAULT_GUTTER_LIMIT)

@@ -8,7 +8,7 @@ use super::derived_ids::derive_ids;
 use super::grammar::split_id;
 use crate::lint::LintFinding;
 
-/// The most checkboxes of a task.
+/// Maximum number of checkboxes in a task.
 pub const MAX_CHECKBOXES: usize = 1000;
 
 /// A group of checkboxes: a heading such as `### Milestone M1 — Behavior`.

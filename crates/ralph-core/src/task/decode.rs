@@ -22,7 +22,7 @@ const MAX_COUNT: u32 = 1_000_000;
 const MAX_DOLLARS: u32 = 1_000_000;
 /// The highest plausible number of tokens.
 const MAX_TOKENS: u64 = 1_000_000_000_000;
-/// The highest plausible number of circling iterations in a row.
+/// The highest plausible number of consecutive circling iterations.
 const MAX_GUTTER: u32 = 1000;
 /// The longest title of a pull request.
 const MAX_TITLE_CHARS: usize = 256;

@@ -11,7 +11,7 @@ use crate::id::Digest;
 /// The longest id, in characters, without the suffix that distinguishes boxes with the same words.
 const MAX_CHARS: usize = 40;
 
-/// The digits of a text's digest that distinguish two boxes starting with the same words.
+/// Number of digest digits that distinguish two boxes starting with the same words.
 const DIGEST_CHARS: usize = 4;
 
 /// Assigns an id to every box without one.
@@ -49,7 +49,7 @@ pub(super) fn derive_ids(boxes: &mut [Checkbox]) {
     }
 }
 
-/// Returns the first words of a text, in lower case and separated by dashes.
+/// Returns the first words of `text`, in lower case and separated by dashes.
 fn words(text: &str) -> String {
     let mut id = String::new();
     let words = text.split(|c: char| !c.is_alphanumeric());

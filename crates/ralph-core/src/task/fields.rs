@@ -9,7 +9,7 @@ use super::yaml::{YamlKey, YamlNode, YamlValue};
 use crate::lint::{FindingLocation, LintFinding, excerpt};
 use crate::money::Usd;
 
-/// The default limit of a single-line text.
+/// Default length limit of a single-line string.
 const MAX_LINE_CHARS: usize = 1024;
 
 /// A map of the front matter, and the list of findings.
@@ -20,7 +20,7 @@ pub(super) struct FrontMatterSection<'t, 'f> {
     findings: &'f mut Vec<LintFinding>,
 }
 
-/// A text and its location.
+/// A string and its location.
 pub(super) struct YamlText<'t> {
     pub(super) text: &'t str,
     pub(super) location: FindingLocation,
@@ -98,7 +98,7 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
         }
     }
 
-    /// Returns a text, even if it resembles a number.
+    /// Returns a string, even if it resembles a number.
     pub(super) fn text(&mut self, key: &str) -> Option<YamlText<'t>> {
         let node = self.non_null(key)?;
         let text = scalar(node);
@@ -108,18 +108,18 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
         text
     }
 
-    /// Returns a single-line text that is not blank.
+    /// Returns a single-line string that is not blank.
     pub(super) fn single_line(&mut self, key: &str) -> Option<YamlText<'t>> {
         self.short_line(key, MAX_LINE_CHARS)
     }
 
-    /// Returns a single-line text that is not blank and not longer than this.
+    /// Returns a single-line string that is not blank and has at most `max_chars` characters.
     pub(super) fn short_line(&mut self, key: &str, max_chars: usize) -> Option<YamlText<'t>> {
         let text = self.text(key)?;
         self.one_line(key, text, max_chars)
     }
 
-    /// Returns the texts of a list, each a single line that is not blank and not longer than this.
+    /// Returns the strings of a list, with the same restrictions as [`Self::short_line`].
     pub(super) fn short_lines(&mut self, key: &str, max_chars: usize) -> Vec<String> {
         let texts = self.list(key);
         texts
@@ -153,7 +153,7 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
         None
     }
 
-    /// Returns the texts of a list.
+    /// Returns the strings of a list.
     pub(super) fn list(&mut self, key: &str) -> Vec<YamlText<'t>> {
         let Some(node) = self.non_null(key) else {
             return Vec::new();
@@ -177,7 +177,7 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
         texts
     }
 
-    /// Returns every key of the map with its single-line text.
+    /// Returns every key of the map with its single-line string.
     pub(super) fn lines(&mut self) -> Vec<(String, YamlText<'t>)> {
         let keys: Vec<&'t str> = self
             .entries

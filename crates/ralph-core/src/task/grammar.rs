@@ -2,14 +2,14 @@
 
 use crate::lint::to_u32;
 
-/// The line starts of a text.
+/// The offsets at which lines start.
 pub(super) struct LineIndex {
     starts: Vec<usize>,
     first: u32,
 }
 
 impl LineIndex {
-    /// Indexes a text; `first` is the number of its first line.
+    /// Indexes `text`; `first` is the number of its first line.
     pub(super) fn new(text: &str, first: u32) -> Self {
         let after_breaks = text.match_indices('\n').map(|(at, _)| at + 1);
         Self {
@@ -55,8 +55,7 @@ pub(super) fn title(heading: &str) -> Option<String> {
     (!title.is_empty()).then(|| title.to_owned())
 }
 
-/// Splits `Milestone M1 — Behavior` into id and title. The separator may also be `-`, `:` or
-/// missing.
+/// Splits `Milestone M1 — Behavior` into id and title. The dash may be `-`, `:` or missing.
 pub(super) fn milestone_heading(heading: &str) -> Option<(&str, &str)> {
     let rest = strip_word(heading.trim(), "milestone")?;
     let id_and_title = rest.trim_start();

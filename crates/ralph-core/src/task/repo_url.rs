@@ -15,7 +15,8 @@ const MAX_BYTES: usize = 1024;
 #[serde(transparent)]
 pub struct RepoUrl(String);
 
-/// Why a text is not a repository location. The messages never repeat it: it may contain a secret.
+/// Why a string is not a repository location. The messages never repeat it: it may contain a
+/// secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RepoUrlError {
     /// Empty, or only a scheme.

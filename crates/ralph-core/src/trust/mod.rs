@@ -1,9 +1,9 @@
 //! Authority over settings: one table for every key of every file that a repository contains.
 //!
 //! A repository is untrusted content. It may tune a run ([`TrustAuthority::Harmless`]) or propose
-//! values that the user approves per repository and content ([`TrustAuthority::Proposal`]); other
-//! values only the user's own configuration or command line may set ([`TrustAuthority::UserOnly`]).
-//! [`RULES`] is the table, [`judge`] applies it to one value.
+//! values that the user approves per repository and content ([`TrustAuthority::Proposal`]); all
+//! other values require the user's own configuration or command line
+//! ([`TrustAuthority::UserOnly`]). [`RULES`] is the table, [`judge`] applies it to one value.
 
 mod judge;
 mod proposal;
@@ -24,7 +24,7 @@ pub enum TrustAuthority {
     Harmless,
 }
 
-/// A file of a repository that configures a run.
+/// A repository file that configures a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustFile {
     /// `ralph.toml`

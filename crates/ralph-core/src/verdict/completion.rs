@@ -1,4 +1,4 @@
-//! The conditions for a verification in the clean room.
+//! Preconditions for verifying a run in the clean room.
 
 /// State of a run when the model claims that it is done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -11,9 +11,9 @@ pub struct CompletionState {
     pub commits: u64,
 }
 
-/// The most open boxes that a reason names.
+/// Maximum number of boxes named in a reason.
 const MAX_NAMED_BOXES: usize = 20;
-/// The most files that a reason names.
+/// Maximum number of files named in a reason.
 const MAX_NAMED_FILES: usize = 5;
 
 /// Checks whether the run may be verified, or returns the reasons against it.

@@ -1,4 +1,4 @@
-//! The rule of success: the conditions for a green verdict.
+//! The success rule: the conditions for a green verdict.
 //!
 //! When the model claims to be done, the engine calls [`may_finish`], runs every check in a clean
 //! room, counts the tests in their output with [`count_tests`] and calls [`judge`]. The model has

@@ -4,7 +4,7 @@ use serde_saphyr::granit_parser::{ErrorKind, Marker, ScanError};
 
 use crate::lint::{FindingLocation, LintFinding, excerpt, to_u32};
 
-/// The deepest nesting of lists and maps.
+/// Maximum nesting depth of lists and maps.
 pub(in crate::task) const MAX_DEPTH: usize = 16;
 
 /// The only finding that is reported more than once.

@@ -3,7 +3,7 @@
 //! The tree is built from the YAML parser's events, so YAML features beyond plain settings are
 //! rejected before anything is expanded: anchors, aliases, merge keys, tags, several documents,
 //! directives and deep nesting. The running time is therefore linear in the size of the text. The
-//! caller decides whether `30` is a number or a text.
+//! caller decides whether `30` is a number or a string.
 
 mod builder;
 mod errors;

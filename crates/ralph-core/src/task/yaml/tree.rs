@@ -12,9 +12,9 @@ pub(in crate::task) struct YamlNode {
 /// A value of the front matter.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::task) enum YamlValue {
-    /// A scalar in quotes or in block style: always a text.
+    /// A scalar in quotes or in block style: always a string.
     Quoted(String),
-    /// A plain scalar: a text, a number, a boolean or nothing.
+    /// A plain scalar: a string, a number, a boolean or nothing.
     Plain(String),
     /// A list.
     List(Vec<YamlNode>),
