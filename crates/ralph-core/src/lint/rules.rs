@@ -37,7 +37,7 @@ fn test_command(task: &TaskFile) -> Option<LintFinding> {
     let finding = LintFinding::error(
         "missing-test-command",
         "`test_command` is missing or empty",
-        "write a line such as `test_command: \"npm test\"` into the front matter",
+        "add a line such as `test_command: \"npm test\"` to the front matter",
     );
     Some(finding.on_line(key_line(task, "test_command")))
 }
@@ -58,7 +58,7 @@ fn budgets(task: &TaskFile) -> Vec<LintFinding> {
         let finding = LintFinding::error(
             "missing-cost-or-token-budget",
             "neither `max_cost_usd_estimate` nor `max_tokens_total` is set",
-            "write the line `max_cost_usd_estimate: 10` into the front matter",
+            "add the line `max_cost_usd_estimate: 10` to the front matter",
         );
         let tokens = task.key_lines.get("max_tokens_total").copied();
         let line = tokens.unwrap_or_else(|| key_line(task, "max_cost_usd_estimate"));
@@ -85,7 +85,7 @@ pub fn unenforceable_cost_limit(
         format!(
             "no price is known for model `{model}`, so `max_cost_usd_estimate` cannot be enforced"
         ),
-        "give its profile `input_cost_per_token` and `output_cost_per_token` in config/models.yaml, or write a line such as `max_tokens_total: 2000000` into the front matter",
+        "give its profile `input_cost_per_token` and `output_cost_per_token` in config/models.yaml, or add a line such as `max_tokens_total: 2000000` to the front matter",
     );
     Some(finding.on_line(key_line(task, "max_cost_usd_estimate")))
 }
@@ -94,7 +94,7 @@ fn missing_budget(code: &'static str, key: &str, default: u32) -> LintFinding {
     LintFinding::error(
         code,
         format!("`{key}` is missing"),
-        format!("write the line `{key}: {default}` into the front matter"),
+        format!("add the line `{key}: {default}` to the front matter"),
     )
 }
 

@@ -121,7 +121,7 @@ impl FoldedText {
         self.hold
     }
 
-    /// Returns the ranges in which a match that contains a token and has at most `longest` bytes may
+    /// Returns the ranges in which a match of at most `longest` bytes that contains a token may
     /// start. They are ordered and do not overlap.
     pub(super) fn windows(&self, longest: usize) -> Vec<(usize, usize)> {
         let mut windows: Vec<(usize, usize)> = Vec::new();

@@ -21,7 +21,7 @@ pub(super) struct CoverEnd {
     pub(super) at: usize,
     /// Whether more text may belong to the secret.
     pub(super) is_open: bool,
-    /// The position from which on the text must be examined again together with further input.
+    /// Text from this position on must be examined again together with further input.
     pub(super) hold: usize,
     /// A secret of this extent with a body that starts before this position has the same end.
     pub(super) shared: usize,

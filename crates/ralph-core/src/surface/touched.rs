@@ -132,7 +132,7 @@ fn verification_reason(path: &str, commands: &[String]) -> Option<String> {
     let why = if is_test(path) {
         TEST_FILE
     } else if matches_any(COMPILED, path) {
-        "code that is not source and may run instead of it"
+        "compiled code that may run instead of the source"
     } else if matches_any(CI, path) {
         IN_CI
     } else if matches_any(LOCKFILES, path) {

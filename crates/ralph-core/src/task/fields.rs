@@ -103,7 +103,7 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
         let node = self.non_null(key)?;
         let text = scalar(node);
         if text.is_none() {
-            self.wrong_type(key, node, "a text", "write it on one line, in quotes");
+            self.wrong_type(key, node, "a string", "write it on one line, in quotes");
         }
         text
     }
@@ -169,7 +169,7 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
                 None => self.wrong_type(
                     key,
                     item,
-                    "a list of texts",
+                    "a list of strings",
                     "put quotes around an entry that contains `: ` or starts with `[` or `{`",
                 ),
             }
@@ -283,7 +283,7 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
 
     fn wrong_type(&mut self, key: &str, node: &YamlNode, expected: &str, fix: &str) {
         let found = match &node.value {
-            YamlValue::Quoted(text) => format!("the text \"{}\"", excerpt(text)),
+            YamlValue::Quoted(text) => format!("the string \"{}\"", excerpt(text)),
             YamlValue::Plain(text) => format!("`{}`", excerpt(text)),
             YamlValue::List(_) => "a list".to_owned(),
             YamlValue::Map(_) => "a map".to_owned(),

@@ -98,7 +98,7 @@ pub(super) fn refuse_unknown(
     for (key, _) in entries {
         if !known.contains(&key.name.as_str()) {
             let meant = nearest(&key.name, known.iter().copied());
-            let keys = format!("the keys here are `{}`", known.join("`, `"));
+            let keys = format!("the valid keys are `{}`", known.join("`, `"));
             findings.push(unknown(prefix, key, did_you_mean(meant, &keys)));
         }
     }

@@ -142,7 +142,7 @@ pub const RULES: &[TrustRule] = &[
         "sandbox.docker.read_only",
         Proposal,
         TrustScope::Containers,
-        "commands write to the container's whole file system",
+        "commands can write to the container's whole file system",
     )
     .with_bound(TrustBound::Order(&["true", "false"])),
     row(
@@ -184,14 +184,14 @@ pub const RULES: &[TrustRule] = &[
         "model.retry_delay",
         UserOnly,
         TrustScope::Every,
-        "failed requests to models are repeated after {value}",
+        "failed requests to models are retried after {value}",
     ),
     row(
         Settings,
         "model.longest_retry_delay",
         UserOnly,
         TrustScope::Every,
-        "failed requests to models are repeated at least every {value}",
+        "failed requests to models are retried at least every {value}",
     ),
     harmless(Settings, "git.protected_branches"),
     harmless(Settings, "git.worktree.name"),
@@ -258,7 +258,7 @@ pub const RULES: &[TrustRule] = &[
         "profiles.*.output_cost_per_reasoning_token",
         Proposal,
         TrustScope::Profiles,
-        "an output token of reasoning counts as ${value} against the budget",
+        "a reasoning token counts as ${value} against the budget",
     ),
     row(
         Models,

@@ -139,7 +139,7 @@ fn a_task_file_that_cannot_be_read_is_refused() {
         ),
         (
             b"---\ntask_id: [a\nmax: 3\n---\n",
-            "line 3, column 4: the front matter is not valid YAML: [..] — indent with spaces, and put quotes around a text that contains `: ` or ` #`",
+            "line 3, column 4: the front matter is not valid YAML: [..] — indent with spaces, and put quotes around a string that contains `: ` or ` #`",
         ),
         (
             b"---\ntask_id: a\n",

@@ -24,7 +24,7 @@ fn finds_files_that_affect_the_checks() {
     let test = "test file";
     let runner = "configures the checks";
     let lock = "pins dependencies";
-    let compiled = "code that is not source and may run instead of it";
+    let compiled = "compiled code that may run instead of the source";
     for (path, why) in [
         ("pkg/__pycache__/thing.cpython-311.pyc", compiled),
         ("lib/thing.jar", compiled),

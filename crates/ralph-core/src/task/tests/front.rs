@@ -122,9 +122,9 @@ fn rejects_control_characters() {
 [control-character:3] line 4: the file contains the control character '\0', the first of 2 — remove it; line breaks and tabs are the only control characters allowed
 [control-character:4] line 4: the file contains the control character '\r' — remove it; line breaks and tabs are the only control characters allowed
 [control-character:1] line 4: the file contains the control character '\u{85}' — remove it; line breaks and tabs are the only control characters allowed
-[control-character:15] line 3: a text contains the control character '\0' — remove the escape; `\n` and `\t` are the only control characters allowed
+[control-character:15] line 3: a string contains the control character '\0' — remove the escape; `\n` and `\t` are the only control characters allowed
 [unknown-value:7] line 4: `mode` is `�`, expected `autonomous`, `guided`, `debug` — use one of these values
-[control-character:1] line 3: a text contains the control character '\u{7}' — remove the escape; `\n` and `\t` are the only control characters allowed
+[control-character:1] line 3: a string contains the control character '\u{7}' — remove the escape; `\n` and `\t` are the only control characters allowed
 [unknown-key:1] line 3: unknown key `�` — remove it, or describe it in the body
 [not-utf8] line 2: the task file is not UTF-8 text — save the file as UTF-8
 "]]
@@ -260,7 +260,7 @@ fn task_ids_that_are_refused() {
 [invalid-task-id:10] line 2: `task_id` is a reserved name — choose a short name such as `task-001`
 [invalid-task-id:10] line 2: `task_id` is a reserved name — choose a short name such as `task-001`
 [invalid-task-id:10] line 2: `task_id` is empty — choose a short name such as `task-001`
-[wrong-type:10] line 2: `task_id` is a list, expected a text — write it on one line, in quotes
+[wrong-type:10] line 2: `task_id` is a list, expected a string — write it on one line, in quotes
 [invalid-task-id:10] line 2: `task_id` contains '/'; letters, digits, `-`, `_` and `.` are allowed — choose a short name such as `task-001`
 [invalid-task-id:10] line 2: `task_id` would not be a valid part of a branch name — choose a short name such as `task-001`
 [invalid-task-id:10] line 2: `task_id` would not be a valid part of a branch name — choose a short name such as `task-001`
@@ -292,7 +292,7 @@ fn all_findings_are_reported_together() {
         snapbox::str![[r#"
 [invalid-task-id:10] line 2: `task_id` contains ' '; letters, digits, `-`, `_` and `.` are allowed — choose a short name such as `task-001`
 [unknown-key:1] line 3: unknown key `max_iteration` — did you mean `max_iterations`?
-[wrong-type:24] line 4: `max_wall_time_minutes` is the text "2h", expected a whole number — write it in digits, without quotes
+[wrong-type:24] line 4: `max_wall_time_minutes` is the string "2h", expected a whole number — write it in digits, without quotes
 [unknown-key:1] line 5: unknown key `foo` — remove it, or describe it in the body
 [unknown-key:3] line 7: unknown key `pr.darft` — did you mean `draft`?
 [wrong-type:10] line 8: `pr.draft` is `maybe`, expected `true` or `false` — write `true` or `false`, without quotes

@@ -19,8 +19,8 @@ fn a_billion_laughs_are_refused_where_they_start() {
     snapbox::assert_data_eq!(
         errors(&with_front(&front)),
         snapbox::str![[r"
-[yaml-anchor:5] line 3: anchors (`&a0`) are not allowed — write the value out where it is used; a text that starts with `&` needs quotes
-[yaml-alias:10] line 4: aliases (`*name`) are not allowed — write the value out; a text that starts with `*` needs quotes
+[yaml-anchor:5] line 3: anchors (`&a0`) are not allowed — write the value out where it is used; a string that starts with `&` needs quotes
+[yaml-alias:10] line 4: aliases (`*name`) are not allowed — write the value out; a string that starts with `*` needs quotes
 "]]
     );
 }

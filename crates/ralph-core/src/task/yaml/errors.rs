@@ -22,7 +22,7 @@ pub(super) fn anchor(name: &str) -> LintFinding {
     LintFinding::error(
         "yaml-anchor",
         format!("anchors (`&{}`) are not allowed", excerpt(name)),
-        "write the value out where it is used; a text that starts with `&` needs quotes",
+        "write the value out where it is used; a string that starts with `&` needs quotes",
     )
 }
 
@@ -30,7 +30,7 @@ pub(super) fn alias() -> LintFinding {
     LintFinding::error(
         "yaml-alias",
         "aliases (`*name`) are not allowed",
-        "write the value out; a text that starts with `*` needs quotes",
+        "write the value out; a string that starts with `*` needs quotes",
     )
 }
 
@@ -38,7 +38,7 @@ pub(super) fn tag(name: &str) -> LintFinding {
     LintFinding::error(
         "yaml-tag",
         format!("tags (`{}`) are not allowed", excerpt(name)),
-        "remove it; a text that starts with `!` needs quotes",
+        "remove it; a string that starts with `!` needs quotes",
     )
 }
 
@@ -53,7 +53,7 @@ pub(super) fn merge_key() -> LintFinding {
 pub(super) fn complex_key() -> LintFinding {
     LintFinding::error(
         "yaml-complex-key",
-        "a key is a list or a map",
+        "keys cannot be lists or maps",
         "use plain words as keys",
     )
 }
@@ -62,8 +62,8 @@ pub(super) fn duplicate_key(name: &str, first: u32, second: u32) -> LintFinding 
     let name = excerpt(name);
     LintFinding::error(
         DUPLICATE_KEY,
-        format!("key `{name}` is given twice, in line {first} and in line {second}"),
-        "keep one of the two lines",
+        format!("key `{name}` is defined twice, in line {first} and in line {second}"),
+        "remove one of the two lines",
     )
 }
 
@@ -78,7 +78,7 @@ pub(super) fn second_document() -> LintFinding {
 pub(super) fn control_character(control: char) -> LintFinding {
     LintFinding::error(
         "control-character",
-        format!("a text contains the control character {control:?}"),
+        format!("a string contains the control character {control:?}"),
         "remove the escape; `\\n` and `\\t` are the only control characters allowed",
     )
 }
@@ -101,13 +101,13 @@ pub(super) fn not_yaml(error: &ScanError) -> LintFinding {
         LintFinding::error(
             "yaml-directive",
             "YAML directives (`%`) are not allowed",
-            "remove the line; a text that starts with `%` needs quotes",
+            "remove the line; a string that starts with `%` needs quotes",
         )
     } else {
         LintFinding::error(
             "invalid-yaml",
             format!("the front matter is not valid YAML: {}", error.info()),
-            "indent with spaces, and put quotes around a text that contains `: ` or ` #`",
+            "indent with spaces, and put quotes around a string that contains `: ` or ` #`",
         )
     };
     finding.at_location(marker_location(error.marker()))
