@@ -41,12 +41,12 @@ impl Default for OutagePolicy {
 }
 
 impl OutagePolicy {
-    /// Returns the delay after a number of failures; `chance` spreads the retries of many runs.
-    pub fn delay(&self, failures: u32, chance: Jitter) -> Duration {
+    /// Returns the delay after a number of failures; `jitter` spreads the retries of many runs.
+    pub fn delay(&self, failures: u32, jitter: Jitter) -> Duration {
         let factor = 2_u32.saturating_pow(failures.saturating_sub(1));
         let delay = self.first_delay.saturating_mul(factor);
         let delay = delay.min(self.longest_delay.max(self.first_delay));
-        delay / 2 + chance.scale(delay / 2)
+        delay / 2 + jitter.scale(delay / 2)
     }
 }
 
@@ -109,12 +109,12 @@ impl Outage {
 
     /// Returns the next step after a failed request. The provider's `Retry-After` is a minimum:
     /// zero and dates in the past do not shorten the delays.
-    pub fn record_unanswered(&mut self, asked: Option<Duration>, chance: Jitter) -> OutageStep {
+    pub fn record_unanswered(&mut self, asked: Option<Duration>, jitter: Jitter) -> OutageStep {
         self.failures = self.failures.saturating_add(1);
-        let own = self.policy.delay(self.failures, chance);
+        let own = self.policy.delay(self.failures, jitter);
         let delay = match asked.map(|asked| asked.min(MAX_RETRY_AFTER)) {
             Some(asked) if asked > own => {
-                asked + chance.scale(self.policy.first_delay.min(asked / 4))
+                asked + jitter.scale(self.policy.first_delay.min(asked / 4))
             }
             Some(_) | None => own,
         };
@@ -127,20 +127,20 @@ impl Outage {
 
     /// Returns the next step after a truncated reply. Truncated replies are billed, so their number
     /// is limited, too.
-    pub fn record_cut_off(&mut self, chance: Jitter) -> OutageStep {
+    pub fn record_cut_off(&mut self, jitter: Jitter) -> OutageStep {
         self.cut_off = self.cut_off.saturating_add(1);
         if self.cut_off >= MAX_CUT_OFF {
             return OutageStep::GiveUp;
         }
-        self.record_unanswered(None, chance)
+        self.record_unanswered(None, jitter)
     }
 
     /// Returns the next step after an agent session that failed because its provider was
     /// unavailable.
-    pub fn record_agent_failure(&mut self, chance: Jitter) -> OutageStep {
+    pub fn record_agent_failure(&mut self, jitter: Jitter) -> OutageStep {
         self.failures = self.failures.saturating_add(1);
         let step = self.failures.saturating_add(FIRST_AGENT_DELAY_STEP);
-        self.wait(self.policy.delay(step, chance))
+        self.wait(self.policy.delay(step, jitter))
     }
 
     fn wait(&mut self, delay: Duration) -> OutageStep {

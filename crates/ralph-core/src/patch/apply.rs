@@ -97,8 +97,8 @@ fn apply_hunks(
         let note = "the patch's line endings differ from those of the file, which are kept";
         patched.notes.push(note.into());
     }
-    let places = locate_hunks(&rows, &diff.hunks, &mut patched)?;
-    let text = apply_edits(&rows, ending, &diff.hunks, places)?;
+    let locations = locate_hunks(&rows, &diff.hunks, &mut patched)?;
+    let text = apply_edits(&rows, ending, &diff.hunks, locations)?;
     if text == original && !diff.hunks.is_empty() {
         return Err(PatchError::AlreadyApplied);
     }
@@ -113,7 +113,7 @@ fn locate_hunks<'a>(
     patched: &mut PatchedFile,
 ) -> Result<Vec<HunkLocation<'a>>, PatchError> {
     let index = FileLineIndex::new(rows);
-    let mut places = Vec::new();
+    let mut locations = Vec::new();
     let mut already = None;
     let mut offset = 0;
     for (number, hunk) in (1..).zip(hunks) {
@@ -125,8 +125,8 @@ fn locate_hunks<'a>(
             stated,
             offset: stated.saturating_add_signed(offset),
         });
-        let place = match locate(&index, hunk, expected) {
-            Ok(place) => place,
+        let location = match locate(&index, hunk, expected) {
+            Ok(location) => location,
             Err(HunkError::AlreadyPresent) => {
                 already = already.or(Some(number));
                 continue;
@@ -134,21 +134,21 @@ fn locate_hunks<'a>(
             Err(reason) => return Err(reason.for_hunk(number)),
         };
         if let Some(stated) = stated {
-            offset = place.start.checked_signed_diff(stated).unwrap_or(0);
+            offset = location.start.checked_signed_diff(stated).unwrap_or(0);
         }
-        if place.difference.is_some() || stated != Some(place.start) {
-            let how = place.difference.unwrap_or("by its text");
-            let line = place.start + 1;
+        if location.difference.is_some() || stated != Some(location.start) {
+            let how = location.difference.unwrap_or("by its text");
+            let line = location.start + 1;
             let note = format!("hunk {number}: found at line {line} {how}");
             patched.notes.push(note);
             patched.fuzzy = true;
         }
-        places.push(place);
+        locations.push(location);
     }
     match already {
-        Some(_) if places.is_empty() => Err(PatchError::AlreadyApplied),
+        Some(_) if locations.is_empty() => Err(PatchError::AlreadyApplied),
         Some(number) => Err(HunkError::AlreadyPresent.for_hunk(number)),
-        None => Ok(places),
+        None => Ok(locations),
     }
 }
 
@@ -163,7 +163,7 @@ fn apply_edits<'a>(
     rows: &[FileLine<'a>],
     ending: &'static str,
     hunks: &[Hunk<'a>],
-    places: Vec<HunkLocation<'a>>,
+    locations: Vec<HunkLocation<'a>>,
 ) -> Result<String, PatchError> {
     let mut result: Vec<PatchedLine<'a>> = Vec::with_capacity(rows.len());
     let keep = |row: &FileLine<'a>| PatchedLine {
@@ -173,12 +173,12 @@ fn apply_edits<'a>(
     let mut cursor = 0;
     let mut says_end = false;
     let mut end_marked: Option<(usize, usize)> = None;
-    for ((number, hunk), place) in (1..).zip(hunks).zip(places) {
+    for ((number, hunk), location) in (1..).zip(hunks).zip(locations) {
         says_end |= hunk.lines.iter().any(|line| line.ends_file);
-        for edit in place.edits {
+        for edit in location.edits {
             let (HunkEdit::Remove(at) | HunkEdit::Insert { at, .. }) = edit;
             let Some(kept) = rows.get(cursor..at) else {
-                let place = place.start + 1;
+                let place = location.start + 1;
                 return Err(HunkError::OutOfOrder { place }.for_hunk(number));
             };
             result.extend(kept.iter().map(keep));
