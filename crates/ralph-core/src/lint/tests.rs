@@ -59,11 +59,11 @@ fn each_missing_setting_is_reported_with_its_line() {
     snapbox::assert_data_eq!(
         table,
         snapbox::str![[r#"
-error [missing-task-id] line 52: `task_id` is missing — write a line such as `task_id: "task-001"` into the front matter
-error [missing-test-command] line 52: `test_command` is missing or empty — write a line such as `test_command: "npm test"` into the front matter
-error [missing-max-iterations] line 52: `max_iterations` is missing — write the line `max_iterations: 30` into the front matter
-error [missing-max-wall-time-minutes] line 52: `max_wall_time_minutes` is missing — write the line `max_wall_time_minutes: 120` into the front matter
-error [missing-cost-or-token-budget] line 52: neither `max_cost_usd_estimate` nor `max_tokens_total` is set — write the line `max_cost_usd_estimate: 10` into the front matter
+error [missing-task-id] line 52: `task_id` is missing — add a line such as `task_id: "task-001"` to the front matter
+error [missing-test-command] line 52: `test_command` is missing or empty — add a line such as `test_command: "npm test"` to the front matter
+error [missing-max-iterations] line 52: `max_iterations` is missing — add the line `max_iterations: 30` to the front matter
+error [missing-max-wall-time-minutes] line 52: `max_wall_time_minutes` is missing — add the line `max_wall_time_minutes: 120` to the front matter
+error [missing-cost-or-token-budget] line 52: neither `max_cost_usd_estimate` nor `max_tokens_total` is set — add the line `max_cost_usd_estimate: 10` to the front matter
 
 "#]]
     );
@@ -76,11 +76,11 @@ fn all_missing_settings_are_reported_together() {
         findings_text(text),
         snapbox::str![[r#"
 error [too-few-checkboxes] too few checkboxes: 0, at least 2 are needed — describe the goals in lines such as `- [ ] M1.1 the tests pass`
-error [missing-task-id] line 2: `task_id` is missing — write a line such as `task_id: "task-001"` into the front matter
-error [missing-test-command] line 2: `test_command` is missing or empty — write a line such as `test_command: "npm test"` into the front matter
-error [missing-max-iterations] line 2: `max_iterations` is missing — write the line `max_iterations: 30` into the front matter
-error [missing-max-wall-time-minutes] line 2: `max_wall_time_minutes` is missing — write the line `max_wall_time_minutes: 120` into the front matter
-error [missing-cost-or-token-budget] line 2: neither `max_cost_usd_estimate` nor `max_tokens_total` is set — write the line `max_cost_usd_estimate: 10` into the front matter
+error [missing-task-id] line 2: `task_id` is missing — add a line such as `task_id: "task-001"` to the front matter
+error [missing-test-command] line 2: `test_command` is missing or empty — add a line such as `test_command: "npm test"` to the front matter
+error [missing-max-iterations] line 2: `max_iterations` is missing — add the line `max_iterations: 30` to the front matter
+error [missing-max-wall-time-minutes] line 2: `max_wall_time_minutes` is missing — add the line `max_wall_time_minutes: 120` to the front matter
+error [missing-cost-or-token-budget] line 2: neither `max_cost_usd_estimate` nor `max_tokens_total` is set — add the line `max_cost_usd_estimate: 10` to the front matter
 
 "#]]
     );
@@ -93,11 +93,11 @@ fn settings_without_a_value_are_reported_on_their_line() {
     snapbox::assert_data_eq!(
         findings_text(text),
         snapbox::str![[r#"
-error [missing-task-id] line 2: `task_id` is missing — write a line such as `task_id: "task-001"` into the front matter
-error [missing-test-command] line 3: `test_command` is missing or empty — write a line such as `test_command: "npm test"` into the front matter
-error [missing-max-iterations] line 4: `max_iterations` is missing — write the line `max_iterations: 30` into the front matter
-error [missing-max-wall-time-minutes] line 5: `max_wall_time_minutes` is missing — write the line `max_wall_time_minutes: 120` into the front matter
-error [missing-cost-or-token-budget] line 6: neither `max_cost_usd_estimate` nor `max_tokens_total` is set — write the line `max_cost_usd_estimate: 10` into the front matter
+error [missing-task-id] line 2: `task_id` is missing — add a line such as `task_id: "task-001"` to the front matter
+error [missing-test-command] line 3: `test_command` is missing or empty — add a line such as `test_command: "npm test"` to the front matter
+error [missing-max-iterations] line 4: `max_iterations` is missing — add the line `max_iterations: 30` to the front matter
+error [missing-max-wall-time-minutes] line 5: `max_wall_time_minutes` is missing — add the line `max_wall_time_minutes: 120` to the front matter
+error [missing-cost-or-token-budget] line 6: neither `max_cost_usd_estimate` nor `max_tokens_total` is set — add the line `max_cost_usd_estimate: 10` to the front matter
 error [empty-command] line 7: `verify_commands` holds an empty command — write the command, or remove the line
 error [empty-command] line 7: `verify_commands` holds an empty command — write the command, or remove the line
 

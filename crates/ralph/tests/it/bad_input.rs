@@ -180,7 +180,7 @@ fn a_task_file_that_breaks_the_rules_is_refused() {
     }
     assert_task_refused(
         &project,
-        "line 6: `max_iterations` is missing — write the line `max_iterations: 30` into the front matter",
+        "line 6: `max_iterations` is missing — add the line `max_iterations: 30` to the front matter",
     );
 }
 

@@ -90,7 +90,7 @@ fn what_init_writes_can_be_linted_and_a_missing_key_is_found() {
         seen.stdout,
         str![[r"
 ralph_task.md:52: error[missing-max-iterations] `max_iterations` is missing
-    fix: write the line `max_iterations: 30` into the front matter
+    fix: add the line `max_iterations: 30` to the front matter
 ralph_task.md: 1 error, 0 warnings
 
 "]]
