@@ -51,11 +51,15 @@ fn build(guest: &Path, out: &Path) -> Result<PathBuf, String> {
         "linux" => variable("TARGET"),
         _ => format!("{architecture}-unknown-linux-musl"),
     };
-    // Beside the directories of the profiles, so that all of them share one guest.
+    let profile = match variable("PROFILE").as_str() {
+        "debug" => "guest-dev",
+        _ => "guest",
+    };
+    // Beside the directories of the profiles, so that all optimised builds share one guest.
     let directory = out.ancestors().nth(4).unwrap_or(out).join("guest");
     let mut cargo = Command::new(variable("CARGO"));
     cargo
-        .args(["build", "--quiet", "--locked", "--profile", "guest"])
+        .args(["build", "--quiet", "--locked", "--profile", profile])
         .args(["--bin", "ralph-guest", "--target", &target])
         .arg("--manifest-path")
         .arg(guest.join("Cargo.toml"))
@@ -69,7 +73,7 @@ fn build(guest: &Path, out: &Path) -> Result<PathBuf, String> {
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
     }
-    Ok(directory.join(target).join("guest").join("ralph-guest"))
+    Ok(directory.join(target).join(profile).join("ralph-guest"))
 }
 
 fn variable(name: &str) -> String {

@@ -51,17 +51,21 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn silence_times_out() {
+    #[tokio::test]
+    async fn silence_since_the_last_byte_times_out() {
+        let timeout = Duration::from_millis(50);
         let (mut far, near) = duplex(16);
-        let mut heard = IdleTimeoutReader::new(near, Duration::from_secs(10));
+        let mut reader = IdleTimeoutReader::new(near, timeout);
         let mut byte = [0];
         for _ in 0..3 {
-            tokio::time::sleep(Duration::from_secs(8)).await;
+            tokio::time::sleep(timeout / 2).await;
             far.write_all(b"x").await.unwrap();
-            assert_eq!(heard.read(&mut byte).await.unwrap(), 1);
+            assert_eq!(reader.read(&mut byte).await.unwrap(), 1);
         }
-        let silent = heard.read(&mut byte).await.unwrap_err();
+        let last_byte = Instant::now();
+        let silent = reader.read(&mut byte).await.unwrap_err();
         assert_eq!(silent.kind(), io::ErrorKind::TimedOut);
+        // The deadline was set just before `last_byte`.
+        assert!(last_byte.elapsed() > timeout / 2, "{last_byte:?}");
     }
 }
