@@ -89,7 +89,7 @@ impl PreflightProbe {
     pub async fn run_in(&self, sandbox: &dyn Sandbox) -> Result<PreflightReport, SandboxError> {
         let mut printed = ProbeOutput::default();
         let exec = self.command(sandbox.probe_program());
-        let outcome = sandbox.exec(exec, &mut printed).await?;
+        let outcome = sandbox.exec(exec, None, &mut printed).await?;
         Ok(PreflightReport::parse(&printed.text(), &outcome))
     }
 

@@ -436,7 +436,7 @@ impl Run {
         if let Some(gate) = &self.services.gate {
             gate.set_running_command(Some(exec.label()));
         }
-        let running = self.sandbox.exec(exec, sink);
+        let running = self.sandbox.exec(exec, None, sink);
         let ended = attend(&mut self.journal, &mut self.control, running).await;
         if let Some(gate) = &self.services.gate {
             gate.set_running_command(None);

@@ -214,7 +214,7 @@ impl RunContext<'_> {
         };
         let mut capture = Capture::new(&self.services.redactor);
         let exec = Exec::shell(&command, self.time_left(DEBUG_TIMEOUT));
-        let running = sandbox.exec(exec, &mut capture);
+        let running = sandbox.exec(exec, None, &mut capture);
         let outcome = attend(self.journal, self.control, running).await??;
         let output = capture.finish();
         Ok(CommandResult {

@@ -282,7 +282,7 @@ fn repo(path: &str) -> Result<SandboxPath, BenchmarkError> {
 }
 
 async fn run(sandbox: &dyn Sandbox, exec: Exec) -> Result<(), BenchmarkError> {
-    let outcome = sandbox.exec(exec, &mut BenchmarkSink).await?;
+    let outcome = sandbox.exec(exec, None, &mut BenchmarkSink).await?;
     if outcome.ended.is_success() {
         Ok(())
     } else {

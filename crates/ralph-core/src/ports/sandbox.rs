@@ -81,7 +81,7 @@ pub struct Exec {
     pub cwd: SandboxPath,
     /// Environment on top of the sandbox's.
     pub env: BTreeMap<String, String>,
-    /// Standard input; the command sees its end afterwards.
+    /// The input of the command, or its beginning if there is an [`InputSource`].
     pub stdin: Vec<u8>,
     /// The process tree is killed after this time.
     pub timeout: Duration,
@@ -312,17 +312,12 @@ pub enum SandboxError {
 pub trait Sandbox: Send + Sync {
     /// Returns the provider's name for the sandbox.
     fn id(&self) -> &SandboxId;
-    /// Runs a command to its end. Dropping the future kills the whole process tree.
+    /// Runs a command to its end. It reads `exec.stdin` and then, if there is an `input`, the bytes of that
+    /// source as they arrive. Dropping the future kills the whole process tree.
     async fn exec(
         &self,
         exec: Exec,
-        output: &mut dyn OutputSink,
-    ) -> Result<ExecOutcome, SandboxError>;
-    /// Runs a command that reads from `input` after its `stdin`.
-    async fn exec_with_input(
-        &self,
-        exec: Exec,
-        input: &mut dyn InputSource,
+        input: Option<&mut dyn InputSource>,
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError>;
     /// Returns the bytes of a regular file of at most `limit` bytes.

@@ -72,7 +72,7 @@ impl Run {
         let clock = self.services.clock.clone();
         let (journal, control) = (&mut self.journal, &mut self.control);
         let watched = {
-            let mut running = self.sandbox.exec_with_input(exec, &mut input, sink);
+            let mut running = self.sandbox.exec(exec, Some(&mut input), sink);
             loop {
                 tokio::select! {
                     ended = &mut running => break Ok(WatchOutcome::Ended(ended)),

@@ -128,7 +128,7 @@ impl Run {
         }
         let mut capture = Capture::new(&self.services.redactor);
         let timeout = CHECK_TIMEOUT.min(self.time_left());
-        let running = room.exec(Exec::shell(command, timeout), &mut capture);
+        let running = room.exec(Exec::shell(command, timeout), None, &mut capture);
         let outcome = attend(&mut self.journal, &mut self.control, running).await??;
         Ok(RoomResult {
             outcome,

@@ -126,7 +126,7 @@ impl<'a> SandboxGit<'a> {
             .with_env("LC_ALL", "C.UTF-8");
         let call = GitCall::new("sandbox", command_line(&exec));
         let mut collect = GitOutputCollector::default();
-        let outcome = self.sandbox.exec(exec, &mut collect).await;
+        let outcome = self.sandbox.exec(exec, None, &mut collect).await;
         let outcome = outcome.inspect_err(|error| call.log_error(error))?;
         call.log_exit(Some(outcome.ended.exit_code()), &collect.stderr);
         Ok(GitOutput {

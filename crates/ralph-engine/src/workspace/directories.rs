@@ -33,7 +33,7 @@ pub(super) async fn restore_permissions(sandbox: &dyn Sandbox) -> Result<(), Run
     let script = "chmod u+rwx ../repo; chmod u+rwx ../repo/.git; chmod -R u+rwX ../repo/.ralph";
     let exec = Exec::shell(script, Duration::from_mins(1)).in_dir(SandboxPath::scratch());
     // What is missing or another's shows when it is looked at again.
-    sandbox.exec(exec, &mut IgnoredOutput).await?;
+    sandbox.exec(exec, None, &mut IgnoredOutput).await?;
     Ok(())
 }
 

@@ -42,14 +42,14 @@ impl<'a> ContractSandbox<'a> {
     /// Runs a command to its end.
     pub(super) async fn exec(&self, exec: Exec) -> (ExecOutcome, CollectedOutput) {
         let mut output = CollectedOutput::default();
-        let outcome = self.sandbox.exec(exec, &mut output).await;
+        let outcome = self.sandbox.exec(exec, None, &mut output).await;
         (outcome.expect("the command runs"), output)
     }
 
     /// Runs a command that is not expected to run at all.
     pub(super) async fn exec_error(&self, exec: Exec) -> SandboxError {
         let mut output = CollectedOutput::default();
-        let outcome = self.sandbox.exec(exec, &mut output).await;
+        let outcome = self.sandbox.exec(exec, None, &mut output).await;
         outcome.expect_err("the command does not run")
     }
 

@@ -88,7 +88,7 @@ pub(super) async fn dropping_ends_everything(ground: &ContractSandbox<'_>) {
     let mut output = CollectedOutput::default();
     let line = r#"detached sh -c "$BEAT" & sleep 60"#;
     tokio::select! {
-        outcome = ground.sandbox.exec(shell(line), &mut output) => panic!("it ended: {outcome:?}"),
+        outcome = ground.sandbox.exec(shell(line), None, &mut output) => panic!("it ended: {outcome:?}"),
         () = ground.wait_for_heartbeat() => {}
     }
     ground.assert_no_heartbeat().await;
@@ -108,7 +108,7 @@ pub(super) async fn commands_leave_each_other_alone(ground: &ContractSandbox<'_>
             ground.sh("(sleep 60 >/dev/null 2>&1 &); true").await;
         }
     };
-    let both = async { tokio::join!(ground.sandbox.exec(long, &mut output), short) };
+    let both = async { tokio::join!(ground.sandbox.exec(long, None, &mut output), short) };
     let both = tokio::time::timeout(AMPLE_TIMEOUT, both).await;
     let (outcome, ()) = both.expect("both end");
     assert_eq!(

@@ -34,7 +34,7 @@ pub(super) async fn sandboxes_are_apart(ground: &ContractSandbox<'_>) {
 pub(super) async fn attaching_ends_what_runs(ground: &ContractSandbox<'_>) {
     let line = r#"detached sh -c "$BEAT" & sleep 60"#;
     let mut output = CollectedOutput::default();
-    let mut running = ground.sandbox.exec(shell(line), &mut output);
+    let mut running = ground.sandbox.exec(shell(line), None, &mut output);
     tokio::select! {
         outcome = &mut running => panic!("it ended: {outcome:?}"),
         () = ground.wait_for_heartbeat() => {}

@@ -89,7 +89,7 @@ pub(super) async fn output_comes_while_the_command_runs(ground: &ContractSandbox
         arrived.notified().await;
         ground.write("seen", b"").await;
     };
-    let (outcome, ()) = tokio::join!(ground.sandbox.exec(exec, &mut first), answer);
+    let (outcome, ()) = tokio::join!(ground.sandbox.exec(exec, None, &mut first), answer);
     assert_eq!(
         outcome.expect("the command runs").ended,
         ExecStatus::Exited(0)
@@ -138,7 +138,7 @@ pub(super) async fn input_may_come_later(ground: &ContractSandbox<'_>) {
     let mut later = DelayedInput(vec!["ree\n", "two\nth"]);
     let outcome = ground
         .sandbox
-        .exec_with_input(exec, &mut later, &mut output)
+        .exec(exec, Some(&mut later), &mut output)
         .await;
     assert_eq!(
         outcome.expect("the command runs").ended,
@@ -151,7 +151,7 @@ pub(super) async fn a_flood_is_counted_and_cut_in_pieces(ground: &ContractSandbo
     let size = 100 << 20;
     let mut tally = OutputTotals::default();
     let exec = shell(&format!("head -c {size} /dev/zero; echo >&2; exit 3"));
-    let outcome = ground.sandbox.exec(exec, &mut tally).await;
+    let outcome = ground.sandbox.exec(exec, None, &mut tally).await;
     let outcome = outcome.expect("the command runs");
     assert_eq!(outcome.ended, ExecStatus::Exited(3));
     assert_eq!((outcome.stdout_bytes, outcome.stderr_bytes), (size, 1));

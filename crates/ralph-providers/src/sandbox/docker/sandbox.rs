@@ -51,19 +51,6 @@ impl DockerSandbox {
         }
     }
 
-    async fn run(
-        &self,
-        exec: Exec,
-        later: Option<&mut dyn InputSource>,
-        output: &mut dyn OutputSink,
-    ) -> Result<ExecOutcome, SandboxError> {
-        let outcome = exec::exec(self, exec, later, output).await?;
-        if outcome.ended == ExecStatus::OutOfMemory {
-            self.container.record_out_of_memory();
-        }
-        Ok(outcome)
-    }
-
     /// Returns the environment of every command.
     pub(super) fn env(&self) -> &BTreeMap<String, String> {
         &self.env
@@ -245,18 +232,14 @@ impl Sandbox for DockerSandbox {
     async fn exec(
         &self,
         exec: Exec,
+        input: Option<&mut dyn InputSource>,
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError> {
-        self.run(exec, None, output).await
-    }
-
-    async fn exec_with_input(
-        &self,
-        exec: Exec,
-        input: &mut dyn InputSource,
-        output: &mut dyn OutputSink,
-    ) -> Result<ExecOutcome, SandboxError> {
-        self.run(exec, Some(input), output).await
+        let outcome = exec::exec(self, exec, input, output).await?;
+        if outcome.ended == ExecStatus::OutOfMemory {
+            self.container.record_out_of_memory();
+        }
+        Ok(outcome)
     }
 
     async fn read(&self, path: &SandboxPath, limit: u64) -> Result<Vec<u8>, SandboxError> {

@@ -190,15 +190,20 @@ impl LocalSandbox {
     }
 }
 
-impl LocalSandbox {
-    async fn run(
+#[async_trait]
+impl Sandbox for LocalSandbox {
+    fn id(&self) -> &SandboxId {
+        &self.id
+    }
+
+    async fn exec(
         &self,
         exec: Exec,
-        later: Option<&mut dyn InputSource>,
+        input: Option<&mut dyn InputSource>,
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError> {
         let started = Instant::now();
-        let reads = if exec.stdin.is_empty() && later.is_none() {
+        let reads = if exec.stdin.is_empty() && input.is_none() {
             InputMode::Null
         } else {
             InputMode::Piped
@@ -208,7 +213,7 @@ impl LocalSandbox {
         let tree = self.start(&invocation, mark, &exec.cwd, &exec.env)?;
         let bounds = CommandBounds {
             started,
-            input: CommandInput::new([invocation.preamble, &exec.stdin].concat(), later),
+            input: CommandInput::new([invocation.preamble, &exec.stdin].concat(), input),
             timeout: exec.timeout,
             output_limit: exec.output_limit,
             watchdog: command::no_watchdog(),
@@ -228,30 +233,6 @@ impl LocalSandbox {
             });
         }
         Ok(convert::outcome(self.counters().apply_to(outcome, before)))
-    }
-}
-
-#[async_trait]
-impl Sandbox for LocalSandbox {
-    fn id(&self) -> &SandboxId {
-        &self.id
-    }
-
-    async fn exec(
-        &self,
-        exec: Exec,
-        output: &mut dyn OutputSink,
-    ) -> Result<ExecOutcome, SandboxError> {
-        self.run(exec, None, output).await
-    }
-
-    async fn exec_with_input(
-        &self,
-        exec: Exec,
-        input: &mut dyn InputSource,
-        output: &mut dyn OutputSink,
-    ) -> Result<ExecOutcome, SandboxError> {
-        self.run(exec, Some(input), output).await
     }
 
     async fn read(&self, path: &SandboxPath, limit: u64) -> Result<Vec<u8>, SandboxError> {

@@ -130,7 +130,7 @@ impl AgentWorkFixture {
         };
         let mut messages = AgentTestInput(messages);
         let ended = tokio::select! {
-            outcome = self.sandbox.exec_with_input(exec, &mut messages, &mut session) => {
+            outcome = self.sandbox.exec(exec, Some(&mut messages), &mut session) => {
                 outcome.unwrap().ended
             }
             () = async {

@@ -93,7 +93,7 @@ async fn assert_answered(place: DockerTestEnv) {
     let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
     let mut output = CollectedOutput::default();
     let exec = Exec::argv(["python3", "-c", CLIENT], Duration::from_secs(30));
-    let outcome = sandbox.exec(exec, &mut output).await;
+    let outcome = sandbox.exec(exec, None, &mut output).await;
     sandbox.remove().await.unwrap();
     assert_eq!(output.stderr_text(), "");
     assert_eq!(

@@ -159,7 +159,7 @@ pub(super) async fn try_run(
     exec: Exec,
 ) -> (Result<ExecOutcome, SandboxError>, CollectedOutput) {
     let mut output = CollectedOutput::default();
-    let outcome = sandbox.exec(exec, &mut output).await;
+    let outcome = sandbox.exec(exec, None, &mut output).await;
     (outcome, output)
 }
 

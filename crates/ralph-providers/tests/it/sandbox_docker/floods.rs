@@ -71,7 +71,7 @@ async fn gibibytes_are_counted_and_not_kept() {
             output_limit: limit,
             ..Exec::shell(line, TEST_TIMEOUT)
         };
-        let outcome = sandbox.exec(exec, &mut watch).await.unwrap();
+        let outcome = sandbox.exec(exec, None, &mut watch).await.unwrap();
         assert_eq!(outcome.ended, ended, "{line}");
         assert_eq!(
             (outcome.stdout_bytes, outcome.stderr_bytes),
@@ -107,7 +107,7 @@ async fn a_flood_is_cut_at_its_limit() {
             output_limit: 10 << 20,
             ..Exec::shell(line, TEST_TIMEOUT)
         };
-        let outcome = sandbox.exec(exec, &mut watch).await.unwrap();
+        let outcome = sandbox.exec(exec, None, &mut watch).await.unwrap();
         assert_eq!(outcome.ended, ExecStatus::OutputLimit, "{line}");
         assert_eq!(watch.stdout + watch.stderr, 10 << 20, "{line}");
         assert_eq!(other_processes(&*sandbox).await, "0", "{line}");

@@ -211,6 +211,7 @@ print([p for p in os.listdir("/proc") if p.isdigit() and int(p) not in (1, os.ge
     let mut output = ralph_test::CollectedOutput::default();
     let served = one.exec(
         Exec::argv(["python3", "-c", serve], TEST_TIMEOUT),
+        None,
         &mut output,
     );
     let looked = async {

@@ -195,6 +195,7 @@ async fn without_namespaces_landlock_keeps_the_state_directory() {
     let missing = sandbox
         .exec(
             Exec::argv(["no-such-program-here"], TEST_TIMEOUT),
+            None,
             &mut ralph_test::CollectedOutput::default(),
         )
         .await;

@@ -54,7 +54,7 @@ pub(super) fn repo(path: &str) -> SandboxPath {
 
 pub(super) async fn run(sandbox: &dyn Sandbox, exec: Exec) -> (ExecOutcome, CollectedOutput) {
     let mut output = CollectedOutput::default();
-    let outcome = sandbox.exec(exec, &mut output).await.unwrap();
+    let outcome = sandbox.exec(exec, None, &mut output).await.unwrap();
     (outcome, output)
 }
 

@@ -41,7 +41,7 @@ async fn a_gibibyte_of_output_is_not_kept() {
     let before = resident_memory();
     let mut watch = MemorySampler::default();
     let exec = Exec::shell("head -c 1G /dev/zero", TEST_TIMEOUT * 5);
-    let outcome = sandbox.exec(exec, &mut watch).await.unwrap();
+    let outcome = sandbox.exec(exec, None, &mut watch).await.unwrap();
     assert_eq!(outcome.ended, ExecStatus::Exited(0));
     assert_eq!(outcome.stdout_bytes, 1 << 30);
     assert!(watch.highest > 0, "the output came in too few pieces");

@@ -108,7 +108,7 @@ async fn with_program(
     let mut both = SelftestAgentOutput::default();
     let ran = session
         .sandbox
-        .exec(exec.with_stdin(command.stdin), &mut both);
+        .exec(exec.with_stdin(command.stdin), None, &mut both);
     let outcome = match ran.await {
         Ok(outcome) => outcome,
         Err(error) => return sandbox_failure(error),

@@ -63,7 +63,7 @@ impl<'a> SelftestSession<'a> {
     /// Runs a command.
     pub(super) async fn run(&self, exec: Exec) -> Result<SelftestCommandOutput, SandboxError> {
         let mut kept = BoundedSelftestOutput::default();
-        let outcome = self.sandbox.exec(exec, &mut kept).await?;
+        let outcome = self.sandbox.exec(exec, None, &mut kept).await?;
         let text = String::from_utf8_lossy(&kept.0).trim().to_owned();
         Ok(SelftestCommandOutput { outcome, text })
     }

@@ -111,6 +111,7 @@ async fn a_closed_gate_ends_what_passes_and_lets_nothing_through() {
     let mut output = FirstOutputSignal(Some(sender));
     let reading = room.sandbox.exec(
         Exec::argv(["python3", "-c", ENDLESS], TEST_TIMEOUT),
+        None,
         &mut output,
     );
     let closing = async {
@@ -161,7 +162,7 @@ fn with_the_gate_everything_in_the_container_ends() {
         async move {
             let exec = Exec::argv(["python3", "-c", ENDLESS], TEST_TIMEOUT);
             let mut output = FirstOutputSignal(Some(sender));
-            room.sandbox.exec(exec, &mut output).await
+            room.sandbox.exec(exec, None, &mut output).await
         }
     });
     first_word.recv().unwrap();

@@ -163,7 +163,7 @@ impl GatedSandbox {
     /// Runs a command, and returns how it ended and what it printed.
     pub(super) async fn run(&self, exec: Exec) -> (ExecStatus, CollectedOutput) {
         let mut output = CollectedOutput::default();
-        let outcome = self.sandbox.exec(exec, &mut output).await.unwrap();
+        let outcome = self.sandbox.exec(exec, None, &mut output).await.unwrap();
         (outcome.ended, output)
     }
 

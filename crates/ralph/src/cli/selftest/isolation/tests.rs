@@ -59,6 +59,7 @@ impl Sandbox for ScriptedSelftestSandbox {
     async fn exec(
         &self,
         exec: Exec,
+        _: Option<&mut dyn InputSource>,
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError> {
         let command = match exec.program {
@@ -78,14 +79,6 @@ impl Sandbox for ScriptedSelftestSandbox {
             stderr_bytes: 0,
             process_limit: text == "crowded",
         })
-    }
-    async fn exec_with_input(
-        &self,
-        exec: Exec,
-        _: &mut dyn InputSource,
-        output: &mut dyn OutputSink,
-    ) -> Result<ExecOutcome, SandboxError> {
-        self.exec(exec, output).await
     }
     async fn read(&self, path: &SandboxPath, _: u64) -> Result<Vec<u8>, SandboxError> {
         Err(SandboxError::NotFound(path.to_string()))
