@@ -1,6 +1,7 @@
 //! Fixtures and contract suites for the tests of the other crates.
 //!
 //! - [`sandbox_contract`] holds a sandbox provider to every promise of the port.
+//! - [`TestClock`] is a clock that a test sets; [`create_repository`] and [`git`] are for repositories.
 //! - [`CollectedOutput`] keeps what a command printed.
 //! - [`skip_without_docker`] is the first line of a test that needs a Docker Engine.
 //! - [`FakeModelApi`] is a model API whose answers a test writes, [`LiteLlm`] a real one.
@@ -11,8 +12,10 @@
 
 mod agent_image;
 mod agents;
+mod clock;
 mod collected_output;
 mod docker;
+mod git;
 pub mod internet;
 mod litellm;
 mod model_api;
@@ -22,8 +25,10 @@ mod upstream;
 
 pub use agent_image::agent_image;
 pub use agents::agent_program;
+pub use clock::TestClock;
 pub use collected_output::CollectedOutput;
 pub use docker::{BASE_IMAGE, skip_without_docker};
+pub use git::{create_repository, git};
 pub use litellm::{LiteLlm, run_litellm_script, skip_without_litellm};
 pub use model_api::{FakeCertificate, FakeModelApi, FakeResponse, ReceivedRequest};
 pub use private_engine::PrivateDockerEngine;

@@ -1,48 +1,15 @@
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use ralph_core::budget::BudgetLimits;
 use ralph_core::id::{CommitId, RunId, TaskId};
 use ralph_core::plan::{Delivery, EngineKind};
 use ralph_core::ports::Isolation;
 use ralph_core::run::PauseReason;
 use ralph_core::secret::Secret;
+use ralph_test::TestClock;
 
 use super::*;
 use crate::store::StateDir;
 
 mod ownership;
-
-/// A clock that stands still until it is told to move.
-#[derive(Default)]
-struct ManualClock {
-    seconds: AtomicU64,
-    stopped: AtomicU64,
-}
-
-impl ManualClock {
-    fn advance(&self, seconds: u64) {
-        self.seconds.fetch_add(seconds, Ordering::Relaxed);
-    }
-
-    fn stop(&self, seconds: u64) {
-        self.stopped.fetch_add(seconds, Ordering::Relaxed);
-    }
-}
-
-impl Clock for ManualClock {
-    fn now(&self) -> jiff::Timestamp {
-        jiff::Timestamp::from_second(1_700_000_000).unwrap()
-    }
-    fn monotonic(&self) -> Duration {
-        Duration::from_secs(self.seconds.load(Ordering::Relaxed))
-    }
-    fn suspended_time(&self) -> SuspendedTime {
-        SuspendedTime {
-            stopped: Duration::from_secs(self.stopped.load(Ordering::Relaxed)),
-            ..SuspendedTime::default()
-        }
-    }
-}
 
 fn plan() -> RunPlan {
     RunPlan {
@@ -76,7 +43,7 @@ struct JournalFixture {
     _temporary: tempfile::TempDir,
     state: StateDir,
     dir: RunDir,
-    clock: Arc<ManualClock>,
+    clock: Arc<TestClock>,
 }
 
 fn fixture() -> JournalFixture {
@@ -87,7 +54,7 @@ fn fixture() -> JournalFixture {
         _temporary: temporary,
         state,
         dir,
-        clock: Arc::default(),
+        clock: TestClock::at("2023-11-14T22:13:20Z"),
     }
 }
 
@@ -188,17 +155,17 @@ fn time_stands_still_while_a_run_is_paused_or_left() {
     let mut journal = place.create();
     let status = |status| Event::StatusChanged { status };
     journal.append(status(RunStatus::Preparing)).unwrap();
-    place.clock.advance(10);
+    place.clock.advance(Duration::from_secs(10));
     journal
         .append(status(RunStatus::Paused(PauseReason::Person)))
         .unwrap();
-    place.clock.advance(1000);
+    place.clock.advance(Duration::from_secs(1000));
     assert_eq!(journal.active(), Duration::from_secs(10));
     journal.append(status(RunStatus::Running)).unwrap();
-    place.clock.advance(5);
+    place.clock.advance(Duration::from_secs(5));
     journal.append(notice("last words")).unwrap();
     drop(journal);
-    place.clock.advance(5000);
+    place.clock.advance(Duration::from_secs(5000));
     let journal = place.open().unwrap();
     assert_eq!(journal.active(), Duration::from_secs(15));
 }

@@ -4,10 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
 use ralph_core::budget::{BudgetLimits as Budgets, Spent};
 use ralph_core::id::RunId;
 use ralph_core::net::{Allowlist, EgressPolicy, Endpoint, ProviderTool};
@@ -17,6 +16,7 @@ use ralph_gate::{
     GateLimits, GateSettings, GateSink, MeterRates, ProviderToolUse, Reachable, Resolver, Route,
     SandboxIdentity, SandboxListener,
 };
+use ralph_test::TestClock;
 use rcgen::{CertificateParams, Issuer, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{RootCertStore, ServerConfig};
@@ -93,30 +93,6 @@ fn format_record(audit: &GateAuditRecord) -> String {
     )
 }
 
-/// A clock that can be put forward.
-pub(crate) struct GateTestClock {
-    start: Instant,
-    pub(crate) offset: Mutex<Duration>,
-}
-
-impl GateTestClock {
-    pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self {
-            start: Instant::now(),
-            offset: Mutex::default(),
-        })
-    }
-}
-
-impl Clock for GateTestClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::UNIX_EPOCH
-    }
-    fn monotonic(&self) -> Duration {
-        self.start.elapsed() + *self.offset.lock().unwrap()
-    }
-}
-
 /// Names for the fake hosts.
 #[derive(Clone, Default)]
 pub(crate) struct GateTestResolver {
@@ -177,7 +153,7 @@ pub(crate) struct GateTestbed {
     pub(crate) budgets: Budgets,
     pub(crate) rates: MeterRates,
     pub(crate) sink: Arc<RecordingGateSink>,
-    pub(crate) clock: Arc<GateTestClock>,
+    pub(crate) clock: Arc<TestClock>,
     pub(crate) cassette: Option<Arc<Cassette>>,
 }
 
@@ -203,7 +179,7 @@ impl GateTestbed {
             budgets: Budgets::default(),
             rates: MeterRates::default(),
             sink: Arc::default(),
-            clock: GateTestClock::new(),
+            clock: TestClock::running(),
             cassette: None,
         }
     }

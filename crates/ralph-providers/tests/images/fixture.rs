@@ -2,49 +2,23 @@
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use bollard::query_parameters::{ListImagesOptionsBuilder, RemoveImageOptionsBuilder};
-use jiff::Timestamp;
 use ralph_core::image::{AgentImage, ImageEffort, ImageName, ProjectConfig};
-use ralph_core::ports::Clock;
 use ralph_providers::docker::DockerEngine;
 use ralph_providers::docker::images::{
     DockerImages, ImageBase, ImageError, ImageProgress, ImageProject, ImageRecipe,
 };
 pub(crate) use ralph_test::BASE_IMAGE as BOOKWORM;
-use ralph_test::skip_without_docker;
+use ralph_test::{TestClock, skip_without_docker};
 use tempfile::TempDir;
-
-/// A clock that a test sets.
-#[derive(Debug, Default)]
-pub(crate) struct ImageTestClock {
-    seconds: AtomicI64,
-}
-
-impl ImageTestClock {
-    pub(crate) fn advance(&self, seconds: i64) {
-        self.seconds.fetch_add(seconds, Ordering::SeqCst);
-    }
-}
-
-impl Clock for ImageTestClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_second(1_800_000_000 + self.seconds.load(Ordering::SeqCst)).unwrap()
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::ZERO
-    }
-}
 
 /// The engine, with names that no other test uses.
 pub(crate) struct ImageTestEnv {
     pub(crate) engine: DockerEngine,
     pub(crate) images: DockerImages,
-    pub(crate) clock: Arc<ImageTestClock>,
+    pub(crate) clock: Arc<TestClock>,
     /// Where it is remembered when newer versions were looked for.
     pub(crate) checks_directory: TempDir,
     /// Part of every name.
@@ -76,7 +50,7 @@ impl ImageTestEnv {
         let host = std::env::var_os("DOCKER_HOST").map(|host| host.into_string().unwrap());
         let engine = DockerEngine::connect(host.as_deref()).await.unwrap();
         let memory = tempfile::tempdir().unwrap();
-        let clock = Arc::new(ImageTestClock::default());
+        let clock = TestClock::at("2027-01-15T08:00:00Z");
         let place = memory.path().join("images");
         // No step here needs a network, and the engine's own may not be there.
         let images =

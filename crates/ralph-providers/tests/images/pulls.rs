@@ -1,12 +1,16 @@
 //! Images from a registry: pulled when missing, looked for every seven days, good without a network.
 
+use std::time::Duration;
+
 use ralph_core::image::{self, AgentImage, ImageEffort, ImageName};
 use ralph_providers::docker::images::{ImageError, ImageProgress};
 
 use crate::fixture::{ImageTestEnv, built, with_engine};
 use crate::registry::FakeRegistry;
 
-const DAY: i64 = 86_400;
+/// The interval between two checks for a newer image.
+const CHECK_INTERVAL: Duration = Duration::from_hours(7 * 24);
+const SECOND: Duration = Duration::from_secs(1);
 
 /// A registry whose image serves as the base of an agent's image that seems to be built already.
 struct PullScenario {
@@ -154,9 +158,9 @@ fn newer_versions_are_checked_every_seven_days() {
             !looks(&ground, ImageEffort::Reuse).await,
             "it was pulled just now"
         );
-        ground.clock.advance(7 * DAY - 1);
+        ground.clock.advance(CHECK_INTERVAL - SECOND);
         assert!(!looks(&ground, ImageEffort::Reuse).await);
-        ground.clock.advance(1);
+        ground.clock.advance(SECOND);
         assert!(looks(&ground, ImageEffort::Reuse).await);
         assert!(!looks(&ground, ImageEffort::Reuse).await);
     });
@@ -199,10 +203,10 @@ fn without_a_network_the_local_image_is_used() {
                 .count()
         };
         assert_eq!(warnings(&ground).await, 0, "it was pulled just now");
-        ground.clock.advance(7 * DAY);
+        ground.clock.advance(CHECK_INTERVAL);
         assert_eq!(warnings(&ground).await, 1);
         assert_eq!(warnings(&ground).await, 0, "it was tried just now");
-        ground.clock.advance(3600);
+        ground.clock.advance(Duration::from_hours(1));
         assert_eq!(warnings(&ground).await, 1);
     });
 }

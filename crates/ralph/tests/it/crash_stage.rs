@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ralph_engine::store::RunDir;
+use ralph_test::create_repository;
 use serde_json::Value;
 
 use crate::script::{self, GREET, TASK, TEST};
@@ -59,9 +60,7 @@ impl CrashStage {
         };
         write("greet.sh", GREET);
         write("test.sh", TEST);
-        stage.git(&["init", "--quiet", "--initial-branch=main"]);
-        stage.git(&["add", "."]);
-        stage.git(&["commit", "--quiet", "--message=Start"]);
+        create_repository(stage.ralph.project());
         write("ralph_task.md", TASK);
         let lines: Vec<String> = replies.iter().map(|line| format!("{line}\n")).collect();
         write("replies.jsonl", &lines.concat());
@@ -134,15 +133,7 @@ impl CrashStage {
 
     /// Runs git in the user's repository and returns what it prints.
     pub(crate) fn git(&self, args: &[&str]) -> String {
-        let who = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
-        let output = Command::new("git")
-            .args(who)
-            .args(args)
-            .current_dir(self.ralph.project())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "git {args:?}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
+        ralph_test::git(self.ralph.project(), args)
     }
 
     /// Returns tree and subject of every commit on a branch, newest first.

@@ -5,7 +5,6 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-use std::sync::Arc;
 
 use ralph_core::id::Digest;
 use ralph_core::image::ImageName;
@@ -16,7 +15,7 @@ use serde_json::{Value, json};
 use snapbox::{assert_data_eq, str};
 
 use crate::project::{Project, finish};
-use crate::support::{RalphOutput, TestFixedClock, TestRalph};
+use crate::support::{RalphOutput, TestRalph, fixed_clock};
 
 const NOWHERE: &str = "unix:///nowhere/docker.sock";
 
@@ -133,7 +132,7 @@ fn remove(image: &ImageName) {
     runtime.block_on(async {
         let host = std::env::var_os("DOCKER_HOST").map(|host| host.into_string().unwrap());
         let engine = DockerEngine::connect(host.as_deref()).await.unwrap();
-        let images = DockerImages::new(engine, "/nowhere".into(), Arc::new(TestFixedClock));
+        let images = DockerImages::new(engine, "/nowhere".into(), fixed_clock());
         images.remove(image).await.unwrap();
     });
 }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::process::{Child, Command};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ralph_core::event::Event;
@@ -14,7 +13,7 @@ use ralph_engine::store::StateDir;
 use rustix::process::{Pid, Signal};
 
 use crate::project::{Project, actions, run};
-use crate::support::TestFixedClock;
+use crate::support::fixed_clock;
 
 /// A process of the system that is ended with the test.
 struct LeftProcess(u32);
@@ -56,7 +55,7 @@ fn end_run(project: &Project) {
     let state = StateDir::open(project.home()).unwrap();
     let run = project.run_dir();
     let id = RunId::parse(run.file_name().unwrap().to_str().unwrap()).unwrap();
-    let clock = Arc::new(TestFixedClock);
+    let clock = fixed_clock();
     let mut journal = Journal::open(&state.run(&id), clock, Redactor::default()).unwrap();
     let status = RunStatus::Stopped;
     journal.append(Event::StatusChanged { status }).unwrap();

@@ -1,7 +1,6 @@
 //! What people tell a run while it works: messages, and hosts that it may reach.
 
 use std::fs;
-use std::sync::Arc;
 
 use ralph_core::event::{Event, MessageState};
 use ralph_core::net::{ProviderTool, ProviderToolAction};
@@ -12,7 +11,7 @@ use ralph_engine::journal::Journal;
 use serde_json::{Value, json};
 
 use crate::project::{Project, actions, control, finish, run};
-use crate::support::{RalphOutput, TestFixedClock, TestRalph, status, working};
+use crate::support::{RalphOutput, TestRalph, fixed_clock, status, working};
 
 const ONE: &str = "260301-100000-0001";
 const PART: &str = "## Messages from the user\n\nFrom the user, for this iteration. They are \
@@ -143,8 +142,7 @@ fn contained_until(ralph: &TestRalph, last: RunStatus) {
     }))
     .unwrap();
     let dir = ralph.dir(ONE);
-    let mut journal =
-        Journal::create(&dir, plan, Arc::new(TestFixedClock), Redactor::default()).unwrap();
+    let mut journal = Journal::create(&dir, plan, fixed_clock(), Redactor::default()).unwrap();
     let blocked = |host: &str, port| Event::HostBlocked {
         host: host.into(),
         port,
@@ -238,7 +236,7 @@ fn hosts_of_a_flood_and_tools_of_the_provider_are_shown() {
     let ralph = TestRalph::new();
     contained(&ralph);
     let dir = ralph.dir(ONE);
-    let mut journal = Journal::open(&dir, Arc::new(TestFixedClock), Redactor::default()).unwrap();
+    let mut journal = Journal::open(&dir, fixed_clock(), Redactor::default()).unwrap();
     let further = |count| Event::FurtherHostsBlocked {
         count,
         examples: Vec::new(),
@@ -269,7 +267,7 @@ fn json_output_and_the_journal_have_no_character_that_changes_what_is_shown() {
     let ralph = TestRalph::new();
     contained(&ralph);
     let dir = ralph.dir(ONE);
-    let mut journal = Journal::open(&dir, Arc::new(TestFixedClock), Redactor::default()).unwrap();
+    let mut journal = Journal::open(&dir, fixed_clock(), Redactor::default()).unwrap();
     let text = "a\u{9b}31mb\u{202e}c\u{2066}d\u{61c}e\u{7f}f";
     let moved = Event::MessageMoved {
         id: "1".into(),

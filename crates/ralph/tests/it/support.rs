@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
 use ralph_core::budget::BudgetLimits;
 use ralph_core::event::Event;
 use ralph_core::id::{CommitId, Digest, RunId, TaskId};
 use ralph_core::money::Usd;
 use ralph_core::plan::{Delivery, EngineKind, RunPlan};
-use ralph_core::ports::{Clock, Isolation, PullRequest, PullState, TokenUsage};
+use ralph_core::ports::{Isolation, PullRequest, PullState, TokenUsage};
 use ralph_core::run::RunStatus;
 use ralph_core::secret::Redactor;
 use ralph_engine::journal::Journal;
 use ralph_engine::store::{RunDir, StateDir};
+use ralph_test::TestClock;
 use tempfile::TempDir;
 
 /// What the shell sees of a command.
@@ -109,7 +109,7 @@ impl TestRalph {
 
     /// Makes a run with these events after its creation, and keeps hold of it.
     pub(crate) fn held_run(&self, id: &str, task: &str, events: Vec<Event>) -> Journal {
-        let clock = Arc::new(TestFixedClock);
+        let clock = fixed_clock();
         let dir = self.dir(id);
         let mut journal =
             Journal::create(&dir, plan(id, task), clock, Redactor::default()).unwrap();
@@ -123,16 +123,9 @@ impl TestRalph {
     }
 }
 
-/// A clock that always shows the same time.
-pub(crate) struct TestFixedClock;
-
-impl Clock for TestFixedClock {
-    fn now(&self) -> jiff::Timestamp {
-        "2026-03-01T10:00:00Z".parse().unwrap()
-    }
-    fn monotonic(&self) -> Duration {
-        Duration::ZERO
-    }
+/// Returns a clock that always shows the same time.
+pub(crate) fn fixed_clock() -> Arc<TestClock> {
+    TestClock::at("2026-03-01T10:00:00Z")
 }
 
 pub(crate) fn commit(digit: &str) -> CommitId {

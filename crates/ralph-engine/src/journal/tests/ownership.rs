@@ -98,13 +98,13 @@ fn a_journal_is_never_created_twice() {
 #[test]
 fn an_absence_is_reported_once_before_the_next_event() {
     let place = fixture();
-    place.clock.stop(30);
+    place.clock.suspend(Duration::from_secs(30));
     let mut journal = place.create();
     journal.append(notice("before")).unwrap();
-    place.clock.stop(12);
+    place.clock.suspend(Duration::from_secs(12));
     journal.append(notice("after")).unwrap();
     journal.report_absence().unwrap();
-    place.clock.stop(5);
+    place.clock.suspend(Duration::from_secs(5));
     journal.report_absence().unwrap();
     let told: Vec<String> = read(&place.dir.journal())
         .unwrap()

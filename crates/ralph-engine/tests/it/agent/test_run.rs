@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command as Process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -29,6 +28,7 @@ use ralph_engine::store::{RunDir, StateDir};
 use ralph_engine::user_commands::{self, CommandResult};
 use ralph_providers::sandbox::LocalProvider;
 use ralph_providers::scm::{GitProgram, LocalScm};
+use ralph_test::{TestClock, create_repository, git};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -75,18 +75,6 @@ pub(super) struct EngineTestRun {
     outage: OutagePolicy,
 }
 
-struct RealClock(Instant);
-
-impl Clock for RealClock {
-    fn now(&self) -> jiff::Timestamp {
-        jiff::Timestamp::now()
-    }
-
-    fn monotonic(&self) -> Duration {
-        self.0.elapsed()
-    }
-}
-
 struct NoModel;
 
 #[async_trait]
@@ -109,17 +97,6 @@ fn search_path() -> String {
     "/usr/local/bin:/usr/bin:/bin".to_owned()
 }
 
-fn git(directory: &Path, arguments: &[&str]) -> String {
-    let output = Process::new("git")
-        .args(["-c", "user.name=u", "-c", "user.email=u@localhost"])
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
 impl EngineTestRun {
     /// Makes a run that nobody has worked on, with these lines in the task's front matter.
     pub(super) fn new(more: &str) -> Self {
@@ -137,10 +114,8 @@ impl EngineTestRun {
         let place = place.unwrap();
         let repo = place.path().join("repo");
         fs::create_dir(&repo).unwrap();
-        git(&repo, &["init", "--quiet", "--initial-branch=main"]);
         fs::write(repo.join("base.txt"), "base\n").unwrap();
-        git(&repo, &["add", "."]);
-        git(&repo, &["commit", "--quiet", "-m", "base"]);
+        create_repository(&repo);
         let file = place.path().join("ralph_task.md");
         let text = TASK.replace("MORE", more.trim_end());
         fs::write(&file, &text).unwrap();
@@ -184,7 +159,7 @@ impl EngineTestRun {
     }
 
     fn clock() -> Arc<dyn Clock> {
-        Arc::new(RealClock(Instant::now()))
+        TestClock::running()
     }
 
     fn services(&self, agent: Arc<dyn Agent>) -> Services {

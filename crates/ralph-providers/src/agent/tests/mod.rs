@@ -6,34 +6,21 @@ mod events;
 mod presets;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
 
-use ralph_core::ports::{Agent, AgentEnd, AgentEvent, AgentReport, Clock, ExecStatus};
+use ralph_core::ports::{Agent, AgentEnd, AgentEvent, AgentReport, ExecStatus};
+use ralph_test::TestClock;
 
 use super::{Agents, PresetAgentSettings};
 
 /// Two hours before the limit of the recorded outputs is lifted.
-const NOW_SECONDS: i64 = 1_794_797_620 - 7200;
-
-struct FixedAgentClock;
-
-impl Clock for FixedAgentClock {
-    fn now(&self) -> jiff::Timestamp {
-        jiff::Timestamp::from_second(NOW_SECONDS).unwrap()
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::ZERO
-    }
-}
+const NOW: &str = "2026-11-16T00:53:40Z";
 
 fn settings(model: Option<&str>) -> PresetAgentSettings {
     PresetAgentSettings {
         model: model.map(str::to_owned),
         base_url: "http://127.0.0.1:4141/openai/v1".into(),
         login: BTreeMap::new(),
-        clock: Arc::new(FixedAgentClock),
+        clock: TestClock::at(NOW),
     }
 }
 

@@ -1,28 +1,15 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
-use std::time::Duration;
 
 use ralph_core::id::CommitId;
 use ralph_core::ports::PullState;
+use ralph_test::{TestClock, create_repository, git};
 
 use super::*;
 
 mod damage;
 mod processes;
 mod pushing;
-
-/// A clock that stands still.
-struct FrozenScmClock(jiff::Timestamp);
-
-impl Clock for FrozenScmClock {
-    fn now(&self) -> jiff::Timestamp {
-        self.0
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::ZERO
-    }
-}
 
 const MORNING: &str = "2026-03-01T08:00:00Z";
 const EVENING: &str = "2026-03-01T20:00:00Z";
@@ -35,33 +22,14 @@ fn git_program() -> GitProgram {
     }
 }
 
-fn run_git(directory: &Path, arguments: &[&str]) {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(directory)
-        .args(["-c", "user.name=Test", "-c", "user.email=test@localhost"])
-        .args(arguments)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap())
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .output()
-        .unwrap();
-    let words = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {arguments:?}: {words}");
-}
-
 /// A directory with a repository `repo` (one commit on `main`) and the records `state/pulls`.
 struct ScmFixture(tempfile::TempDir);
 
 impl ScmFixture {
     fn new() -> Self {
         let place = Self(tempfile::tempdir().unwrap());
-        run_git(place.root(), &["init", "-q", "-b", "main", "repo"]);
-        run_git(
-            &place.repo(),
-            &["commit", "-q", "--allow-empty", "-m", "one"],
-        );
+        std::fs::create_dir(place.root().join("repo")).unwrap();
+        create_repository(&place.repo());
         place
     }
 
@@ -78,7 +46,7 @@ impl ScmFixture {
     }
 
     fn scm_at(&self, repo: &Path, time: &str) -> LocalScm {
-        let clock = Arc::new(FrozenScmClock(time.parse().unwrap()));
+        let clock = TestClock::at(time);
         LocalScm::new(&self.records(), repo, git_program(), clock).unwrap()
     }
 
@@ -175,7 +143,7 @@ async fn a_pull_request_is_a_private_file() {
 async fn a_url_resolves_to_its_record() {
     let place = ScmFixture::new();
     let records = place.root().join("Application Support");
-    let clock = Arc::new(FrozenScmClock(MORNING.parse().unwrap()));
+    let clock = TestClock::at(MORNING);
     let scm = LocalScm::new(&records, &place.repo(), git_program(), clock).unwrap();
     let opened = scm.open(&draft("r1", "ralph/a")).await.unwrap();
     assert!(
@@ -272,7 +240,7 @@ async fn an_update_changes_its_own_pull_request_only() {
 #[tokio::test]
 async fn repositories_are_numbered_separately_whatever_path_names_them() {
     let place = ScmFixture::new();
-    run_git(place.root(), &["init", "-q", "--bare", "other.git"]);
+    git(place.root(), &["init", "-q", "--bare", "other.git"]);
     std::os::unix::fs::symlink(place.repo(), place.root().join("link")).unwrap();
     let link = place.scm_at(&place.root().join("link"), MORNING);
     let other = place.scm_at(&place.root().join("other.git"), MORNING);

@@ -1,17 +1,18 @@
 //! Lets an agent work once, as a run does.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use ralph_core::ports::{
-    Agent, AgentEnd, AgentEvent, AgentReader, AgentReport, Clock, Exec, ExecStatus, InputSource,
+    Agent, AgentEnd, AgentEvent, AgentReader, AgentReport, Exec, ExecStatus, InputSource,
     OutputSink, OutputStream, Sandbox, SandboxProvider, SandboxSpec,
 };
 use ralph_providers::agent::{Agents, PresetAgentSettings};
 use ralph_providers::sandbox::LocalProvider;
-use ralph_test::{FakeUpstream, RecordedRequest, ScenarioStep, UpstreamScenario, agent_program};
+use ralph_test::{
+    FakeUpstream, RecordedRequest, ScenarioStep, TestClock, UpstreamScenario, agent_program,
+};
 use tokio::sync::{mpsc, watch};
 
 /// How long a program may go on after its last word.
@@ -36,18 +37,6 @@ pub(super) struct AgentTestOutcome {
     pub(super) events: Vec<AgentEvent>,
     /// What its model was asked.
     pub(super) requests: Vec<RecordedRequest>,
-}
-
-struct AgentTestClock;
-
-impl Clock for AgentTestClock {
-    fn now(&self) -> jiff::Timestamp {
-        jiff::Timestamp::now()
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::ZERO
-    }
 }
 
 /// What an agent logs in with here, where its provider's API begins, and a model that it knows.
@@ -80,7 +69,7 @@ impl AgentWorkFixture {
             model: Some(model.into()),
             base_url: base_url.clone(),
             login: preset.credentials[0].environment(token, &base_url),
-            clock: Arc::new(AgentTestClock),
+            clock: TestClock::running(),
         };
         let agent = preset.build_agent(&settings).unwrap();
         Some(Self {

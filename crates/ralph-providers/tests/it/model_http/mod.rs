@@ -8,29 +8,16 @@ mod usage;
 mod wires;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use ralph_core::ports::{Clock, Model as _, ModelError, ModelReply, ModelRequest};
+use ralph_core::ports::{Model as _, ModelError, ModelReply, ModelRequest};
 use ralph_core::profile::{ModelChoice, ReplyFormat, WireApi};
 use ralph_core::secret::Secret;
 use ralph_providers::model::http::{
     ApiCredential, HttpModel, HttpModelSettings, ModelEndpoint, ModelTimeouts, ProxySettings,
 };
-use ralph_test::FakeModelApi;
+use ralph_test::{FakeModelApi, TestClock};
 
 const KEY: &str = "sk-a-key-that-nobody-may-see";
-
-struct NoonClock;
-
-impl Clock for NoonClock {
-    fn now(&self) -> jiff::Timestamp {
-        "2026-01-01T12:00:00Z".parse().unwrap()
-    }
-
-    fn monotonic(&self) -> Duration {
-        Duration::ZERO
-    }
-}
 
 fn settings(model: &str, wire: WireApi, base: &str, key: &str) -> HttpModelSettings {
     let choice = ModelChoice {
@@ -50,7 +37,7 @@ fn settings(model: &str, wire: WireApi, base: &str, key: &str) -> HttpModelSetti
         temperature: Some(0.5),
         timeouts: ModelTimeouts::default(),
         network: ProxySettings::default(),
-        clock: Arc::new(NoonClock),
+        clock: TestClock::at("2026-01-01T12:00:00Z"),
     }
 }
 

@@ -1,7 +1,6 @@
 //! A repository for git, as a site without any program serves it.
 
 use std::path::Path;
-use std::process::Command;
 
 use super::HELLO;
 use crate::internet::{SitePage, SitePages};
@@ -15,29 +14,12 @@ pub fn git(name: &str) -> SitePages {
     let (work, bare) = (directory.path().join("work"), directory.path().join("bare"));
     std::fs::create_dir(&work).expect("a directory");
     std::fs::write(work.join("hello.txt"), format!("{HELLO}\n")).expect("a file");
-    run_git(&work, &["init", "--quiet", "--initial-branch", "main"]);
-    run_git(&work, &["add", "."]);
-    run_git(&work, &["commit", "--quiet", "--message", "Say hello"]);
-    run_git(&work, &["clone", "--quiet", "--bare", ".", "../bare"]);
-    run_git(&bare, &["update-server-info"]);
+    crate::create_repository(&work);
+    crate::git(&work, &["clone", "--quiet", "--bare", ".", "../bare"]);
+    crate::git(&bare, &["update-server-info"]);
     let mut pages = SitePages::new();
     collect_pages(&bare, &format!("/{name}.git"), &mut pages);
     pages
-}
-
-fn run_git(directory: &Path, arguments: &[&str]) {
-    let done = Command::new("git")
-        .args([
-            "-c",
-            "user.name=Nobody",
-            "-c",
-            "user.email=nobody@allowed.example",
-        ])
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .expect("git");
-    assert!(done.status.success(), "git {arguments:?}: {done:?}");
 }
 
 fn collect_pages(directory: &Path, path: &str, pages: &mut SitePages) {

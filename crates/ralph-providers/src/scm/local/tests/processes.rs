@@ -2,7 +2,7 @@
 //! an environment that tells the copy to do a process's part instead of the test's.
 
 use std::process::{Child, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn child_role() -> Option<(LocalScm, String)> {
     let task = std::env::var_os(CHILD_VARIABLE)?;
     let (root, run) = task.to_str().unwrap().rsplit_once(':').unwrap();
     let root = Path::new(root);
-    let clock = Arc::new(FrozenScmClock(MORNING.parse().unwrap()));
+    let clock = TestClock::at(MORNING);
     let records = root.join("state/pulls");
     let scm = LocalScm::new(&records, &root.join("repo"), git_program(), clock);
     Some((scm.unwrap(), run.to_owned()))

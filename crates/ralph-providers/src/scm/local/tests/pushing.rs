@@ -5,18 +5,18 @@ use super::*;
 #[tokio::test]
 async fn a_checked_out_branch_is_not_pushed() {
     let place = ScmFixture::new();
-    run_git(&place.repo(), &["branch", "free"]);
-    run_git(
+    git(&place.repo(), &["branch", "free"]);
+    git(
         &place.repo(),
         &["worktree", "add", "-q", "-b", "feature/x", "../tree"],
     );
-    run_git(
+    git(
         &place.repo(),
         &["worktree", "add", "-q", "--detach", "../detached"],
     );
-    run_git(place.root(), &["init", "-q", "-b", "trunk", "unborn"]);
-    run_git(place.root(), &["clone", "-q", "--bare", "repo", "bare.git"]);
-    run_git(
+    git(place.root(), &["init", "-q", "-b", "trunk", "unborn"]);
+    git(place.root(), &["clone", "-q", "--bare", "repo", "bare.git"]);
+    git(
         &place.root().join("bare.git"),
         &["worktree", "add", "-q", "../bare-tree", "free"],
     );
@@ -54,7 +54,7 @@ async fn a_path_without_a_repository_is_rejected() {
     let start = "cannot list the worktrees of `P/repo/inside`: git ended with exit status: 128: fatal: not a git repository";
     assert!(error.starts_with(start), "{error}");
 
-    let clock: Arc<dyn Clock> = Arc::new(FrozenScmClock(MORNING.parse().unwrap()));
+    let clock: Arc<dyn Clock> = TestClock::at(MORNING);
     let missing = Path::new("/no/such/repo");
     let error = LocalScm::new(&place.records(), missing, git_program(), Arc::clone(&clock));
     assert_eq!(
