@@ -11,6 +11,10 @@ default:
 check:
     scripts/test
 
+# Run what needs no Docker Engine, no agent and no network: formatting, words, unit tests
+quick:
+    scripts/test --quick
+
 # Format the code
 fmt:
     cargo fmt --all
