@@ -3,11 +3,13 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use reqwest::redirect::{Attempt, Policy};
-use reqwest::{StatusCode, Url};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{ACCEPT, LOCATION};
+use hyper::{Request, StatusCode};
+use url::Url;
 
-use crate::model::http::ProxySettings;
-use crate::model::http::plain_client;
+use crate::http::{HttpClient, HttpError, ProxySettings, StreamedResponse};
 
 /// How long a download may take.
 const TIMEOUT: Duration = Duration::from_mins(2);
@@ -47,13 +49,15 @@ pub async fn download(
     network: &ProxySettings,
 ) -> Result<Vec<u8>, DownloadError> {
     let url = parse_url(address)?;
-    let client = plain_client(network, TIMEOUT, Policy::custom(follow_redirect))
+    let client = HttpClient::new(network, TIMEOUT)
         .map_err(|error| DownloadError::Connection(error.to_string()))?;
-    let mut response = client
-        .get(url)
-        .send()
+    tokio::time::timeout(TIMEOUT, receive(&client, url, limit))
         .await
-        .map_err(|error| connection_error(&error))?;
+        .unwrap_or_else(|_| Err(DownloadError::Connection("operation timed out".into())))
+}
+
+async fn receive(client: &HttpClient, url: Url, limit: usize) -> Result<Vec<u8>, DownloadError> {
+    let mut response = follow(client, url).await?;
     if response.status() != StatusCode::OK {
         return Err(DownloadError::Status(response.status().as_u16()));
     }
@@ -89,24 +93,48 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Follows a server to another address over TLS alone.
-fn follow_redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    if attempt.url().scheme() != "https" {
-        return attempt.error("it leads to an address without `https://`");
+/// Sends a request and follows redirects, over TLS alone.
+async fn follow(client: &HttpClient, mut url: Url) -> Result<StreamedResponse, DownloadError> {
+    let refused = |why: &str| DownloadError::Connection(why.to_owned());
+    for _ in 0..=MAX_REDIRECTS {
+        let response = get(client, &url).await?;
+        let Some(target) = redirect_target(&response, &url) else {
+            return Ok(response);
+        };
+        if target.scheme() != "https" {
+            return Err(refused("it leads to an address without `https://`"));
+        }
+        url = target;
     }
-    if attempt.previous().len() > MAX_REDIRECTS {
-        return attempt.error("it leads from one address to the next without an end");
-    }
-    attempt.follow()
+    Err(refused(
+        "it leads from one address to the next without an end",
+    ))
 }
 
-/// Returns the innermost reason: the others repeat the address.
-fn connection_error(error: &reqwest::Error) -> DownloadError {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
+async fn get(client: &HttpClient, url: &Url) -> Result<StreamedResponse, DownloadError> {
+    let request = Request::get(url.as_str())
+        .header(ACCEPT, "*/*")
+        .body(Full::<Bytes>::default())
+        .map_err(|error| DownloadError::Address(error.to_string()))?;
+    client
+        .send(request)
+        .await
+        .map_err(|error| connection_error(&error))
+}
+
+/// Returns the address that a response redirects to, if it does.
+fn redirect_target(response: &StreamedResponse, url: &Url) -> Option<Url> {
+    let is_redirect = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
+    let location = response.headers().get(LOCATION).filter(|_| is_redirect)?;
+    let target = std::str::from_utf8(location.as_bytes()).map(|text| url.join(text));
+    match target {
+        Ok(Ok(target)) => Some(target),
+        Ok(Err(_)) | Err(_) => None,
     }
-    DownloadError::Connection(cause.to_string())
+}
+
+fn connection_error(error: &HttpError) -> DownloadError {
+    DownloadError::Connection(error.root_cause())
 }
 
 #[cfg(test)]

@@ -12,7 +12,6 @@ pub struct BaseUrl {
     host: String,
     port: u16,
     path: String,
-    is_encrypted: bool,
 }
 
 /// Why a text is no address for a credential.
@@ -53,7 +52,6 @@ impl BaseUrl {
                 .unwrap_or(if is_encrypted { 443 } else { 80 }),
             path: uri.path().trim_end_matches('/').to_owned(),
             host,
-            is_encrypted,
         })
     }
 
@@ -75,19 +73,6 @@ impl BaseUrl {
     /// Returns the path that comes before that of a call, without a slash at its end.
     pub fn path(&self) -> &str {
         &self.path
-    }
-
-    /// Tells whether TLS is spoken there.
-    pub fn is_encrypted(&self) -> bool {
-        self.is_encrypted
-    }
-
-    /// Returns host and port as a request names them.
-    pub fn authority(&self) -> String {
-        match (self.is_encrypted, self.port) {
-            (true, 443) | (false, 80) => self.host.clone(),
-            (_, port) => format!("{}:{port}", self.host),
-        }
     }
 }
 
@@ -112,27 +97,17 @@ mod tests {
     #[test]
     fn a_base_url_is_split_into_parts() {
         for (text, expected) in [
-            (
-                "https://api.example.com",
-                ("api.example.com", 443, "", "api.example.com"),
-            ),
+            ("https://api.example.com", ("api.example.com", 443, "")),
             (
                 "https://api.example.com:8443/v1/",
-                ("api.example.com", 8443, "/v1", "api.example.com:8443"),
+                ("api.example.com", 8443, "/v1"),
             ),
-            (
-                "http://127.0.0.1:18080",
-                ("127.0.0.1", 18080, "", "127.0.0.1:18080"),
-            ),
-            ("http://[::1]:80/x", ("::1", 80, "/x", "[::1]")),
-            ("http://localhost", ("localhost", 80, "", "localhost")),
+            ("http://127.0.0.1:18080", ("127.0.0.1", 18080, "")),
+            ("http://[::1]:80/x", ("::1", 80, "/x")),
+            ("http://localhost", ("localhost", 80, "")),
         ] {
             let url = BaseUrl::parse(text).unwrap();
-            let authority = url.authority();
-            assert_eq!(
-                (url.host(), url.port(), url.path(), authority.as_str()),
-                expected
-            );
+            assert_eq!((url.host(), url.port(), url.path()), expected);
         }
     }
 

@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
+use hyper::Uri;
 use ralph_core::profile::WireApi;
-use reqwest::Url;
+use url::Url;
 
 use super::settings::{HttpModelSettings, HttpModelSettingsError};
 
@@ -31,6 +32,16 @@ pub(super) fn request_url(settings: &HttpModelSettings) -> Result<Url, HttpModel
         url.set_query(Some("alt=sse"));
     }
     Ok(url)
+}
+
+/// Returns an address in the form of a request.
+pub(super) fn request_uri(url: &Url) -> Result<Uri, HttpModelSettingsError> {
+    url.as_str()
+        .parse()
+        .map_err(|_| HttpModelSettingsError::Base {
+            base: url.to_string(),
+            why: "it is no URL",
+        })
 }
 
 /// Returns scheme, host and port that requests to an address go to, as they are written in the same way for

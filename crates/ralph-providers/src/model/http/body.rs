@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
+use hyper::header::{CONTENT_TYPE, HeaderMap};
 use ralph_core::money::Usd;
 use ralph_core::ports::{FinishReason, ModelReply};
 use ralph_core::profile::WireApi;
 use ralph_guest::running_time::{self, timeout_at};
-use reqwest::Response;
-use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
 
 use super::client::{ModelCall, ModelCallFailure, error_reason, timeout_message};
@@ -15,6 +14,7 @@ use super::partial_reply::{PartialReply, parse_dollars};
 use super::rejection::ProviderRejection;
 use super::sse::SseDecoder;
 use super::wire::{self, ReplyReadError};
+use crate::http::StreamedResponse;
 
 /// How much of an answer is read, with everything around its text.
 const MAX_BODY_BYTES: usize = 256 * 1024 * 1024;
@@ -52,7 +52,7 @@ impl ModelCall<'_> {
     /// Reads an answer, whichever way it comes.
     pub(super) async fn read_reply(
         &self,
-        response: Response,
+        response: StreamedResponse,
     ) -> Result<ModelReply, ModelCallFailure> {
         let headers = response.headers().clone();
         let kind = headers
@@ -86,7 +86,7 @@ impl ModelCall<'_> {
     /// Reads the start of a body and finds out its form, since servers and proxies often declare another one.
     async fn read_start(
         &self,
-        body: &mut Response,
+        body: &mut StreamedResponse,
         kind: &str,
     ) -> Result<(Vec<u8>, BodyFormat), ModelCallFailure> {
         let is_declared = kind.starts_with("text/event-stream");
@@ -127,7 +127,7 @@ impl ModelCall<'_> {
 
     async fn read_stream(
         &self,
-        mut body: Response,
+        mut body: StreamedResponse,
         start: &[u8],
         answer: &mut PartialReply,
     ) -> Result<(), ModelCallFailure> {
@@ -188,7 +188,7 @@ impl ModelCall<'_> {
 
     async fn read_whole(
         &self,
-        mut body: Response,
+        mut body: StreamedResponse,
         mut text: Vec<u8>,
         answer: &mut PartialReply,
     ) -> Result<(), ModelCallFailure> {
@@ -229,13 +229,13 @@ impl ModelCall<'_> {
     /// Returns the next piece of a body; none at its end.
     async fn next_chunk(
         &self,
-        body: &mut Response,
+        body: &mut StreamedResponse,
         by: Duration,
         answer: &PartialReply,
     ) -> Result<Option<bytes::Bytes>, ModelCallFailure> {
         match timeout_at(by, body.chunk()).await {
             Ok(Ok(piece)) => Ok(piece),
-            Ok(Err(error)) => Err(self.interrupted(answer, error_reason(error))),
+            Ok(Err(error)) => Err(self.interrupted(answer, error_reason(&error))),
             Err(_) => {
                 let timeouts = &self.model.settings.timeouts;
                 let late = if running_time::now() >= self.deadline {

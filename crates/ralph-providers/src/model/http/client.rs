@@ -1,24 +1,27 @@
 //! A model behind an HTTP API: one question, one answer.
 
-use std::error::Error as _;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use http_body_util::Full;
+use hyper::header::{HeaderMap, LOCATION};
+use hyper::{Method, Request, Uri};
 use ralph_core::ports::{Model, ModelError, ModelReply, ModelRequest, TokenUsage};
 use ralph_core::price;
 use ralph_core::profile::ReplyFormat;
 use ralph_guest::running_time::{self, timeout_at};
-use reqwest::header::{CONTENT_TYPE, LOCATION};
-use reqwest::{Client, Response, Url};
 use serde_json::Value;
+use url::Url;
 
 use super::parameters::RequestParameters;
 use super::partial_reply::{CallEstimate, PartialReply};
 use super::rejection::{ProviderRejection, one_line};
+use super::request_headers::request_headers;
 use super::settings::{HttpModelSettings, HttpModelSettingsError};
-use super::{address, certificate, http_client, retry_after, wire};
+use super::{address, certificate, retry_after, wire};
+use crate::http::{HttpClient, HttpError, StreamedResponse};
 
 /// How often a question is put differently because a parameter was refused.
 const MAX_ADAPTATIONS: usize = 4;
@@ -31,8 +34,11 @@ const DEFAULT_OUTPUT_LIMIT: u64 = 16 * 1024;
 /// A model behind an HTTP API.
 pub struct HttpModel {
     pub(super) settings: HttpModelSettings,
-    client: Client,
+    client: HttpClient,
     url: Url,
+    /// The same address, in the form of a request.
+    uri: Uri,
+    headers: HeaderMap,
     /// What this model takes, as far as it has been found out.
     parameters: Mutex<RequestParameters>,
 }
@@ -54,9 +60,13 @@ pub(super) enum ModelCallFailure {
 impl HttpModel {
     /// Makes a model. Nothing is sent until it is asked.
     pub fn new(settings: HttpModelSettings) -> Result<Self, HttpModelSettingsError> {
+        let url = address::request_url(&settings)?;
+        let client = HttpClient::new(&settings.network, settings.timeouts.connect);
         Ok(Self {
-            client: http_client::model_client(&settings)?,
-            url: address::request_url(&settings)?,
+            client: client.map_err(|error| HttpModelSettingsError::Client(error.to_string()))?,
+            uri: address::request_uri(&url)?,
+            headers: request_headers(&settings)?,
+            url,
             parameters: Mutex::new(RequestParameters::from_settings(&settings)),
             settings,
         })
@@ -146,7 +156,7 @@ impl HttpModel {
         }
     }
 
-    fn redirect_failure(&self, response: &Response) -> ModelCallFailure {
+    fn redirect_failure(&self, response: &StreamedResponse) -> ModelCallFailure {
         let location = response.headers().get(LOCATION);
         let target = location
             .and_then(|value| value.to_str().ok())
@@ -187,11 +197,12 @@ pub(super) struct ModelCall<'m> {
 }
 
 impl ModelCall<'_> {
-    async fn send(&self, request: &ModelRequest) -> Result<Response, ModelCallFailure> {
+    async fn send(&self, request: &ModelRequest) -> Result<StreamedResponse, ModelCallFailure> {
         let HttpModel {
             settings,
             client,
-            url,
+            uri,
+            headers,
             ..
         } = self.model;
         let mut parameters = self.model.parameters();
@@ -205,16 +216,16 @@ impl ModelCall<'_> {
         }
         let endpoint = &settings.endpoint;
         let body = wire::body(endpoint.wire, &endpoint.model, request, &parameters);
-        let request = client
-            .post(url.clone())
-            .header(CONTENT_TYPE, "application/json")
-            .body(body.to_string());
-        let sent = timeout_at(self.first_byte_deadline(), request.send()).await;
+        let mut request = Request::new(Full::from(body.to_string()));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = uri.clone();
+        request.headers_mut().clone_from(headers);
+        let sent = timeout_at(self.first_byte_deadline(), client.send(request)).await;
         match sent {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) if error.is_connect() => Err(self.connect_failure(&error)),
+            Ok(Err(error @ HttpError::Connect(_))) => Err(self.connect_failure(&error)),
             // It may have been heard, so it may be billed.
-            Ok(Err(error)) => Err(self.interrupted(&PartialReply::default(), error_reason(error))),
+            Ok(Err(error)) => Err(self.interrupted(&PartialReply::default(), error_reason(&error))),
             Err(_) => Err(self.interrupted(
                 &PartialReply::default(),
                 timeout_message("no answer began", settings.timeouts.first_byte),
@@ -228,7 +239,7 @@ impl ModelCall<'_> {
         (begun + self.model.settings.timeouts.first_byte).min(self.deadline)
     }
 
-    fn connect_failure(&self, error: &reqwest::Error) -> ModelCallFailure {
+    fn connect_failure(&self, error: &HttpError) -> ModelCallFailure {
         let place = self.model.host_and_port();
         if let Some(problem) = certificate::find_problem(error) {
             // Waiting does not help: somebody has to change a setting.
@@ -238,7 +249,7 @@ impl ModelCall<'_> {
                 fix: Some(problem.fix.to_owned()),
             });
         }
-        let cause = root_cause(error);
+        let cause = error.root_cause();
         ModelCallFailure::Error(ModelError::Transient {
             model: self.model.name(),
             status: 0,
@@ -256,7 +267,7 @@ impl ModelCall<'_> {
         })
     }
 
-    async fn read_rejection(&self, mut response: Response) -> ModelCallFailure {
+    async fn read_rejection(&self, mut response: StreamedResponse) -> ModelCallFailure {
         let status = response.status().as_u16();
         let headers = response.headers().clone();
         let mut body = Vec::new();
@@ -297,20 +308,8 @@ pub(super) fn timeout_message(what: &str, limit: Duration) -> String {
     format!("{what} within {} s", limit.as_secs_f64())
 }
 
-pub(super) fn error_reason(error: reqwest::Error) -> String {
-    one_line(&root_cause(&error.without_url()))
-}
-
-/// Returns what an error is really about.
-fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    if error.source().is_none() {
-        return error.to_string();
-    }
-    cause.to_string()
+pub(super) fn error_reason(error: &HttpError) -> String {
+    one_line(&error.root_cause())
 }
 
 #[async_trait]

@@ -15,21 +15,19 @@ mod body;
 mod certificate;
 mod client;
 mod endpoint;
-mod http_client;
 mod parameters;
 mod partial_reply;
 mod providers;
 mod rejection;
+mod request_headers;
 mod retry_after;
 mod settings;
 mod sse;
 mod suggested_fix;
 mod wire;
 
+pub use crate::http::ProxySettings;
 pub use address::origin;
 pub use client::HttpModel;
 pub use endpoint::{ModelEndpoint, ModelEndpointError};
-pub(crate) use http_client::plain_client;
-pub use settings::{
-    ApiCredential, HttpModelSettings, HttpModelSettingsError, ModelTimeouts, ProxySettings,
-};
+pub use settings::{ApiCredential, HttpModelSettings, HttpModelSettingsError, ModelTimeouts};

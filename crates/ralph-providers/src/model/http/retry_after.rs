@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use hyper::header::HeaderMap;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
-use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 /// Limits whose headers say `…-remaining` and `…-reset`, by what stands around the two words.
@@ -135,7 +135,7 @@ fn wait_in_body(body: &Value) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reqwest::header::{HeaderName, HeaderValue};
+    use hyper::header::{HeaderName, HeaderValue};
     use serde_json::json;
 
     fn wait_for(pairs: &[(&'static str, &'static str)], body: &Value) -> Option<Duration> {

@@ -8,6 +8,7 @@ use ralph_core::ports::Clock;
 use ralph_core::secret::Secret;
 
 use super::endpoint::ModelEndpoint;
+use crate::http::ProxySettings;
 
 /// What an HTTP model is made from.
 #[derive(Clone)]
@@ -89,17 +90,6 @@ impl ModelTimeouts {
             total,
         }
     }
-}
-
-/// The way to the network: proxies, as the usual variables name them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProxySettings {
-    /// The proxy for `https` addresses.
-    pub https_proxy: Option<String>,
-    /// The proxy for `http` addresses.
-    pub http_proxy: Option<String>,
-    /// The hosts that are reached without a proxy.
-    pub no_proxy: Option<String>,
 }
 
 /// Why settings cannot be used.
