@@ -22,6 +22,7 @@ mod crash_loop;
 #[cfg(target_os = "linux")]
 mod crash_stage;
 mod damage;
+mod diagnostics_log;
 mod docker_run;
 #[cfg(target_os = "linux")]
 mod egress;

@@ -124,7 +124,10 @@ fn help_and_version_are_no_errors_and_read_nothing() {
     }
     let seen = ralph.run(&[]);
     assert_eq!((seen.code, seen.stdout.as_str()), (2, ""));
-    assert!(seen.stderr.contains("Usage: ralph <COMMAND>"), "{seen:?}");
+    assert!(
+        seen.stderr.contains("Usage: ralph [OPTIONS] <COMMAND>"),
+        "{seen:?}"
+    );
 }
 
 #[test]
