@@ -1,10 +1,13 @@
-//! Where a run stands: the fold over its events. Every reader uses this one, so all agree.
+//! The state of a run: the fold over its events, which every reader of a journal shares.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use crate::budget::{BudgetLimits, Spent};
-use crate::event::{Event, IterationMetrics, JournalRecord, SandboxPurpose};
+use crate::event::{
+    DeliveryEvent, Event, IterationMetrics, JournalRecord, RunEvent, SandboxEvent, SandboxPurpose,
+    VerificationEvent,
+};
 use crate::gutter::IterationWindow;
 use crate::id::{CommitId, Digest};
 use crate::mitigation::Ladder;
@@ -14,7 +17,7 @@ use crate::ports::{PullRequest, SandboxId, TokenUsage};
 use crate::profile::ModelChoice;
 use crate::run::{Command, RunStatus};
 use crate::task::RunMode;
-use crate::verdict::{TestCount, VerifyFinding};
+use crate::verdict::{CheckResult, TestCount, VerifyFinding};
 
 mod baseline;
 mod consultation;
@@ -30,127 +33,127 @@ pub use crash_loop::{CrashedCommand, MAX_CRASHES};
 pub use open_iteration::OpenIteration;
 pub use steering::{MAX_MESSAGE_BYTES, MAX_WAITING_MESSAGES, Message, ScreenedTool, host_entry};
 
-/// How many red commits are remembered.
+/// The number of red commits that are remembered.
 const MAX_RED_COMMITS: usize = 100;
 
-/// Where a run stands after some records.
+/// The state of a run after a number of records.
 #[derive(Debug, Clone)]
 pub struct RunState {
-    /// Its plan.
+    /// The plan it was created with.
     pub plan: RunPlan,
-    /// Its status, as the last process that had it left it.
+    /// The status that its last owner recorded.
     pub status: RunStatus,
     /// The number of the last record.
     pub seq: u64,
     /// The highest epoch so far.
     pub epoch: u32,
-    /// The process that took it last.
+    /// The process that opened it last.
     pub pid: Option<u32>,
     /// When its first record was written.
     pub started_at: jiff::Timestamp,
     /// When its last record was written.
     pub updated_at: jiff::Timestamp,
-    /// How long it was active.
+    /// Its active time, without pauses.
     pub active: Duration,
-    /// Tokens of all calls.
+    /// The tokens of all calls.
     pub usage: TokenUsage,
-    /// Cost of all calls.
+    /// The cost of all calls.
     pub cost: Usd,
     /// The last iteration that was started; 0 before the first.
     pub iteration: u32,
-    /// How many checkboxes the contract in force has.
+    /// The number of checkboxes of the contract in force.
     pub checkboxes: usize,
     /// The digest of the contract in force.
     pub contract: Digest,
-    /// How far people may step in.
+    /// How far the user may intervene.
     pub mode: RunMode,
-    /// What the contract in force allows to spend.
+    /// The budget limits of the contract in force.
     pub limits: BudgetLimits,
-    /// All contracts that were in force at some time.
+    /// The digests of all contracts that were ever in force.
     pub contracts: Vec<Digest>,
-    /// The sandbox the work happens in.
+    /// The work sandbox.
     pub sandbox: Option<SandboxId>,
-    /// Clean rooms that were made and not removed yet.
+    /// Clean rooms that were created and not removed yet.
     pub clean_rooms: Vec<SandboxId>,
-    /// Whether the repository stands in the sandbox.
+    /// Whether the repository is in the sandbox.
     pub workspace_ready: bool,
-    /// The last commit that the host has.
+    /// The last commit in the host's repository.
     pub head: CommitId,
     /// The last commit that was pushed.
     pub pushed: Option<CommitId>,
     /// The pull request.
     pub pull: Option<PullRequest>,
-    /// Boxes that are ticked.
+    /// The ids of the ticked boxes.
     pub ticked: BTreeSet<String>,
-    /// The last commit that a clean room judged, and how.
+    /// The last commit that was verified in a clean room, and whether it was green.
     pub verified: Option<(CommitId, bool)>,
     /// The tests that its test command ran there, if they could be counted.
     pub verified_tests: Option<TestCount>,
-    /// Commits that were red in a clean room, the last ones.
+    /// The last commits that were red in a clean room.
     pub red_commits: Vec<CommitId>,
-    /// What qualifies that verdict, the most important first.
+    /// The findings that qualify that verdict, the most important first.
     pub findings: Vec<VerifyFinding>,
     /// The checks at the base commit, before any work.
     pub baseline: Option<Baseline>,
-    /// The command that runs, as far as the records say.
+    /// The command in progress, if one was recorded.
     pub(crate) running_command: Option<String>,
-    /// The command during which the program died last, and how often in a row.
+    /// The command during which the program crashed last, and how often in a row.
     pub crashed_command: Option<CrashedCommand>,
-    /// The changes to existing tests that a person approved last.
+    /// The changes to existing tests that the user approved last.
     pub approved_tests: Option<Digest>,
-    /// The figures of the last finished iteration.
+    /// The metrics of the last finished iteration.
     pub last_metrics: Option<Box<IterationMetrics>>,
-    /// Scores of the last iterations, oldest first, at most five.
+    /// The loop scores of the last five iterations, oldest first.
     pub loop_scores: Vec<f64>,
-    /// What is remembered of the last iterations to notice circling; it has a bound.
+    /// The facts about the last iterations that circling is detected from.
     pub window: IterationWindow,
-    /// Where the run stands on the ladder out of a circle.
+    /// The position on the ladder of mitigations.
     pub ladder: Ladder,
-    /// The model profile that answers, if the model was chosen by one.
+    /// The model profile in use, if the model was chosen by one.
     pub profile: Option<String>,
-    /// What the doctor was asked and has said.
+    /// The consultations of the doctor.
     pub doctor: Consultation,
-    /// Commands of people that were accepted and ask for something that is not done yet.
+    /// Accepted commands that are not executed yet.
     pub pending_commands: Vec<(String, Command)>,
-    /// Why the last wish to end with success was refused; empty once an iteration has seen it.
+    /// Why the last request to end with success was rejected; empty once an iteration has seen it.
     pub refusals: Vec<String>,
-    /// The iteration in which that happened.
+    /// The iteration of that request.
     pub refused_in_iteration: u32,
-    /// Places in a script that have been used.
+    /// The lines of a script that have been used.
     pub used_script_lines: Vec<String>,
-    /// The model that answers, if it was chosen by more than the plan's name.
+    /// The model in use, if it was chosen by more than the plan's name.
     pub chosen_model: Option<Box<ModelChoice>>,
-    /// The profile that a person, the ladder or the doctor wants for the next iteration, until it is
-    /// chosen or rejected.
+    /// The profile that the user, the ladder or the doctor requested for the next iteration, until it
+    /// is chosen or rejected.
     pub wanted_profile: Option<String>,
-    /// The contract that a person has put in force, until the run has applied it.
+    /// The contract that the user or the doctor requested, until the run has applied it.
     pub wanted_contract: Option<Digest>,
-    /// The last command that was answered; they are answered in the order of their names.
+    /// The last command that was answered; commands are answered in the order of their names.
     pub last_command_file: Option<String>,
-    /// Where the last iteration sent the run, until it is there.
+    /// The status that the last iteration requested, until it is set.
     pub next_status: Option<RunStatus>,
-    /// Hosts that something in the sandbox wanted to reach and may not, as an allowlist writes them.
+    /// Hosts that were blocked, as entries of an allowlist.
     pub blocked_hosts: BTreeSet<String>,
-    /// The same hosts, oldest first: the oldest makes room for the newest.
+    /// The same hosts, oldest first; the oldest is dropped when the limit is reached.
     blocked_order: VecDeque<String>,
-    /// How many further hosts were blocked without being recorded one by one.
+    /// The number of further hosts that were blocked without being recorded one by one.
     pub further_blocked: u64,
     /// Provider-side tools in requests to models, each once.
     pub provider_tools: BTreeSet<ScreenedTool>,
-    /// Hosts that a person has allowed during the run, as an allowlist writes them.
+    /// Hosts that the user allowed during the run, as entries of an allowlist.
     pub allowed_hosts: BTreeSet<String>,
-    /// Messages of people, oldest first: all that wait, and the last of those that were taken up.
+    /// Messages of the user, oldest first: all that wait, and the last that were acknowledged.
     pub messages: Vec<Message>,
-    /// How many iterations in a row changed nothing at all.
+    /// The number of consecutive iterations without any change.
     pub idle: u32,
-    /// The iteration that was started and not finished.
+    /// The iteration in progress.
     pub open: Option<OpenIteration>,
 }
 
 impl RunState {
-    /// Starts from a journal's first record; none if that is not a run's creation.
+    /// Creates the state from a journal's first record; none if that does not create a run.
     pub fn from_first_record(first: &JournalRecord) -> Option<Self> {
-        let Event::RunCreated { plan } = &first.event else {
+        let Event::Run(RunEvent::RunCreated { plan }) = &first.event else {
             return None;
         };
         Some(Self {
@@ -211,7 +214,7 @@ impl RunState {
         })
     }
 
-    /// Folds a whole journal; none if it has no creation record.
+    /// Folds a whole journal; none if it does not start with the creation of a run.
     pub fn from_records<'a>(records: impl IntoIterator<Item = &'a JournalRecord>) -> Option<Self> {
         let mut records = records.into_iter();
         let mut state = Self::from_first_record(records.next()?)?;
@@ -221,7 +224,7 @@ impl RunState {
         Some(state)
     }
 
-    /// Returns what it has spent.
+    /// Returns the amounts that count towards the budgets.
     pub fn spent(&self) -> Spent {
         Spent {
             iterations: self.iteration,
@@ -231,131 +234,45 @@ impl RunState {
         }
     }
 
-    /// Takes in the next record.
-    #[expect(clippy::too_many_lines, reason = "a table with a line for every event")]
+    /// Applies the next record.
     pub fn apply(&mut self, record: &JournalRecord) {
+        let active = Duration::from_millis(record.active_ms);
         self.seq = record.seq;
         self.updated_at = record.at;
-        self.active = self.active.max(Duration::from_millis(record.active_ms));
-        self.record_crashes(&record.event);
+        self.active = self.active.max(active);
         match &record.event {
-            Event::RunCreated { .. }
-            | Event::Tamper { .. }
-            | Event::BudgetWarning { .. }
-            | Event::ImportRefused { .. }
-            | Event::PushStarted { .. }
-            | Event::StateSaved { .. }
-            | Event::VerifyStarted { .. }
-            | Event::BaselineStarted { .. }
-            | Event::CheckStarted { .. }
-            | Event::Gutter { .. }
-            | Event::QuotaCountdown { .. }
-            | Event::ProviderCountdown { .. }
-            | Event::SandboxChecked { .. }
-            | Event::FilesRecorded { .. }
-            | Event::StillActive {}
-            | Event::Notice { .. } => {}
-            Event::HostBlocked { .. }
-            | Event::FurtherHostsBlocked { .. }
-            | Event::ProviderToolScreened { .. }
-            | Event::HostAllowed { .. }
-            | Event::MessageMoved { .. } => {
-                self.apply_steering(&record.event);
-            }
-            Event::RunOpened { .. }
-            | Event::CommandReceived { .. }
-            | Event::CommandDone { .. }
-            | Event::StatusChanged { .. }
-            | Event::ModelChosen { .. }
-            | Event::ProfileRejected { .. }
-            | Event::ContractRejected { .. }
-            | Event::ContractChanged { .. } => self.apply_lifecycle(&record.event),
-            Event::SandboxCreated { .. } | Event::SandboxRemoved { .. } => {
-                self.apply_sandbox(&record.event);
-            }
-            Event::WorkspaceReady { .. }
-            | Event::CommitsImported { .. }
-            | Event::Pushed { .. }
-            | Event::PullRequestUpdated { .. }
-            | Event::BoxesTicked { .. }
-            | Event::VerifyFinished { .. }
-            | Event::TestChangesApproved { .. }
-            | Event::BaselineFinished { .. }
-            | Event::SuccessRefused { .. } => self.apply_work(&record.event),
-            Event::DoctorAsked { .. }
-            | Event::DoctorReplied { .. }
-            | Event::DoctorAbandoned { .. }
-            | Event::DoctorFailed { .. }
-            | Event::DoctorReported { .. }
-            | Event::DiagnosisApplied { .. } => self.apply_doctor(&record.event),
-            Event::IterationStarted { .. }
-            | Event::ModelAsked { .. }
-            | Event::ModelReplied { .. }
-            | Event::ModelFailed { .. }
-            | Event::ModelAbandoned { .. }
-            | Event::ReplyRejected { .. }
-            | Event::ReplyAccepted { .. }
-            | Event::ActionStarted { .. }
-            | Event::ActionFinished { .. }
-            | Event::ClaimChecked { .. }
-            | Event::TestsRun { .. }
-            | Event::AgentStarted { .. }
-            | Event::AgentDid { .. }
-            | Event::AgentCharged { .. }
-            | Event::AgentFinished { .. }
-            | Event::IterationFinished { .. } => self.apply_iteration(record),
+            Event::Run(event) => self.apply_run(event),
+            Event::Command(event) => self.apply_command(event),
+            Event::Sandbox(event) => self.apply_sandbox(event),
+            Event::Iteration(event) => self.apply_iteration(event, active),
+            Event::Model(event) => self.apply_model(event),
+            Event::Agent(event) => self.apply_agent(event),
+            Event::Egress(event) => self.apply_egress(event),
+            Event::Verification(event) => self.apply_verification(event),
+            Event::Delivery(event) => self.apply_delivery(event),
+            Event::Doctor(event) => self.apply_doctor(event),
         }
     }
 
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "`apply` above decides exhaustively which events come here"
-    )]
-    fn apply_lifecycle(&mut self, event: &Event) {
+    fn apply_run(&mut self, event: &RunEvent) {
         match event {
-            Event::RunOpened { epoch, pid, .. } => {
+            RunEvent::RunOpened { epoch, pid, .. } => {
+                if self.status.is_active() {
+                    self.record_crash();
+                }
                 self.epoch = *epoch;
                 self.pid = Some(*pid);
             }
-            Event::CommandReceived {
-                id,
-                command,
-                refused,
-            } => {
-                self.last_command_file = Some(id.clone());
-                if let (Command::Profile { name }, None) = (command, refused) {
-                    self.wanted_profile = Some(name.clone());
+            RunEvent::StatusChanged { status } => {
+                if matches!(status, RunStatus::Paused(_)) {
+                    self.forget_crashes();
                 }
-                if let (Command::Task { contract }, None) = (command, refused) {
-                    self.wanted_contract = Some(contract.clone());
-                }
-                if refused.is_none() && command.needs_execution() {
-                    self.pending_commands.push((id.clone(), command.clone()));
-                }
-            }
-            Event::CommandDone { id, .. } => self.pending_commands.retain(|(known, _)| known != id),
-            Event::ModelChosen { choice } => {
-                self.profile.clone_from(&choice.profile);
-                self.chosen_model = Some(choice.clone());
-                // Another script has places of its own.
-                self.used_script_lines.clear();
-                self.wanted_profile = None;
-            }
-            Event::ProfileRejected { .. } => {
-                self.profile = self
-                    .chosen_model
-                    .as_ref()
-                    .and_then(|choice| choice.profile.clone());
-                self.wanted_profile = None;
-            }
-            Event::StatusChanged { status } => {
                 self.status = status.clone();
                 if self.next_status.as_ref() == Some(status) {
                     self.next_status = None;
                 }
             }
-            Event::ContractRejected { .. } => self.wanted_contract = None,
-            Event::ContractChanged {
+            RunEvent::ContractChanged {
                 contract,
                 limits,
                 mode,
@@ -369,119 +286,107 @@ impl RunState {
                 self.contracts.push(contract.clone());
                 self.limits = limits.clone();
             }
-            _ => {}
+            RunEvent::ContractRejected { .. } => self.wanted_contract = None,
+            RunEvent::ModelChosen { choice } => self.choose_model(choice),
+            RunEvent::ProfileRejected { .. } => self.reject_profile(),
+            RunEvent::RunCreated { .. }
+            | RunEvent::QuotaCountdown { .. }
+            | RunEvent::ProviderCountdown { .. }
+            | RunEvent::BudgetWarning { .. }
+            | RunEvent::FilesRecorded { .. }
+            | RunEvent::StillActive {}
+            | RunEvent::Notice { .. } => {}
         }
     }
 
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "`apply` above decides exhaustively which events come here"
-    )]
-    fn apply_work(&mut self, event: &Event) {
+    fn apply_sandbox(&mut self, event: &SandboxEvent) {
         match event {
-            Event::WorkspaceReady { head, .. } => {
+            SandboxEvent::SandboxCreated { sandbox, purpose } => match purpose {
+                SandboxPurpose::Work => {
+                    self.sandbox = Some(sandbox.clone());
+                    self.workspace_ready = false;
+                }
+                SandboxPurpose::CleanRoom => self.clean_rooms.push(sandbox.clone()),
+            },
+            SandboxEvent::SandboxRemoved { sandbox } => {
+                self.running_command = None;
+                self.clean_rooms.retain(|room| room != sandbox);
+                if self.sandbox.as_ref() == Some(sandbox) {
+                    self.sandbox = None;
+                    self.workspace_ready = false;
+                }
+            }
+            SandboxEvent::WorkspaceReady { head, .. } => {
                 self.workspace_ready = true;
                 self.head = head.clone();
             }
-            Event::CommitsImported { head, .. } => self.head = head.clone(),
-            Event::Pushed { head, .. } => self.pushed = Some(head.clone()),
-            Event::PullRequestUpdated { pull, .. } => self.pull = Some(pull.clone()),
-            Event::BoxesTicked { ticked } => self.ticked = ticked.iter().cloned().collect(),
-            Event::VerifyFinished {
-                head,
-                green,
-                checks,
-                findings,
-                ..
-            } => {
-                self.findings.clone_from(findings);
-                if !green && !self.red_commits.contains(head) {
-                    self.red_commits.push(head.clone());
-                    let extra = self.red_commits.len().saturating_sub(MAX_RED_COMMITS);
-                    self.red_commits.drain(..extra);
-                }
-                if let Some(open) = &mut self.open {
-                    open.record_checks(checks);
-                }
-                self.verified = Some((head.clone(), *green));
-                let mut checks = checks.iter();
-                let test = checks.find(|check| check.name == "test_command");
-                self.verified_tests = test.and_then(|check| check.tests);
+            SandboxEvent::SandboxChecked { .. } | SandboxEvent::Tamper { .. } => {}
+        }
+    }
+
+    fn apply_verification(&mut self, event: &VerificationEvent) {
+        match event {
+            VerificationEvent::CheckStarted { command } => {
+                self.running_command = Some(command.clone());
             }
-            Event::BaselineFinished {
+            VerificationEvent::BaselineFinished {
                 commit,
                 checks,
                 green,
                 ..
             } => {
+                self.running_command = None;
                 self.baseline = Some(Baseline {
                     commit: commit.clone(),
                     checks: checks.clone(),
                     green: green.clone(),
                 });
             }
-            Event::TestChangesApproved { digest } => self.approved_tests = Some(digest.clone()),
-            Event::SuccessRefused { reasons, iteration } => {
+            VerificationEvent::VerifyFinished {
+                head,
+                green,
+                checks,
+                findings,
+                ..
+            } => {
+                self.running_command = None;
+                self.findings.clone_from(findings);
+                self.record_verdict(head, *green, checks);
+            }
+            VerificationEvent::TestChangesApproved { digest } => {
+                self.approved_tests = Some(digest.clone());
+            }
+            VerificationEvent::SuccessRefused { reasons, iteration } => {
                 self.refusals.clone_from(reasons);
                 self.refused_in_iteration = *iteration;
             }
-            _ => {}
-        }
-    }
-
-    fn apply_sandbox(&mut self, event: &Event) {
-        if let Event::SandboxCreated { sandbox, purpose } = event {
-            match purpose {
-                SandboxPurpose::Work => {
-                    self.sandbox = Some(sandbox.clone());
-                    self.workspace_ready = false;
-                }
-                SandboxPurpose::CleanRoom => self.clean_rooms.push(sandbox.clone()),
-            }
-        }
-        if let Event::SandboxRemoved { sandbox } = event {
-            self.clean_rooms.retain(|room| room != sandbox);
-            if self.sandbox.as_ref() == Some(sandbox) {
-                self.sandbox = None;
-                self.workspace_ready = false;
+            VerificationEvent::BaselineStarted { .. } | VerificationEvent::VerifyStarted { .. } => {
             }
         }
     }
 
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "`apply` above decides exhaustively which events come here"
-    )]
-    fn apply_doctor(&mut self, event: &Event) {
-        self.doctor.apply(event);
+    fn record_verdict(&mut self, head: &CommitId, green: bool, checks: &[CheckResult]) {
+        if !green && !self.red_commits.contains(head) {
+            self.red_commits.push(head.clone());
+            let extra = self.red_commits.len().saturating_sub(MAX_RED_COMMITS);
+            self.red_commits.drain(..extra);
+        }
+        if let Some(open) = &mut self.open {
+            open.record_checks(checks);
+        }
+        self.verified = Some((head.clone(), green));
+        let test = checks.iter().find(|check| check.name == "test_command");
+        self.verified_tests = test.and_then(|check| check.tests);
+    }
+
+    fn apply_delivery(&mut self, event: &DeliveryEvent) {
         match event {
-            Event::DoctorReplied {
-                usage,
-                cost_usd,
-                source,
-                ..
-            } => {
-                self.usage.add(*usage);
-                self.cost += *cost_usd;
-                self.used_script_lines.extend(source.clone());
-            }
-            Event::DoctorAbandoned {
-                usage, cost_usd, ..
-            } => {
-                self.usage.add(*usage);
-                self.cost += *cost_usd;
-            }
-            Event::DiagnosisApplied {
-                contract, profile, ..
-            } => {
-                if contract.is_some() {
-                    self.wanted_contract.clone_from(contract);
-                }
-                if let Some(profile) = profile {
-                    self.request_profile(profile);
-                }
-            }
-            _ => {}
+            DeliveryEvent::CommitsImported { head, .. } => self.head = head.clone(),
+            DeliveryEvent::Pushed { head, .. } => self.pushed = Some(head.clone()),
+            DeliveryEvent::PullRequestUpdated { pull, .. } => self.pull = Some(pull.clone()),
+            DeliveryEvent::ImportRefused { .. }
+            | DeliveryEvent::PushStarted { .. }
+            | DeliveryEvent::StateSaved { .. } => {}
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ralph_core::event::Event;
+use ralph_core::event::RunEvent;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::control::Control;
@@ -26,7 +26,7 @@ pub(crate) async fn attend<T>(
         tokio::select! {
             done = &mut work => return Ok(done),
             call = control.next() => handle_control_event(journal, control, call)?,
-            _ = beat.tick() => drop(journal.append(Event::StillActive {})?),
+            _ = beat.tick() => drop(journal.append(RunEvent::StillActive {})?),
             _ = look.tick() => {
                 journal.check_owner()?;
                 journal.report_absence()?;

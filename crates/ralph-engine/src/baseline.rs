@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use ralph_core::event::Event;
+use ralph_core::event::{Event, VerificationEvent};
 use ralph_core::id::Digest;
 use ralph_core::ports::ExecStatus;
 use ralph_core::run::RunStatus;
@@ -61,9 +61,9 @@ impl Run {
         let (kept, cached) = if let Some(kept) = load_cached(&file) {
             (kept, true)
         } else {
-            let started = Event::BaselineStarted {
+            let started = Event::Verification(VerificationEvent::BaselineStarted {
                 commit: commit.clone(),
-            };
+            });
             self.journal.append(started)?;
             (self.run_base_checks(&commands).await?, false)
         };
@@ -76,7 +76,7 @@ impl Run {
             "{green} of {} checks are green at the base commit, before any work",
             kept.checks.len()
         ))?;
-        self.journal.append(Event::BaselineFinished {
+        self.journal.append(VerificationEvent::BaselineFinished {
             commit,
             contract: self.pinned.digest().clone(),
             checks: kept.checks,

@@ -1,6 +1,6 @@
 //! The end of a process's work on a run: the rest is delivered, the files are saved, the status recorded.
 
-use ralph_core::event::Event;
+use ralph_core::event::{RunEvent, SandboxEvent};
 use ralph_core::run::RunStatus;
 
 use crate::error::RunError;
@@ -43,7 +43,7 @@ fn record_final_status(
         // A nearly full disk may still have room for the status.
         journal.append(recorded).ok();
     }
-    journal.append(Event::StatusChanged {
+    journal.append(RunEvent::StatusChanged {
         status: status.clone(),
     })?;
     Ok(())
@@ -66,7 +66,7 @@ impl Run {
         // What is said about the run is decided; tidying up cannot change it.
         if let Err(error) = self.clean_up_sandbox(&status).await {
             let message = format!("not everything could be tidied up: {error}");
-            self.journal.append(Event::Notice { message })?;
+            self.journal.append(RunEvent::Notice { message })?;
         }
         record_final_status(&self.dir, &mut self.journal, &status)?;
         Ok(status)
@@ -85,7 +85,8 @@ impl Run {
             // The record first: half a sandbox must not be taken for the workspace after a crash. One
             // that no record knows is removed at the next opening.
             let sandbox = self.sandbox.id().clone();
-            self.journal.append(Event::SandboxRemoved { sandbox })?;
+            self.journal
+                .append(SandboxEvent::SandboxRemoved { sandbox })?;
             self.sandbox.remove().await?;
         }
         Ok(())

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ralph_core::event::{Event, LogPosition};
+use ralph_core::event::{Event, LogPosition, RunEvent};
 use ralph_core::state::RunState;
 
 use crate::durable::{self, StoreError};
@@ -35,7 +35,7 @@ pub fn files_event(dir: &RunDir, state: &RunState) -> Option<Event> {
     if let Some((name, path)) = pull_file(dir, state) {
         files.insert(name, durable::mark(&path).ok()?);
     }
-    Some(Event::FilesRecorded { files })
+    Some(Event::Run(RunEvent::FilesRecorded { files }))
 }
 
 /// Returns length and digest of each file in the run's directory, by its path there.

@@ -1,7 +1,9 @@
 //! Answers people's calls, and does at once what must not wait for the end of an action: lets
 //! commands reach a host, and queues messages. Writes down what the gate has to tell.
 
-use ralph_core::event::{Event, MessageState};
+use ralph_core::event::{
+    AgentSessionEvent, CommandEvent, EgressEvent, Event, MessageState, RunEvent,
+};
 use ralph_core::net::{AllowlistEntry, ProviderTool};
 use ralph_core::ports::{GateControl, GateEvent};
 use ralph_core::run::Command;
@@ -32,7 +34,7 @@ pub(crate) fn handle_control_event(
     let refused = journal.state().rejection_reason(&command);
     let refused = refused.or_else(|| refuse_without_gate(&control.gate, &command));
     let accepted = refused.is_none();
-    journal.append(Event::CommandReceived {
+    journal.append(CommandEvent::CommandReceived {
         id: id.clone(),
         command: command.clone(),
         refused,
@@ -83,7 +85,7 @@ pub(crate) fn run_immediately(
         | Command::Apply
         | Command::Debug { .. } => return Ok(None),
     };
-    journal.append(Event::CommandDone {
+    journal.append(CommandEvent::CommandDone {
         id: id.to_owned(),
         done: done.succeeded,
         detail: done.detail.clone(),
@@ -109,7 +111,7 @@ pub(crate) fn allow_host(
         return Ok(CommandResult::failure(why));
     }
     if !journal.state().allowed_hosts.contains(&host) {
-        journal.append(Event::HostAllowed { host: host.clone() })?;
+        journal.append(CommandEvent::HostAllowed { host: host.clone() })?;
     }
     let when = match door {
         GateHandle::Open(_) => "from now on",
@@ -128,7 +130,7 @@ pub(crate) fn queue_message(
 ) -> Result<CommandResult, RunError> {
     let is_known = |message: &ralph_core::state::Message| message.id == id;
     if !journal.state().messages.iter().any(is_known) {
-        journal.append(Event::MessageMoved {
+        journal.append(CommandEvent::MessageMoved {
             id: id.to_owned(),
             text: text.to_owned(),
             to: MessageState::Queued,
@@ -149,7 +151,7 @@ pub(crate) fn restore_allowed_hosts(
     for host in hosts {
         if let Err(why) = gate.allow_host(&host) {
             let message = format!("`{host}` cannot be reached any more: {why}");
-            journal.append(Event::Notice { message })?;
+            journal.append(RunEvent::Notice { message })?;
         }
     }
     Ok(())
@@ -187,15 +189,15 @@ pub(crate) fn record_gate_events(
                 cost_usd,
             } => {
                 heard.charged = true;
-                Event::AgentCharged {
+                Event::Agent(AgentSessionEvent::AgentCharged {
                     iteration,
                     model,
                     usage,
                     cost_usd,
-                }
+                })
             }
             GateEvent::FurtherBlocked { count, examples } => {
-                Event::FurtherHostsBlocked { count, examples }
+                Event::Egress(EgressEvent::FurtherHostsBlocked { count, examples })
             }
             GateEvent::ProviderTool {
                 provider,
@@ -227,12 +229,12 @@ pub(crate) fn record_gate_events(
                 if journal.state().is_blocked(&host, port) {
                     continue;
                 }
-                Event::HostBlocked {
+                Event::Egress(EgressEvent::HostBlocked {
                     host,
                     port,
                     reason,
                     command,
-                }
+                })
             }
         };
         journal.append(event)?;
@@ -247,12 +249,12 @@ fn screened_event(
     tool: Option<ProviderTool>,
 ) -> Option<Event> {
     let is_known = state.provider_tools.contains(&screened);
-    (!is_known).then_some(Event::ProviderToolScreened {
+    (!is_known).then_some(Event::Egress(EgressEvent::ProviderToolScreened {
         provider: screened.provider,
         what: screened.what,
         tool,
         action: screened.action,
-    })
+    }))
 }
 
 impl Run {

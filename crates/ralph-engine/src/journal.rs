@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ralph_core::event::{Event, JournalRecord, RECORD_VERSION};
+use ralph_core::event::{Event, JournalRecord, RECORD_VERSION, RunEvent};
 use ralph_core::id::Digest;
 use ralph_core::plan::RunPlan;
 use ralph_core::ports::{Clock, SuspendedTime};
@@ -161,9 +161,9 @@ impl Journal {
             at: clock.now(),
             active_ms: 0,
             epoch: 0,
-            event: Event::RunCreated {
+            event: Event::Run(RunEvent::RunCreated {
                 plan: Box::new(plan),
-            },
+            }),
         };
         let line = redaction::to_line(&redactor, &record, &dir.journal())?;
         if dir.journal().exists() {
@@ -251,8 +251,8 @@ impl Journal {
     }
 
     /// Writes one event, synced.
-    pub fn append(&mut self, event: Event) -> Result<u64, JournalError> {
-        self.append_all([event])
+    pub fn append(&mut self, event: impl Into<Event>) -> Result<u64, JournalError> {
+        self.append_all([event.into()])
     }
 
     /// Writes several events with one sync. Returns the number of the last.
@@ -268,10 +268,10 @@ impl Journal {
         let mut epoch = self.state.epoch;
         let now = self.clock.monotonic();
         for (offset, event) in absence.into_iter().chain(events).enumerate() {
-            if let Event::StatusChanged { status } = &event {
+            if let Event::Run(RunEvent::StatusChanged { status }) = &event {
                 self.active_time.update(status, now);
             }
-            if let Event::RunOpened { epoch: opened, .. } = &event {
+            if let Event::Run(RunEvent::RunOpened { epoch: opened, .. }) = &event {
                 epoch = *opened;
             }
             let record = JournalRecord {
@@ -327,7 +327,7 @@ impl Journal {
         let absence = self.clock.suspended_time();
         let message = absence.since(self.reported_absence).describe()?;
         self.reported_absence = absence;
-        Some(Event::Notice { message })
+        Some(Event::Run(RunEvent::Notice { message }))
     }
 
     /// Returns where the run stands.

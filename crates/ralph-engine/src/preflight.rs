@@ -7,7 +7,7 @@
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
-use ralph_core::event::Event;
+use ralph_core::event::SandboxEvent;
 use ralph_core::net::{AllowlistEntry, EgressRules, Host};
 use ralph_core::plan::RunPlan;
 use ralph_core::ports::{
@@ -357,7 +357,7 @@ impl Run {
         }
         let words = seen.summary(look);
         if !words.is_empty() {
-            self.journal.append(Event::SandboxChecked {
+            self.journal.append(SandboxEvent::SandboxChecked {
                 seen: words,
                 duration_ms: took.as_millis().try_into().unwrap_or(u64::MAX),
             })?;

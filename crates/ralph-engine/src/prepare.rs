@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ralph_core::event::{Event, SandboxPurpose};
+use ralph_core::event::{Event, IterationEvent, RunEvent, SandboxEvent, SandboxPurpose};
 use ralph_core::plan::RunPlan;
 use ralph_core::ports::{Labels, ProviderProblem, Sandbox, SandboxProvider, SandboxSpec};
 
@@ -47,7 +47,7 @@ pub(crate) async fn prepare_workspace(
 ) -> Result<PreparedWorkspace, RunError> {
     let ticked = pinned.task().current_ids(&journal.state().ticked);
     if ticked != journal.state().ticked {
-        journal.append(Event::BoxesTicked {
+        journal.append(IterationEvent::BoxesTicked {
             ticked: ticked.iter().cloned().collect(),
         })?;
     }
@@ -66,7 +66,7 @@ pub(crate) async fn prepare_workspace(
         }
         // It was never finished: a fresh one is quicker than finding out how far it came.
         sandbox.remove().await?;
-        journal.append(Event::SandboxRemoved {
+        journal.append(SandboxEvent::SandboxRemoved {
             sandbox: sandbox.id().clone(),
         })?;
     }
@@ -81,7 +81,7 @@ pub(crate) async fn prepare_workspace(
     let head = repo.head(&branch).await?;
     // After a power cut the work goes on in it: no file of the checkout may be empty then.
     sandbox.sync().await?;
-    journal.append(Event::WorkspaceReady { branch, head })?;
+    journal.append(SandboxEvent::WorkspaceReady { branch, head })?;
     Ok(PreparedWorkspace {
         sandbox,
         workspace,
@@ -149,7 +149,7 @@ pub(crate) async fn create_sandbox(
         env: tool_environment(),
     };
     let sandbox = outside.sandboxes.create(&spec).await?;
-    journal.append(Event::SandboxCreated {
+    journal.append(SandboxEvent::SandboxCreated {
         sandbox: sandbox.id().clone(),
         purpose,
     })?;
@@ -169,8 +169,8 @@ async fn attach_existing(
             "sandbox `{id}` is gone; a new one is made from the last commit that the host has"
         );
         journal.append_all([
-            Event::Notice { message },
-            Event::SandboxRemoved { sandbox: id },
+            Event::Run(RunEvent::Notice { message }),
+            Event::Sandbox(SandboxEvent::SandboxRemoved { sandbox: id }),
         ])?;
     }
     Ok(sandbox)
@@ -190,11 +190,11 @@ pub(crate) async fn remove_orphaned_sandboxes(
         if let Some(sandbox) = sandboxes.attach(&info.id).await? {
             sandbox.remove().await?;
         }
-        journal.append(Event::SandboxRemoved { sandbox: info.id })?;
+        journal.append(SandboxEvent::SandboxRemoved { sandbox: info.id })?;
     }
     // Clean rooms that are gone already.
     for room in journal.state().clean_rooms.clone() {
-        journal.append(Event::SandboxRemoved { sandbox: room })?;
+        journal.append(SandboxEvent::SandboxRemoved { sandbox: room })?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use ralph_core::event::Event;
+use ralph_core::event::RunEvent;
 use ralph_core::id::CommitId;
 
 use crate::error::RunError;
@@ -45,7 +45,7 @@ pub(crate) async fn restore_repository(
             head.short(),
             aside.display()
         );
-        journal.append(Event::Notice { message })?;
+        journal.append(RunEvent::Notice { message })?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ralph_core::event::Event;
+use ralph_core::event::{Event, IterationEvent, ModelEvent};
 use ralph_core::id::Digest;
 
 use crate::durable::StoreError;
@@ -26,14 +26,15 @@ pub fn load(dir: &RunDir) -> Result<Vec<StoredReply>, JournalError> {
     let mut replies = Vec::new();
     let mut originals: BTreeMap<u32, Digest> = BTreeMap::new();
     for record in journal::read(&dir.journal())? {
-        if let Event::ModelReplied {
+        if let Event::Model(ModelEvent::ModelReplied {
             attempt, response, ..
-        } = record.event
+        }) = record.event
         {
             originals.insert(attempt, response);
             continue;
         }
-        let Event::IterationFinished { iteration, .. } = record.event else {
+        let Event::Iteration(IterationEvent::IterationFinished { iteration, .. }) = record.event
+        else {
             continue;
         };
         let path = dir.iteration(iteration).join("response.json");

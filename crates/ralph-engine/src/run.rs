@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::budget;
-use ralph_core::event::Event;
+use ralph_core::event::{Event, IterationEvent, RunEvent, SandboxEvent};
 use ralph_core::id::Digest;
 use ralph_core::outage::OutagePolicy;
 use ralph_core::ports::{
@@ -162,15 +162,15 @@ pub async fn drive(
     interrupt: watch::Receiver<bool>,
 ) -> Result<RunStatus, RunError> {
     let epoch = journal.state().epoch + 1;
-    let opened = Event::RunOpened {
+    let opened = Event::Run(RunEvent::RunOpened {
         epoch,
         pid: std::process::id(),
         ralph: Some(RALPH_VERSION.to_owned()),
-    };
+    });
     let approved = approved_by_resuming(&journal.state().status);
-    let preparing = Event::StatusChanged {
+    let preparing = Event::Run(RunEvent::StatusChanged {
         status: RunStatus::Preparing,
-    };
+    });
     let events: Vec<Event> = [opened, preparing].into_iter().chain(approved).collect();
     journal.append_all(events)?;
     if let Some(deadly) = journal.state().crash_loop() {
@@ -242,7 +242,7 @@ impl Run {
         let ready =
             prepare::prepare_workspace(journal, &outside, &dir, &repo, &files, &mut pinned).await?;
         for finding in &ready.findings {
-            journal.append(Event::Tamper {
+            journal.append(SandboxEvent::Tamper {
                 iteration: journal.state().iteration,
                 path: finding.path.clone(),
                 finding: finding.finding.clone(),
@@ -350,7 +350,7 @@ impl Run {
 
     pub(crate) fn set_status(&mut self, status: RunStatus) -> Result<(), RunError> {
         if self.state().status != status {
-            self.journal.append(Event::StatusChanged { status })?;
+            self.journal.append(RunEvent::StatusChanged { status })?;
         }
         Ok(())
     }
@@ -375,7 +375,7 @@ impl Run {
         let run = self.state().plan.run.clone();
         for message in self.pinned.report_edits(&run, &self.services.redactor)? {
             self.log_activity(&message)?;
-            self.journal.append(Event::Notice { message })?;
+            self.journal.append(RunEvent::Notice { message })?;
         }
         let Some(wanted) = self.state().wanted_contract.clone() else {
             return Ok(false);
@@ -396,7 +396,7 @@ impl Run {
                         && self.pinned.task().checkboxes.iter().any(|b| b.id == *id)
                 });
                 let limits = self.pinned.contract().limits();
-                self.journal.append(Event::ContractChanged {
+                self.journal.append(RunEvent::ContractChanged {
                     contract: digest,
                     changes,
                     limits,
@@ -408,7 +408,7 @@ impl Run {
             }
             ContractUpdate::Rejected(why) => {
                 self.log_activity(&format!("a change of the task file cannot be used: {why}"))?;
-                self.journal.append(Event::ContractRejected { why })?;
+                self.journal.append(RunEvent::ContractRejected { why })?;
                 Ok(false)
             }
         }
@@ -417,7 +417,7 @@ impl Run {
     /// Sets the ticked boxes: in the journal, on the host, and for the next projection.
     pub(crate) fn set_ticks(&mut self, ticked: &BTreeSet<String>) -> Result<(), RunError> {
         if *ticked != self.state().ticked {
-            self.journal.append(Event::BoxesTicked {
+            self.journal.append(IterationEvent::BoxesTicked {
                 ticked: ticked.iter().cloned().collect(),
             })?;
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ralph_core::debug::{self, DebugLog, DebugTarget};
 use ralph_core::doctor::{AppliedBy, DoctorTrigger};
-use ralph_core::event::Event;
+use ralph_core::event::CommandEvent;
 use ralph_core::ports::{Clock, Exec, Sandbox, SandboxProvider};
 use ralph_core::run::Command;
 use ralph_core::secret::Redactor;
@@ -189,7 +189,7 @@ impl RunContext<'_> {
             | Command::Task { .. } => CommandResult::success("accepted"),
         };
         self.log_activity(&format!("{}: {}", command.verb(), done.detail))?;
-        self.journal.append(Event::CommandDone {
+        self.journal.append(CommandEvent::CommandDone {
             id: id.to_owned(),
             done: done.succeeded,
             detail: done.detail.clone(),
@@ -268,7 +268,7 @@ fn accept(
     if let Some(why) = refused.or_else(|| immediate_commands::refuse_without_gate(&door, command)) {
         return Ok(Err(why));
     }
-    journal.append(Event::CommandReceived {
+    journal.append(CommandEvent::CommandReceived {
         id: id.to_owned(),
         command: command.clone(),
         refused: None,

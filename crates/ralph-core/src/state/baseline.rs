@@ -1,4 +1,4 @@
-//! The checks at the base commit, before any work.
+//! The results of the checks at the base commit, before any work.
 
 use std::collections::BTreeSet;
 
@@ -19,13 +19,13 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// Tells whether every check is green, so that there is nothing to do.
+    /// Reports whether every check is green.
     pub fn is_all_green(&self) -> bool {
         let mut checks = self.checks.iter();
         !self.checks.is_empty() && checks.all(|check| self.green.contains(&check.name))
     }
 
-    /// Returns how many checkboxes have a check of their own.
+    /// Returns the number of checkboxes that have their own check.
     fn checked_boxes(&self) -> usize {
         let names = self.checks.iter().map(|check| check.name.as_str());
         let boxes: BTreeSet<&str> = names
@@ -36,8 +36,8 @@ impl Baseline {
 }
 
 impl RunState {
-    /// Reports whether the run found nothing to do: every check was green before any work, and every
-    /// checkbox has a check of its own. A box without one may ask for work that no check sees.
+    /// Reports whether the run had nothing to do: every check was green before any work, and every
+    /// checkbox has its own check. A box without one may require work that no check covers.
     pub fn has_nothing_to_do(&self) -> bool {
         let is_done = |baseline: &Baseline| {
             baseline.is_all_green() && baseline.checked_boxes() >= self.checkboxes
@@ -45,7 +45,7 @@ impl RunState {
         self.iteration == 0 && self.baseline.as_ref().is_some_and(is_done)
     }
 
-    /// Returns the reason of the status in one line, where there is one.
+    /// Returns the reason of the status in one line, if it has one.
     pub fn reason(&self) -> Option<String> {
         if self.status == RunStatus::Succeeded && self.has_nothing_to_do() {
             let base = self.plan.base.short();

@@ -1,32 +1,33 @@
-//! Where a run stands with its doctor.
+//! The consultations of a run's doctor.
 
+use super::RunState;
 use crate::doctor::{DoctorReport, DoctorTrigger};
-use crate::event::Event;
+use crate::event::DoctorEvent;
 use crate::ports::TokenUsage;
 
-/// What the doctor was asked and has said.
+/// The last consultation of the doctor, and its report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Consultation {
     /// The number of the last consultation; 0 before the first.
     pub number: u32,
-    /// How often it was asked in that one.
+    /// The number of calls in that consultation.
     pub attempt: u32,
-    /// The question that has no answer yet: why it was asked, and how large its prompt is.
+    /// The call without a reply: its trigger, and the size of its prompt.
     pub pending: Option<(DoctorTrigger, usize)>,
-    /// The most that this question can be billed for.
+    /// The most that this call can be billed for.
     pub reserved: Option<TokenUsage>,
-    /// Whether the ladder wants it before the next iteration.
+    /// Whether the ladder requests a consultation before the next iteration.
     pub due: bool,
-    /// Whether the last consultation has come to its end.
+    /// Whether the last consultation has ended.
     pub is_finished: bool,
-    /// The last iteration that it has seen.
+    /// The last iteration that a report covers.
     pub last_seen_iteration: u32,
     /// The last report, with its number, until it is applied.
     pub report: Option<(u32, DoctorReport)>,
 }
 
 impl Consultation {
-    /// Returns the number of the consultation that is open, or of the next.
+    /// Returns the number of the open consultation, or of the next.
     pub fn current(&self) -> u32 {
         if self.number > 0 && !self.is_finished {
             self.number
@@ -35,13 +36,9 @@ impl Consultation {
         }
     }
 
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "`RunState::apply` decides exhaustively which events come here"
-    )]
-    pub(super) fn apply(&mut self, event: &Event) {
+    fn apply(&mut self, event: &DoctorEvent) {
         match event {
-            Event::DoctorAsked {
+            DoctorEvent::DoctorAsked {
                 number,
                 attempt,
                 trigger,
@@ -55,8 +52,10 @@ impl Consultation {
                 self.is_finished = false;
                 self.pending = Some((*trigger, *prompt_bytes));
             }
-            Event::DoctorReplied { .. } | Event::DoctorAbandoned { .. } => self.pending = None,
-            Event::DoctorFailed {
+            DoctorEvent::DoctorReplied { .. } | DoctorEvent::DoctorAbandoned { .. } => {
+                self.pending = None
+            }
+            DoctorEvent::DoctorFailed {
                 number, given_up, ..
             } => {
                 self.number = *number;
@@ -65,7 +64,7 @@ impl Consultation {
                     self.end();
                 }
             }
-            Event::DoctorReported {
+            DoctorEvent::DoctorReported {
                 number,
                 iteration,
                 report,
@@ -75,8 +74,7 @@ impl Consultation {
                 self.report = Some((*number, (**report).clone()));
                 self.end();
             }
-            Event::DiagnosisApplied { .. } => self.report = None,
-            _ => {}
+            DoctorEvent::DiagnosisApplied { .. } => self.report = None,
         }
     }
 
@@ -84,5 +82,38 @@ impl Consultation {
         self.is_finished = true;
         self.due = false;
         self.attempt = 0;
+    }
+}
+
+impl RunState {
+    pub(super) fn apply_doctor(&mut self, event: &DoctorEvent) {
+        self.doctor.apply(event);
+        match event {
+            DoctorEvent::DoctorReplied {
+                usage,
+                cost_usd,
+                source,
+                ..
+            } => {
+                self.charge(*usage, *cost_usd);
+                self.used_script_lines.extend(source.clone());
+            }
+            DoctorEvent::DoctorAbandoned {
+                usage, cost_usd, ..
+            } => self.charge(*usage, *cost_usd),
+            DoctorEvent::DiagnosisApplied {
+                contract, profile, ..
+            } => {
+                if contract.is_some() {
+                    self.wanted_contract.clone_from(contract);
+                }
+                if let Some(profile) = profile {
+                    self.request_profile(profile);
+                }
+            }
+            DoctorEvent::DoctorAsked { .. }
+            | DoctorEvent::DoctorFailed { .. }
+            | DoctorEvent::DoctorReported { .. } => {}
+        }
     }
 }

@@ -1,69 +1,116 @@
-//! The iterations of a run: what they cost, what they changed, and what they say about circling.
+//! The iterations of a run: their cost, their changes, and their facts about circling.
 
 use std::time::Duration;
 
 use super::{OpenIteration, RunState};
-use crate::event::{DiffSize, Event, IterationMetrics, JournalRecord};
+use crate::event::{AgentSessionEvent, DiffSize, IterationEvent, IterationMetrics, ModelEvent};
 use crate::mitigation::MitigationStep;
+use crate::money::Usd;
+use crate::ports::TokenUsage;
 
 impl RunState {
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "`apply` decides exhaustively which events come here"
-    )]
-    pub(super) fn apply_iteration(&mut self, record: &JournalRecord) {
-        match &record.event {
-            Event::IterationStarted { iteration, head } => {
+    pub(super) fn apply_iteration(&mut self, event: &IterationEvent, active: Duration) {
+        match event {
+            IterationEvent::IterationStarted { iteration, head } => {
                 self.iteration = *iteration;
-                let active = Duration::from_millis(record.active_ms);
                 self.open = Some(OpenIteration::new(*iteration, head.clone(), active));
             }
-            Event::ModelAsked { .. } | Event::AgentStarted { .. } => self.record_prompt(),
-            Event::ModelReplied {
-                usage,
-                cost_usd,
-                source,
-                ..
-            } => {
-                self.usage.add(*usage);
-                self.cost += *cost_usd;
-                self.used_script_lines.extend(source.clone());
+            IterationEvent::ActionStarted { action, label, .. } => {
+                if action == "run" {
+                    self.running_command = Some(label.clone());
+                }
             }
-            Event::ModelAbandoned {
-                usage, cost_usd, ..
+            IterationEvent::ActionFinished { .. }
+            | IterationEvent::ClaimChecked { .. }
+            | IterationEvent::TestsRun { .. } => self.running_command = None,
+            IterationEvent::BoxesTicked { ticked } => {
+                self.ticked = ticked.iter().cloned().collect();
             }
-            | Event::AgentCharged {
-                usage, cost_usd, ..
-            } => {
-                self.usage.add(*usage);
-                self.cost += *cost_usd;
-            }
-            Event::IterationFinished {
+            IterationEvent::IterationFinished {
                 metrics,
                 then,
                 outcome,
                 ..
             } => {
+                self.running_command = None;
                 if outcome.is_attributable_to_model() {
                     self.count_idle(metrics);
                 }
-                self.open = None;
                 self.next_status.clone_from(then);
-                if self.refused_in_iteration < metrics.iteration {
-                    self.refusals.clear();
-                }
-                self.loop_scores.extend(metrics.loop_score);
-                let surplus = self.loop_scores.len().saturating_sub(5);
-                self.loop_scores.drain(..surplus);
-                self.update_circling(metrics);
-                self.last_metrics = Some(metrics.clone());
-                return;
+                self.close_iteration(metrics);
             }
-            _ => {}
+            IterationEvent::Gutter { .. } => {}
         }
         if let Some(open) = &mut self.open {
-            open.apply(&record.event);
+            open.apply_iteration(event);
         }
+    }
+
+    pub(super) fn apply_model(&mut self, event: &ModelEvent) {
+        match event {
+            ModelEvent::ModelAsked { .. } => self.record_prompt(),
+            ModelEvent::ModelReplied {
+                usage,
+                cost_usd,
+                source,
+                ..
+            } => {
+                self.charge_iteration(*usage, *cost_usd);
+                self.used_script_lines.extend(source.clone());
+            }
+            ModelEvent::ModelAbandoned {
+                usage, cost_usd, ..
+            } => self.charge_iteration(*usage, *cost_usd),
+            ModelEvent::ModelFailed { .. }
+            | ModelEvent::ReplyRejected { .. }
+            | ModelEvent::ReplyAccepted { .. } => {}
+        }
+        if let Some(open) = &mut self.open {
+            open.apply_model(event);
+        }
+    }
+
+    pub(super) fn apply_agent(&mut self, event: &AgentSessionEvent) {
+        match event {
+            AgentSessionEvent::AgentStarted { agent, .. } => {
+                self.running_command = Some(format!("the agent {agent}"));
+                self.record_prompt();
+            }
+            AgentSessionEvent::AgentCharged {
+                usage, cost_usd, ..
+            } => self.charge_iteration(*usage, *cost_usd),
+            AgentSessionEvent::AgentFinished { .. } => self.running_command = None,
+            AgentSessionEvent::AgentDid { .. } => {}
+        }
+        if let Some(open) = &mut self.open {
+            open.apply_agent(event);
+        }
+    }
+
+    pub(super) fn charge(&mut self, usage: TokenUsage, cost: Usd) {
+        self.usage.add(usage);
+        self.cost += cost;
+    }
+
+    /// Charges the run and its open iteration.
+    fn charge_iteration(&mut self, usage: TokenUsage, cost: Usd) {
+        self.charge(usage, cost);
+        if let Some(open) = &mut self.open {
+            open.usage.add(usage);
+            open.cost += cost;
+        }
+    }
+
+    fn close_iteration(&mut self, metrics: &IterationMetrics) {
+        self.open = None;
+        if self.refused_in_iteration < metrics.iteration {
+            self.refusals.clear();
+        }
+        self.loop_scores.extend(metrics.loop_score);
+        let surplus = self.loop_scores.len().saturating_sub(5);
+        self.loop_scores.drain(..surplus);
+        self.update_circling(metrics);
+        self.last_metrics = Some(Box::new(metrics.clone()));
     }
 
     /// Counts an iteration that neither committed, nor changed a file, nor ticked a box.
@@ -71,7 +118,7 @@ impl RunState {
         let before = self.last_metrics.as_ref();
         let ticked_before = before.map_or(0, |last| last.boxes_ticked);
         let head_before = self.open.as_ref().map(|open| &open.head);
-        // What was left uncommitted before is no change of this iteration.
+        // Changes that an earlier iteration left uncommitted do not count.
         let is_unchanged = match &metrics.gutter {
             Some(report) => report.facts.files.is_empty() && report.facts.changed_lines == 0,
             None => metrics.diff == DiffSize::default(),
@@ -82,7 +129,7 @@ impl RunState {
         self.idle = if is_idle { self.idle + 1 } else { 0 };
     }
 
-    /// Takes in what an iteration says about circling.
+    /// Applies what the metrics of an iteration report about circling.
     fn update_circling(&mut self, metrics: &IterationMetrics) {
         let Some(report) = &metrics.gutter else {
             return;

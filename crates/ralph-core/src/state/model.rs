@@ -1,10 +1,24 @@
-//! Which model answers.
+//! The model in use.
 
 use super::RunState;
 use crate::profile::ModelChoice;
 
 impl RunState {
-    /// Notes a profile that the ladder or the doctor wants. What a person wants comes first.
+    pub(super) fn choose_model(&mut self, choice: &ModelChoice) {
+        self.profile.clone_from(&choice.profile);
+        self.chosen_model = Some(Box::new(choice.clone()));
+        // The lines that were used belong to the previous script.
+        self.used_script_lines.clear();
+        self.wanted_profile = None;
+    }
+
+    pub(super) fn reject_profile(&mut self) {
+        let chosen = self.chosen_model.as_ref();
+        self.profile = chosen.and_then(|choice| choice.profile.clone());
+        self.wanted_profile = None;
+    }
+
+    /// Records a profile that the ladder or the doctor requests. A request of the user has precedence.
     pub(super) fn request_profile(&mut self, profile: &str) {
         if self.model_choice().overrides_all_profiles() {
             self.profile = Some(profile.to_owned());
@@ -13,7 +27,7 @@ impl RunState {
         }
     }
 
-    /// Returns which model answers, and how it is asked.
+    /// Returns the model in use and its parameters.
     pub fn model_choice(&self) -> ModelChoice {
         let named = || ModelChoice::for_model(&self.plan.model);
         self.chosen_model.as_deref().cloned().unwrap_or_else(named)

@@ -1,61 +1,61 @@
-//! The iteration that was started and not finished: what a restart has to know of it.
+//! The iteration in progress: everything that a restart needs to continue it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::event::{ActionResult, Event};
+use crate::event::{ActionResult, AgentSessionEvent, IterationEvent, ModelEvent};
 use crate::gutter::{FailureFacts, IterationFacts};
 use crate::id::{CommitId, Digest};
 use crate::money::Usd;
 use crate::ports::{AgentEnd, AgentEvent, TokenUsage};
 use crate::verdict::CheckResult;
 
-/// What is known of an iteration that has not finished.
+/// An iteration that was started and has not finished.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenIteration {
     /// Its number.
     pub number: u32,
-    /// The branch's commit when it began.
+    /// The branch's commit at its start.
     pub head: CommitId,
-    /// The active time of the run when it began: dates can jump.
+    /// The active time of the run at its start. Not a date, because clocks can jump.
     pub active_before: Duration,
-    /// Model calls that were begun.
+    /// The number of model calls that were started.
     pub attempts: u32,
-    /// Whether the model was asked and has not answered.
+    /// Whether a model call has no reply yet.
     pub waiting: bool,
-    /// Answers that arrived.
+    /// The number of replies.
     pub replies: usize,
-    /// Whether the last answer was understood.
+    /// Whether the last reply was accepted.
     pub accepted: bool,
-    /// The last answer on disk.
+    /// The digest of the last reply on disk.
     pub response: Option<Digest>,
-    /// What was wrong with the last answer, if it was rejected.
+    /// The errors of the last reply, if it was rejected.
     pub rejected: Option<String>,
-    /// Size of the prompt.
+    /// The size of the prompt.
     pub prompt_bytes: usize,
     /// The most that the call in progress can be billed for.
     pub reserved: Option<TokenUsage>,
-    /// Waiting for the model so far.
+    /// The time spent waiting for the model or agent.
     pub model_ms: u64,
-    /// Running commands so far.
+    /// The time spent running commands.
     pub command_ms: u64,
-    /// Tokens so far.
+    /// The tokens used so far.
     pub usage: TokenUsage,
-    /// Cost so far.
+    /// The cost so far.
     pub cost: Usd,
-    /// Actions that have ended, by index.
+    /// The results of finished actions, by index.
     pub results: BTreeMap<usize, ActionResult>,
-    /// The indices of the actions that made a commit.
+    /// The indices of the actions that created a commit.
     pub commits: BTreeSet<usize>,
-    /// The action that was begun and has not ended, with the digest its file will have.
+    /// The action in progress, with the digest that its file will have.
     pub pending: Option<(usize, Option<Digest>)>,
-    /// How the agent's program ended, unless it was started again since.
+    /// How the agent's program ended, unless it was started again afterwards.
     pub agent_end: Option<AgentEnd>,
-    /// Its last words.
+    /// The summary that it ended with.
     pub agent_summary: String,
-    /// Commands of the model that ran, or tools that the agent used.
+    /// The number of commands that the model ran, or of tools that the agent used.
     pub commands: u32,
-    /// What failed, each failure once, and not more than is needed to notice circling.
+    /// The failures, each once, limited to the number that the detection of circling needs.
     pub failures: Vec<FailureFacts>,
 }
 
@@ -87,13 +87,9 @@ impl OpenIteration {
         }
     }
 
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "`RunState::apply` decides exhaustively which events come here"
-    )]
-    pub(super) fn apply(&mut self, event: &Event) {
+    pub(super) fn apply_model(&mut self, event: &ModelEvent) {
         match event {
-            Event::ModelAsked {
+            ModelEvent::ModelAsked {
                 attempt,
                 prompt_bytes,
                 reserved,
@@ -106,18 +102,8 @@ impl OpenIteration {
                 self.response = None;
                 self.rejected = None;
             }
-            Event::ModelFailed { .. } => self.waiting = false,
-            Event::ModelAbandoned {
-                usage, cost_usd, ..
-            } => {
-                self.waiting = false;
-                self.usage.add(*usage);
-                self.cost += *cost_usd;
-            }
-            Event::ModelReplied {
+            ModelEvent::ModelReplied {
                 response,
-                usage,
-                cost_usd,
                 duration_ms,
                 ..
             } => {
@@ -125,23 +111,18 @@ impl OpenIteration {
                 self.waiting = false;
                 self.replies += 1;
                 self.model_ms += duration_ms;
-                self.usage.add(*usage);
-                self.cost += *cost_usd;
             }
-            Event::ReplyRejected { errors, .. } => self.rejected = Some(errors.clone()),
-            Event::ReplyAccepted { .. } => self.accepted = true,
-            _ => self.apply_work(event),
+            ModelEvent::ModelFailed { .. } | ModelEvent::ModelAbandoned { .. } => {
+                self.waiting = false;
+            }
+            ModelEvent::ReplyRejected { errors, .. } => self.rejected = Some(errors.clone()),
+            ModelEvent::ReplyAccepted { .. } => self.accepted = true,
         }
     }
 
-    /// Takes in what is done with an answer.
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "`RunState::apply` decides exhaustively which events come here"
-    )]
-    fn apply_work(&mut self, event: &Event) {
+    pub(super) fn apply_agent(&mut self, event: &AgentSessionEvent) {
         match event {
-            Event::AgentStarted {
+            AgentSessionEvent::AgentStarted {
                 attempt,
                 prompt_bytes,
                 ..
@@ -150,17 +131,12 @@ impl OpenIteration {
                 self.prompt_bytes = *prompt_bytes;
                 self.agent_end = None;
             }
-            Event::AgentDid {
-                did: AgentEvent::Tool { .. },
-                ..
-            } => self.commands = self.commands.saturating_add(1),
-            Event::AgentCharged {
-                usage, cost_usd, ..
-            } => {
-                self.usage.add(*usage);
-                self.cost += *cost_usd;
+            AgentSessionEvent::AgentDid { did, .. } => {
+                if matches!(did, AgentEvent::Tool { .. }) {
+                    self.commands = self.commands.saturating_add(1);
+                }
             }
-            Event::AgentFinished {
+            AgentSessionEvent::AgentFinished {
                 duration_ms,
                 end,
                 report,
@@ -170,10 +146,16 @@ impl OpenIteration {
                 self.agent_end = Some(end.clone());
                 self.agent_summary.clone_from(&report.summary);
             }
-            Event::ActionStarted { index, after, .. } => {
+            AgentSessionEvent::AgentCharged { .. } => {}
+        }
+    }
+
+    pub(super) fn apply_iteration(&mut self, event: &IterationEvent) {
+        match event {
+            IterationEvent::ActionStarted { index, after, .. } => {
                 self.pending = Some((*index, after.clone()));
             }
-            Event::ActionFinished {
+            IterationEvent::ActionFinished {
                 index,
                 result,
                 duration_ms,
@@ -188,15 +170,18 @@ impl OpenIteration {
                 }
                 self.record_result(*index, action, result);
             }
-            Event::ClaimChecked { checks, .. } => {
+            IterationEvent::ClaimChecked { checks, .. } => {
                 self.record_checks(checks);
                 self.command_ms += checks.iter().map(|check| check.duration_ms).sum::<u64>();
             }
-            Event::TestsRun { check, .. } => {
+            IterationEvent::TestsRun { check, .. } => {
                 self.command_ms += check.duration_ms;
                 self.record_checks(std::slice::from_ref(check));
             }
-            _ => {}
+            IterationEvent::IterationStarted { .. }
+            | IterationEvent::BoxesTicked { .. }
+            | IterationEvent::IterationFinished { .. }
+            | IterationEvent::Gutter { .. } => {}
         }
     }
 
@@ -249,7 +234,7 @@ impl OpenIteration {
     }
 }
 
-/// Reports whether a commit action made a commit: there may have been nothing to commit.
+/// Reports whether a commit action created a commit: there may have been nothing to commit.
 fn created_commit(result: &ActionResult) -> bool {
     match result {
         ActionResult::Done { detail } => detail.starts_with("commit "),

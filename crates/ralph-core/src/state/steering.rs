@@ -1,20 +1,20 @@
-//! Steering a run while it works: commands that are refused, allowed hosts, messages, screened tools.
+//! Steering of a run: its commands, allowed and blocked hosts, messages and screened tools.
 
 use super::RunState;
-use crate::event::{Event, MessageState};
+use crate::event::{CommandEvent, EgressEvent, MessageState};
 use crate::net::{AllowlistEntry, Endpoint, ProviderToolAction};
 use crate::ports::Isolation;
 use crate::run::{self, Command};
 
-/// How long a message may be.
+/// The maximum size of a message.
 pub const MAX_MESSAGE_BYTES: usize = 8 << 10;
-/// How many messages may wait to be taken up.
+/// The maximum number of waiting messages.
 pub const MAX_WAITING_MESSAGES: usize = 100;
-/// How many messages that were taken up are remembered.
+/// The number of acknowledged messages that are remembered.
 const MAX_DELIVERED_MESSAGES: usize = 20;
-/// How many hosts are remembered, and how many may be allowed.
+/// The number of blocked hosts that are remembered, and the maximum number of allowed ones.
 const MAX_HOSTS: usize = 1_000;
-/// How many provider-side tools are remembered.
+/// The number of provider-side tools that are remembered.
 const MAX_PROVIDER_TOOLS: usize = 100;
 
 /// A provider-side tool in a request to a model, and the gate's decision about it.
@@ -28,21 +28,21 @@ pub struct ScreenedTool {
     pub provider: String,
 }
 
-/// A person's message to who does the work.
+/// A message of the user to the agent or model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// What tells it from others: the command that brought it.
+    /// The id of the command that sent it.
     pub id: String,
-    /// Its words.
+    /// The text of the message.
     pub text: String,
-    /// Where it stands.
+    /// Its state of delivery.
     pub state: MessageState,
-    /// Whether it is in the last prompt.
+    /// Whether it is part of the last prompt.
     pub is_in_prompt: bool,
 }
 
 impl Message {
-    /// Tells whether nobody has taken it up yet.
+    /// Reports whether it is not acknowledged yet.
     pub fn is_waiting(&self) -> bool {
         match self.state {
             MessageState::Queued | MessageState::Delivered => true,
@@ -52,7 +52,7 @@ impl Message {
 }
 
 impl RunState {
-    /// Returns why a command cannot be taken now, if it cannot.
+    /// Returns why a command is rejected in this state; none if it is accepted.
     pub fn rejection_reason(&self, command: &Command) -> Option<String> {
         if let Err(why) = run::legal(&self.status, self.mode, command) {
             return Some(why.to_owned());
@@ -61,7 +61,7 @@ impl RunState {
             || self
                 .pending_commands
                 .iter()
-                .any(|(_, errand)| *errand == Command::Diagnose);
+                .any(|(_, pending)| *pending == Command::Diagnose);
         match command {
             Command::Diagnose if is_asked => Some("the doctor is being asked already".into()),
             Command::Apply if self.doctor.report.is_none() => {
@@ -90,12 +90,12 @@ impl RunState {
         }
     }
 
-    /// Returns the messages that nobody has taken up, oldest first.
+    /// Returns the messages that are not acknowledged, oldest first.
     pub fn waiting_messages(&self) -> impl Iterator<Item = &Message> {
         self.messages.iter().filter(|message| message.is_waiting())
     }
 
-    /// Returns the messages that the next prompt has: the oldest, as far as there is room for them.
+    /// Returns the messages of the next prompt: the oldest ones, up to [`MAX_MESSAGE_BYTES`].
     pub fn messages_for_prompt(&self) -> impl Iterator<Item = &Message> {
         let mut bytes = 0;
         self.waiting_messages().take_while(move |message| {
@@ -104,46 +104,77 @@ impl RunState {
         })
     }
 
-    /// Tells whether it is known that a host may not be reached on a port.
+    /// Reports whether this host and port are recorded as blocked.
     pub fn is_blocked(&self, host: &str, port: u16) -> bool {
         self.blocked_hosts.contains(&host_entry(host, port))
     }
 
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "`apply` decides exhaustively which events come here"
-    )]
-    pub(super) fn apply_steering(&mut self, event: &Event) {
+    pub(super) fn apply_command(&mut self, event: &CommandEvent) {
         match event {
-            Event::HostBlocked { host, port, .. } => self.add_blocked(host_entry(host, *port)),
-            Event::FurtherHostsBlocked { count, .. } => {
+            CommandEvent::CommandReceived {
+                id,
+                command,
+                refused,
+            } => {
+                self.last_command_file = Some(id.clone());
+                if refused.is_none() {
+                    self.accept_command(id, command);
+                }
+            }
+            CommandEvent::CommandDone { id, .. } => {
+                self.pending_commands.retain(|(known, _)| known != id);
+            }
+            CommandEvent::HostAllowed { host } => self.allow_host(host),
+            CommandEvent::MessageMoved { id, text, to } => self.move_message(id, text, *to),
+        }
+    }
+
+    pub(super) fn apply_egress(&mut self, event: &EgressEvent) {
+        match event {
+            EgressEvent::HostBlocked { host, port, .. } => {
+                self.add_blocked(host_entry(host, *port))
+            }
+            EgressEvent::FurtherHostsBlocked { count, .. } => {
                 self.further_blocked = self.further_blocked.saturating_add(*count);
             }
-            Event::ProviderToolScreened {
+            EgressEvent::ProviderToolScreened {
                 provider,
                 what,
                 action,
                 ..
-            } if self.provider_tools.len() < MAX_PROVIDER_TOOLS => {
-                self.provider_tools.insert(ScreenedTool {
-                    action: *action,
-                    what: what.clone(),
-                    provider: provider.clone(),
-                });
-            }
-            Event::HostAllowed { host } => {
-                if let Ok(entry) = AllowlistEntry::parse(host) {
-                    self.blocked_hosts.retain(|blocked| {
-                        !Endpoint::parse(blocked, 443).is_ok_and(|host| entry.covers(&host))
+            } => {
+                if self.provider_tools.len() < MAX_PROVIDER_TOOLS {
+                    self.provider_tools.insert(ScreenedTool {
+                        action: *action,
+                        what: what.clone(),
+                        provider: provider.clone(),
                     });
-                    let blocked = &self.blocked_hosts;
-                    self.blocked_order.retain(|host| blocked.contains(host));
                 }
-                self.allowed_hosts.insert(host.clone());
             }
-            Event::MessageMoved { id, text, to } => self.move_message(id, text, *to),
-            _ => {}
         }
+    }
+
+    fn accept_command(&mut self, id: &str, command: &Command) {
+        if let Command::Profile { name } = command {
+            self.wanted_profile = Some(name.clone());
+        }
+        if let Command::Task { contract } = command {
+            self.wanted_contract = Some(contract.clone());
+        }
+        if command.needs_execution() {
+            self.pending_commands.push((id.to_owned(), command.clone()));
+        }
+    }
+
+    fn allow_host(&mut self, host: &str) {
+        if let Ok(entry) = AllowlistEntry::parse(host) {
+            self.blocked_hosts.retain(|blocked| {
+                !Endpoint::parse(blocked, 443).is_ok_and(|host| entry.covers(&host))
+            });
+            let blocked = &self.blocked_hosts;
+            self.blocked_order.retain(|host| blocked.contains(host));
+        }
+        self.allowed_hosts.insert(host.to_owned());
     }
 
     fn add_blocked(&mut self, entry: String) {
@@ -178,7 +209,7 @@ impl RunState {
         });
     }
 
-    /// Notes what is in the prompt that is sent now.
+    /// Marks the messages that are part of the prompt that is sent now.
     pub(super) fn record_prompt(&mut self) {
         let shown: Vec<String> = self
             .messages_for_prompt()
@@ -190,7 +221,7 @@ impl RunState {
         }
     }
 
-    /// Returns why commands cannot be let out to a host.
+    /// Returns why a host cannot be allowed.
     pub(super) fn host_rejection_reason(&self, host: &str) -> Option<String> {
         if self.plan.isolation == Isolation::None {
             let sandbox = &self.plan.sandbox;
@@ -206,7 +237,7 @@ impl RunState {
             .map(|error| error.to_string())
     }
 
-    /// Returns why a message cannot be taken.
+    /// Returns why a message is rejected.
     pub(super) fn message_rejection_reason(&self, text: &str) -> Option<String> {
         let bytes = text.len();
         if text.trim().is_empty() {
@@ -222,7 +253,7 @@ impl RunState {
     }
 }
 
-/// Returns what has to be allowed to reach a host on a port, as an allowlist writes it.
+/// Returns the allowlist entry that allows a host on a port.
 pub fn host_entry(host: &str, port: u16) -> String {
     match port {
         80 | 443 => host.to_owned(),

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::budget::BudgetLimits;
-use crate::event::{ActionResult, DiffSize, IterationOutcome};
+use crate::event::{
+    ActionResult, DiffSize, IterationEvent, IterationOutcome, ModelEvent, RunEvent, SandboxEvent,
+    VerificationEvent,
+};
 use crate::gutter::OutputProblems;
 use crate::id::{RunId, TaskId};
 use crate::plan::{Delivery, EngineKind};
@@ -68,7 +71,7 @@ fn metrics(iteration: u32, loop_score: Option<f64>) -> IterationMetrics {
 }
 
 fn finished(iteration: u32, loop_score: Option<f64>) -> Event {
-    Event::IterationFinished {
+    Event::Iteration(IterationEvent::IterationFinished {
         iteration,
         summary: String::new(),
         outcome: IterationOutcome::Completed,
@@ -76,11 +79,11 @@ fn finished(iteration: u32, loop_score: Option<f64>) -> Event {
         files: BTreeMap::new(),
         logs: BTreeMap::new(),
         then: None,
-    }
+    })
 }
 
 fn replied(attempt: u32, source: &str) -> Event {
-    Event::ModelReplied {
+    Event::Model(ModelEvent::ModelReplied {
         iteration: 1,
         attempt,
         response: Digest::compute(source.as_bytes()),
@@ -92,21 +95,21 @@ fn replied(attempt: u32, source: &str) -> Event {
         cost_usd: Usd::from_nanos(500),
         duration_ms: 7,
         source: Some(source.into()),
-    }
+    })
 }
 
 fn asked(attempt: u32) -> Event {
-    Event::ModelAsked {
+    Event::Model(ModelEvent::ModelAsked {
         iteration: 1,
         attempt,
         prompt: Digest::compute(b"p"),
         prompt_bytes: 9,
         reserved: None,
-    }
+    })
 }
 
 fn action(index: usize, result: ActionResult) -> Event {
-    Event::ActionFinished {
+    Event::Iteration(IterationEvent::ActionFinished {
         iteration: 1,
         index,
         action: "run".into(),
@@ -114,24 +117,24 @@ fn action(index: usize, result: ActionResult) -> Event {
         result,
         duration_ms: 20,
         tail: String::new(),
-    }
+    })
 }
 
 fn started(index: usize, after: Option<Digest>) -> Event {
-    Event::ActionStarted {
+    Event::Iteration(IterationEvent::ActionStarted {
         iteration: 1,
         index,
         action: "run".into(),
         label: "true".into(),
         after,
-    }
+    })
 }
 
 /// Folds events as a journal would hold them, one second of activity each.
 fn after(events: impl IntoIterator<Item = Event>) -> RunState {
-    let first = Event::RunCreated {
+    let first = Event::Run(RunEvent::RunCreated {
         plan: Box::new(plan()),
-    };
+    });
     let records: Vec<JournalRecord> = std::iter::once(first)
         .chain(events)
         .zip(1..)
@@ -149,10 +152,10 @@ fn after(events: impl IntoIterator<Item = Event>) -> RunState {
 }
 
 fn open_one() -> Event {
-    Event::IterationStarted {
+    Event::Iteration(IterationEvent::IterationStarted {
         iteration: 1,
         head: commit('a'),
-    }
+    })
 }
 
 fn ran() -> ActionResult {
@@ -167,24 +170,28 @@ fn ran() -> ActionResult {
 
 /// Opens the run again while it was at work, as after a death.
 fn reopened(epoch: u32) -> Event {
-    Event::RunOpened {
+    Event::Run(RunEvent::RunOpened {
         epoch,
         pid: 1,
         ralph: None,
-    }
+    })
 }
 
 #[test]
 fn deaths_at_the_same_command_are_counted_until_a_person_decides() {
-    let running = || Event::StatusChanged {
-        status: RunStatus::Running,
+    let running = || {
+        Event::Run(RunEvent::StatusChanged {
+            status: RunStatus::Running,
+        })
     };
-    let check = |command: &str| Event::CheckStarted {
-        command: command.into(),
+    let check = |command: &str| {
+        Event::Verification(VerificationEvent::CheckStarted {
+            command: command.into(),
+        })
     };
-    let paused = Event::StatusChanged {
+    let paused = Event::Run(RunEvent::StatusChanged {
         status: RunStatus::Paused(PauseReason::Person),
-    };
+    });
     let deaths = |events: &[Event]| {
         let state = after(events.to_vec());
         let deadly = state.crashed_command.clone();
@@ -215,9 +222,9 @@ fn a_journal_without_a_creation_is_no_run() {
         at: state.started_at,
         active_ms: 0,
         epoch: 0,
-        event: Event::Notice {
+        event: Event::Run(RunEvent::Notice {
             message: "x".into(),
-        },
+        }),
     };
     assert!(RunState::from_records(&[record]).is_none());
 }
@@ -248,11 +255,11 @@ fn every_reply_is_charged_and_its_place_in_the_script_kept() {
 
 #[test]
 fn a_question_without_an_answer_leaves_no_reply_to_use() {
-    let rejected = Event::ReplyRejected {
+    let rejected = Event::Model(ModelEvent::ReplyRejected {
         iteration: 1,
         attempt: 1,
         errors: "bad".into(),
-    };
+    });
     let open = after([
         open_one(),
         asked(1),
@@ -300,10 +307,10 @@ fn an_interrupted_action_has_no_result() {
 #[test]
 fn a_finished_iteration_is_closed_and_only_five_scores_are_kept() {
     let state = after((1..=7).flat_map(|number| {
-        let start = Event::IterationStarted {
+        let start = Event::Iteration(IterationEvent::IterationStarted {
             iteration: number,
             head: commit('a'),
-        };
+        });
         [start, finished(number, Some(f64::from(number) / 10.0))]
     }));
     assert_eq!(state.iteration, 7);
@@ -314,33 +321,37 @@ fn a_finished_iteration_is_closed_and_only_five_scores_are_kept() {
 
 #[test]
 fn a_refusal_is_told_to_exactly_one_iteration() {
-    let refused = Event::SuccessRefused {
+    let refused = Event::Verification(VerificationEvent::SuccessRefused {
         iteration: 1,
         reasons: vec!["open boxes".into()],
-    };
+    });
     let first = [open_one(), refused, finished(1, None)];
     assert_eq!(after(first.clone()).refusals, ["open boxes"]);
-    let second = Event::IterationStarted {
+    let second = Event::Iteration(IterationEvent::IterationStarted {
         iteration: 2,
         head: commit('a'),
-    };
+    });
     let both = first.into_iter().chain([second, finished(2, None)]);
     assert_eq!(after(both).refusals, Vec::<String>::new());
 }
 
 #[test]
 fn sandboxes_come_and_go() {
-    let made = |name: &str, purpose| Event::SandboxCreated {
-        sandbox: SandboxId(name.into()),
-        purpose,
+    let made = |name: &str, purpose| {
+        Event::Sandbox(SandboxEvent::SandboxCreated {
+            sandbox: SandboxId(name.into()),
+            purpose,
+        })
     };
-    let gone = |name: &str| Event::SandboxRemoved {
-        sandbox: SandboxId(name.into()),
+    let gone = |name: &str| {
+        Event::Sandbox(SandboxEvent::SandboxRemoved {
+            sandbox: SandboxId(name.into()),
+        })
     };
-    let ready = Event::WorkspaceReady {
+    let ready = Event::Sandbox(SandboxEvent::WorkspaceReady {
         branch: "b".into(),
         head: commit('b'),
-    };
+    });
     let state = after([
         made("w", SandboxPurpose::Work),
         ready,
@@ -364,7 +375,7 @@ fn sandboxes_come_and_go() {
 
 #[test]
 fn contracts_that_were_in_force_are_remembered() {
-    let changed = Event::ContractChanged {
+    let changed = Event::Run(RunEvent::ContractChanged {
         contract: Digest::compute(b"new"),
         changes: vec![],
         limits: BudgetLimits {
@@ -373,12 +384,12 @@ fn contracts_that_were_in_force_are_remembered() {
         },
         mode: None,
         checkboxes: Some(7),
-    };
+    });
     let state = after([
         changed,
-        Event::StatusChanged {
+        Event::Run(RunEvent::StatusChanged {
             status: RunStatus::Paused(PauseReason::Person),
-        },
+        }),
     ]);
     assert_eq!(
         (state.contract, state.checkboxes),

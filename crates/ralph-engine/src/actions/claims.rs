@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ralph_core::action::Claims;
-use ralph_core::event::Event;
+use ralph_core::event::{IterationEvent, VerificationEvent};
 use ralph_core::path::WorkspacePath;
 use ralph_core::ports::{Exec, ExecOutcome};
 use ralph_core::task::NamedBox;
@@ -62,7 +62,7 @@ impl Run {
                 self.log_error(&line)?;
             }
             let iteration = self.state().iteration;
-            self.journal.append(Event::ClaimChecked {
+            self.journal.append(IterationEvent::ClaimChecked {
                 iteration,
                 checkbox: id,
                 verified,
@@ -131,7 +131,7 @@ impl Run {
     /// Records a claim that was not checked.
     fn record_rejected_claim(&mut self, claim: String, why: String) -> Result<(), RunError> {
         let iteration = self.state().iteration;
-        self.journal.append(Event::ClaimChecked {
+        self.journal.append(IterationEvent::ClaimChecked {
             iteration,
             checkbox: claim,
             verified: false,
@@ -176,7 +176,7 @@ impl Run {
             });
         }
         let before = SandboxGit::new(&*self.sandbox).snapshot().await?;
-        self.journal.append(Event::CheckStarted {
+        self.journal.append(VerificationEvent::CheckStarted {
             command: command.to_owned(),
         })?;
         let mut capture = Capture::new(&self.services.redactor);

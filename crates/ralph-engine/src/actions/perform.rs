@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ralph_core::action::{Action, Response};
 use ralph_core::budget;
-use ralph_core::event::{ActionResult, Event, IterationOutcome};
+use ralph_core::event::{ActionResult, IterationEvent, IterationOutcome};
 use ralph_core::id::Digest;
 use ralph_core::path::{SandboxPath, WorkspacePath};
 use ralph_core::ports::{Exec, SandboxError};
@@ -298,7 +298,7 @@ impl Run {
         after: Option<Digest>,
     ) -> Result<(), RunError> {
         let iteration = self.state().iteration;
-        self.journal.append(Event::ActionStarted {
+        self.journal.append(IterationEvent::ActionStarted {
             iteration,
             index,
             action: action.kind().to_owned(),
@@ -396,7 +396,7 @@ impl Run {
                 action.kind()
             ))?;
         }
-        self.journal.append(Event::ActionFinished {
+        self.journal.append(IterationEvent::ActionFinished {
             iteration: self.state().iteration,
             index,
             action: action.kind().to_owned(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ralph_core::event::{Event, MessageState};
+use ralph_core::event::{CommandEvent, MessageState};
 use ralph_core::ports::{Agent, InputSource};
 use ralph_core::secret::Redactor;
 use ralph_core::state::Message;
@@ -106,7 +106,7 @@ fn record_message_state(
     message: &Message,
     to: MessageState,
 ) -> Result<(), RunError> {
-    journal.append(Event::MessageMoved {
+    journal.append(CommandEvent::MessageMoved {
         id: message.id.clone(),
         text: message.text.clone(),
         to,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::event::{Event, MessageState};
+use ralph_core::event::{AgentSessionEvent, CommandEvent, Event, MessageState};
 use ralph_core::id::Digest;
 use ralph_core::ports::{
     Agent, AgentEnd, AgentReport, Allowance, Exec, ExecProgram, ExecStatus, ProviderFailure,
@@ -47,7 +47,7 @@ impl Run {
         let prompt = self.agent_prompt()?;
         durable::write_unsynced(&self.agent_file("prompt.md"), prompt.as_bytes())?;
         let attempt = self.agent_attempts() + 1;
-        self.journal.append(Event::AgentStarted {
+        self.journal.append(AgentSessionEvent::AgentStarted {
             iteration: self.state().iteration,
             attempt,
             agent: agent.name().to_owned(),
@@ -91,13 +91,13 @@ impl Run {
         self.charge_unmetered(agent.name(), &worked.report)?;
         // After a power cut the agent does not start again: its work must still be there.
         self.sandbox.sync().await?;
-        let finished = Event::AgentFinished {
+        let finished = Event::Agent(AgentSessionEvent::AgentFinished {
             iteration: self.state().iteration,
             attempt,
             end: worked.end.clone(),
             report: worked.report.clone(),
             duration_ms: millis(took),
-        };
+        });
         let taken_up = has_read_prompt(&worked.end).then(|| self.acknowledged_messages());
         let taken_up = taken_up.unwrap_or_default();
         self.journal
@@ -166,7 +166,7 @@ impl Run {
             return Ok(());
         }
         let by_price = ralph_core::price::cost(&self.services.price, &report.usage);
-        self.journal.append(Event::AgentCharged {
+        self.journal.append(AgentSessionEvent::AgentCharged {
             iteration: self.state().iteration,
             model: agent.to_owned(),
             usage: report.usage,
@@ -195,10 +195,12 @@ impl Run {
     /// Notes that messages are in the prompt that is sent next.
     pub(crate) fn mark_messages_delivered(&mut self) -> Result<(), RunError> {
         let state = self.state();
-        let moved = |message: &ralph_core::state::Message| Event::MessageMoved {
-            id: message.id.clone(),
-            text: message.text.clone(),
-            to: MessageState::Delivered,
+        let moved = |message: &ralph_core::state::Message| {
+            Event::Command(CommandEvent::MessageMoved {
+                id: message.id.clone(),
+                text: message.text.clone(),
+                to: MessageState::Delivered,
+            })
         };
         let queued = state
             .messages_for_prompt()
@@ -215,10 +217,12 @@ impl Run {
         let waiting = self.state().waiting_messages();
         waiting
             .filter(|message| message.is_in_prompt)
-            .map(|message| Event::MessageMoved {
-                id: message.id.clone(),
-                text: message.text.clone(),
-                to: MessageState::Acknowledged,
+            .map(|message| {
+                Event::Command(CommandEvent::MessageMoved {
+                    id: message.id.clone(),
+                    text: message.text.clone(),
+                    to: MessageState::Acknowledged,
+                })
             })
             .collect()
     }

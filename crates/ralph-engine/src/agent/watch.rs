@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ralph_core::event::Event;
+use ralph_core::event::{AgentSessionEvent, RunEvent};
 use ralph_core::ports::{
     Agent, AgentEvent, AgentTimeouts, Clock, Exec, ExecOutcome, GateControl, SandboxError,
 };
@@ -85,7 +85,7 @@ impl Run {
                         Ok(()) => {}
                         Err(error) => break Err(error),
                     },
-                    _ = beat.tick() => drop(journal.append(Event::StillActive {})?),
+                    _ = beat.tick() => drop(journal.append(RunEvent::StillActive {})?),
                     _ = look.tick() => {
                         journal.check_owner()?;
                         journal.report_absence()?;
@@ -192,6 +192,6 @@ fn record_agent_event(
         | AgentEvent::Usage { .. }
         | AgentEvent::Waiting { .. } => None,
     };
-    journal.append(Event::AgentDid { iteration, did })?;
+    journal.append(AgentSessionEvent::AgentDid { iteration, did })?;
     taken_up.map_or(Ok(()), |text| talk.record_acknowledgement(journal, &text))
 }

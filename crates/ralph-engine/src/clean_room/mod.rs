@@ -8,7 +8,7 @@ mod fingerprint;
 mod room;
 
 use ralph_core::checks::TestListing;
-use ralph_core::event::Event;
+use ralph_core::event::VerificationEvent;
 use ralph_core::id::CommitId;
 use ralph_core::verdict::{CheckResult, VerifyFinding};
 
@@ -111,7 +111,7 @@ impl Run {
         name: &str,
         command: &str,
     ) -> Result<RoomCheck, RunError> {
-        self.journal.append(Event::CheckStarted {
+        self.journal.append(VerificationEvent::CheckStarted {
             command: command.to_owned(),
         })?;
         let used = self.run_in_room(bundle, tree, command).await?;

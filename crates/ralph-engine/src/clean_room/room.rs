@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ralph_core::event::{Event, SandboxPurpose};
+use ralph_core::event::{SandboxEvent, SandboxPurpose};
 use ralph_core::id::CommitId;
 use ralph_core::ports::{Exec, ExecOutcome, Sandbox};
 use ralph_core::surface::{ChangedPath, PathChange};
@@ -98,7 +98,8 @@ impl Run {
         let used = self.execute_in_room(&*room, bundle, tree, command).await;
         room.remove().await?;
         let sandbox = room.id().clone();
-        self.journal.append(Event::SandboxRemoved { sandbox })?;
+        self.journal
+            .append(SandboxEvent::SandboxRemoved { sandbox })?;
         used
     }
 

@@ -1,6 +1,6 @@
 //! Delivery: pushing the branch, keeping the pull request, granting or refusing success.
 
-use ralph_core::event::{Event, IterationOutcome};
+use ralph_core::event::{DeliveryEvent, Event, IterationOutcome, RunEvent, VerificationEvent};
 use ralph_core::id::CommitId;
 use ralph_core::plan::Delivery;
 use ralph_core::ports::{PullDraft, PullState};
@@ -178,7 +178,7 @@ impl Run {
         self.log_error(&line)?;
         let iteration = self.state().iteration;
         self.journal
-            .append(Event::SuccessRefused { iteration, reasons })?;
+            .append(VerificationEvent::SuccessRefused { iteration, reasons })?;
         Ok(())
     }
 
@@ -207,7 +207,7 @@ impl Run {
                 let verb = if opened { "opened" } else { "updated" };
                 self.log_activity(&format!("pull request {} {verb}", pull.number))?;
                 self.journal
-                    .append(Event::PullRequestUpdated { pull, opened })?;
+                    .append(DeliveryEvent::PullRequestUpdated { pull, opened })?;
             }
         }
         Ok(Ok(()))
@@ -239,7 +239,7 @@ impl Run {
         let files = surface.approvals();
         if !files.is_empty() {
             let message = format!("changed — approve to rebuild: {}", files.join(", "));
-            self.journal.append(Event::Notice { message })?;
+            self.journal.append(RunEvent::Notice { message })?;
         }
         Ok(())
     }
@@ -271,7 +271,8 @@ impl Run {
         let remote = self.services.scm.remote().to_owned();
         if self.repo.remote_ref(&remote, &reference).await?.as_ref() != Some(&head) {
             self.push_and_sync(&head, &reference).await?;
-            self.journal.append(Event::Pushed { branch, head })?;
+            self.journal
+                .append(DeliveryEvent::Pushed { branch, head })?;
         }
         Ok(())
     }
@@ -298,14 +299,15 @@ impl Run {
             return Ok(());
         }
         self.services.scm.check_push(&branch).await?;
-        self.journal.append(Event::PushStarted {
+        self.journal.append(DeliveryEvent::PushStarted {
             branch: branch.clone(),
             head: head.clone(),
         })?;
         self.push_and_sync(&head, &format!("refs/heads/{branch}"))
             .await?;
         self.log_activity(&format!("pushed {} to {branch}", head.short()))?;
-        self.journal.append(Event::Pushed { branch, head })?;
+        self.journal
+            .append(DeliveryEvent::Pushed { branch, head })?;
         Ok(())
     }
 
@@ -370,11 +372,11 @@ impl Run {
             pushed.map(|()| commit)
         };
         let event = match saved.await {
-            Ok(commit) => Event::StateSaved { reference, commit },
+            Ok(commit) => Event::Delivery(DeliveryEvent::StateSaved { reference, commit }),
             // The host's copy decides; the side ref is for the day it is gone.
-            Err(error) => Event::Notice {
+            Err(error) => Event::Run(RunEvent::Notice {
                 message: format!("the run's files were not saved to {reference}: {error}"),
-            },
+            }),
         };
         self.journal.append(event)?;
         Ok(())

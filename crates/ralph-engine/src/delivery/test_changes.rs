@@ -1,7 +1,7 @@
 //! Changes to existing tests: found in the diff between base and branch, and held back where the task
 //! asks for it.
 
-use ralph_core::event::Event;
+use ralph_core::event::{Event, VerificationEvent};
 use ralph_core::id::Digest;
 use ralph_core::run::{PauseReason, RunStatus};
 use ralph_core::surface::{self, ChangedPath, Surface, SurfaceFinding};
@@ -90,7 +90,9 @@ impl Run {
 pub(crate) fn approved_by_resuming(status: &RunStatus) -> Option<Event> {
     if let RunStatus::Paused(PauseReason::TestChanges { digest, .. }) = status {
         let digest = digest.clone();
-        return Some(Event::TestChangesApproved { digest });
+        return Some(Event::Verification(
+            VerificationEvent::TestChangesApproved { digest },
+        ));
     }
     None
 }

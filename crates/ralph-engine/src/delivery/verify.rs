@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ralph_core::checks;
-use ralph_core::event::Event;
+use ralph_core::event::VerificationEvent;
 use ralph_core::id::CommitId;
 use ralph_core::surface::ChangedPath;
 use ralph_core::verdict::{self, CheckResult, FindingKind, Verdict, VerifyFinding};
@@ -69,7 +69,7 @@ impl Run {
         was_red: bool,
     ) -> Result<CleanRoomReport, RunError> {
         self.journal
-            .append(Event::VerifyStarted { head: head.clone() })?;
+            .append(VerificationEvent::VerifyStarted { head: head.clone() })?;
         let mut report = self.judge_commit(head).await?;
         if was_red && report.is_green() {
             let text = format!(
@@ -78,7 +78,7 @@ impl Run {
             );
             report.add_findings([VerifyFinding::new(FindingKind::Flaky, text)]);
         }
-        self.journal.append(Event::VerifyFinished {
+        self.journal.append(VerificationEvent::VerifyFinished {
             head: head.clone(),
             contract: self.pinned.digest().clone(),
             green: report.is_green(),

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use ralph_core::doctor::{self, AppliedBy, DoctorReport, EditFreedom, SpecEdit};
-use ralph_core::event::Event;
+use ralph_core::event::DoctorEvent;
 use ralph_core::id::Digest;
 use ralph_core::lint;
 use ralph_core::task::TaskFile;
@@ -46,7 +46,7 @@ impl RunContext<'_> {
             AppliedBy::Policy => "`doctor_apply: auto`",
         };
         self.log_activity(&format!("report {number} is applied by {who}: {done}"))?;
-        self.journal.append(Event::DiagnosisApplied {
+        self.journal.append(DoctorEvent::DiagnosisApplied {
             number,
             by,
             signs,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ralph_core::budget::Budget;
 use ralph_core::doctor::{self, DoctorReportHeader, DoctorTrigger};
-use ralph_core::event::Event;
+use ralph_core::event::{DoctorEvent, Event};
 use ralph_core::id::Digest;
 use ralph_core::ports::{FinishReason, Model, ModelError, ModelReply, ModelRequest, TokenUsage};
 use ralph_core::price::{self, Price};
@@ -143,12 +143,12 @@ impl RunContext<'_> {
 
     /// Charges a call that did not come to its end.
     fn record_abandoned_call(&mut self, usage: TokenUsage, price: &Price) -> Result<(), RunError> {
-        let event = Event::DoctorAbandoned {
+        let event = Event::Doctor(DoctorEvent::DoctorAbandoned {
             number: self.state().doctor.number,
             attempt: self.state().doctor.attempt,
             usage,
             cost_usd: price::cost(price, &usage),
-        };
+        });
         self.journal.append(event)?;
         Ok(())
     }
@@ -228,7 +228,7 @@ impl RunContext<'_> {
         let dir = self.dir.doctor(number);
         durable::create_dir(&dir)?;
         durable::write_unsynced(&dir.join("prompt.md"), text.as_bytes())?;
-        self.journal.append(Event::DoctorAsked {
+        self.journal.append(DoctorEvent::DoctorAsked {
             number,
             attempt: self.state().doctor.attempt + 1,
             trigger: question.trigger,
@@ -263,7 +263,7 @@ impl RunContext<'_> {
         });
         let text = redaction::to_pretty(&self.services.redactor, &value, &path)?;
         durable::write(&path, &text)?;
-        self.journal.append(Event::DoctorReplied {
+        self.journal.append(DoctorEvent::DoctorReplied {
             number,
             attempt,
             response: Digest::compute(&text),
@@ -288,7 +288,7 @@ impl RunContext<'_> {
         given_up: bool,
     ) -> Result<(), RunError> {
         self.log_error(&format!("the doctor could not help: {why}"))?;
-        self.journal.append(Event::DoctorFailed {
+        self.journal.append(DoctorEvent::DoctorFailed {
             number,
             attempt: self.state().doctor.attempt,
             why: why.to_owned(),
@@ -311,7 +311,7 @@ impl RunContext<'_> {
             "report {number} of the doctor: {}",
             report.summary
         ))?;
-        self.journal.append(Event::DoctorReported {
+        self.journal.append(DoctorEvent::DoctorReported {
             number,
             iteration,
             report: Box::new(report),

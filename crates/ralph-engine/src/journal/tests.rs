@@ -1,4 +1,5 @@
 use ralph_core::budget::BudgetLimits;
+use ralph_core::event::RunEvent;
 use ralph_core::id::{CommitId, RunId, TaskId};
 use ralph_core::plan::{Delivery, EngineKind};
 use ralph_core::ports::Isolation;
@@ -69,9 +70,9 @@ impl JournalFixture {
 }
 
 fn notice(message: &str) -> Event {
-    Event::Notice {
+    Event::Run(RunEvent::Notice {
         message: message.into(),
-    }
+    })
 }
 
 #[test]
@@ -153,7 +154,7 @@ fn only_one_process_has_a_run() {
 fn time_stands_still_while_a_run_is_paused_or_left() {
     let place = fixture();
     let mut journal = place.create();
-    let status = |status| Event::StatusChanged { status };
+    let status = |status| Event::Run(RunEvent::StatusChanged { status });
     journal.append(status(RunStatus::Preparing)).unwrap();
     place.clock.advance(Duration::from_secs(10));
     journal

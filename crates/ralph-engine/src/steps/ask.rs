@@ -1,7 +1,7 @@
 //! Asking the model: one question, one repair, and only what can be read is performed.
 
 use ralph_core::action::{self, Action, Response};
-use ralph_core::event::{ActionResult, Event};
+use ralph_core::event::{ActionResult, IterationEvent, ModelEvent};
 use ralph_core::ports::FinishReason;
 use ralph_core::{budget, prompt};
 
@@ -129,7 +129,7 @@ impl Run {
         self.log_activity(&format!("reply: {summary} ({actions} actions)"))?;
         let iteration = self.state().iteration;
         let repaired = response.repaired;
-        self.journal.append(Event::ReplyAccepted {
+        self.journal.append(ModelEvent::ReplyAccepted {
             iteration,
             summary,
             actions,
@@ -147,7 +147,7 @@ impl Run {
             "the reply could not be read, nothing of it was done: {errors}"
         ))?;
         let (iteration, attempt) = (self.state().iteration, self.model_attempts());
-        self.journal.append(Event::ReplyRejected {
+        self.journal.append(ModelEvent::ReplyRejected {
             iteration,
             attempt,
             errors,
@@ -170,7 +170,7 @@ impl Run {
             .as_ref()
             .and_then(|open| open.pending.clone());
         if let Some((index, _)) = pending {
-            self.journal.append(Event::ActionFinished {
+            self.journal.append(IterationEvent::ActionFinished {
                 iteration: self.state().iteration,
                 index,
                 action: "unknown".into(),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ralph_core::event::Event;
+use ralph_core::event::{Event, IterationEvent, ModelEvent, RunEvent};
 use ralph_core::ports::TokenUsage;
 use ralph_core::{budget, price};
 
@@ -22,7 +22,7 @@ impl Run {
         let head = self.state().head.clone();
         // The record first: a directory that the journal does not know belongs to nobody.
         self.journal
-            .append(Event::IterationStarted { iteration, head })?;
+            .append(IterationEvent::IterationStarted { iteration, head })?;
         self.dir.reopen_iteration(iteration)?;
         self.warn_about_budgets()?;
         self.log_activity(&format!("iteration {iteration} starts"))
@@ -52,12 +52,12 @@ impl Run {
 
     /// Charges a call of the open iteration that did not come to its end.
     pub(super) fn record_abandoned_call(&mut self, usage: TokenUsage) -> Result<(), RunError> {
-        let event = Event::ModelAbandoned {
+        let event = Event::Model(ModelEvent::ModelAbandoned {
             iteration: self.state().iteration,
             attempt: self.model_attempts(),
             usage,
             cost_usd: price::cost(&self.services.price, &usage),
-        };
+        });
         self.journal.append(event)?;
         self.warn_about_budgets()
     }
@@ -74,7 +74,7 @@ impl Run {
                 budget.key()
             ))?;
             self.journal
-                .append(Event::BudgetWarning { budget, percent })?;
+                .append(RunEvent::BudgetWarning { budget, percent })?;
         }
         Ok(())
     }

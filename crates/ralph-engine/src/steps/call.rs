@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ralph_core::action::limits::MAX_REPLY_BYTES;
 use ralph_core::budget;
-use ralph_core::event::Event;
+use ralph_core::event::ModelEvent;
 use ralph_core::id::Digest;
 use ralph_core::outage::{Outage, OutageStep};
 use ralph_core::ports::{ModelError, ModelReply, ModelRequest, TokenUsage};
@@ -137,7 +137,7 @@ impl Run {
         text: &str,
         reserved: Option<TokenUsage>,
     ) -> Result<(), RunError> {
-        self.journal.append(Event::ModelAsked {
+        self.journal.append(ModelEvent::ModelAsked {
             iteration: self.state().iteration,
             attempt: self.model_attempts() + 1,
             prompt: Digest::compute(text.as_bytes()),
@@ -158,7 +158,7 @@ impl Run {
         error: &ModelError,
         retry: Option<Duration>,
     ) -> Result<(), RunError> {
-        self.journal.append(Event::ModelFailed {
+        self.journal.append(ModelEvent::ModelFailed {
             iteration: self.state().iteration,
             attempt: self.model_attempts(),
             error: error.to_string(),
@@ -220,7 +220,7 @@ impl Run {
         };
         responses.attempts.push(attempt.clone());
         self.write_responses(responses)?;
-        self.journal.append(Event::ModelReplied {
+        self.journal.append(ModelEvent::ModelReplied {
             iteration: self.state().iteration,
             attempt: attempt.attempt,
             response: Digest::compute(attempt.reply.as_bytes()),

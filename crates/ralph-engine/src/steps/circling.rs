@@ -1,6 +1,6 @@
 //! Looks at the end of an iteration whether the run goes in circles, and does what the ladder says.
 
-use ralph_core::event::{Event, IterationOutcome};
+use ralph_core::event::{Event, IterationEvent, IterationOutcome};
 use ralph_core::gutter::{self, GutterReport, IterationFacts, LoopScore, TestFacts};
 use ralph_core::id::CommitId;
 use ralph_core::mitigation::{self, MitigationDecision, MitigationOptions, MitigationStep};
@@ -24,14 +24,14 @@ impl Circling {
     pub(super) fn event(&self, iteration: u32) -> Option<Event> {
         let (score, report) = (self.score?, self.report.as_ref()?);
         let mitigation = report.step.clone()?;
-        Some(Event::Gutter {
+        Some(Event::Iteration(IterationEvent::Gutter {
             iteration,
             score: score.value(),
             consecutive: report.ladder.consecutive,
             evidence: report.signals.iter().map(ToString::to_string).collect(),
             mitigation,
             skipped: report.skipped.clone(),
-        })
+        }))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
-use ralph_core::event::{DiffSize, Event, IterationMetrics};
+use ralph_core::event::{DiffSize, Event, IterationEvent, IterationMetrics};
 use ralph_core::gutter::{CodeChange, LoopScore};
 use ralph_core::id::Digest;
 use ralph_core::ports::{ExecStatus, WriteMode};
@@ -143,7 +143,7 @@ impl Run {
         // The next iteration goes on from these files, also after a power cut.
         self.sandbox.sync().await?;
         durable::rename(&open, &self.dir.iteration(number))?;
-        let finished = Event::IterationFinished {
+        let finished = Event::Iteration(IterationEvent::IterationFinished {
             iteration: number,
             summary,
             outcome: performed.outcome,
@@ -151,7 +151,7 @@ impl Run {
             files,
             logs: self.files.marks()?,
             then: circling.next_status.clone(),
-        };
+        });
         let told = circling.event(number);
         // Those of an agent were looked at when it ended.
         let is_read = self.state().open.as_ref().is_some_and(|open| open.accepted);

@@ -1,6 +1,6 @@
 //! Another model for the next question, when a person, the ladder or the doctor wants one.
 
-use ralph_core::event::Event;
+use ralph_core::event::RunEvent;
 
 use crate::error::RunError;
 use crate::run::Run;
@@ -19,14 +19,14 @@ impl Run {
                     "the model is `{model}` of profile `{profile}` from now on"
                 ))?;
                 let choice = Box::new(chosen.choice);
-                self.journal.append(Event::ModelChosen { choice })?;
+                self.journal.append(RunEvent::ModelChosen { choice })?;
                 self.services.model = chosen.model;
                 self.services.price = chosen.price;
             }
             Err(why) => {
                 self.log_activity(&format!("profile `{profile}` cannot be used: {why}"))?;
                 self.journal
-                    .append(Event::ProfileRejected { profile, why })?;
+                    .append(RunEvent::ProfileRejected { profile, why })?;
             }
         }
         Ok(())

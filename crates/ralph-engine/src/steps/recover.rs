@@ -1,7 +1,7 @@
 //! Puts a repository back that a command has damaged. The host has every commit that counts, so no
 //! damage inside of the sandbox may end a run.
 
-use ralph_core::event::{ActionResult, Event};
+use ralph_core::event::{ActionResult, DeliveryEvent};
 use ralph_core::id::CommitId;
 use ralph_core::path::SandboxPath;
 
@@ -131,7 +131,7 @@ impl Run {
             }
             let why = format!("commit {} {what}", commit.short());
             self.log_error(&why)?;
-            self.journal.append(Event::ImportRefused { why })?;
+            self.journal.append(DeliveryEvent::ImportRefused { why })?;
         }
         Ok(())
     }

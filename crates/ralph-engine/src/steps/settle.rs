@@ -1,6 +1,6 @@
 //! What really happened in an iteration: tampering, the state of git, the commits, the tests.
 
-use ralph_core::event::{DiffSize, Event};
+use ralph_core::event::{DeliveryEvent, DiffSize, IterationEvent, SandboxEvent};
 use ralph_core::gutter::CodeChange;
 use ralph_core::id::{CommitId, Digest};
 
@@ -114,7 +114,7 @@ impl Run {
         for TamperFinding { path, finding } in findings {
             self.log_error(&format!("tamper: `{path}`: {finding}"))?;
             let iteration = self.state().iteration;
-            self.journal.append(Event::Tamper {
+            self.journal.append(SandboxEvent::Tamper {
                 iteration,
                 path,
                 finding,
@@ -141,7 +141,7 @@ impl Run {
                 let titles: Vec<String> = history.iter().map(Commit::title).collect();
                 let commits = titles.len() as u64;
                 self.journal
-                    .append(Event::CommitsImported { head, commits })?;
+                    .append(DeliveryEvent::CommitsImported { head, commits })?;
                 self.workspace_view.subjects =
                     [titles, std::mem::take(&mut self.workspace_view.subjects)].concat();
                 self.workspace_view.subjects.truncate(MAX_LISTED_COMMITS);
@@ -161,7 +161,7 @@ impl Run {
             "the commits were not taken, the branch is back at {}, the files are as they were: {why}",
             known.short()
         ))?;
-        self.journal.append(Event::ImportRefused { why })?;
+        self.journal.append(DeliveryEvent::ImportRefused { why })?;
         let git = SandboxGit::new(&*self.sandbox);
         match git
             .reset_to_branch(&branch, &known, self.pinned.own_files())
@@ -233,7 +233,8 @@ impl Run {
         self.log_activity(&format!("tests are {verb}: {}{count}", check.ended))?;
         let iteration = self.state().iteration;
         self.scratch.tests = Some(check.clone());
-        self.journal.append(Event::TestsRun { iteration, check })?;
+        self.journal
+            .append(IterationEvent::TestsRun { iteration, check })?;
         Ok(())
     }
 }

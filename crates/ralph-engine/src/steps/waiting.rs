@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ralph_core::event::Event;
+use ralph_core::event::{Event, RunEvent};
 use ralph_core::outage::Jitter;
 use ralph_core::run::{ProviderWait, QuotaWait, RunStatus};
 
@@ -37,16 +37,16 @@ impl WaitReason {
 
     fn countdown(self, iteration: u32, until: jiff::Timestamp, left_ms: u64) -> Event {
         match self {
-            Self::Quota => Event::QuotaCountdown {
+            Self::Quota => Event::Run(RunEvent::QuotaCountdown {
                 iteration,
                 until,
                 left_ms,
-            },
-            Self::Provider => Event::ProviderCountdown {
+            }),
+            Self::Provider => Event::Run(RunEvent::ProviderCountdown {
                 iteration,
                 until,
                 left_ms,
-            },
+            }),
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 
-use ralph_core::event::Event;
+use ralph_core::event::{Event, RunEvent};
 use ralph_core::id::RunId;
 use ralph_core::plan::RunPlan;
 use ralph_engine::contract::PinnedTask;
@@ -85,10 +85,14 @@ pub(super) async fn create(
     // Without it, a script that a profile names would stand in for all other profiles.
     // The same for a price that is not the built-in one: a resumed run keeps it.
     let is_recorded = choice.profile.is_some() || (choice.price.is_some() && !choice.is_local());
-    let chosen = is_recorded.then(|| Event::ModelChosen {
-        choice: Box::new(choice),
+    let chosen = is_recorded.then(|| {
+        Event::Run(RunEvent::ModelChosen {
+            choice: Box::new(choice),
+        })
     });
-    let notices = notices.into_iter().map(|message| Event::Notice { message });
+    let notices = notices
+        .into_iter()
+        .map(|message| Event::Run(RunEvent::Notice { message }));
     journal.append_all(chosen.into_iter().chain(notices))?;
     Ok(journal)
 }

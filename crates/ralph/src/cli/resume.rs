@@ -1,6 +1,6 @@
 //! `ralph resume`: goes on with a run that waits or was interrupted.
 
-use ralph_core::event::Event;
+use ralph_core::event::RunEvent;
 use ralph_core::plan::RunPlan;
 use ralph_core::ports::SandboxProvider;
 use ralph_core::run::{self, Command};
@@ -73,7 +73,7 @@ pub(super) async fn resume(
     let weaker = changed_confinement(&state.plan, &*outside.sandboxes);
     let notices = prune::prune_orphans(&state.plan, &wiring).await;
     for message in notices.into_iter().chain(weaker) {
-        journal.append(Event::Notice { message })?;
+        journal.append(RunEvent::Notice { message })?;
     }
     Box::pin(drive(dir, journal, outside, mode)).await
 }

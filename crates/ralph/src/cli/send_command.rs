@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use ralph_core::advice::{Guardrail, Note};
-use ralph_core::event::Event;
+use ralph_core::event::{CommandEvent, Event};
 use ralph_core::run::Command;
 use ralph_core::state::RunState;
 use ralph_engine::error::RunError;
@@ -176,9 +176,9 @@ fn send_to_process(
         let mut refusal = None;
         let mut done = None;
         reader.read_new(&mut |record, _| {
-            if let Event::CommandReceived {
+            if let Event::Command(CommandEvent::CommandReceived {
                 id: of, refused, ..
-            } = &record.event
+            }) = &record.event
                 && *of == id
             {
                 accepted = refused.is_none();
@@ -205,12 +205,12 @@ fn send_to_process(
 
 /// Returns what came of a command, if the event tells that.
 fn command_result(event: &Event, id: &str) -> Option<CommandResult> {
-    let Event::CommandDone {
+    let Event::Command(CommandEvent::CommandDone {
         id: of,
         done,
         detail,
         output,
-    } = event
+    }) = event
     else {
         return None;
     };

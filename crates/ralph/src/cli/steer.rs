@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use ralph_core::event::Event;
+use ralph_core::event::{CommandEvent, Event, RunEvent};
 use ralph_core::run::{self, Command, RunStatus};
 use ralph_core::state::RunState;
 use ralph_engine::file_digests;
@@ -78,9 +78,9 @@ fn send_and_wait(
         let held = dir.is_held();
         let mut answer = None;
         reader.read_new(&mut |record, _| {
-            if let Event::CommandReceived {
+            if let Event::Command(CommandEvent::CommandReceived {
                 id: of, refused, ..
-            } = &record.event
+            }) = &record.event
                 && *of == id
             {
                 answer = Some(refused.clone());
@@ -142,14 +142,14 @@ fn apply_without_process(
     run::legal(status, mode, command).map_err(|why| refused_error(state, command, why))?;
     clean_up(dir, &mut journal, context)?;
     let stopped = [
-        Event::CommandReceived {
+        Event::Command(CommandEvent::CommandReceived {
             id: format!("alone-{}", std::process::id()),
             command: command.clone(),
             refused: None,
-        },
-        Event::StatusChanged {
+        }),
+        Event::Run(RunEvent::StatusChanged {
             status: RunStatus::Stopped,
-        },
+        }),
     ];
     let files = file_digests::files_event(dir, journal.state());
     journal.append_all(files.into_iter().chain(stopped))?;
@@ -166,7 +166,7 @@ fn record_without_process(
     let mut journal = Journal::open(dir, context.clock(), context.redactor())?;
     let (status, mode) = (&journal.state().status, journal.state().mode);
     run::legal(status, mode, command).map_err(|why| refused_error(state, command, why))?;
-    journal.append(Event::CommandReceived {
+    journal.append(CommandEvent::CommandReceived {
         id: format!("alone-{}", std::process::id()),
         command: command.clone(),
         refused: None,

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use ralph_core::event::{Event, JournalRecord};
+use ralph_core::event::{Event, JournalRecord, RunEvent};
 use ralph_core::state::RunState;
 
 use super::lines::{self, Style};
@@ -50,7 +50,7 @@ impl RunView {
 
     /// Shows one record; `state` is where the run stands with it.
     pub fn show(&mut self, record: &JournalRecord, state: &RunState) {
-        if self.mode != OutputMode::Json && record.event == (Event::StillActive {}) {
+        if self.mode != OutputMode::Json && record.event == Event::Run(RunEvent::StillActive {}) {
             return;
         }
         match self.mode {

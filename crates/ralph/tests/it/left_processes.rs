@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use ralph_core::event::Event;
+use ralph_core::event::RunEvent;
 use ralph_core::id::RunId;
 use ralph_core::run::RunStatus;
 use ralph_core::secret::Redactor;
@@ -58,7 +58,7 @@ fn end_run(project: &Project) {
     let clock = fixed_clock();
     let mut journal = Journal::open(&state.run(&id), clock, Redactor::default()).unwrap();
     let status = RunStatus::Stopped;
-    journal.append(Event::StatusChanged { status }).unwrap();
+    journal.append(RunEvent::StatusChanged { status }).unwrap();
 }
 
 /// A process that has nothing to do with the run, though it is one of some sandbox.

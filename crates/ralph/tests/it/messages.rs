@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ralph_core::event::{Event, MessageState};
+use ralph_core::event::{CommandEvent, EgressEvent, Event, MessageState};
 use ralph_core::net::{ProviderTool, ProviderToolAction};
 use ralph_core::plan::{NetworkPlan, RunPlan};
 use ralph_core::run::{PauseReason, RunStatus};
@@ -143,11 +143,13 @@ fn contained_until(ralph: &TestRalph, last: RunStatus) {
     .unwrap();
     let dir = ralph.dir(ONE);
     let mut journal = Journal::create(&dir, plan, fixed_clock(), Redactor::default()).unwrap();
-    let blocked = |host: &str, port| Event::HostBlocked {
-        host: host.into(),
-        port,
-        reason: "it is not on the list".into(),
-        command: None,
+    let blocked = |host: &str, port| {
+        Event::Egress(EgressEvent::HostBlocked {
+            host: host.into(),
+            port,
+            reason: "it is not on the list".into(),
+            command: None,
+        })
     };
     let mut events = working();
     events.extend([
@@ -237,16 +239,18 @@ fn hosts_of_a_flood_and_tools_of_the_provider_are_shown() {
     contained(&ralph);
     let dir = ralph.dir(ONE);
     let mut journal = Journal::open(&dir, fixed_clock(), Redactor::default()).unwrap();
-    let further = |count| Event::FurtherHostsBlocked {
-        count,
-        examples: Vec::new(),
+    let further = |count| {
+        Event::Egress(EgressEvent::FurtherHostsBlocked {
+            count,
+            examples: Vec::new(),
+        })
     };
-    let screened = Event::ProviderToolScreened {
+    let screened = Event::Egress(EgressEvent::ProviderToolScreened {
         provider: "api.example".into(),
         what: "a URL at `evil.example`".into(),
         tool: Some(ProviderTool::Urls),
         action: ProviderToolAction::Refused,
-    };
+    });
     let events = vec![further(12_000), further(345), screened];
     journal.append_all(events).unwrap();
     drop(journal);
@@ -269,11 +273,11 @@ fn json_output_and_the_journal_have_no_character_that_changes_what_is_shown() {
     let dir = ralph.dir(ONE);
     let mut journal = Journal::open(&dir, fixed_clock(), Redactor::default()).unwrap();
     let text = "a\u{9b}31mb\u{202e}c\u{2066}d\u{61c}e\u{7f}f";
-    let moved = Event::MessageMoved {
+    let moved = Event::Command(CommandEvent::MessageMoved {
         id: "1".into(),
         text: text.into(),
         to: MessageState::Queued,
-    };
+    });
     journal.append_all(vec![moved]).unwrap();
     drop(journal);
     let printed = ralph.run(&["show", "one", "--json"]).stdout;

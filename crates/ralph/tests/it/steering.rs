@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::event::Event;
+use ralph_core::event::{CommandEvent, Event, RunEvent};
 use ralph_core::run::{Command, RunStatus};
 use ralph_engine::journal::{self, Journal};
 use ralph_engine::mailbox::Mailbox;
@@ -27,11 +27,11 @@ fn answer(
                 None => std::thread::sleep(Duration::from_millis(10)),
             }
         };
-        let event = Event::CommandReceived {
+        let event = Event::Command(CommandEvent::CommandReceived {
             id: letter.id.clone(),
             command: letter.command.clone(),
             refused,
-        };
+        });
         journal.append(event).unwrap();
         mailbox.discard(&letter.id);
         letter.command
@@ -117,10 +117,10 @@ fn an_idle_run_accepts_only_stop() {
         .map(|record| record.event)
         .collect();
     let [
-        Event::FilesRecorded { .. },
-        Event::CommandReceived {
+        Event::Run(RunEvent::FilesRecorded { .. }),
+        Event::Command(CommandEvent::CommandReceived {
             command, refused, ..
-        },
+        }),
         last,
     ] = events.as_slice()
     else {

@@ -5,7 +5,9 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use ralph_core::budget::BudgetLimits;
-use ralph_core::event::Event;
+use ralph_core::event::{
+    DeliveryEvent, Event, IterationEvent, ModelEvent, RunEvent, VerificationEvent,
+};
 use ralph_core::id::{CommitId, Digest, RunId, TaskId};
 use ralph_core::money::Usd;
 use ralph_core::plan::{Delivery, EngineKind, RunPlan};
@@ -133,24 +135,24 @@ pub(crate) fn commit(digit: &str) -> CommitId {
 }
 
 pub(crate) fn status(status: RunStatus) -> Event {
-    Event::StatusChanged { status }
+    Event::Run(RunEvent::StatusChanged { status })
 }
 
 /// The events of a run that is in the middle of its first iteration.
 pub(crate) fn working() -> Vec<Event> {
     vec![
-        Event::RunOpened {
+        Event::Run(RunEvent::RunOpened {
             epoch: 1,
             pid: 1,
             ralph: None,
-        },
+        }),
         status(RunStatus::Preparing),
         status(RunStatus::Running),
-        Event::IterationStarted {
+        Event::Iteration(IterationEvent::IterationStarted {
             iteration: 1,
             head: commit("a"),
-        },
-        Event::ModelReplied {
+        }),
+        Event::Model(ModelEvent::ModelReplied {
             iteration: 1,
             attempt: 1,
             response: Digest::compute(b""),
@@ -162,7 +164,7 @@ pub(crate) fn working() -> Vec<Event> {
             cost_usd: Usd::from_dollars(0.25).unwrap(),
             duration_ms: 5,
             source: None,
-        },
+        }),
     ]
 }
 
@@ -170,14 +172,14 @@ pub(crate) fn working() -> Vec<Event> {
 pub(crate) fn succeeded() -> Vec<Event> {
     let mut events = working();
     events.extend([
-        Event::BoxesTicked {
+        Event::Iteration(IterationEvent::BoxesTicked {
             ticked: vec!["M1.1".into(), "M1.2".into()],
-        },
-        Event::CommitsImported {
+        }),
+        Event::Delivery(DeliveryEvent::CommitsImported {
             head: commit("b"),
             commits: 1,
-        },
-        Event::PullRequestUpdated {
+        }),
+        Event::Delivery(DeliveryEvent::PullRequestUpdated {
             pull: PullRequest {
                 number: 3,
                 url: "file:///pulls/3".into(),
@@ -185,16 +187,16 @@ pub(crate) fn succeeded() -> Vec<Event> {
                 head: commit("b"),
             },
             opened: true,
-        },
+        }),
         status(RunStatus::Verifying),
-        Event::VerifyFinished {
+        Event::Verification(VerificationEvent::VerifyFinished {
             head: commit("b"),
             contract: Digest::compute(b""),
             green: true,
             checks: vec![],
             reasons: vec![],
             findings: vec![],
-        },
+        }),
         status(RunStatus::Succeeded),
     ]);
     events

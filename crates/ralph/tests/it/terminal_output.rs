@@ -1,6 +1,6 @@
 //! Escape sequences are for terminals that want them, and never come from a run.
 
-use ralph_core::event::Event;
+use ralph_core::event::{Event, RunEvent};
 
 use crate::support::{RalphOutput, TestRalph, working};
 
@@ -8,9 +8,9 @@ const EVIL: &str = "\u{1b}]0;owned\u{7}\u{1b}[31mred\u{9b}2J\u{202e}";
 
 fn evil() -> Vec<Event> {
     let mut events = working();
-    events.push(Event::Notice {
+    events.push(Event::Run(RunEvent::Notice {
         message: EVIL.into(),
-    });
+    }));
     events
 }
 

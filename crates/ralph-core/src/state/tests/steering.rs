@@ -1,23 +1,23 @@
 //! Hosts that people allow, and messages that they send.
 
 use super::*;
-use crate::event::MessageState;
+use crate::event::{CommandEvent, EgressEvent, MessageState};
 
 fn blocked(host: &str, port: u16) -> Event {
-    Event::HostBlocked {
+    Event::Egress(EgressEvent::HostBlocked {
         host: host.into(),
         port,
         reason: "not on the list".into(),
         command: None,
-    }
+    })
 }
 
 fn moved(id: &str, text: &str, to: MessageState) -> Event {
-    Event::MessageMoved {
+    Event::Command(CommandEvent::MessageMoved {
         id: id.into(),
         text: text.into(),
         to,
-    }
+    })
 }
 
 fn guided() -> RunState {
@@ -62,7 +62,7 @@ fn an_allowed_host_is_not_blocked_any_more() {
         let state = after(
             seen.clone()
                 .into_iter()
-                .chain([Event::HostAllowed { host }]),
+                .chain([Event::Command(CommandEvent::HostAllowed { host })]),
         );
         assert_eq!(Vec::from_iter(&state.blocked_hosts), left, "{allowed}");
         assert_eq!(Vec::from_iter(&state.allowed_hosts), [allowed]);
@@ -86,8 +86,10 @@ fn hosts_are_refused_where_they_make_no_sense() {
             "`*.com` has a `*` that is not followed by at least two labels, as in `*.example.com`"
         )
     );
-    let many = (0..2_000).map(|number| Event::HostAllowed {
-        host: format!("h{number}.example"),
+    let many = (0..2_000).map(|number| {
+        Event::Command(CommandEvent::HostAllowed {
+            host: format!("h{number}.example"),
+        })
     });
     let mut state = after(many);
     state.plan = guided().plan;

@@ -1,4 +1,4 @@
-use ralph_core::event::Event;
+use ralph_core::event::{Event, RunEvent};
 use serde_json::json;
 
 use super::*;
@@ -30,9 +30,9 @@ fn a_known_record_is_read_whatever_is_added_to_it() {
     let record = parse_line(&known.to_string()).unwrap();
     assert_eq!(
         record.event,
-        Event::Notice {
+        Event::Run(RunEvent::Notice {
             message: "x".into()
-        }
+        })
     );
 }
 

@@ -1,6 +1,7 @@
 //! Which process may write to a journal, and its report about the time during which it did not run.
 
 use super::*;
+use ralph_core::event::RunEvent;
 
 /// Something that happens to the files of a run.
 type JournalDamage = fn(&JournalFixture);
@@ -69,11 +70,11 @@ fn the_process_that_took_a_run_over_is_named() {
         fs::rename(copy, place.dir.root().join(name)).unwrap();
     }
     let mut second = place.open().unwrap();
-    let opened = Event::RunOpened {
+    let opened = Event::Run(RunEvent::RunOpened {
         epoch: 1,
         pid: 4711,
         ralph: None,
-    };
+    });
     second.append(opened).unwrap();
     let lost = first.append(notice("late")).unwrap_err();
     assert_eq!(
@@ -110,7 +111,7 @@ fn an_absence_is_reported_once_before_the_next_event() {
         .unwrap()
         .into_iter()
         .filter_map(|record| {
-            let Event::Notice { message } = record.event else {
+            let Event::Run(RunEvent::Notice { message }) = record.event else {
                 return None;
             };
             Some(message)

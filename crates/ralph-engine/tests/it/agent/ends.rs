@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ralph_core::budget::Budget;
-use ralph_core::event::Event;
+use ralph_core::event::{Event, RunEvent, SandboxEvent};
 use ralph_core::money::Usd;
 use ralph_core::outage::OutagePolicy;
 use ralph_core::ports::{Allowance, ProviderFailure};
@@ -84,7 +84,7 @@ async fn the_wait_for_a_usage_limit_has_a_countdown_and_can_be_ended() {
         let world = EngineTestRun::new("");
         let working = world.start(ScriptedAgent::new(&["echo end weekly-quota", DO_TASK]));
         let countdown = |event: &Event| {
-            let Event::QuotaCountdown { left_ms, .. } = event else {
+            let Event::Run(RunEvent::QuotaCountdown { left_ms, .. }) = event else {
                 return None;
             };
             Some(*left_ms)
@@ -299,7 +299,6 @@ async fn a_tick_counts_though_the_agent_changed_more_of_the_task_file() {
     let agent = ScriptedAgent::new(&[&noting]);
     assert_eq!(world.run_to_end(agent).await, RunStatus::Succeeded);
     assert_eq!(world.state().iteration, 1);
-    let is_tampering =
-        |event: &Event| matches!(event, Event::Tamper { path, .. } if path == "ralph_task.md");
+    let is_tampering = |event: &Event| matches!(event, Event::Sandbox(SandboxEvent::Tamper { path, .. }) if path == "ralph_task.md");
     assert!(world.events().iter().any(is_tampering));
 }

@@ -1,6 +1,6 @@
 //! Hosts that commands want to reach, and people who let them.
 
-use ralph_core::event::Event;
+use ralph_core::event::{CommandEvent, EgressEvent, Event};
 use ralph_core::net::{ProviderTool, ProviderToolAction};
 use ralph_core::ports::GateEvent;
 use ralph_core::run::{Command, PauseReason, RunStatus};
@@ -17,7 +17,7 @@ fn allow(host: &str) -> Command {
 
 fn command_results(events: &[Event]) -> Vec<(bool, String)> {
     let done = events.iter().filter_map(|event| {
-        let Event::CommandDone { done, detail, .. } = event else {
+        let Event::Command(CommandEvent::CommandDone { done, detail, .. }) = event else {
             return None;
         };
         Some((*done, detail.clone()))
@@ -110,7 +110,7 @@ async fn a_flood_at_the_gate_and_tools_of_the_provider_are_in_the_journal() {
 }
 
 fn blocked_count(events: &[Event]) -> usize {
-    let blocked = |event: &&Event| matches!(event, Event::HostBlocked { .. });
+    let blocked = |event: &&Event| matches!(event, Event::Egress(EgressEvent::HostBlocked { .. }));
     events.iter().filter(blocked).count()
 }
 

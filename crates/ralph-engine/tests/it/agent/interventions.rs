@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use ralph_core::event::Event;
+use ralph_core::event::{Event, RunEvent};
 use ralph_core::outage::OutagePolicy;
 use ralph_core::run::{Command, PauseReason, RunStatus};
 
@@ -138,7 +138,7 @@ async fn a_wait_for_a_provider_can_be_cut_short() {
         let world = EngineTestRun::new("").with_outage(patient);
         let working = world.start(ScriptedAgent::new(&[busy, DO_TASK]));
         let countdown = |event: &Event| {
-            let Event::ProviderCountdown { left_ms, .. } = event else {
+            let Event::Run(RunEvent::ProviderCountdown { left_ms, .. }) = event else {
                 return None;
             };
             Some(*left_ms)

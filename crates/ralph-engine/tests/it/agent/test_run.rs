@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use ralph_core::event::Event;
+use ralph_core::event::{
+    AgentSessionEvent, CommandEvent, EgressEvent, Event, IterationEvent, RunEvent,
+};
 use ralph_core::id::RunId;
 use ralph_core::outage::OutagePolicy;
 use ralph_core::plan::{NetworkPlan, RunPlan};
@@ -220,9 +222,9 @@ impl EngineTestRun {
         let mailbox = Mailbox::new(self.dir.commands());
         mailbox.send(&id, command).unwrap();
         let answer = |event: &Event| {
-            let Event::CommandReceived {
+            let Event::Command(CommandEvent::CommandReceived {
                 id: of, refused, ..
-            } = event
+            }) = event
             else {
                 return None;
             };
@@ -265,8 +267,7 @@ impl EngineTestRun {
     }
 
     pub(super) async fn wait_for_status(&self, status: &RunStatus) {
-        let is_it =
-            |event: &Event| matches!(event, Event::StatusChanged { status: now } if now == status);
+        let is_it = |event: &Event| matches!(event, Event::Run(RunEvent::StatusChanged { status: now }) if now == status);
         self.wait_for(|events| events.iter().any(is_it).then_some(()))
             .await;
     }
@@ -310,10 +311,10 @@ impl EngineTestRun {
 
 fn agent_texts(events: &[Event]) -> Vec<String> {
     let words = events.iter().filter_map(|event| {
-        let Event::AgentDid {
+        let Event::Agent(AgentSessionEvent::AgentDid {
             did: AgentEvent::Text { text },
             ..
-        } = event
+        }) = event
         else {
             return None;
         };
@@ -328,32 +329,36 @@ fn agent_texts(events: &[Event]) -> Vec<String> {
 )]
 fn event_line(event: &Event) -> Option<String> {
     Some(match event {
-        Event::AgentStarted {
+        Event::Agent(AgentSessionEvent::AgentStarted {
             iteration, attempt, ..
-        } => format!("{iteration}.{attempt} starts"),
-        Event::AgentFinished {
+        }) => format!("{iteration}.{attempt} starts"),
+        Event::Agent(AgentSessionEvent::AgentFinished {
             iteration,
             attempt,
             end,
             ..
-        } => {
+        }) => {
             let end = serde_json::to_value(end).unwrap();
             format!("{iteration}.{attempt} {}", end["end"].as_str().unwrap())
         }
-        Event::IterationFinished {
+        Event::Iteration(IterationEvent::IterationFinished {
             iteration, outcome, ..
-        } => {
+        }) => {
             let outcome = serde_json::to_value(outcome).unwrap();
             format!("{iteration} {}", outcome["outcome"].as_str().unwrap())
         }
-        Event::StatusChanged { status } => status.as_str().to_owned(),
-        Event::MessageMoved { text, to, .. } => {
+        Event::Run(RunEvent::StatusChanged { status }) => status.as_str().to_owned(),
+        Event::Command(CommandEvent::MessageMoved { text, to, .. }) => {
             let to = serde_json::to_value(to).unwrap();
             format!("`{text}` {}", to.as_str().unwrap())
         }
-        Event::HostAllowed { host } => format!("{host} allowed"),
-        Event::HostBlocked { host, port, .. } => format!("{host}:{port} blocked"),
-        Event::AgentCharged { cost_usd, .. } => format!("charged {cost_usd}"),
+        Event::Command(CommandEvent::HostAllowed { host }) => format!("{host} allowed"),
+        Event::Egress(EgressEvent::HostBlocked { host, port, .. }) => {
+            format!("{host}:{port} blocked")
+        }
+        Event::Agent(AgentSessionEvent::AgentCharged { cost_usd, .. }) => {
+            format!("charged {cost_usd}")
+        }
         _ => return None,
     })
 }

@@ -1,6 +1,6 @@
 //! What an agent's program does in the sandbox, and what happens at the gate.
 
-use ralph_core::event::{Event, MessageState};
+use ralph_core::event::{AgentSessionEvent, EgressEvent};
 use ralph_core::net::{ProviderTool, ProviderToolAction};
 use ralph_core::ports::{AgentEnd, AgentEvent, AgentReport};
 use ralph_core::state::{RunState, host_entry};
@@ -10,24 +10,26 @@ use super::pieces::{quiet_line, result_line, warning_line};
 use crate::terminal::format;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "`of` decides exhaustively which events come here"
-)]
-pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<StyledLine> {
+pub(super) fn session_lines(event: &AgentSessionEvent, style: Style) -> Vec<StyledLine> {
     match event {
-        Event::AgentStarted { agent, attempt, .. } => match style {
+        AgentSessionEvent::AgentStarted { agent, attempt, .. } => match style {
             Style::Rich { .. } => Vec::new(),
             Style::Plain => vec![quiet_line(&working_label(agent, *attempt))],
         },
-        Event::AgentDid { did, .. } => agent_event_lines(did),
-        Event::AgentFinished {
+        AgentSessionEvent::AgentDid { did, .. } => agent_event_lines(did),
+        AgentSessionEvent::AgentCharged { .. } => Vec::new(),
+        AgentSessionEvent::AgentFinished {
             end,
             report,
             duration_ms,
             ..
         } => finished_lines(end, report, *duration_ms),
-        Event::HostBlocked {
+    }
+}
+
+pub(super) fn egress_lines(event: &EgressEvent, state: &RunState) -> Vec<StyledLine> {
+    match event {
+        EgressEvent::HostBlocked {
             host,
             port,
             reason,
@@ -40,10 +42,10 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Styled
                 "blocked: {host}:{port}, {reason}{by}; `ralph allow {run} {entry}` lets it through"
             ))]
         }
-        Event::FurtherHostsBlocked { count, examples } => {
+        EgressEvent::FurtherHostsBlocked { count, examples } => {
             vec![warning_line(&further_blocked_text(*count, examples))]
         }
-        Event::ProviderToolScreened {
+        EgressEvent::ProviderToolScreened {
             provider,
             what,
             tool,
@@ -55,21 +57,6 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Styled
                 ProviderToolAction::Removed | ProviderToolAction::Refused => warning_line(&text),
             }]
         }
-        Event::HostAllowed { host } => {
-            vec![StyledLine::from_text("  » ").plain(&format!("{host} is allowed"))]
-        }
-        Event::MessageMoved { text, to, .. } => {
-            let state = match to {
-                MessageState::Queued => "waits",
-                MessageState::Delivered => "was handed over",
-                MessageState::Acknowledged => "was taken up",
-            };
-            vec![
-                StyledLine::from_text("  » ")
-                    .wrapped(Tone::Plain, &format!("a message {state}: {text}")),
-            ]
-        }
-        _ => Vec::new(),
     }
 }
 

@@ -1,44 +1,41 @@
 //! A run that goes in circles, and what is done about it.
 
 use ralph_core::doctor::DoctorReport;
-use ralph_core::event::Event;
-use ralph_core::mitigation::SkippedRung;
+use ralph_core::event::DoctorEvent;
+use ralph_core::mitigation::{MitigationStep, SkippedRung};
 
 use super::Style;
+use super::iteration::intent_lines;
 use super::pieces::{quiet_line, reason_lines, warning_line};
 use crate::terminal::format;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "`of` decides exhaustively which events come here"
-)]
-pub(super) fn lines(event: &Event, style: Style) -> Vec<StyledLine> {
+pub(super) fn gutter_lines(
+    score: f64,
+    consecutive: u32,
+    evidence: &[String],
+    mitigation: &MitigationStep,
+    skipped: &[SkippedRung],
+) -> Vec<StyledLine> {
+    let times = match consecutive {
+        0 | 1 => String::new(),
+        times => format!(", {times} times in a row"),
+    };
+    let mut lines = vec![warning_line(&format!(
+        "going in circles (loop score {score:.1}{times}): {mitigation}"
+    ))];
+    lines.extend(reason_lines(evidence.iter().map(String::as_str)));
+    lines.extend(skipped.iter().map(skipped_line));
+    lines
+}
+
+pub(super) fn doctor_lines(event: &DoctorEvent, style: Style) -> Vec<StyledLine> {
     match event {
-        Event::Gutter {
-            score,
-            consecutive,
-            evidence,
-            mitigation,
-            skipped,
-            ..
-        } => {
-            let times = match consecutive {
-                0 | 1 => String::new(),
-                times => format!(", {times} times in a row"),
-            };
-            let mut lines = vec![warning_line(&format!(
-                "going in circles (loop score {score:.1}{times}): {mitigation}"
-            ))];
-            lines.extend(reason_lines(evidence.iter().map(String::as_str)));
-            lines.extend(skipped.iter().map(skipped_line));
-            lines
-        }
-        Event::DoctorAsked { prompt_bytes, .. } if style == Style::Plain => {
+        DoctorEvent::DoctorAsked { prompt_bytes, .. } => {
             let size = format::bytes(*prompt_bytes as u64);
-            vec![quiet_line(&format!("… asking the doctor ({size})"))]
+            intent_lines(&format!("asking the doctor ({size})"), style)
         }
-        Event::DoctorReplied {
+        DoctorEvent::DoctorReplied {
             usage,
             cost_usd,
             duration_ms,
@@ -49,14 +46,14 @@ pub(super) fn lines(event: &Event, style: Style) -> Vec<StyledLine> {
             let text = format!("the doctor answered: {input} tokens in, {output} out, {cost_usd}");
             vec![quiet_line(&text).right_aligned(&format::milliseconds(*duration_ms))]
         }
-        Event::DoctorAbandoned { cost_usd, .. } => vec![warning_line(&format!(
+        DoctorEvent::DoctorAbandoned { cost_usd, .. } => vec![warning_line(&format!(
             "an answer of the doctor was not heard to its end; {cost_usd} are charged for it"
         ))],
-        Event::DoctorFailed { why, .. } => {
+        DoctorEvent::DoctorFailed { why, .. } => {
             vec![warning_line(&format!("the doctor could not help: {why}"))]
         }
-        Event::DoctorReported { number, report, .. } => report_lines(*number, report),
-        Event::DiagnosisApplied {
+        DoctorEvent::DoctorReported { number, report, .. } => report_lines(*number, report),
+        DoctorEvent::DiagnosisApplied {
             number,
             signs,
             edits,
@@ -71,7 +68,6 @@ pub(super) fn lines(event: &Event, style: Style) -> Vec<StyledLine> {
             lines.extend(reason_lines(refused.iter().map(String::as_str)));
             lines
         }
-        _ => Vec::new(),
     }
 }
 

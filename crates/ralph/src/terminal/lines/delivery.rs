@@ -1,6 +1,6 @@
 //! Commits, the pull request and the verification.
 
-use ralph_core::event::Event;
+use ralph_core::event::{DeliveryEvent, VerificationEvent};
 use ralph_core::id::CommitId;
 use ralph_core::ports::{PullRequest, PullState};
 use ralph_core::verdict::CheckResult;
@@ -10,35 +10,46 @@ use super::pieces::{self, BAD, heading_lines, marked_line, quiet_line, reason_li
 use crate::terminal::format;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "`of` decides exhaustively which events come here"
-)]
-pub(super) fn lines(event: &Event, style: Style) -> Vec<StyledLine> {
+pub(super) fn delivery_lines(event: &DeliveryEvent) -> Vec<StyledLine> {
     match event {
-        Event::CommitsImported { head, commits } => {
+        DeliveryEvent::CommitsImported { head, commits } => {
             let commits = format::plural(*commits, "commit", "commits");
             vec![quiet_line(&format!(
                 "took {commits}, now at {}",
                 head.short()
             ))]
         }
-        Event::ImportRefused { why } => vec![
+        DeliveryEvent::ImportRefused { why } => vec![
             marked_line(BAD, Tone::Bad)
                 .plain("the commits were not taken: ")
                 .wrapped(Tone::Plain, why),
         ],
-        Event::Pushed { branch, head } => {
+        DeliveryEvent::Pushed { branch, head } => {
             vec![quiet_line(&format!(
                 "pushed {} to `{branch}`",
                 head.short()
             ))]
         }
-        Event::PullRequestUpdated { pull, opened } => vec![pull_request_line(pull, *opened)],
-        Event::VerifyStarted { head } => {
+        DeliveryEvent::PullRequestUpdated { pull, opened } => {
+            vec![pull_request_line(pull, *opened)]
+        }
+        DeliveryEvent::PushStarted { .. } | DeliveryEvent::StateSaved { .. } => Vec::new(),
+    }
+}
+
+pub(super) fn verification_lines(event: &VerificationEvent, style: Style) -> Vec<StyledLine> {
+    match event {
+        VerificationEvent::BaselineFinished {
+            commit,
+            checks,
+            green,
+            cached,
+            ..
+        } => vec![baseline_line(commit, checks.len(), green, *cached)],
+        VerificationEvent::VerifyStarted { head } => {
             heading_lines(&format!("verification of {}", head.short()), style)
         }
-        Event::VerifyFinished {
+        VerificationEvent::VerifyFinished {
             head,
             green,
             checks,
@@ -55,23 +66,17 @@ pub(super) fn lines(event: &Event, style: Style) -> Vec<StyledLine> {
             );
             lines
         }
-        Event::BaselineFinished {
-            commit,
-            checks,
-            green,
-            cached,
-            ..
-        } => vec![baseline_line(commit, checks.len(), green, *cached)],
-        Event::TestChangesApproved { .. } => {
+        VerificationEvent::TestChangesApproved { .. } => {
             vec![quiet_line("the changes to existing tests are approved")]
         }
-        Event::SuccessRefused { reasons, .. } => {
+        VerificationEvent::SuccessRefused { reasons, .. } => {
             let mut lines = vec![marked_line(BAD, Tone::Warn).plain("not done yet")];
             lines.extend(pieces::reason_lines(reasons.iter().map(String::as_str)));
             lines
         }
-        // Intents and bookkeeping; their outcomes are told.
-        _ => Vec::new(),
+        VerificationEvent::BaselineStarted { .. } | VerificationEvent::CheckStarted { .. } => {
+            Vec::new()
+        }
     }
 }
 

@@ -1,6 +1,9 @@
-//! Decides which events are told how.
+//! The lines that show each event, and the label of the work in progress.
 
-use ralph_core::event::{Event, JournalRecord, SandboxPurpose};
+use ralph_core::event::{
+    AgentSessionEvent, DeliveryEvent, DoctorEvent, Event, IterationEvent, JournalRecord,
+    ModelEvent, RunEvent, SandboxEvent, SandboxPurpose, VerificationEvent,
+};
 use ralph_core::ports::AgentEvent;
 use ralph_core::run::RunStatus;
 use ralph_core::state::RunState;
@@ -11,87 +14,32 @@ use crate::terminal::styled_line::StyledLine;
 /// How much the lines may rely on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Drawn for this many columns; a spinner tells what is being waited for.
+    /// Drawn for this many columns; a spinner shows the work in progress.
     Rich {
         /// The columns.
         columns: usize,
     },
-    /// Plain lines that also tell what is being waited for.
+    /// Plain lines, also for work that starts.
     Plain,
 }
 
-/// Returns the lines that tell a record.
-#[expect(clippy::too_many_lines, reason = "a table with a line for every event")]
+/// Returns the lines that show a record.
 pub fn event_lines(record: &JournalRecord, state: &RunState, style: Style) -> Vec<StyledLine> {
     match &record.event {
-        Event::RunCreated { .. }
-        | Event::RunOpened { .. }
-        | Event::StatusChanged { .. }
-        | Event::CommandReceived { .. }
-        | Event::CommandDone { .. }
-        | Event::ContractChanged { .. }
-        | Event::ContractRejected { .. }
-        | Event::ModelChosen { .. }
-        | Event::ProfileRejected { .. }
-        | Event::SandboxCreated { .. }
-        | Event::SandboxRemoved { .. }
-        | Event::WorkspaceReady { .. }
-        | Event::SandboxChecked { .. }
-        | Event::BudgetWarning { .. }
-        | Event::Notice { .. } => lifecycle::lines(&record.event, state, style),
-        Event::IterationStarted { .. }
-        | Event::ModelAsked { .. }
-        | Event::ModelReplied { .. }
-        | Event::ModelFailed { .. }
-        | Event::ModelAbandoned { .. }
-        | Event::ReplyRejected { .. }
-        | Event::ReplyAccepted { .. }
-        | Event::ActionStarted { .. }
-        | Event::ActionFinished { .. }
-        | Event::ClaimChecked { .. }
-        | Event::BoxesTicked { .. }
-        | Event::TestsRun { .. }
-        | Event::Tamper { .. }
-        | Event::IterationFinished { .. } => iteration::lines(&record.event, state, style),
-        Event::AgentStarted { .. }
-        | Event::AgentDid { .. }
-        | Event::AgentCharged { .. }
-        | Event::AgentFinished { .. }
-        | Event::HostBlocked { .. }
-        | Event::FurtherHostsBlocked { .. }
-        | Event::ProviderToolScreened { .. }
-        | Event::HostAllowed { .. }
-        | Event::MessageMoved { .. } => agent::lines(&record.event, state, style),
-        Event::CommitsImported { .. }
-        | Event::ImportRefused { .. }
-        | Event::PushStarted { .. }
-        | Event::Pushed { .. }
-        | Event::PullRequestUpdated { .. }
-        | Event::StateSaved { .. }
-        | Event::VerifyStarted { .. }
-        | Event::VerifyFinished { .. }
-        | Event::BaselineStarted { .. }
-        | Event::BaselineFinished { .. }
-        | Event::CheckStarted { .. }
-        | Event::TestChangesApproved { .. }
-        | Event::SuccessRefused { .. } => delivery::lines(&record.event, style),
-        Event::Gutter { .. }
-        | Event::DoctorAsked { .. }
-        | Event::DoctorReplied { .. }
-        | Event::DoctorAbandoned { .. }
-        | Event::DoctorFailed { .. }
-        | Event::DoctorReported { .. }
-        | Event::DiagnosisApplied { .. } => circling::lines(&record.event, style),
-        // Nothing has changed; whoever shows it goes on waiting for the same.
-        Event::StillActive {}
-        | Event::QuotaCountdown { .. }
-        | Event::ProviderCountdown { .. }
-        | Event::FilesRecorded { .. } => Vec::new(),
+        Event::Run(event) => lifecycle::run_lines(event, state, style),
+        Event::Command(event) => lifecycle::command_lines(event),
+        Event::Sandbox(event) => lifecycle::sandbox_lines(event, state),
+        Event::Iteration(event) => iteration::iteration_lines(event, state, style),
+        Event::Model(event) => iteration::model_lines(event, style),
+        Event::Agent(event) => agent::session_lines(event, style),
+        Event::Egress(event) => agent::egress_lines(event, state),
+        Event::Verification(event) => delivery::verification_lines(event, style),
+        Event::Delivery(event) => delivery::delivery_lines(event),
+        Event::Doctor(event) => circling::doctor_lines(event, style),
     }
 }
 
-/// Returns what is being waited for after a record; none when nobody works on the run.
-#[expect(clippy::too_many_lines, reason = "a table with a line for every event")]
+/// Returns a label for the work in progress after a record; none if no process works on the run.
 pub fn waiting_label(record: &JournalRecord, state: &RunState) -> Option<String> {
     if let RunStatus::WaitingQuota(wait) = &state.status {
         let until = wait.until.strftime("%Y-%m-%d %H:%M UTC");
@@ -104,83 +52,133 @@ pub fn waiting_label(record: &JournalRecord, state: &RunState) -> Option<String>
     if !state.status.is_active() {
         return None;
     }
-    Some(match &record.event {
-        Event::RunCreated { .. }
-        | Event::StatusChanged {
+    let label = match &record.event {
+        Event::Run(event) => run_label(event),
+        Event::Sandbox(event) => sandbox_label(event),
+        Event::Iteration(event) => iteration_label(event),
+        Event::Model(event) => model_label(event),
+        Event::Agent(event) => agent_label(event),
+        Event::Verification(event) => verification_label(event),
+        Event::Delivery(event) => delivery_label(event),
+        Event::Doctor(event) => doctor_label(event),
+        Event::Command(_) | Event::Egress(_) => None,
+    };
+    Some(label.unwrap_or_else(|| "working".to_owned()))
+}
+
+fn run_label(event: &RunEvent) -> Option<String> {
+    match event {
+        RunEvent::RunCreated { .. }
+        | RunEvent::StatusChanged {
             status: RunStatus::Preparing,
-        } => "preparing the sandbox".to_owned(),
-        Event::SandboxCreated {
-            purpose: SandboxPurpose::Work,
-            ..
-        } => "bringing the repository into the sandbox".to_owned(),
-        Event::ModelAsked { attempt, .. } => pieces::asking_label(*attempt),
-        Event::DoctorAsked { .. } => "asking the doctor".to_owned(),
-        Event::ModelFailed { .. } => "waiting to ask the model again".to_owned(),
-        Event::ActionStarted { action, label, .. } => pieces::action_label(action, label),
-        Event::PushStarted { branch, .. } => format!("pushing `{branch}`"),
-        Event::VerifyStarted { head } => format!("verifying {} in a clean room", head.short()),
-        Event::CheckStarted { command } => command.clone(),
-        Event::BaselineStarted { commit } => {
-            format!("running the checks at the base commit {}", commit.short())
+        } => Some("preparing the sandbox".to_owned()),
+        RunEvent::RunOpened { .. }
+        | RunEvent::StatusChanged { .. }
+        | RunEvent::ContractChanged { .. }
+        | RunEvent::ContractRejected { .. }
+        | RunEvent::ModelChosen { .. }
+        | RunEvent::ProfileRejected { .. }
+        | RunEvent::QuotaCountdown { .. }
+        | RunEvent::ProviderCountdown { .. }
+        | RunEvent::BudgetWarning { .. }
+        | RunEvent::FilesRecorded { .. }
+        | RunEvent::StillActive {}
+        | RunEvent::Notice { .. } => None,
+    }
+}
+
+fn sandbox_label(event: &SandboxEvent) -> Option<String> {
+    match event {
+        SandboxEvent::SandboxCreated { purpose, .. } => Some(match purpose {
+            SandboxPurpose::Work => "bringing the repository into the sandbox".to_owned(),
+            SandboxPurpose::CleanRoom => "verifying in a clean room".to_owned(),
+        }),
+        SandboxEvent::SandboxRemoved { .. }
+        | SandboxEvent::WorkspaceReady { .. }
+        | SandboxEvent::SandboxChecked { .. }
+        | SandboxEvent::Tamper { .. } => None,
+    }
+}
+
+fn iteration_label(event: &IterationEvent) -> Option<String> {
+    match event {
+        IterationEvent::IterationStarted { .. } => {
+            Some("collecting what the model will see".to_owned())
         }
-        Event::SandboxCreated {
-            purpose: SandboxPurpose::CleanRoom,
-            ..
-        } => "verifying in a clean room".to_owned(),
-        Event::IterationStarted { .. } => "collecting what the model will see".to_owned(),
-        Event::ActionFinished { .. } | Event::ClaimChecked { .. } | Event::TestsRun { .. } => {
-            "checking".to_owned()
+        IterationEvent::ActionStarted { action, label, .. } => {
+            Some(pieces::action_label(action, label))
         }
-        Event::AgentStarted { agent, attempt, .. } => agent::working_label(agent, *attempt),
-        Event::AgentDid {
+        IterationEvent::ActionFinished { .. }
+        | IterationEvent::ClaimChecked { .. }
+        | IterationEvent::TestsRun { .. } => Some("checking".to_owned()),
+        IterationEvent::BoxesTicked { .. }
+        | IterationEvent::IterationFinished { .. }
+        | IterationEvent::Gutter { .. } => None,
+    }
+}
+
+fn model_label(event: &ModelEvent) -> Option<String> {
+    match event {
+        ModelEvent::ModelAsked { attempt, .. } => Some(pieces::asking_label(*attempt)),
+        ModelEvent::ModelFailed { .. } => Some("waiting to ask the model again".to_owned()),
+        ModelEvent::ModelReplied { .. }
+        | ModelEvent::ModelAbandoned { .. }
+        | ModelEvent::ReplyRejected { .. }
+        | ModelEvent::ReplyAccepted { .. } => None,
+    }
+}
+
+fn agent_label(event: &AgentSessionEvent) -> Option<String> {
+    match event {
+        AgentSessionEvent::AgentStarted { agent, attempt, .. } => {
+            Some(agent::working_label(agent, *attempt))
+        }
+        AgentSessionEvent::AgentDid {
             did: AgentEvent::Tool { tool, label, .. },
             ..
-        } => format!("{tool} {label}"),
-        Event::AgentDid { .. } | Event::AgentCharged { .. } => "the agent works".to_owned(),
-        Event::RunOpened { .. }
-        | Event::TestChangesApproved { .. }
-        | Event::BaselineFinished { .. }
-        | Event::AgentFinished { .. }
-        | Event::HostBlocked { .. }
-        | Event::FurtherHostsBlocked { .. }
-        | Event::ProviderToolScreened { .. }
-        | Event::HostAllowed { .. }
-        | Event::MessageMoved { .. }
-        | Event::StatusChanged { .. }
-        | Event::CommandReceived { .. }
-        | Event::ContractChanged { .. }
-        | Event::ContractRejected { .. }
-        | Event::ModelChosen { .. }
-        | Event::ProfileRejected { .. }
-        | Event::QuotaCountdown { .. }
-        | Event::ProviderCountdown { .. }
-        | Event::SandboxRemoved { .. }
-        | Event::WorkspaceReady { .. }
-        | Event::SandboxChecked { .. }
-        | Event::ModelReplied { .. }
-        | Event::ModelAbandoned { .. }
-        | Event::ReplyRejected { .. }
-        | Event::ReplyAccepted { .. }
-        | Event::BoxesTicked { .. }
-        | Event::Tamper { .. }
-        | Event::BudgetWarning { .. }
-        | Event::CommitsImported { .. }
-        | Event::ImportRefused { .. }
-        | Event::Pushed { .. }
-        | Event::PullRequestUpdated { .. }
-        | Event::StateSaved { .. }
-        | Event::VerifyFinished { .. }
-        | Event::SuccessRefused { .. }
-        | Event::IterationFinished { .. }
-        | Event::Gutter { .. }
-        | Event::CommandDone { .. }
-        | Event::DoctorReplied { .. }
-        | Event::DoctorAbandoned { .. }
-        | Event::DoctorFailed { .. }
-        | Event::DoctorReported { .. }
-        | Event::DiagnosisApplied { .. }
-        | Event::FilesRecorded { .. }
-        | Event::StillActive {}
-        | Event::Notice { .. } => "working".to_owned(),
-    })
+        } => Some(format!("{tool} {label}")),
+        AgentSessionEvent::AgentDid { .. } | AgentSessionEvent::AgentCharged { .. } => {
+            Some("the agent works".to_owned())
+        }
+        AgentSessionEvent::AgentFinished { .. } => None,
+    }
+}
+
+fn verification_label(event: &VerificationEvent) -> Option<String> {
+    match event {
+        VerificationEvent::BaselineStarted { commit } => Some(format!(
+            "running the checks at the base commit {}",
+            commit.short()
+        )),
+        VerificationEvent::CheckStarted { command } => Some(command.clone()),
+        VerificationEvent::VerifyStarted { head } => {
+            Some(format!("verifying {} in a clean room", head.short()))
+        }
+        VerificationEvent::BaselineFinished { .. }
+        | VerificationEvent::VerifyFinished { .. }
+        | VerificationEvent::TestChangesApproved { .. }
+        | VerificationEvent::SuccessRefused { .. } => None,
+    }
+}
+
+fn delivery_label(event: &DeliveryEvent) -> Option<String> {
+    match event {
+        DeliveryEvent::PushStarted { branch, .. } => Some(format!("pushing `{branch}`")),
+        DeliveryEvent::CommitsImported { .. }
+        | DeliveryEvent::ImportRefused { .. }
+        | DeliveryEvent::Pushed { .. }
+        | DeliveryEvent::PullRequestUpdated { .. }
+        | DeliveryEvent::StateSaved { .. } => None,
+    }
+}
+
+fn doctor_label(event: &DoctorEvent) -> Option<String> {
+    match event {
+        DoctorEvent::DoctorAsked { .. } => Some("asking the doctor".to_owned()),
+        DoctorEvent::DoctorReplied { .. }
+        | DoctorEvent::DoctorAbandoned { .. }
+        | DoctorEvent::DoctorFailed { .. }
+        | DoctorEvent::DoctorReported { .. }
+        | DoctorEvent::DiagnosisApplied { .. } => None,
+    }
 }

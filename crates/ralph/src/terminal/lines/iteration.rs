@@ -1,31 +1,36 @@
 //! What the model does in an iteration, and what the runner finds out about it.
 
-use ralph_core::event::{ActionResult, Event, IterationMetrics, IterationOutcome};
+use ralph_core::event::{
+    ActionResult, IterationEvent, IterationMetrics, IterationOutcome, ModelEvent,
+};
 use ralph_core::money::Usd;
 use ralph_core::ports::TokenUsage;
 use ralph_core::state::RunState;
 
 use super::pieces::{
     BAD, GOOD, SKIPPED, heading_lines, marked_line, quiet_line, reason_lines, result_line,
-    warning_line,
 };
-use super::{Style, budgets, pieces};
+use super::{Style, budgets, circling, pieces};
 use crate::terminal::format;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
 /// How many lines of a failed command's output are shown; the rest is in its file.
 const TAIL_LINES: usize = 8;
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "`of` decides exhaustively which events come here"
-)]
-pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<StyledLine> {
+pub(super) fn iteration_lines(
+    event: &IterationEvent,
+    state: &RunState,
+    style: Style,
+) -> Vec<StyledLine> {
     match event {
-        Event::IterationStarted { iteration, .. } => {
+        IterationEvent::IterationStarted { iteration, .. } => {
             heading_lines(&format!("iteration {iteration}"), style)
         }
-        Event::ActionFinished {
+        IterationEvent::ActionStarted { action, label, .. } => match action.as_str() {
+            "run" => intent_lines(&pieces::action_label(action, label), style),
+            _ => Vec::new(),
+        },
+        IterationEvent::ActionFinished {
             action,
             label,
             result,
@@ -38,7 +43,7 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Styled
             *duration_ms,
             tail,
         ),
-        Event::ClaimChecked {
+        IterationEvent::ClaimChecked {
             checkbox,
             verified,
             why,
@@ -50,7 +55,7 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Styled
             lines.extend(red.map(|check| pieces::check_line(check).indented()));
             lines
         }
-        Event::BoxesTicked { ticked } => {
+        IterationEvent::BoxesTicked { ticked } => {
             let total = state.checkboxes;
             let names = ticked.join(", ");
             vec![quiet_line(&format!(
@@ -58,11 +63,8 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Styled
                 ticked.len()
             ))]
         }
-        Event::TestsRun { check, .. } => vec![pieces::check_line(check)],
-        Event::Tamper { path, finding, .. } => {
-            vec![warning_line(&format!("tampering: `{path}` {finding}"))]
-        }
-        Event::IterationFinished {
+        IterationEvent::TestsRun { check, .. } => vec![pieces::check_line(check)],
+        IterationEvent::IterationFinished {
             iteration,
             outcome,
             metrics,
@@ -72,24 +74,35 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Styled
             lines.extend(budgets::lines(&state.limits, &state.spent(), style));
             lines
         }
-        _ => model_lines(event, style),
+        IterationEvent::Gutter {
+            score,
+            consecutive,
+            evidence,
+            mitigation,
+            skipped,
+            ..
+        } => circling::gutter_lines(*score, *consecutive, evidence, mitigation, skipped),
     }
 }
 
-/// What goes back and forth between runner and model.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "`of` decides exhaustively which events come here"
-)]
-fn model_lines(event: &Event, style: Style) -> Vec<StyledLine> {
+pub(super) fn model_lines(event: &ModelEvent, style: Style) -> Vec<StyledLine> {
     match event {
-        Event::ModelReplied {
+        ModelEvent::ModelAsked {
+            attempt,
+            prompt_bytes,
+            ..
+        } => {
+            let size = format::bytes(*prompt_bytes as u64);
+            let label = pieces::asking_label(*attempt);
+            intent_lines(&format!("{label} ({size})"), style)
+        }
+        ModelEvent::ModelReplied {
             usage,
             cost_usd,
             duration_ms,
             ..
         } => vec![reply_line(*usage, *cost_usd, *duration_ms)],
-        Event::ModelFailed {
+        ModelEvent::ModelFailed {
             error, retry_in_ms, ..
         } => {
             let next = retry_in_ms.map_or_else(String::new, |wait| {
@@ -97,16 +110,16 @@ fn model_lines(event: &Event, style: Style) -> Vec<StyledLine> {
             });
             vec![marked_line(BAD, Tone::Bad).wrapped(Tone::Plain, &format!("{error}{next}"))]
         }
-        Event::ModelAbandoned { cost_usd, .. } => {
+        ModelEvent::ModelAbandoned { cost_usd, .. } => {
             let text = format!("an answer was not heard to its end; {cost_usd} are charged for it");
             vec![marked_line(BAD, Tone::Warn).plain(&text)]
         }
-        Event::ReplyRejected { errors, .. } => {
+        ModelEvent::ReplyRejected { errors, .. } => {
             let mut lines = vec![marked_line(BAD, Tone::Bad).plain("the reply cannot be used")];
             lines.extend(reason_lines(errors.lines().take(TAIL_LINES)));
             lines
         }
-        Event::ReplyAccepted {
+        ModelEvent::ReplyAccepted {
             summary, repaired, ..
         } => {
             let mut lines = vec![StyledLine::from_text("  ").wrapped(Tone::Strong, summary)];
@@ -117,32 +130,14 @@ fn model_lines(event: &Event, style: Style) -> Vec<StyledLine> {
             }
             lines
         }
-        _ if style == Style::Plain => action_intent(event)
-            .map_or_else(Vec::new, |text| vec![quiet_line(&format!("… {text}"))]),
-        // On a terminal the spinner says what begins.
-        _ => Vec::new(),
     }
 }
 
-/// Returns what begins and takes its time.
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "`of` decides exhaustively which events come here"
-)]
-fn action_intent(event: &Event) -> Option<String> {
-    match event {
-        Event::ModelAsked {
-            attempt,
-            prompt_bytes,
-            ..
-        } => {
-            let size = format::bytes(*prompt_bytes as u64);
-            Some(format!("{} ({size})", pieces::asking_label(*attempt)))
-        }
-        Event::ActionStarted { action, label, .. } if action == "run" => {
-            Some(pieces::action_label(action, label))
-        }
-        _ => None,
+/// Returns the line for a step that takes time; on a terminal the spinner shows it instead.
+pub(super) fn intent_lines(text: &str, style: Style) -> Vec<StyledLine> {
+    match style {
+        Style::Plain => vec![quiet_line(&format!("… {text}"))],
+        Style::Rich { .. } => Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The run as a whole: its plan, what happens around the iterations, and how it ends.
 
-use ralph_core::event::{Event, SandboxPurpose};
+use ralph_core::event::{CommandEvent, MessageState, RunEvent, SandboxEvent, SandboxPurpose};
 use ralph_core::net::EgressPolicy;
 use ralph_core::plan::{Delivery, EngineKind, NetworkPlan, RunPlan, SuggestedHost};
 use ralph_core::ports::{Isolation, PullRequest};
@@ -14,18 +14,49 @@ use super::{Style, budgets};
 use crate::terminal::format;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "`of` decides exhaustively which events come here"
-)]
-pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<StyledLine> {
+pub(super) fn run_lines(event: &RunEvent, state: &RunState, style: Style) -> Vec<StyledLine> {
     match event {
-        Event::RunCreated { plan } => self::plan_lines(plan),
-        Event::RunOpened { epoch, pid, .. } if *epoch > 1 => {
-            vec![quiet_line(&format!("taken over by process {pid}"))]
+        RunEvent::RunCreated { plan } => self::plan_lines(plan),
+        RunEvent::RunOpened { epoch, pid, .. } => match epoch {
+            0 | 1 => Vec::new(),
+            _ => vec![quiet_line(&format!("taken over by process {pid}"))],
+        },
+        RunEvent::StatusChanged { status } => status_lines(status, state, style),
+        RunEvent::ContractChanged { changes, .. } => vec![
+            StyledLine::from_text("  » the task file has changed: ")
+                .wrapped(Tone::Plain, &changes.join(", ")),
+        ],
+        RunEvent::ContractRejected { why } => {
+            vec![warning_line(&format!(
+                "the changed task file is not used: {why}"
+            ))]
         }
-        Event::StatusChanged { status } => status_lines(status, state, style),
-        Event::CommandReceived {
+        RunEvent::ModelChosen { choice } => vec![model_line(choice)],
+        RunEvent::ProfileRejected { profile, why } => {
+            vec![warning_line(&format!(
+                "profile `{profile}` is not used: {why}"
+            ))]
+        }
+        RunEvent::BudgetWarning { budget, percent } => {
+            vec![warning_line(&format!(
+                "{percent}% of `{}` is used",
+                budget.key()
+            ))]
+        }
+        RunEvent::Notice { message } => {
+            vec![StyledLine::from_text("  » ").wrapped(Tone::Plain, message)]
+        }
+        // The label of the wait does not change, or there is nothing to report.
+        RunEvent::QuotaCountdown { .. }
+        | RunEvent::ProviderCountdown { .. }
+        | RunEvent::FilesRecorded { .. }
+        | RunEvent::StillActive {} => Vec::new(),
+    }
+}
+
+pub(super) fn command_lines(event: &CommandEvent) -> Vec<StyledLine> {
+    match event {
+        CommandEvent::CommandReceived {
             command, refused, ..
         } => match refused {
             None => vec![
@@ -35,58 +66,58 @@ pub(super) fn lines(event: &Event, state: &RunState, style: Style) -> Vec<Styled
             ],
             Some(why) => vec![warning_line(&format!("{} refused: {why}", command.verb()))],
         },
-        Event::CommandDone { done, detail, .. } => {
+        CommandEvent::CommandDone { done, detail, .. } => {
             if *done {
                 vec![StyledLine::from_text("  » ").wrapped(Tone::Plain, detail)]
             } else {
                 vec![warning_line(detail)]
             }
         }
-        Event::ContractChanged { changes, .. } => vec![
-            StyledLine::from_text("  » the task file has changed: ")
-                .wrapped(Tone::Plain, &changes.join(", ")),
-        ],
-        Event::ContractRejected { why } => {
-            vec![warning_line(&format!(
-                "the changed task file is not used: {why}"
-            ))]
+        CommandEvent::HostAllowed { host } => {
+            vec![StyledLine::from_text("  » ").plain(&format!("{host} is allowed"))]
         }
-        Event::ModelChosen { choice } => vec![model_line(choice)],
-        Event::ProfileRejected { profile, why } => {
-            vec![warning_line(&format!(
-                "profile `{profile}` is not used: {why}"
-            ))]
+        CommandEvent::MessageMoved { text, to, .. } => {
+            let state = match to {
+                MessageState::Queued => "waits",
+                MessageState::Delivered => "was handed over",
+                MessageState::Acknowledged => "was taken up",
+            };
+            vec![
+                StyledLine::from_text("  » ")
+                    .wrapped(Tone::Plain, &format!("a message {state}: {text}")),
+            ]
         }
-        Event::SandboxCreated {
-            sandbox,
-            purpose: SandboxPurpose::Work,
-        } => vec![quiet_line(&format!("sandbox `{sandbox}` is made"))],
-        // Every check has a clean room of its own; only the removal of the work sandbox is shown.
-        Event::SandboxRemoved { sandbox } if state.sandbox.is_none() => {
-            vec![quiet_line(&format!("`{sandbox}` is removed"))]
+    }
+}
+
+pub(super) fn sandbox_lines(event: &SandboxEvent, state: &RunState) -> Vec<StyledLine> {
+    match event {
+        SandboxEvent::SandboxCreated { sandbox, purpose } => match purpose {
+            SandboxPurpose::Work => vec![quiet_line(&format!("sandbox `{sandbox}` is made"))],
+            SandboxPurpose::CleanRoom => Vec::new(),
+        },
+        SandboxEvent::SandboxRemoved { sandbox } => {
+            // Every check has its own clean room; only the removal of the work sandbox is shown.
+            match &state.sandbox {
+                None => vec![quiet_line(&format!("`{sandbox}` is removed"))],
+                Some(_) => Vec::new(),
+            }
         }
-        Event::WorkspaceReady { branch, head } => {
+        SandboxEvent::WorkspaceReady { branch, head } => {
             let head = head.short();
             vec![quiet_line(&format!(
                 "the repository is on `{branch}` at {head}"
             ))]
         }
-        Event::SandboxChecked { seen, .. } => {
+        SandboxEvent::SandboxChecked { seen, .. } => {
             vec![quiet_line(&format!(
                 "seen from inside: {}",
                 seen.join(", ")
             ))]
         }
-        Event::BudgetWarning { budget, percent } => {
-            vec![warning_line(&format!(
-                "{percent}% of `{}` is used",
-                budget.key()
-            ))]
+        SandboxEvent::Tamper { path, finding, .. } => {
+            vec![warning_line(&format!("tampering: `{path}` {finding}"))]
         }
-        Event::Notice { message } => {
-            vec![StyledLine::from_text("  » ").wrapped(Tone::Plain, message)]
-        }
-        _ => Vec::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use ralph_core::event::{Event, SandboxPurpose};
+use ralph_core::event::{Event, SandboxEvent, SandboxPurpose};
 use ralph_core::ports::SandboxId;
 use ralph_core::run::{PauseReason, RunStatus};
 use ralph_engine::journal::Journal;
@@ -123,10 +123,10 @@ impl PruneScenario {
 }
 
 fn work(id: &str) -> Event {
-    Event::SandboxCreated {
+    Event::Sandbox(SandboxEvent::SandboxCreated {
         sandbox: SandboxId(id.into()),
         purpose: SandboxPurpose::Work,
-    }
+    })
 }
 
 /// Kills a selftest in the middle, and returns its sandbox and who that says has made it.

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
-use ralph_core::event::{Event, SandboxPurpose};
+use ralph_core::event::{Event, SandboxEvent, SandboxPurpose};
 use ralph_core::ports::{SandboxId, SandboxProvider as _, SandboxSpec};
 use ralph_core::run::RunStatus;
 use ralph_engine::journal::Journal;
@@ -58,10 +58,10 @@ fn make_runs(ralph: &TestRalph, work: &SandboxId) -> Journal {
     stopped.push(status(RunStatus::Stopped));
     ralph.create_run(ENDED, "ended", stopped);
     let mut interrupted = working();
-    interrupted.push(Event::SandboxCreated {
+    interrupted.push(Event::Sandbox(SandboxEvent::SandboxCreated {
         sandbox: work.clone(),
         purpose: SandboxPurpose::Work,
-    });
+    }));
     ralph.create_run(WAITING, "waiting", interrupted);
     ralph.create_run(DAMAGED, "damaged", working());
     fs::write(ralph.dir(DAMAGED).journal(), "nonsense\n").unwrap();

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ralph_core::budget::BudgetLimits;
-use ralph_core::event::{ActionResult, DiffSize, Event, IterationMetrics, IterationOutcome};
+use ralph_core::event::{
+    ActionResult, DeliveryEvent, DiffSize, Event, IterationEvent, IterationMetrics,
+    IterationOutcome, ModelEvent, RunEvent,
+};
 use ralph_core::gutter::OutputProblems;
 use ralph_core::id::{CommitId, Digest, RunId, TaskId};
 use ralph_core::money::Usd;
@@ -48,13 +51,13 @@ pub(super) fn created() -> Event {
         checkboxes: 2,
         mode: ralph_core::task::RunMode::Autonomous,
     };
-    Event::RunCreated {
+    Event::Run(RunEvent::RunCreated {
         plan: Box::new(plan),
-    }
+    })
 }
 
 pub(super) fn status(status: RunStatus) -> Event {
-    Event::StatusChanged { status }
+    Event::Run(RunEvent::StatusChanged { status })
 }
 
 pub(super) fn check(name: &str, code: i32, tests: Option<TestCount>) -> CheckResult {
@@ -79,13 +82,13 @@ pub(super) fn counted(passed: u64, failed: u64, skipped: u64) -> TestCount {
 }
 
 pub(super) fn started(index: usize, action: &str, label: &str) -> Event {
-    Event::ActionStarted {
+    Event::Iteration(IterationEvent::ActionStarted {
         iteration: 1,
         index,
         action: action.into(),
         label: label.into(),
         after: None,
-    }
+    })
 }
 
 pub(super) fn finished(
@@ -95,7 +98,7 @@ pub(super) fn finished(
     result: ActionResult,
     tail: &str,
 ) -> Event {
-    Event::ActionFinished {
+    Event::Iteration(IterationEvent::ActionFinished {
         iteration: 1,
         index,
         action: action.into(),
@@ -103,7 +106,7 @@ pub(super) fn finished(
         result,
         duration_ms: 12,
         tail: tail.into(),
-    }
+    })
 }
 
 pub(super) fn ran(code: i32) -> ActionResult {
@@ -117,7 +120,7 @@ pub(super) fn ran(code: i32) -> ActionResult {
 }
 
 pub(super) fn replied(attempt: u32) -> Event {
-    Event::ModelReplied {
+    Event::Model(ModelEvent::ModelReplied {
         iteration: 1,
         attempt,
         response: Digest::compute(b"response"),
@@ -129,21 +132,21 @@ pub(super) fn replied(attempt: u32) -> Event {
         cost_usd: Usd::from_dollars(0.05).unwrap(),
         duration_ms: 2_300,
         source: None,
-    }
+    })
 }
 
 pub(super) fn asked(attempt: u32) -> Event {
-    Event::ModelAsked {
+    Event::Model(ModelEvent::ModelAsked {
         iteration: 1,
         attempt,
         prompt: Digest::compute(b"prompt"),
         prompt_bytes: 12_345,
         reserved: None,
-    }
+    })
 }
 
 pub(super) fn iteration_finished(outcome: IterationOutcome, diff: DiffSize) -> Event {
-    Event::IterationFinished {
+    Event::Iteration(IterationEvent::IterationFinished {
         iteration: 1,
         summary: "Write the greeting".into(),
         outcome,
@@ -171,11 +174,11 @@ pub(super) fn iteration_finished(outcome: IterationOutcome, diff: DiffSize) -> E
         files: BTreeMap::new(),
         logs: BTreeMap::new(),
         then: None,
-    }
+    })
 }
 
 pub(super) fn pull(state: PullState, opened: bool) -> Event {
-    Event::PullRequestUpdated {
+    Event::Delivery(DeliveryEvent::PullRequestUpdated {
         pull: PullRequest {
             number: 7,
             url: "file:///home/me/pulls/7".into(),
@@ -183,5 +186,5 @@ pub(super) fn pull(state: PullState, opened: bool) -> Event {
             head: commit("b"),
         },
         opened,
-    }
+    })
 }

@@ -6,7 +6,7 @@ mod scenarios;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use ralph_core::event::{Event, JournalRecord, RECORD_VERSION};
+use ralph_core::event::{Event, JournalRecord, ModelEvent, RECORD_VERSION, RunEvent};
 use ralph_core::id::Digest;
 use ralph_core::run::{PauseReason, RunStatus};
 use ralph_core::state::RunState;
@@ -127,16 +127,16 @@ fn nothing_from_outside_reaches_the_terminal_as_an_escape() {
     let evil = "\u{1b}]0;owned\u{7}\u{1b}[2Jx\r\u{202e}y";
     let events = vec![
         events::created(),
-        Event::ReplyAccepted {
+        Event::Model(ModelEvent::ReplyAccepted {
             iteration: 1,
             summary: evil.into(),
             actions: 0,
             repaired: false,
-        },
+        }),
         events::finished(0, "run", evil, events::ran(1), evil),
-        Event::Notice {
+        Event::Run(RunEvent::Notice {
             message: evil.into(),
-        },
+        }),
         events::status(RunStatus::Paused(PauseReason::Model {
             question: evil.into(),
         })),

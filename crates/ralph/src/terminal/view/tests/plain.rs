@@ -1,5 +1,6 @@
 //! How a run looks in a pipe.
 
+use ralph_core::event::RunEvent;
 use ralph_core::net::{Allowlist, EgressPolicy, ProviderTool};
 use ralph_core::plan::{AgentPlan, NetworkPlan};
 use snapbox::{assert_data_eq, str};
@@ -185,7 +186,7 @@ fn a_flood_and_provider_tools() {
 
 #[test]
 fn a_plan_names_hosts_that_are_not_inspected_and_tools_of_the_provider() {
-    let Event::RunCreated { mut plan } = events::created() else {
+    let Event::Run(RunEvent::RunCreated { mut plan }) = events::created() else {
         panic!("a story begins with its plan");
     };
     let list = |hosts: &[&str]| Allowlist::parse(hosts.iter().copied()).unwrap();

@@ -2,7 +2,9 @@
 
 use ralph_core::budget::{Budget, BudgetLimits};
 use ralph_core::event::{
-    ActionResult, DiffSize, Event, IterationOutcome, MessageState, SandboxPurpose,
+    ActionResult, AgentSessionEvent, CommandEvent, DeliveryEvent, DiffSize, EgressEvent, Event,
+    IterationEvent, IterationOutcome, MessageState, ModelEvent, RunEvent, SandboxEvent,
+    SandboxPurpose, VerificationEvent,
 };
 use ralph_core::id::Digest;
 use ralph_core::net::{ProviderTool, ProviderToolAction};
@@ -24,49 +26,49 @@ pub(super) fn beginning() -> Vec<Event> {
     let sandbox = SandboxId("local-1".into());
     vec![
         created(),
-        Event::RunOpened {
+        Event::Run(RunEvent::RunOpened {
             epoch: 1,
             pid: 42,
             ralph: None,
-        },
+        }),
         status(RunStatus::Preparing),
-        Event::SandboxCreated {
+        Event::Sandbox(SandboxEvent::SandboxCreated {
             sandbox,
             purpose: SandboxPurpose::Work,
-        },
-        Event::WorkspaceReady {
+        }),
+        Event::Sandbox(SandboxEvent::WorkspaceReady {
             branch: "ralph/task-001/say-hello".into(),
             head: commit("a"),
-        },
+        }),
         status(RunStatus::Running),
-        Event::IterationStarted {
+        Event::Iteration(IterationEvent::IterationStarted {
             iteration: 1,
             head: commit("a"),
-        },
+        }),
         asked(1),
-        Event::ModelFailed {
+        Event::Model(ModelEvent::ModelFailed {
             iteration: 1,
             attempt: 1,
             error: "model `x` is not available at the moment: status 429".into(),
             retry_in_ms: Some(2_000),
-        },
+        }),
         asked(2),
         replied(2),
-        Event::ReplyRejected {
+        Event::Model(ModelEvent::ReplyRejected {
             iteration: 1,
             attempt: 2,
             errors: "actions[0]: unknown action `fly`\nclaims: missing".into(),
-        },
+        }),
         asked(3),
         replied(3),
-        Event::ReplyAccepted {
+        Event::Model(ModelEvent::ReplyAccepted {
             iteration: 1,
             summary: "Write the greeting, then see whether the tests like it; they are strict \
                       about the comma"
                 .into(),
             actions: 6,
             repaired: true,
-        },
+        }),
     ]
 }
 
@@ -121,36 +123,36 @@ pub(super) fn actions() -> Vec<Event> {
 /// What the runner finds out about an iteration.
 pub(super) fn checks() -> Vec<Event> {
     vec![
-        Event::ClaimChecked {
+        Event::Iteration(IterationEvent::ClaimChecked {
             iteration: 1,
             checkbox: "M1.1".into(),
             verified: true,
             why: String::new(),
             checks: vec![check("M1.1", 0, None)],
-        },
-        Event::ClaimChecked {
+        }),
+        Event::Iteration(IterationEvent::ClaimChecked {
             iteration: 1,
             checkbox: "M1.2".into(),
             verified: false,
             why: "its verify command is red".into(),
             checks: vec![check("M1.2", 1, None)],
-        },
-        Event::BoxesTicked {
+        }),
+        Event::Iteration(IterationEvent::BoxesTicked {
             ticked: vec!["M1.1".into()],
-        },
-        Event::TestsRun {
+        }),
+        Event::Iteration(IterationEvent::TestsRun {
             iteration: 1,
             check: check("tests", 1, Some(counted(3, 1, 2))),
-        },
-        Event::Tamper {
+        }),
+        Event::Sandbox(SandboxEvent::Tamper {
             iteration: 1,
             path: ".ralph/guardrails.md".into(),
             finding: "was shortened".into(),
-        },
-        Event::BudgetWarning {
+        }),
+        Event::Run(RunEvent::BudgetWarning {
             budget: Budget::Tokens,
             percent: 80,
-        },
+        }),
         iteration_finished(
             IterationOutcome::ActionFailed { index: 3 },
             DiffSize {
@@ -165,53 +167,53 @@ pub(super) fn checks() -> Vec<Event> {
 /// What people do, and what becomes of the commits.
 pub(super) fn steering() -> Vec<Event> {
     vec![
-        Event::CommandReceived {
+        Event::Command(CommandEvent::CommandReceived {
             id: "1".into(),
             command: Command::Rotate,
             refused: None,
-        },
-        Event::CommandReceived {
+        }),
+        Event::Command(CommandEvent::CommandReceived {
             id: "2".into(),
             command: Command::Resume,
             refused: Some("it is not paused".into()),
-        },
-        Event::ContractChanged {
+        }),
+        Event::Run(RunEvent::ContractChanged {
             contract: Digest::compute(b"new"),
             changes: vec!["max_iterations: 10 → 20".into(), "a box was added".into()],
             limits: BudgetLimits::default(),
             mode: None,
             checkboxes: None,
-        },
-        Event::ContractRejected {
+        }),
+        Event::Run(RunEvent::ContractRejected {
             why: "`max_iterations` is missing".into(),
-        },
-        Event::Notice {
+        }),
+        Event::Run(RunEvent::Notice {
             message: "the working tree has changes that were not taken along".into(),
-        },
-        Event::CommitsImported {
+        }),
+        Event::Delivery(DeliveryEvent::CommitsImported {
             head: commit("b"),
             commits: 2,
-        },
-        Event::ImportRefused {
+        }),
+        Event::Delivery(DeliveryEvent::ImportRefused {
             why: "branch `main` was moved".into(),
-        },
-        Event::PushStarted {
+        }),
+        Event::Delivery(DeliveryEvent::PushStarted {
             branch: "ralph/task-001/say-hello".into(),
             head: commit("b"),
-        },
-        Event::Pushed {
+        }),
+        Event::Delivery(DeliveryEvent::Pushed {
             branch: "ralph/task-001/say-hello".into(),
             head: commit("b"),
-        },
+        }),
         pull(PullState::Draft, true),
-        Event::StateSaved {
+        Event::Delivery(DeliveryEvent::StateSaved {
             reference: "refs/ralph/task-001".into(),
             commit: commit("c"),
-        },
-        Event::SuccessRefused {
+        }),
+        Event::Verification(VerificationEvent::SuccessRefused {
             iteration: 1,
             reasons: vec!["box M1.2 is not ticked".into()],
-        },
+        }),
     ]
 }
 
@@ -220,26 +222,26 @@ pub(super) fn verdict() -> Vec<Event> {
     let room = SandboxId("local-2".into());
     vec![
         status(RunStatus::Verifying),
-        Event::VerifyStarted { head: commit("b") },
-        Event::SandboxCreated {
+        Event::Verification(VerificationEvent::VerifyStarted { head: commit("b") }),
+        Event::Sandbox(SandboxEvent::SandboxCreated {
             sandbox: room.clone(),
             purpose: SandboxPurpose::CleanRoom,
-        },
-        Event::VerifyFinished {
+        }),
+        Event::Verification(VerificationEvent::VerifyFinished {
             head: commit("b"),
             contract: Digest::compute(b"contract"),
             green: false,
             checks: vec![check("tests", 0, Some(counted(0, 0, 0)))],
             reasons: vec!["no test was executed".into()],
             findings: vec![],
-        },
-        Event::SandboxRemoved { sandbox: room },
-        Event::RunOpened {
+        }),
+        Event::Sandbox(SandboxEvent::SandboxRemoved { sandbox: room }),
+        Event::Run(RunEvent::RunOpened {
             epoch: 2,
             pid: 43,
             ralph: None,
-        },
-        Event::VerifyFinished {
+        }),
+        Event::Verification(VerificationEvent::VerifyFinished {
             head: commit("b"),
             contract: Digest::compute(b"contract"),
             green: true,
@@ -249,7 +251,7 @@ pub(super) fn verdict() -> Vec<Event> {
             ],
             reasons: vec![],
             findings: vec![],
-        },
+        }),
         pull(PullState::Open, false),
         status(RunStatus::Succeeded),
     ]
@@ -258,47 +260,49 @@ pub(super) fn verdict() -> Vec<Event> {
 /// What the gate reports besides single hosts.
 pub(super) fn gate() -> Vec<Event> {
     vec![
-        Event::FurtherHostsBlocked {
+        Event::Egress(EgressEvent::FurtherHostsBlocked {
             count: 12_345,
             examples: vec!["x1.evil.example".into(), "x2.evil.example".into()],
-        },
-        Event::ProviderToolScreened {
+        }),
+        Event::Egress(EgressEvent::ProviderToolScreened {
             provider: "api.anthropic.com".into(),
             what: "the tool `web_search_20250305`".into(),
             tool: Some(ProviderTool::WebSearch),
             action: ProviderToolAction::Removed,
-        },
-        Event::ProviderToolScreened {
+        }),
+        Event::Egress(EgressEvent::ProviderToolScreened {
             provider: "api.anthropic.com".into(),
             what: "a stored `prompt`".into(),
             tool: None,
             action: ProviderToolAction::Refused,
-        },
-        Event::ProviderToolScreened {
+        }),
+        Event::Egress(EgressEvent::ProviderToolScreened {
             provider: "api.anthropic.com".into(),
             what: "a URL at `pictures.example`".into(),
             tool: Some(ProviderTool::Urls),
             action: ProviderToolAction::Allowed,
-        },
+        }),
     ]
 }
 
 /// What an agent's program does, what the gate says, and what people tell it.
 pub(super) fn agent() -> Vec<Event> {
-    let did = |did| Event::AgentDid { iteration: 1, did };
-    let moved = |to| Event::MessageMoved {
-        id: "3".into(),
-        text: "use the\nold parser".into(),
-        to,
+    let did = |did| Event::Agent(AgentSessionEvent::AgentDid { iteration: 1, did });
+    let moved = |to| {
+        Event::Command(CommandEvent::MessageMoved {
+            id: "3".into(),
+            text: "use the\nold parser".into(),
+            to,
+        })
     };
     vec![
-        Event::AgentStarted {
+        Event::Agent(AgentSessionEvent::AgentStarted {
             iteration: 1,
             attempt: 1,
             agent: "claude".into(),
             prompt: Digest::compute(b""),
             prompt_bytes: 9,
-        },
+        }),
         did(AgentEvent::Started {
             model: Some("opus".into()),
         }),
@@ -307,15 +311,15 @@ pub(super) fn agent() -> Vec<Event> {
             tool: "Bash".into(),
             label: "npm ci".into(),
         }),
-        Event::HostBlocked {
+        Event::Egress(EgressEvent::HostBlocked {
             host: "registry.example".into(),
             port: 443,
             reason: "it is not on the list".into(),
             command: None,
-        },
-        Event::HostAllowed {
+        }),
+        Event::Command(CommandEvent::HostAllowed {
             host: "registry.example".into(),
-        },
+        }),
         did(AgentEvent::ToolDone {
             id: "t".into(),
             ok: false,
@@ -333,7 +337,7 @@ pub(super) fn agent() -> Vec<Event> {
         did(AgentEvent::Text {
             text: "It works.".into(),
         }),
-        Event::AgentFinished {
+        Event::Agent(AgentSessionEvent::AgentFinished {
             iteration: 1,
             attempt: 1,
             end: AgentEnd::Halted,
@@ -342,6 +346,6 @@ pub(super) fn agent() -> Vec<Event> {
                 ..AgentReport::default()
             },
             duration_ms: 61_000,
-        },
+        }),
     ]
 }

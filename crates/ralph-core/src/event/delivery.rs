@@ -1,0 +1,36 @@
+//! Events of the run's commits on the host and at the source host.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::CommitId;
+use crate::ports::PullRequest;
+
+/// Commits are imported, pushed and put into a pull request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the fields are named for their values")]
+pub enum DeliveryEvent {
+    /// The sandbox's commits are in the host's repository.
+    CommitsImported { head: CommitId, commits: u64 },
+    /// The sandbox's commits were rejected.
+    ImportRefused { why: String },
+    /// Intent: a commit is about to be pushed.
+    PushStarted { branch: String, head: CommitId },
+    /// The source host's branch points to this commit.
+    Pushed { branch: String, head: CommitId },
+    /// The pull request exists and is up to date.
+    PullRequestUpdated { pull: PullRequest, opened: bool },
+    /// The run's files are in the side ref.
+    StateSaved { reference: String, commit: CommitId },
+}
+
+impl DeliveryEvent {
+    pub(super) const TYPES: &[&str] = &[
+        "commits_imported",
+        "import_refused",
+        "push_started",
+        "pushed",
+        "pull_request_updated",
+        "state_saved",
+    ];
+}
