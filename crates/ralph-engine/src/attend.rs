@@ -6,7 +6,7 @@ use std::time::Duration;
 use ralph_core::event::RunEvent;
 use tokio::time::{Interval, MissedTickBehavior};
 
-use crate::control::Control;
+use crate::controls::Controls;
 use crate::error::RunError;
 use crate::immediate_commands::handle_control_event;
 use crate::journal::Journal;
@@ -17,7 +17,7 @@ const OWNERSHIP_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Waits for work to end while listening to people; dropping it is what a stop does.
 pub(crate) async fn attend<T>(
     journal: &mut Journal,
-    control: &mut Control,
+    control: &mut Controls,
     work: impl Future<Output = T>,
 ) -> Result<T, RunError> {
     let mut work = std::pin::pin!(work);
@@ -37,7 +37,7 @@ pub(crate) async fn attend<T>(
 
 /// Returns the pace at which a run says that it still works on something.
 pub(crate) fn heartbeat() -> Interval {
-    every(Control::HEARTBEAT)
+    every(Controls::HEARTBEAT)
 }
 
 /// Returns an interval whose first tick is not at once, and that does not catch up on ticks after a stop of

@@ -16,9 +16,15 @@ use ralph_core::verdict::CheckResult;
 use serde::{Deserialize, Serialize};
 
 use crate::clean_room::NamedCommand;
+use crate::clean_room::check_commit;
+use crate::controls::Controls;
+use crate::delivery::contract_checks;
 use crate::durable;
 use crate::error::RunError;
+use crate::recorder::Recorder;
 use crate::run::Run;
+use crate::services::Services;
+use crate::workbench::Workbench;
 
 /// Kept results are used for so long. The commit stays the same, the programs of the machine do not.
 const MAX_AGE: Duration = Duration::from_hours(24);
@@ -34,90 +40,102 @@ struct CachedBaseline {
     green: Vec<String>,
 }
 
-impl Run {
-    /// Runs the checks at the base commit, once, before the first iteration. Returns the status that
-    /// the run ends with if there is nothing to do.
-    pub(crate) async fn run_baseline_if_due(&mut self) -> Result<Option<RunStatus>, RunError> {
-        let is_due = self.state().iteration == 0
-            && self.state().baseline.is_none()
-            && self.pinned.contract().verification.baseline;
-        if is_due {
-            self.run_baseline().await?;
-        }
-        let is_done = self.state().has_nothing_to_do();
-        Ok(is_done.then_some(RunStatus::Succeeded))
+/// Runs the checks at the base commit, once, before the first iteration. Returns the status that
+/// the run ends with if there is nothing to do.
+pub(crate) async fn run_baseline_if_due(run: &mut Run) -> Result<Option<RunStatus>, RunError> {
+    let is_due = run.recorder.state().iteration == 0
+        && run.recorder.state().baseline.is_none()
+        && run.pinned.contract().verification.baseline;
+    if is_due {
+        run_baseline(run).await?;
     }
+    let is_done = run.recorder.state().has_nothing_to_do();
+    Ok(is_done.then_some(RunStatus::Succeeded))
+}
 
-    async fn run_baseline(&mut self) -> Result<(), RunError> {
-        let commands = self.contract_checks();
-        if commands.is_empty() {
-            return Ok(());
-        }
-        let commit = self.state().plan.base.clone();
-        let file = self
-            .dir
-            .baselines()
-            .join(self.baseline_file_name(&commands));
-        let (kept, cached) = if let Some(kept) = load_cached(&file) {
-            (kept, true)
-        } else {
-            let started = Event::Verification(VerificationEvent::BaselineStarted {
-                commit: commit.clone(),
-            });
-            self.journal.append(started)?;
-            (self.run_base_checks(&commands).await?, false)
-        };
-        if !cached && kept.checks.iter().all(is_reproducible) {
-            // Only an optimisation: a full disk does not stop the run here.
-            store_cached(&file, &kept).ok();
-        }
-        let green = kept.green.len();
-        self.log_activity(&format!(
-            "{green} of {} checks are green at the base commit, before any work",
-            kept.checks.len()
-        ))?;
-        self.journal.append(VerificationEvent::BaselineFinished {
-            commit,
-            contract: self.pinned.digest().clone(),
-            checks: kept.checks,
-            green: kept.green,
-            cached,
-        })?;
-        Ok(())
+async fn run_baseline(run: &mut Run) -> Result<(), RunError> {
+    let commands = contract_checks(&run.pinned);
+    if commands.is_empty() {
+        return Ok(());
     }
+    let commit = run.recorder.state().plan.base.clone();
+    let file = run
+        .recorder
+        .dir
+        .baselines()
+        .join(baseline_file_name(&run.recorder, &commands));
+    let (kept, cached) = if let Some(kept) = load_cached(&file) {
+        (kept, true)
+    } else {
+        let started = Event::Verification(VerificationEvent::BaselineStarted {
+            commit: commit.clone(),
+        });
+        run.recorder.append(started)?;
+        (
+            run_base_checks(
+                &mut run.recorder,
+                &run.bench,
+                &mut run.controls,
+                &run.services,
+                &commands,
+            )
+            .await?,
+            false,
+        )
+    };
+    if !cached && kept.checks.iter().all(is_reproducible) {
+        // Only an optimisation: a full disk does not stop the run here.
+        store_cached(&file, &kept).ok();
+    }
+    let green = kept.green.len();
+    run.recorder.log_activity(&format!(
+        "{green} of {} checks are green at the base commit, before any work",
+        kept.checks.len()
+    ))?;
+    run.recorder.append(VerificationEvent::BaselineFinished {
+        commit,
+        contract: run.pinned.digest().clone(),
+        checks: kept.checks,
+        green: kept.green,
+        cached,
+    })?;
+    Ok(())
+}
 
-    async fn run_base_checks(
-        &mut self,
-        commands: &[NamedCommand],
-    ) -> Result<CachedBaseline, RunError> {
-        let base = self.state().plan.base.clone();
-        let checks = self.check_commit(&base, commands).await?;
-        let green = checks
-            .iter()
-            .filter(|check| check.result.is_green() && check.objection.is_none())
-            .map(|check| check.result.name.clone())
-            .collect();
-        let checks = checks.into_iter().map(|check| check.result).collect();
-        Ok(CachedBaseline { checks, green })
-    }
+async fn run_base_checks(
+    recorder: &mut Recorder,
+    bench: &Workbench,
+    controls: &mut Controls,
+    services: &Services,
+    commands: &[NamedCommand],
+) -> Result<CachedBaseline, RunError> {
+    let base = recorder.state().plan.base.clone();
+    let checks = check_commit(recorder, bench, controls, services, &base, commands).await?;
+    let green = checks
+        .iter()
+        .filter(|check| check.result.is_green() && check.objection.is_none())
+        .map(|check| check.result.name.clone())
+        .collect();
+    let checks = checks.into_iter().map(|check| check.result).collect();
+    Ok(CachedBaseline { checks, green })
+}
 
-    /// Names the results after everything that decides them: commit, commands and sandbox.
-    fn baseline_file_name(&self, commands: &[NamedCommand]) -> String {
-        let plan = &self.state().plan;
-        let commands: Vec<(&str, &str)> = commands
-            .iter()
-            .map(|named| (named.name.as_str(), named.command.as_str()))
-            .collect();
-        let key = serde_json::json!([
-            plan.base,
-            commands,
-            plan.sandbox,
-            plan.container,
-            plan.network,
-        ]);
-        let digest = Digest::compute(key.to_string().as_bytes());
-        format!("{digest}.json").replace(':', "-")
-    }
+/// Names the results after everything that decides them: commit, commands and sandbox.
+fn baseline_file_name(recorder: &Recorder, commands: &[NamedCommand]) -> String {
+    let plan = &recorder.state().plan;
+    let commands: Vec<(&str, &str)> = commands
+        .iter()
+        .map(|named| (named.name.as_str(), named.command.as_str()))
+        .collect();
+    let key = serde_json::json!([
+        plan.base,
+        commands,
+        plan.sandbox,
+        plan.container,
+        plan.network,
+    ]);
+    let digest = Digest::compute(key.to_string().as_bytes());
+    format!("{digest}.json").replace(':', "-")
 }
 
 /// Tells whether a check would end in the same way again: a timeout may be the machine's.

@@ -3,11 +3,15 @@
 use ralph_core::event::{RunEvent, SandboxEvent};
 use ralph_core::run::RunStatus;
 
+use crate::contract::PinnedTask;
+use crate::delivery::{deliver_remaining, save_state};
 use crate::error::RunError;
 use crate::file_digests;
 use crate::journal::Journal;
-use crate::run::Run;
+use crate::recorder::Recorder;
+use crate::services::Services;
 use crate::store::RunDir;
+use crate::workbench::Workbench;
 
 /// Writes down how a run stands after an error.
 pub(crate) fn record_failure_status(
@@ -49,46 +53,54 @@ fn record_final_status(
     Ok(())
 }
 
-impl Run {
-    /// Ends the work of this process on the run: delivers the rest, tidies up, records the status.
-    pub(crate) async fn finish_with(&mut self, status: RunStatus) -> Result<RunStatus, RunError> {
-        let line = status.reason().map_or_else(
-            || status.as_str().to_owned(),
-            |why| format!("{}: {why}", status.as_str()),
-        );
-        self.log_activity(&line)?;
-        self.files.sync()?;
-        self.deliver_remaining().await?;
-        if status == RunStatus::Succeeded {
-            // After a restart it stands at running, and success only follows a verification.
-            self.set_status(RunStatus::Verifying)?;
-        }
-        // What is said about the run is decided; tidying up cannot change it.
-        if let Err(error) = self.clean_up_sandbox(&status).await {
-            let message = format!("not everything could be tidied up: {error}");
-            self.journal.append(RunEvent::Notice { message })?;
-        }
-        record_final_status(&self.dir, &mut self.journal, &status)?;
-        Ok(status)
+/// Ends the work of this process on the run: delivers the rest, tidies up, records the status.
+pub(crate) async fn finish_with(
+    recorder: &mut Recorder,
+    bench: &mut Workbench,
+    services: &Services,
+    pinned: &PinnedTask,
+    status: RunStatus,
+) -> Result<RunStatus, RunError> {
+    let line = status.reason().map_or_else(
+        || status.as_str().to_owned(),
+        |why| format!("{}: {why}", status.as_str()),
+    );
+    recorder.log_activity(&line)?;
+    recorder.files.sync()?;
+    deliver_remaining(recorder, bench, services, pinned).await?;
+    if status == RunStatus::Succeeded {
+        // After a restart it stands at running, and success only follows a verification.
+        recorder.set_status(RunStatus::Verifying)?;
     }
+    // What is said about the run is decided; tidying up cannot change it.
+    if let Err(error) = clean_up_sandbox(recorder, bench, services, &status).await {
+        let message = format!("not everything could be tidied up: {error}");
+        recorder.append(RunEvent::Notice { message })?;
+    }
+    record_final_status(&recorder.dir, &mut recorder.journal, &status)?;
+    Ok(status)
+}
 
-    async fn clean_up_sandbox(&mut self, status: &RunStatus) -> Result<(), RunError> {
-        let sandbox = &*self.sandbox;
-        let findings = self
-            .workspace
-            .compare_old_iterations(sandbox, &self.dir)
-            .await?;
-        self.record_tampering(findings)?;
-        self.workspace.project(&*self.sandbox, &self.files).await?;
-        self.save_state().await?;
-        if *status == RunStatus::Succeeded {
-            // The record first: half a sandbox must not be taken for the workspace after a crash. One
-            // that no record knows is removed at the next opening.
-            let sandbox = self.sandbox.id().clone();
-            self.journal
-                .append(SandboxEvent::SandboxRemoved { sandbox })?;
-            self.sandbox.remove().await?;
-        }
-        Ok(())
+async fn clean_up_sandbox(
+    recorder: &mut Recorder,
+    bench: &mut Workbench,
+    services: &Services,
+    status: &RunStatus,
+) -> Result<(), RunError> {
+    let sandbox = &*bench.sandbox;
+    let findings = bench
+        .workspace
+        .compare_old_iterations(sandbox, &recorder.dir)
+        .await?;
+    recorder.record_tampering(findings)?;
+    bench.project(&recorder.files).await?;
+    save_state(recorder, bench, services).await?;
+    if *status == RunStatus::Succeeded {
+        // The record first: half a sandbox must not be taken for the workspace after a crash. One
+        // that no record knows is removed at the next opening.
+        let sandbox = bench.sandbox.id().clone();
+        recorder.append(SandboxEvent::SandboxRemoved { sandbox })?;
+        bench.sandbox.remove().await?;
     }
+    Ok(())
 }

@@ -9,17 +9,17 @@ use ralph_core::ports::{GateControl, GateEvent};
 use ralph_core::run::Command;
 use ralph_core::state::{RunState, ScreenedTool};
 
-use crate::control::{Control, ControlEvent, GateHandle};
+use crate::controls::{ControlEvent, Controls, GateHandle};
 use crate::error::RunError;
 use crate::journal::Journal;
 use crate::mailbox::CommandFile;
-use crate::run::Run;
+use crate::recorder::Recorder;
 use crate::user_commands::CommandResult;
 
 /// Answers a person's call in the journal. A stop and an interrupt end the work at once.
 pub(crate) fn handle_control_event(
     journal: &mut Journal,
-    control: &mut Control,
+    control: &mut Controls,
     call: ControlEvent,
 ) -> Result<(), RunError> {
     let ControlEvent::Command(letter) = call else {
@@ -257,15 +257,16 @@ fn screened_event(
     }))
 }
 
-impl Run {
-    /// Writes down what happened at the gate, and what was done at once.
-    pub(crate) fn drain_gate_events(&mut self) -> Result<(), RunError> {
-        if let GateHandle::Open(gate) = &self.control.gate {
-            record_pending_gate_events(&mut self.journal, &**gate)?;
-        }
-        for text in std::mem::take(&mut self.control.unlogged) {
-            self.log_activity(&text)?;
-        }
-        Ok(())
+/// Writes down what happened at the gate, and what was done at once.
+pub(crate) fn drain_gate_events(
+    recorder: &mut Recorder,
+    controls: &mut Controls,
+) -> Result<(), RunError> {
+    if let GateHandle::Open(gate) = &controls.gate {
+        record_pending_gate_events(&mut recorder.journal, &**gate)?;
     }
+    for text in std::mem::take(&mut controls.unlogged) {
+        recorder.log_activity(&text)?;
+    }
+    Ok(())
 }

@@ -4,37 +4,45 @@
 use ralph_core::event::IterationOutcome;
 use ralph_core::run::{FailReason, PauseReason, RunStatus};
 
-use crate::actions::Performed;
-use crate::delivery::DeliveryOutcome;
+use crate::actions::{Performed, check_claims, perform};
+use crate::agent::{run_agent_iteration, status_after_agent};
+use crate::delivery::{DeliveryOutcome, deliver};
 use crate::error::RunError;
 use crate::run::Run;
-use crate::steps::AskOutcome;
+use crate::steps::{
+    AskOutcome, ask_model, begin_iteration, close_iteration, record_commits_of_lost_sandbox,
+    run_tests_if_changed, settle_iteration,
+};
 
 /// Runs one iteration, or the rest of one that was interrupted. Where it sends the run is in the
 /// journal's state afterwards.
 pub async fn iterate(run: &mut Run) -> Result<(), RunError> {
-    run.begin_iteration()?;
-    if run.take_sandbox_lost() {
+    begin_iteration(&mut run.recorder, &run.services, &mut run.scratch)?;
+    if std::mem::take(&mut run.bench.is_replacement) {
         // What was done and not committed is gone, so the rest of the actions would make no sense.
-        run.record_commits_of_lost_sandbox().await?;
+        record_commits_of_lost_sandbox(&mut run.recorder, &run.bench).await?;
         let lost = Performed::none(IterationOutcome::SandboxLost);
-        return run
-            .close_iteration("the sandbox was lost".into(), lost, None)
-            .await;
+        return close_iteration(run, "the sandbox was lost".into(), lost, None).await;
     }
 
     // One fresh session, whose only memory is files and git: of a model, or of an agent's program.
-    let (summary, performed) = match run.agent() {
+    let (summary, performed) = match run.services.agent.clone() {
         None => ask_and_perform(run).await?,
-        Some(agent) => run.run_agent_iteration(agent).await?,
+        Some(agent) => run_agent_iteration(run, agent).await?,
     };
 
     // What really happened: files, git, tests.
-    run.settle_iteration().await?;
-    run.run_tests_if_changed().await?;
+    settle_iteration(
+        &mut run.recorder,
+        &mut run.bench,
+        &run.pinned,
+        &mut run.scratch,
+    )
+    .await?;
+    run_tests_if_changed(run).await?;
 
     // Deliver what is due, and believe in success only after the clean room.
-    let delivered = run.deliver(&performed.outcome).await?;
+    let delivered = deliver(run, &performed.outcome).await?;
 
     let reason = performed.reason.clone();
     let then = match (delivered, &performed.outcome) {
@@ -42,11 +50,11 @@ pub async fn iterate(run: &mut Run) -> Result<(), RunError> {
         (DeliveryOutcome::NeedsApproval(reason), _) => Some(RunStatus::Paused(reason)),
         (DeliveryOutcome::Unfinished, outcome) => status_after(run, outcome, reason),
     };
-    run.close_iteration(summary, performed, then).await
+    close_iteration(run, summary, performed, then).await
 }
 
 /// Returns where an unfinished run goes after an iteration, if not to the next one.
-fn status_after(run: &mut Run, outcome: &IterationOutcome, reason: String) -> Option<RunStatus> {
+fn status_after(run: &Run, outcome: &IterationOutcome, reason: String) -> Option<RunStatus> {
     match outcome {
         IterationOutcome::Paused => {
             Some(RunStatus::Paused(PauseReason::Model { question: reason }))
@@ -59,16 +67,18 @@ fn status_after(run: &mut Run, outcome: &IterationOutcome, reason: String) -> Op
         | IterationOutcome::StopRequested
         | IterationOutcome::OutOfBudget
         | IterationOutcome::AgentStopped { .. }
-        | IterationOutcome::SandboxLost => run.status_after_agent(outcome),
+        | IterationOutcome::SandboxLost => {
+            status_after_agent(&run.recorder, &run.services, &run.scratch, outcome)
+        }
     }
 }
 
 /// Asks the model and performs the actions of its reply.
 async fn ask_and_perform(run: &mut Run) -> Result<(String, Performed), RunError> {
-    Ok(match run.ask_model().await? {
+    Ok(match ask_model(run).await? {
         AskOutcome::Response(response) => {
-            let performed = run.perform(&response).await?;
-            run.check_claims(&response.claims).await?;
+            let performed = perform(run, &response).await?;
+            check_claims(run, &response.claims).await?;
             (response.summary, performed)
         }
         AskOutcome::Unreadable => (String::new(), Performed::none(IterationOutcome::Unreadable)),

@@ -2,37 +2,39 @@
 
 use ralph_core::run::{PauseReason, RunStatus};
 
-use crate::control::PendingRequest;
+use crate::controls::PendingRequest;
 use crate::error::RunError;
+use crate::immediate_commands::drain_gate_events;
 use crate::immediate_commands::handle_control_event;
+use crate::preflight::check_sandbox;
 use crate::run::Run;
+use crate::user_commands::run_pending_commands;
 
-impl Run {
-    /// The place between two actions: here people's wishes take effect.
-    pub(crate) async fn handle_pending_input(&mut self) -> Result<(), RunError> {
-        while let Some(call) = self.control.poll() {
-            handle_control_event(&mut self.journal, &mut self.control, call)?;
-        }
-        self.drain_gate_events()?;
-        if self.control.pending == Some(PendingRequest::Pause) {
-            self.wait_for_resume().await?;
-        }
-        self.run_pending_commands().await
+/// The place between two actions: here people's wishes take effect.
+pub(crate) async fn handle_pending_input(run: &mut Run) -> Result<(), RunError> {
+    while let Some(call) = run.controls.poll() {
+        handle_control_event(&mut run.recorder.journal, &mut run.controls, call)?;
     }
+    drain_gate_events(&mut run.recorder, &mut run.controls)?;
+    if run.controls.pending == Some(PendingRequest::Pause) {
+        wait_for_resume(run).await?;
+    }
+    run_pending_commands(run).await
+}
 
-    /// Waits until a person says to go on, and looks at the sandbox before that happens.
-    async fn wait_for_resume(&mut self) -> Result<(), RunError> {
-        let before = self.state().status.clone();
-        self.log_activity("paused by a person")?;
-        self.files.sync()?;
-        self.set_status(RunStatus::Paused(PauseReason::Person))?;
-        while self.control.pending == Some(PendingRequest::Pause) {
-            let call = self.control.next().await;
-            handle_control_event(&mut self.journal, &mut self.control, call)?;
-            self.run_pending_commands().await?;
-        }
-        self.log_activity("resumed by a person")?;
-        self.set_status(before)?;
-        self.check_sandbox().await
+/// Waits until a person says to go on, and looks at the sandbox before that happens.
+async fn wait_for_resume(run: &mut Run) -> Result<(), RunError> {
+    let before = run.recorder.state().status.clone();
+    run.recorder.log_activity("paused by a person")?;
+    run.recorder.files.sync()?;
+    run.recorder
+        .set_status(RunStatus::Paused(PauseReason::Person))?;
+    while run.controls.pending == Some(PendingRequest::Pause) {
+        let call = run.controls.next().await;
+        handle_control_event(&mut run.recorder.journal, &mut run.controls, call)?;
+        run_pending_commands(run).await?;
     }
+    run.recorder.log_activity("resumed by a person")?;
+    run.recorder.set_status(before)?;
+    check_sandbox(&mut run.recorder, &mut run.bench, &mut run.controls).await
 }

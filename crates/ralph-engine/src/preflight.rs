@@ -15,9 +15,11 @@ use ralph_core::ports::{
     OutputSink, OutputStream, ProviderProblem, Sandbox, SandboxError,
 };
 
+use crate::controls::Controls;
 use crate::error::RunError;
 use crate::immediate_commands::{record_gate_events, record_pending_gate_events};
-use crate::run::Run;
+use crate::recorder::Recorder;
+use crate::workbench::Workbench;
 
 /// How long the probes may take. They end after five seconds by themselves.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -308,62 +310,64 @@ fn forget_blocked_hosts(gate: &dyn GateControl, own: Vec<GateEvent>) {
     }
 }
 
-impl Run {
-    /// Looks from inside of the sandbox whether work can go on there; an error pauses the run.
-    pub(crate) async fn check_sandbox(&mut self) -> Result<(), RunError> {
-        let allowed = self.state().allowed_hosts.iter();
-        let allowed: Vec<AllowlistEntry> = allowed
-            .filter_map(|host| AllowlistEntry::parse(host).ok())
-            .collect();
-        let gate = self.services.gate.clone();
-        let look = match &gate {
-            Some(_) => probe_for_run(&self.state().plan, allowed),
-            None => PreflightProbe::none(),
-        };
-        // What others have done before is told as theirs.
-        if let Some(gate) = &gate {
-            record_pending_gate_events(&mut self.journal, &**gate)?;
-        }
-        let mut printed = ProbeOutput::default();
-        let exec = look.command(self.sandbox.probe_program());
-        let outcome = self.exec(exec, &mut printed).await?;
-        if let Some(gate) = &gate {
-            let (own, others) = gate
-                .drain_events()
-                .into_iter()
-                .partition(|news| look.caused(news));
-            record_gate_events(&mut self.journal, others)?;
-            forget_blocked_hosts(&**gate, own);
-        }
-        let seen = PreflightReport::parse(&printed.text(), &outcome);
-        self.record_sandbox_check(&look, &seen, outcome.duration)?;
-        self.sandbox_checked = true;
-        Ok(())
+/// Looks from inside of the sandbox whether work can go on there; an error pauses the run.
+pub(crate) async fn check_sandbox(
+    recorder: &mut Recorder,
+    bench: &mut Workbench,
+    controls: &mut Controls,
+) -> Result<(), RunError> {
+    let allowed = recorder.state().allowed_hosts.iter();
+    let allowed: Vec<AllowlistEntry> = allowed
+        .filter_map(|host| AllowlistEntry::parse(host).ok())
+        .collect();
+    let gate = controls.open_gate().cloned();
+    let look = match &gate {
+        Some(_) => probe_for_run(&recorder.state().plan, allowed),
+        None => PreflightProbe::none(),
+    };
+    // What others have done before is told as theirs.
+    if let Some(gate) = &gate {
+        record_pending_gate_events(&mut recorder.journal, &**gate)?;
     }
+    let mut printed = ProbeOutput::default();
+    let exec = look.command(bench.sandbox.probe_program());
+    let outcome = bench.exec(recorder, controls, exec, &mut printed).await?;
+    if let Some(gate) = &gate {
+        let (own, others) = gate
+            .drain_events()
+            .into_iter()
+            .partition(|news| look.caused(news));
+        record_gate_events(&mut recorder.journal, others)?;
+        forget_blocked_hosts(&**gate, own);
+    }
+    let seen = PreflightReport::parse(&printed.text(), &outcome);
+    record_sandbox_check(recorder, &look, &seen, outcome.duration)?;
+    bench.is_checked = true;
+    Ok(())
+}
 
-    fn record_sandbox_check(
-        &mut self,
-        look: &PreflightProbe,
-        seen: &PreflightReport,
-        took: Duration,
-    ) -> Result<(), RunError> {
-        let problems = seen.problems(look);
-        if let Some(first) = problems.first() {
-            let whats: Vec<&str> = problems.iter().map(|problem| &*problem.what).collect();
-            return Err(RunError::UnusableSandbox(ProviderProblem {
-                what: whats.join("; "),
-                fix: first.fix.clone(),
-            }));
-        }
-        let words = seen.summary(look);
-        if !words.is_empty() {
-            self.journal.append(SandboxEvent::SandboxChecked {
-                seen: words,
-                duration_ms: took.as_millis().try_into().unwrap_or(u64::MAX),
-            })?;
-        }
-        Ok(())
+fn record_sandbox_check(
+    recorder: &mut Recorder,
+    look: &PreflightProbe,
+    seen: &PreflightReport,
+    took: Duration,
+) -> Result<(), RunError> {
+    let problems = seen.problems(look);
+    if let Some(first) = problems.first() {
+        let whats: Vec<&str> = problems.iter().map(|problem| &*problem.what).collect();
+        return Err(RunError::UnusableSandbox(ProviderProblem {
+            what: whats.join("; "),
+            fix: first.fix.clone(),
+        }));
     }
+    let words = seen.summary(look);
+    if !words.is_empty() {
+        recorder.append(SandboxEvent::SandboxChecked {
+            seen: words,
+            duration_ms: took.as_millis().try_into().unwrap_or(u64::MAX),
+        })?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

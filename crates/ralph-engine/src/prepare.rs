@@ -11,7 +11,7 @@ use crate::contract::PinnedTask;
 use crate::error::RunError;
 use crate::git::{BundleSource, HostRepo, SandboxGit};
 use crate::journal::Journal;
-use crate::run::Services;
+use crate::services::Services;
 use crate::store::RunDir;
 use crate::workspace::{HostFiles, TamperFinding, Workspace};
 

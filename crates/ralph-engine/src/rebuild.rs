@@ -13,7 +13,7 @@ use ralph_core::id::CommitId;
 use crate::error::RunError;
 use crate::git::{GitError, HostRepo, SandboxGit, locks};
 use crate::journal::Journal;
-use crate::run::Services;
+use crate::services::Services;
 use crate::store::RunDir;
 
 /// Brings the run's repository to the commit that the journal names.

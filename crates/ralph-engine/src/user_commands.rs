@@ -14,7 +14,8 @@ use tokio::sync::watch;
 
 use crate::capture::Capture;
 use crate::contract::PinnedTask;
-use crate::control::{Control, GateHandle};
+use crate::controls::{Controls, GateHandle};
+use crate::doctor::{apply_report, consult_doctor};
 use crate::durable;
 use crate::error::RunError;
 use crate::file_digests;
@@ -22,8 +23,9 @@ use crate::immediate_commands;
 use crate::journal::Journal;
 use crate::mailbox::{CommandFile, Mailbox};
 use crate::prepare::remove_orphaned_sandboxes;
-use crate::run::{Run, Services, attend};
-use crate::run_context::RunContext;
+use crate::recorder::Recorder;
+use crate::run::{Run, attend};
+use crate::services::Services;
 use crate::store::RunDir;
 use crate::workspace::{HostFiles, repair_logs};
 
@@ -78,166 +80,186 @@ fn can_run_during_iteration(command: &Command) -> bool {
     }
 }
 
-impl Run {
-    /// Does what accepted commands ask for, as far as it can be done now.
-    pub(crate) async fn run_pending_commands(&mut self) -> Result<(), RunError> {
-        let is_open = self.state().open.is_some();
-        let now = |(_, command): &&(String, Command)| !is_open || can_run_during_iteration(command);
-        let errands: Vec<(String, Command)> = self
-            .state()
-            .pending_commands
-            .iter()
-            .filter(now)
-            .cloned()
-            .collect();
-        if errands.is_empty() {
-            return Ok(());
-        }
-        for (id, command) in errands {
-            let sandbox = &*self.sandbox;
-            let mut desk = RunContext {
-                dir: &self.dir,
-                journal: &mut self.journal,
-                files: &mut self.files,
-                pinned: &self.pinned,
-                services: &self.services,
-                control: &mut self.control,
-            };
-            desk.run_command(&id, &command, Some(sandbox)).await?;
-        }
-        if !is_open {
-            self.workspace.project(&*self.sandbox, &self.files).await?;
-        }
-        Ok(())
+/// Does what accepted commands ask for, as far as it can be done now.
+pub(crate) async fn run_pending_commands(run: &mut Run) -> Result<(), RunError> {
+    let is_open = run.recorder.state().open.is_some();
+    let now = |(_, command): &&(String, Command)| !is_open || can_run_during_iteration(command);
+    let errands: Vec<(String, Command)> = run
+        .recorder
+        .state()
+        .pending_commands
+        .iter()
+        .filter(now)
+        .cloned()
+        .collect();
+    if errands.is_empty() {
+        return Ok(());
     }
-
-    /// Lets the doctor look at the run if it is time, and applies its report if the task says so.
-    pub(crate) async fn consult_doctor_if_due(&mut self) -> Result<(), RunError> {
-        if self.state().open.is_some() {
-            return Ok(());
-        }
-        let contract = self.pinned.contract();
-        let (every, policy) = (contract.doctor_every.unwrap_or(0), contract.doctor_apply);
-        let state = self.state();
-        let routine = every > 0
-            && state.iteration > 0
-            && state.iteration.is_multiple_of(every)
-            && state.doctor.last_seen_iteration < state.iteration
-            && self.last_doctor_iteration != state.iteration;
-        let trigger = if state.doctor.due {
-            Some(DoctorTrigger::Gutter)
-        } else if routine {
-            Some(DoctorTrigger::Routine)
-        } else {
-            None
-        };
-        let apply = policy == DoctorApply::Auto && self.state().doctor.report.is_some();
-        if trigger.is_none() && !apply {
-            return Ok(());
-        }
-        if let Some(trigger) = trigger {
-            self.last_doctor_iteration = self.state().iteration;
-            self.context().consult_doctor(trigger).await?;
-            self.warn_about_budgets()?;
-        }
-        if policy == DoctorApply::Auto {
-            self.context().apply_report(AppliedBy::Policy)?;
-        }
-        self.workspace.project(&*self.sandbox, &self.files).await
+    for (id, command) in errands {
+        run_command(
+            &mut run.recorder,
+            &mut run.controls,
+            &run.services,
+            &run.pinned,
+            &id,
+            &command,
+            Some(&*run.bench.sandbox),
+        )
+        .await?;
     }
+    if !is_open {
+        run.bench.project(&run.recorder.files).await?;
+    }
+    Ok(())
 }
 
-impl RunContext<'_> {
-    /// Carries a command out and tells what came of it.
-    async fn run_command(
-        &mut self,
-        id: &str,
-        command: &Command,
-        sandbox: Option<&dyn Sandbox>,
-    ) -> Result<CommandResult, RunError> {
-        let iteration = self.state().iteration;
-        let done = match command {
-            Command::Note(note) => {
-                let notes = note.append_to(&self.files.text("notes.md")?, iteration);
-                self.files.replace("notes.md", notes.as_bytes())?;
-                CommandResult::success("the note is in `notes.md`")
-            }
-            Command::Guardrail(sign) => {
-                self.append_once("guardrails.md", &sign.render(iteration))?;
-                CommandResult::success("the sign is in `guardrails.md`")
-            }
-            Command::Diagnose => match self.consult_doctor(DoctorTrigger::Person).await? {
+/// Lets the doctor look at the run if it is time, and applies its report if the task says so.
+pub(crate) async fn consult_doctor_if_due(run: &mut Run) -> Result<(), RunError> {
+    if run.recorder.state().open.is_some() {
+        return Ok(());
+    }
+    let contract = run.pinned.contract();
+    let (every, policy) = (contract.doctor_every.unwrap_or(0), contract.doctor_apply);
+    let state = run.recorder.state();
+    let routine = every > 0
+        && state.iteration > 0
+        && state.iteration.is_multiple_of(every)
+        && state.doctor.last_seen_iteration < state.iteration
+        && run.last_doctor_iteration != state.iteration;
+    let trigger = if state.doctor.due {
+        Some(DoctorTrigger::Gutter)
+    } else if routine {
+        Some(DoctorTrigger::Routine)
+    } else {
+        None
+    };
+    let apply = policy == DoctorApply::Auto && run.recorder.state().doctor.report.is_some();
+    if trigger.is_none() && !apply {
+        return Ok(());
+    }
+    if let Some(trigger) = trigger {
+        run.last_doctor_iteration = run.recorder.state().iteration;
+        consult_doctor(
+            &mut run.recorder,
+            &mut run.controls,
+            &run.services,
+            &run.pinned,
+            trigger,
+        )
+        .await?;
+        run.recorder.warn_about_budgets()?;
+    }
+    if policy == DoctorApply::Auto {
+        apply_report(
+            &mut run.recorder,
+            &run.services,
+            &run.pinned,
+            AppliedBy::Policy,
+        )?;
+    }
+    run.bench.project(&run.recorder.files).await
+}
+
+/// Carries a command out and tells what came of it.
+async fn run_command(
+    recorder: &mut Recorder,
+    controls: &mut Controls,
+    services: &Services,
+    pinned: &PinnedTask,
+    id: &str,
+    command: &Command,
+    sandbox: Option<&dyn Sandbox>,
+) -> Result<CommandResult, RunError> {
+    let iteration = recorder.state().iteration;
+    let done = match command {
+        Command::Note(note) => {
+            let notes = note.append_to(&recorder.files.text("notes.md")?, iteration);
+            recorder.files.replace("notes.md", notes.as_bytes())?;
+            CommandResult::success("the note is in `notes.md`")
+        }
+        Command::Guardrail(sign) => {
+            recorder.append_once("guardrails.md", &sign.render(iteration))?;
+            CommandResult::success("the sign is in `guardrails.md`")
+        }
+        Command::Diagnose => {
+            match consult_doctor(recorder, controls, services, pinned, DoctorTrigger::Person)
+                .await?
+            {
                 Some(number) => {
                     CommandResult::success(format!("report {number} is in `diagnostics.md`"))
                 }
                 None => CommandResult::failure("the doctor could not help; `errors.log` says why"),
-            },
-            Command::Apply => match self.apply_report(AppliedBy::Person)? {
-                Some(done) => CommandResult::success(done),
-                None => CommandResult::failure("there is no report that could be applied"),
-            },
-            Command::Debug { id } => self.run_debug_command(id, sandbox).await?,
-            Command::AllowHost { host } => {
-                immediate_commands::allow_host(self.journal, &self.control.gate, host)?
             }
-            Command::Message { text } => immediate_commands::queue_message(self.journal, id, text)?,
-            Command::Pause
-            | Command::Resume
-            | Command::Rotate
-            | Command::Stop
-            | Command::Profile { .. }
-            | Command::Task { .. } => CommandResult::success("accepted"),
-        };
-        self.log_activity(&format!("{}: {}", command.verb(), done.detail))?;
-        self.journal.append(CommandEvent::CommandDone {
-            id: id.to_owned(),
-            done: done.succeeded,
-            detail: done.detail.clone(),
-            output: done.output.clone(),
-        })?;
-        Ok(done)
-    }
+        }
+        Command::Apply => match apply_report(recorder, services, pinned, AppliedBy::Person)? {
+            Some(done) => CommandResult::success(done),
+            None => CommandResult::failure("there is no report that could be applied"),
+        },
+        Command::Debug { id } => run_debug_command(recorder, controls, pinned, id, sandbox).await?,
+        Command::AllowHost { host } => {
+            immediate_commands::allow_host(&mut recorder.journal, &controls.gate, host)?
+        }
+        Command::Message { text } => {
+            immediate_commands::queue_message(&mut recorder.journal, id, text)?
+        }
+        Command::Pause
+        | Command::Resume
+        | Command::Rotate
+        | Command::Stop
+        | Command::Profile { .. }
+        | Command::Task { .. } => CommandResult::success("accepted"),
+    };
+    recorder.log_activity(&format!("{}: {}", command.verb(), done.detail))?;
+    recorder.append(CommandEvent::CommandDone {
+        id: id.to_owned(),
+        done: done.succeeded,
+        detail: done.detail.clone(),
+        output: done.output.clone(),
+    })?;
+    Ok(done)
+}
 
-    /// Starts what an id of the pinned contract stands for.
-    async fn run_debug_command(
-        &mut self,
-        id: &str,
-        sandbox: Option<&dyn Sandbox>,
-    ) -> Result<CommandResult, RunError> {
-        let command = match debug::resolve(self.pinned.contract(), id) {
-            Ok(DebugTarget::Log(log)) => return self.read_log(log),
-            Ok(DebugTarget::Command(command)) => command,
-            Err(unknown) => return Ok(CommandResult::failure(unknown.to_string())),
-        };
-        let Some(sandbox) = sandbox else {
-            return Ok(CommandResult::failure("its sandbox is gone"));
-        };
-        let mut capture = Capture::new(&self.services.redactor);
-        let exec = Exec::shell(&command, self.time_left(DEBUG_TIMEOUT));
-        let running = sandbox.exec(exec, None, &mut capture);
-        let outcome = attend(self.journal, self.control, running).await??;
-        let output = capture.finish();
-        Ok(CommandResult {
-            succeeded: outcome.ended.is_success(),
-            detail: format!("`{command}`: {}", outcome.ended),
-            output: output_tail(&output.both).to_owned(),
-        })
-    }
+/// Starts what an id of the pinned contract stands for.
+async fn run_debug_command(
+    recorder: &mut Recorder,
+    controls: &mut Controls,
+    pinned: &PinnedTask,
+    id: &str,
+    sandbox: Option<&dyn Sandbox>,
+) -> Result<CommandResult, RunError> {
+    let command = match debug::resolve(pinned.contract(), id) {
+        Ok(DebugTarget::Log(log)) => return read_log(recorder, log),
+        Ok(DebugTarget::Command(command)) => command,
+        Err(unknown) => return Ok(CommandResult::failure(unknown.to_string())),
+    };
+    let Some(sandbox) = sandbox else {
+        return Ok(CommandResult::failure("its sandbox is gone"));
+    };
+    let mut capture = Capture::new(&recorder.redactor);
+    let exec = Exec::shell(&command, recorder.time_left().min(DEBUG_TIMEOUT));
+    let running = sandbox.exec(exec, None, &mut capture);
+    let outcome = attend(&mut recorder.journal, controls, running).await??;
+    let output = capture.finish();
+    Ok(CommandResult {
+        succeeded: outcome.ended.is_success(),
+        detail: format!("`{command}`: {}", outcome.ended),
+        output: output_tail(&output.both).to_owned(),
+    })
+}
 
-    fn read_log(&self, log: DebugLog) -> Result<CommandResult, RunError> {
-        let last = self.state().last_metrics.as_ref();
-        let last = last.map_or(0, |metrics| metrics.iteration);
-        let path = match log {
-            DebugLog::Activity => self.dir.file("activity.log"),
-            DebugLog::Errors => self.dir.file("errors.log"),
-            DebugLog::TestOutput => self.dir.iteration(last).join("test_output.txt"),
-        };
-        Ok(CommandResult {
-            succeeded: true,
-            detail: format!("the end of `{}`", path.display()),
-            output: durable::tail(&path, MAX_OUTPUT as u64)?,
-        })
-    }
+fn read_log(recorder: &Recorder, log: DebugLog) -> Result<CommandResult, RunError> {
+    let last = recorder.state().last_metrics.as_ref();
+    let last = last.map_or(0, |metrics| metrics.iteration);
+    let path = match log {
+        DebugLog::Activity => recorder.dir.file("activity.log"),
+        DebugLog::Errors => recorder.dir.file("errors.log"),
+        DebugLog::TestOutput => recorder.dir.iteration(last).join("test_output.txt"),
+    };
+    Ok(CommandResult {
+        succeeded: true,
+        detail: format!("the end of `{}`", path.display()),
+        output: durable::tail(&path, MAX_OUTPUT as u64)?,
+    })
 }
 
 fn output_tail(text: &str) -> &str {
@@ -320,7 +342,7 @@ pub fn apply_offline(
 pub async fn run_offline(
     dir: &RunDir,
     mut journal: Journal,
-    outside: &Services,
+    services: &Services,
     letter: CommandFile,
     interrupt: watch::Receiver<bool>,
 ) -> Result<Option<CommandResult>, RunError> {
@@ -332,28 +354,31 @@ pub async fn run_offline(
     if journal.state().open.is_some() && !can_run_during_iteration(&command) {
         return Ok(None);
     }
-    let mut files = HostFiles::open(dir, outside.redactor.clone())?;
+    let files = HostFiles::open(dir, services.redactor.clone())?;
     let state = journal.state();
     let source = std::path::PathBuf::from(&state.plan.task_file);
     let pinned = PinnedTask::open(dir, source, &state.contract, &state.contracts)?;
     let sandbox = match (&command, &state.sandbox) {
-        (Command::Debug { .. }, Some(sandbox)) => outside.sandboxes.attach(sandbox).await?,
+        (Command::Debug { .. }, Some(sandbox)) => services.sandboxes.attach(sandbox).await?,
         _ => None,
     };
-    let door = gate_of_idle_run(&journal);
-    let mut control = Control::new(Mailbox::new(dir.commands()), interrupt, door);
-    let mut desk = RunContext {
-        dir,
-        journal: &mut journal,
-        files: &mut files,
-        pinned: &pinned,
-        services: outside,
-        control: &mut control,
-    };
-    let done = desk.run_command(&id, &command, sandbox.as_deref()).await?;
-    files.sync()?;
-    file_digests::append_files_event(dir, &mut journal)?;
-    Ok(Some(done))
+    let gate = gate_of_idle_run(&journal);
+    let mut controls = Controls::new(Mailbox::new(dir.commands()), interrupt, gate);
+    let (clock, redactor) = (services.clock.clone(), services.redactor.clone());
+    let mut recorder = Recorder::new(dir.clone(), journal, files, clock, redactor);
+    let result = run_command(
+        &mut recorder,
+        &mut controls,
+        services,
+        &pinned,
+        &id,
+        &command,
+        sandbox.as_deref(),
+    )
+    .await?;
+    recorder.files.sync()?;
+    file_digests::append_files_event(dir, &mut recorder.journal)?;
+    Ok(Some(result))
 }
 
 /// Cleans up after a process that died, for a run that is stopped without being resumed: half a line of a log,

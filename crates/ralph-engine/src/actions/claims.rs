@@ -1,23 +1,18 @@
 //! A claimed box is a proposal: the runner runs its verify commands and ticks it, or not.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use ralph_core::action::Claims;
-use ralph_core::event::{IterationEvent, VerificationEvent};
-use ralph_core::path::WorkspacePath;
-use ralph_core::ports::{Exec, ExecOutcome};
+use ralph_core::event::IterationEvent;
 use ralph_core::task::NamedBox;
 use ralph_core::verdict::{self, CheckResult, Verdict};
 
-use crate::capture::{Capture, Captured};
+use crate::check_results::run_check;
+use crate::contract::PinnedTask;
+use crate::contract_change::set_ticks;
 use crate::error::RunError;
-use crate::git::{GitError, SandboxGit, WorkSnapshot};
+use crate::recorder::Recorder;
 use crate::run::Run;
-use crate::workspace::TamperFinding;
-
-/// How long a verify or test command may take.
-pub(crate) const CHECK_TIMEOUT: Duration = Duration::from_mins(30);
 
 /// How much of a claim is shown, in characters.
 const MAX_SHOWN_CHARS: usize = 120;
@@ -40,227 +35,177 @@ fn join_first(entries: &[&str], separator: &str) -> String {
     }
 }
 
-impl Run {
-    /// Looks at every claim and ticks the boxes that hold.
-    pub(crate) async fn check_claims(&mut self, claims: &Claims) -> Result<(), RunError> {
-        let before = self.complete_milestones();
-        let mut ticked = self.state().ticked.clone();
-        let (claimed, unclear) = self.claimed_boxes(claims);
-        for id in claimed {
-            if ticked.contains(&id) {
-                continue;
-            }
-            let (checks, refusal) = self.verify_box(&id).await?;
-            let verified = refusal.is_none();
-            let why = refusal.unwrap_or_default();
-            if verified {
-                ticked.insert(id.clone());
-                self.log_activity(&format!("box {id} is verified"))?;
-            } else {
-                let line = format!("box {id} was claimed but is not ticked: {why}");
-                self.log_activity(&line)?;
-                self.log_error(&line)?;
-            }
-            let iteration = self.state().iteration;
-            self.journal.append(IterationEvent::ClaimChecked {
-                iteration,
-                checkbox: id,
-                verified,
-                why,
-                checks,
-            })?;
+/// Looks at every claim and ticks the boxes that hold.
+pub(crate) async fn check_claims(run: &mut Run, claims: &Claims) -> Result<(), RunError> {
+    let before = complete_milestones(&run.recorder, &run.pinned);
+    let mut ticked = run.recorder.state().ticked.clone();
+    let (claimed, unclear) = claimed_boxes(&run.pinned, claims);
+    for id in claimed {
+        if ticked.contains(&id) {
+            continue;
         }
-        self.scratch.newly_ticked += ticked.difference(&self.state().ticked).count();
-        self.set_ticks(&ticked)?;
-        self.reject_unclear_claims(unclear)?;
-        self.check_milestones(claims)?;
-        let complete = self.complete_milestones();
-        // After a crash nobody knows which were complete before; one push too many is harmless.
-        let unknown = self.scratch.resumed && !complete.is_empty();
-        self.scratch.milestone_reached = complete != before || unknown;
-        Ok(())
-    }
-
-    /// Returns the ids of the boxes that are claimed, and the claims that name no box or more than one,
-    /// each with the reason.
-    fn claimed_boxes(&self, claims: &Claims) -> (BTreeSet<String>, Vec<(String, String)>) {
-        let mut boxes = BTreeSet::new();
-        let mut unclear = Vec::new();
-        let names = self.pinned.task().box_names();
-        for claim in &claims.checkboxes_checked {
-            let claimed = display_claim(claim);
-            match names.find(claim) {
-                NamedBox::One(checkbox) => {
-                    boxes.insert(checkbox.id.clone());
-                }
-                NamedBox::Ambiguous(found) => {
-                    let ids: Vec<&str> = found.iter().map(|it| it.id.as_str()).collect();
-                    let why = format!("it fits several checkboxes: {}", join_first(&ids, ", "));
-                    unclear.push((claimed, why));
-                }
-                NamedBox::Unknown => {
-                    let why = format!("the task has no checkbox `{claimed}`");
-                    unclear.push((claimed, why));
-                }
-            }
-        }
-        (boxes, unclear)
-    }
-
-    /// Answers unclear claims with the open boxes: nothing is ticked by guess.
-    fn reject_unclear_claims(&mut self, unclear: Vec<(String, String)>) -> Result<(), RunError> {
-        if unclear.is_empty() {
-            return Ok(());
-        }
-        for (claim, why) in unclear {
-            let line = format!("box {claim} was claimed but is not ticked: {why}");
-            self.log_activity(&line)?;
-            self.log_error(&line)?;
-            self.record_rejected_claim(claim, why)?;
-        }
-        let open = self.pinned.task().open_boxes(&self.state().ticked);
-        let open: Vec<&str> = open.iter().map(String::as_str).collect();
-        let list = if open.is_empty() {
-            "none".to_owned()
+        let (checks, refusal) = verify_box(run, &id).await?;
+        let verified = refusal.is_none();
+        let why = refusal.unwrap_or_default();
+        if verified {
+            ticked.insert(id.clone());
+            run.recorder
+                .log_activity(&format!("box {id} is verified"))?;
         } else {
-            join_first(&open, "; ")
-        };
-        self.log_error(&format!("claim checkboxes by their id; open are: {list}"))
-    }
-
-    /// Records a claim that was not checked.
-    fn record_rejected_claim(&mut self, claim: String, why: String) -> Result<(), RunError> {
-        let iteration = self.state().iteration;
-        self.journal.append(IterationEvent::ClaimChecked {
+            let line = format!("box {id} was claimed but is not ticked: {why}");
+            run.recorder.log_activity(&line)?;
+            run.recorder.log_error(&line)?;
+        }
+        let iteration = run.recorder.state().iteration;
+        run.recorder.append(IterationEvent::ClaimChecked {
             iteration,
-            checkbox: claim,
-            verified: false,
+            checkbox: id,
+            verified,
             why,
-            checks: Vec::new(),
+            checks,
         })?;
-        Ok(())
     }
+    run.scratch.newly_ticked += ticked.difference(&run.recorder.state().ticked).count();
+    set_ticks(&mut run.recorder, &mut run.bench, &mut run.pinned, &ticked)?;
+    reject_unclear_claims(&mut run.recorder, &run.pinned, unclear)?;
+    check_milestones(&mut run.recorder, &run.pinned, claims)?;
+    let complete = complete_milestones(&run.recorder, &run.pinned);
+    // After a crash nobody knows which were complete before; one push too many is harmless.
+    let unknown = run.scratch.resumed && !complete.is_empty();
+    run.scratch.milestone_reached = complete != before || unknown;
+    Ok(())
+}
 
-    async fn verify_box(
-        &mut self,
-        id: &str,
-    ) -> Result<(Vec<CheckResult>, Option<String>), RunError> {
-        let Some(checkbox) = self.pinned.task().checkbox(id) else {
-            return Ok((Vec::new(), Some(format!("the task has no checkbox `{id}`"))));
+/// Returns the ids of the boxes that are claimed, and the claims that name no box or more than one,
+/// each with the reason.
+fn claimed_boxes(
+    pinned: &PinnedTask,
+    claims: &Claims,
+) -> (BTreeSet<String>, Vec<(String, String)>) {
+    let mut boxes = BTreeSet::new();
+    let mut unclear = Vec::new();
+    let names = pinned.task().box_names();
+    for claim in &claims.checkboxes_checked {
+        let claimed = display_claim(claim);
+        match names.find(claim) {
+            NamedBox::One(checkbox) => {
+                boxes.insert(checkbox.id.clone());
+            }
+            NamedBox::Ambiguous(found) => {
+                let ids: Vec<&str> = found.iter().map(|it| it.id.as_str()).collect();
+                let why = format!("it fits several checkboxes: {}", join_first(&ids, ", "));
+                unclear.push((claimed, why));
+            }
+            NamedBox::Unknown => {
+                let why = format!("the task has no checkbox `{claimed}`");
+                unclear.push((claimed, why));
+            }
+        }
+    }
+    (boxes, unclear)
+}
+
+/// Answers unclear claims with the open boxes: nothing is ticked by guess.
+fn reject_unclear_claims(
+    recorder: &mut Recorder,
+    pinned: &PinnedTask,
+    unclear: Vec<(String, String)>,
+) -> Result<(), RunError> {
+    if unclear.is_empty() {
+        return Ok(());
+    }
+    for (claim, why) in unclear {
+        let line = format!("box {claim} was claimed but is not ticked: {why}");
+        recorder.log_activity(&line)?;
+        recorder.log_error(&line)?;
+        record_rejected_claim(recorder, claim, why)?;
+    }
+    let open = pinned.task().open_boxes(&recorder.state().ticked);
+    let open: Vec<&str> = open.iter().map(String::as_str).collect();
+    let list = if open.is_empty() {
+        "none".to_owned()
+    } else {
+        join_first(&open, "; ")
+    };
+    recorder.log_error(&format!("claim checkboxes by their id; open are: {list}"))
+}
+
+/// Records a claim that was not checked.
+fn record_rejected_claim(
+    recorder: &mut Recorder,
+    claim: String,
+    why: String,
+) -> Result<(), RunError> {
+    let iteration = recorder.state().iteration;
+    recorder.append(IterationEvent::ClaimChecked {
+        iteration,
+        checkbox: claim,
+        verified: false,
+        why,
+        checks: Vec::new(),
+    })?;
+    Ok(())
+}
+
+async fn verify_box(
+    run: &mut Run,
+    id: &str,
+) -> Result<(Vec<CheckResult>, Option<String>), RunError> {
+    let Some(checkbox) = run.pinned.task().checkbox(id) else {
+        return Ok((Vec::new(), Some(format!("the task has no checkbox `{id}`"))));
+    };
+    let mut commands = checkbox.verify.clone();
+    if commands.is_empty() {
+        commands.clone_from(&run.pinned.contract().verify_commands);
+    }
+    let mut checks = Vec::new();
+    for command in &commands {
+        checks.push(
+            run_check(
+                &mut run.recorder,
+                &run.bench,
+                &mut run.controls,
+                &mut run.scratch,
+                id,
+                command,
+            )
+            .await?,
+        );
+    }
+    match verdict::judge(&checks) {
+        Verdict::Green => Ok((checks, None)),
+        Verdict::Red { reasons } => Ok((checks, Some(reasons.join("; ")))),
+    }
+}
+
+fn check_milestones(
+    recorder: &mut Recorder,
+    pinned: &PinnedTask,
+    claims: &Claims,
+) -> Result<(), RunError> {
+    let complete = complete_milestones(recorder, pinned);
+    for id in &claims.milestones_completed {
+        let milestone = pinned.task().named_milestone(id);
+        let why = match milestone.map(|milestone| &milestone.id) {
+            Some(id) if complete.contains(id) => continue,
+            Some(id) => format!("milestone `{id}` still has open boxes"),
+            None => format!("the task has no milestone `{}`", display_claim(id)),
         };
-        let mut commands = checkbox.verify.clone();
-        if commands.is_empty() {
-            commands.clone_from(&self.pinned.contract().verify_commands);
-        }
-        let mut checks = Vec::new();
-        for command in &commands {
-            checks.push(self.run_check(id, command).await?);
-        }
-        match verdict::judge(&checks) {
-            Verdict::Green => Ok((checks, None)),
-            Verdict::Red { reasons } => Ok((checks, Some(reasons.join("; ")))),
-        }
+        recorder.log_error(&why)?;
+        record_rejected_claim(recorder, display_claim(id), why)?;
     }
+    Ok(())
+}
 
-    /// Runs a check in the workspace; the same command is not run twice on the same files.
-    pub(crate) async fn run_check(
-        &mut self,
-        name: &str,
-        command: &str,
-    ) -> Result<CheckResult, RunError> {
-        if let Some(known) = self.scratch.checks.get(command) {
-            return Ok(CheckResult {
-                name: name.to_owned(),
-                duration_ms: 0,
-                ..known.clone()
-            });
-        }
-        let before = SandboxGit::new(&*self.sandbox).snapshot().await?;
-        self.journal.append(VerificationEvent::CheckStarted {
-            command: command.to_owned(),
-        })?;
-        let mut capture = Capture::new(&self.services.redactor);
-        let outcome = self
-            .exec(Exec::shell(command, CHECK_TIMEOUT), &mut capture)
-            .await?;
-        let output = capture.finish();
-        self.append_test_output(command, &output, outcome.ended)?;
-        if let Some(before) = before {
-            self.discard_check_changes(command, &before).await?;
-        }
-        let check = output.to_check_result(name, command, &outcome);
-        self.scratch
-            .checks
-            .insert(command.to_owned(), check.clone());
-        Ok(check)
-    }
-
-    /// Discards the commits and file changes of a check, so that they never land on the branch.
-    /// Ignored files stay: they make the next build fast.
-    async fn discard_check_changes(
-        &mut self,
-        command: &str,
-        before: &WorkSnapshot,
-    ) -> Result<(), RunError> {
-        let changed = match SandboxGit::new(&*self.sandbox).restore(before).await {
-            Ok(changed) => changed,
-            // A damaged repository is repaired when the iteration is settled.
-            Err(RunError::Git(GitError::InSandbox { .. })) => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        let Some(path) = changed.first().cloned() else {
-            return Ok(());
-        };
-        let others = match changed.len() {
-            1 => String::new(),
-            count => format!(", with {} other paths", count - 1),
-        };
-        let finding = format!("changed by the check `{command}`{others}; put back");
-        self.record_tampering(vec![TamperFinding { path, finding }])
-    }
-
-    /// Remembers what a command of the model's says about the tests, and that files may have changed.
-    pub(crate) fn update_checks_after_command(
-        &mut self,
-        command: &str,
-        cwd: Option<&WorkspacePath>,
-        outcome: &ExecOutcome,
-        output: &Captured,
-    ) {
-        let is_test =
-            cwd.is_none() && self.pinned.contract().test_command.as_deref() == Some(command);
-        self.scratch.checks.clear();
-        if is_test {
-            let check = output.to_check_result("test_command", command, outcome);
-            self.scratch.checks.insert(command.to_owned(), check);
-        }
-    }
-
-    fn check_milestones(&mut self, claims: &Claims) -> Result<(), RunError> {
-        let complete = self.complete_milestones();
-        for id in &claims.milestones_completed {
-            let milestone = self.pinned.task().named_milestone(id);
-            let why = match milestone.map(|milestone| &milestone.id) {
-                Some(id) if complete.contains(id) => continue,
-                Some(id) => format!("milestone `{id}` still has open boxes"),
-                None => format!("the task has no milestone `{}`", display_claim(id)),
-            };
-            self.log_error(&why)?;
-            self.record_rejected_claim(display_claim(id), why)?;
-        }
-        Ok(())
-    }
-
-    fn complete_milestones(&self) -> BTreeSet<String> {
-        let task = self.pinned.task();
-        let ticked = &self.state().ticked;
-        task.milestones
-            .iter()
-            .filter(|milestone| {
-                let mut boxes = task.milestone_boxes(&milestone.id).peekable();
-                boxes.peek().is_some() && boxes.all(|checkbox| ticked.contains(&checkbox.id))
-            })
-            .map(|milestone| milestone.id.clone())
-            .collect()
-    }
+fn complete_milestones(recorder: &Recorder, pinned: &PinnedTask) -> BTreeSet<String> {
+    let task = pinned.task();
+    let ticked = &recorder.state().ticked;
+    task.milestones
+        .iter()
+        .filter(|milestone| {
+            let mut boxes = task.milestone_boxes(&milestone.id).peekable();
+            boxes.peek().is_some() && boxes.all(|checkbox| ticked.contains(&checkbox.id))
+        })
+        .map(|milestone| milestone.id.clone())
+        .collect()
 }

@@ -8,91 +8,101 @@ use ralph_core::id::CommitId;
 use ralph_core::path::WorkspacePath;
 
 use super::perform::ActionEffect;
+use crate::contract::PinnedTask;
+use crate::controls::Controls;
 use crate::error::RunError;
-use crate::git::{CommitExclusions, CommitOutcome, SandboxGit};
-use crate::run::{Run, attend};
+use crate::git::{CommitExclusions, CommitOutcome};
+use crate::recorder::Recorder;
+use crate::run::attend;
+use crate::steps::inspect_work_tree;
 use crate::steps::{describe_large_files, is_repository_damage};
+use crate::workbench::Workbench;
 
 /// How many nested repositories are named.
 const MAX_LISTED_REPOSITORIES: usize = 5;
 
-impl Run {
-    pub(super) async fn commit_action(
-        &mut self,
-        index: usize,
-        message: &str,
-        paths: &[WorkspacePath],
-    ) -> Result<ActionEffect, RunError> {
-        if let Some(why) = paths.iter().find_map(rules::refuse_commit) {
-            return Ok(ActionEffect::refused(why));
+pub(super) async fn commit_action(
+    recorder: &mut Recorder,
+    bench: &mut Workbench,
+    controls: &mut Controls,
+    pinned: &PinnedTask,
+    index: usize,
+    message: &str,
+    paths: &[WorkspacePath],
+) -> Result<ActionEffect, RunError> {
+    if let Some(why) = paths.iter().find_map(rules::refuse_commit) {
+        return Ok(ActionEffect::refused(why));
+    }
+    let run = &recorder.state().plan.run;
+    let message = format!(
+        "{}\n\nRalph-Run: {run}\n{}\n",
+        clean_message(message),
+        action_trailer(recorder, index)
+    );
+    let findings = bench.workspace.guard_git(&*bench.sandbox).await?;
+    recorder.record_tampering(findings)?;
+    let mut outcome = try_commit(recorder, bench, controls, pinned, &message, paths).await;
+    if outcome.as_ref().is_err_and(is_repository_damage) {
+        // A look puts the repository back.
+        inspect_work_tree(recorder, bench, pinned).await?;
+        outcome = try_commit(recorder, bench, controls, pinned, &message, paths).await;
+    }
+    Ok(match outcome {
+        Ok(CommitOutcome::Created(commit, left_out)) => {
+            ActionEffect::done(describe_commit(&commit, &left_out))
         }
-        let run = &self.state().plan.run;
-        let message = format!(
-            "{}\n\nRalph-Run: {run}\n{}\n",
-            clean_message(message),
-            self.action_trailer(index)
-        );
-        let findings = self.workspace.guard_git(&*self.sandbox).await?;
-        self.record_tampering(findings)?;
-        let mut outcome = self.try_commit(&message, paths).await;
-        if outcome.as_ref().is_err_and(is_repository_damage) {
-            // A look puts the repository back.
-            self.inspect_work_tree().await?;
-            outcome = self.try_commit(&message, paths).await;
+        Ok(CommitOutcome::Nothing(large)) if large.is_empty() => {
+            ActionEffect::done("nothing to commit")
         }
-        Ok(match outcome {
-            Ok(CommitOutcome::Created(commit, left_out)) => {
-                ActionEffect::done(describe_commit(&commit, &left_out))
-            }
-            Ok(CommitOutcome::Nothing(large)) if large.is_empty() => {
-                ActionEffect::done("nothing to commit")
-            }
-            Ok(CommitOutcome::Nothing(large)) => ActionEffect::failed(describe_large_files(&large)),
-            Ok(CommitOutcome::Rejected(why)) => ActionEffect::failed(why),
-            Err(RunError::Git(error)) => ActionEffect::failed(error.to_string()),
-            Err(error) => return Err(error),
-        })
-    }
+        Ok(CommitOutcome::Nothing(large)) => ActionEffect::failed(describe_large_files(&large)),
+        Ok(CommitOutcome::Rejected(why)) => ActionEffect::failed(why),
+        Err(RunError::Git(error)) => ActionEffect::failed(error.to_string()),
+        Err(error) => return Err(error),
+    })
+}
 
-    async fn try_commit(
-        &mut self,
-        message: &str,
-        paths: &[WorkspacePath],
-    ) -> Result<CommitOutcome, RunError> {
-        let own = self.pinned.own_files();
-        let git = SandboxGit::new(&*self.sandbox);
-        let committing = git.commit(message, paths, own);
-        attend(&mut self.journal, &mut self.control, committing).await?
-    }
+async fn try_commit(
+    recorder: &mut Recorder,
+    bench: &Workbench,
+    controls: &mut Controls,
+    pinned: &PinnedTask,
+    message: &str,
+    paths: &[WorkspacePath],
+) -> Result<CommitOutcome, RunError> {
+    let own = pinned.own_files();
+    let git = bench.git();
+    let committing = git.commit(message, paths, own);
+    attend(&mut recorder.journal, controls, committing).await?
+}
 
-    /// The mark of a commit: no two commits of a run carry the same.
-    fn action_trailer(&self, index: usize) -> String {
-        RunnerTrailer::Action(self.action_mark(index)).to_string()
-    }
+/// The mark of a commit: no two commits of a run carry the same.
+fn action_trailer(recorder: &Recorder, index: usize) -> String {
+    RunnerTrailer::Action(action_mark(recorder, index)).to_string()
+}
 
-    fn action_mark(&self, index: usize) -> String {
-        let state = self.state();
-        format!("{}/{}/{index}", state.plan.run, state.iteration)
-    }
+fn action_mark(recorder: &Recorder, index: usize) -> String {
+    let state = recorder.state();
+    format!("{}/{}/{index}", state.plan.run, state.iteration)
+}
 
-    /// Returns the marks of the commits that the actions of the open iteration made.
-    pub(crate) fn commit_marks(&self) -> BTreeSet<String> {
-        let open = self.state().open.iter();
-        let indices = open.flat_map(|open| open.commits.iter());
-        indices.map(|index| self.action_mark(*index)).collect()
-    }
+/// Returns the marks of the commits that the actions of the open iteration made.
+pub(crate) fn commit_marks(recorder: &Recorder) -> BTreeSet<String> {
+    let open = recorder.state().open.iter();
+    let indices = open.flat_map(|open| open.commits.iter());
+    indices.map(|index| action_mark(recorder, *index)).collect()
+}
 
-    pub(super) async fn commit_before_restart(
-        &self,
-        index: usize,
-    ) -> Result<Option<ActionEffect>, RunError> {
-        let made = SandboxGit::new(&*self.sandbox)
-            .head_with_trailer(&self.action_trailer(index))
-            .await?;
-        Ok(made.map(|commit| {
-            ActionEffect::done(format!("commit {commit} was made before the restart"))
-        }))
-    }
+pub(super) async fn commit_before_restart(
+    recorder: &Recorder,
+    bench: &Workbench,
+    index: usize,
+) -> Result<Option<ActionEffect>, RunError> {
+    let made = bench
+        .git()
+        .head_with_trailer(&action_trailer(recorder, index))
+        .await?;
+    Ok(made
+        .map(|commit| ActionEffect::done(format!("commit {commit} was made before the restart"))))
 }
 
 /// Returns the result of a commit action, with everything that is not part of the commit.

@@ -12,8 +12,12 @@ use ralph_core::ports::{Exec, SandboxError, WriteMode};
 use super::cleared::copied_placeholder;
 use super::perform::ActionEffect;
 use crate::capture::Capture;
+use crate::contract::PinnedTask;
+use crate::controls::Controls;
 use crate::error::RunError;
-use crate::run::Run;
+use crate::recorder::Recorder;
+use crate::steps::IterationScratch;
+use crate::workbench::Workbench;
 
 /// How long it may take to set the mode of a file.
 const MODE_TIMEOUT: Duration = Duration::from_mins(1);
@@ -54,157 +58,160 @@ impl FileStep {
     }
 }
 
-impl Run {
-    /// Computes what a write or a patch will leave behind, without touching anything.
-    pub(super) async fn plan_file_step(
-        &self,
-        action: &Action,
-        path: &WorkspacePath,
-        intended: Option<Digest>,
-    ) -> Result<FileStep, RunError> {
-        let refused = if let Action::Write { mode, .. } = action {
-            rules::refuse_write(path, *mode)
-        } else {
-            rules::refuse_patch(path)
-        };
-        let workflow = rules::is_workflow(path) && !self.pinned.contract().allow_workflow_changes;
-        let refused = refused.or_else(|| {
-            workflow.then(|| {
-                "workflow files need `allow_workflow_changes: true` in the task's front matter"
-                    .to_owned()
-            })
-        });
-        if let Some(why) = refused {
+/// Computes what a write or a patch will leave behind, without touching anything.
+pub(super) async fn plan_file_step(
+    recorder: &Recorder,
+    bench: &Workbench,
+    pinned: &PinnedTask,
+    action: &Action,
+    path: &WorkspacePath,
+    intended: Option<Digest>,
+) -> Result<FileStep, RunError> {
+    let refused = if let Action::Write { mode, .. } = action {
+        rules::refuse_write(path, *mode)
+    } else {
+        rules::refuse_patch(path)
+    };
+    let workflow = rules::is_workflow(path) && !pinned.contract().allow_workflow_changes;
+    let refused = refused.or_else(|| {
+        workflow.then(|| {
+            "workflow files need `allow_workflow_changes: true` in the task's front matter"
+                .to_owned()
+        })
+    });
+    if let Some(why) = refused {
+        return Ok(FileStep::Resolved(ActionResult::Refused { why }));
+    }
+    let old = match bench
+        .sandbox
+        .read(&SandboxPath::in_repo(path), MAX_FILE)
+        .await
+    {
+        Ok(bytes) => Some(bytes),
+        Err(SandboxError::NotFound(_)) => None,
+        Err(SandboxError::Escapes(_)) => {
+            let why = format!("`{path}` leads outside the repository");
             return Ok(FileStep::Resolved(ActionResult::Refused { why }));
         }
-        let old = match self
-            .sandbox
-            .read(&SandboxPath::in_repo(path), MAX_FILE)
-            .await
-        {
-            Ok(bytes) => Some(bytes),
-            Err(SandboxError::NotFound(_)) => None,
-            Err(SandboxError::Escapes(_)) => {
-                let why = format!("`{path}` leads outside the repository");
-                return Ok(FileStep::Resolved(ActionResult::Refused { why }));
-            }
+        Err(
+            error
+            @ (SandboxError::Gone(_) | SandboxError::Spawn { .. } | SandboxError::Provider(_)),
+        ) => {
+            return Err(error.into());
+        }
+        Err(error) => {
+            return Ok(FileStep::Resolved(ActionResult::Failed {
+                why: error.to_string(),
+            }));
+        }
+    };
+    let now = Digest::compute(old.as_deref().unwrap_or_default());
+    // Only a patch can remove a file; to a write, one that is missing is not an empty one.
+    let comparable = old.is_some() || matches!(action, Action::Patch { .. });
+    if comparable && intended.as_ref() == Some(&now) {
+        return Ok(FileStep::AlreadyDone {
+            path: path.clone(),
+            after: now,
+            mode: old.and_then(|_| stated_mode(action, path)),
+        });
+    }
+    let before = old.clone().unwrap_or_default();
+    let step = new_content(action, path, old);
+    Ok(reject_placeholders(recorder, step, &before))
+}
+
+/// Refuses content that has the redacted form of a line in place of the line itself.
+fn reject_placeholders(recorder: &Recorder, step: FileStep, before: &[u8]) -> FileStep {
+    let FileStep::Write { path, bytes, .. } = &step else {
+        return step;
+    };
+    let redactor = &recorder.redactor;
+    let Some(line) = copied_placeholder(redactor, before, bytes) else {
+        return step;
+    };
+    let why = format!(
+        "line {line} of `{path}` would be the redacted form of a line that is there now; `[REDACTED]` \
+         stands for text that is not shown, so leave that line out of the change"
+    );
+    FileStep::Resolved(ActionResult::Refused { why })
+}
+
+pub(super) async fn execute_file_step(
+    recorder: &mut Recorder,
+    bench: &Workbench,
+    controls: &mut Controls,
+    scratch: &mut IterationScratch,
+    step: FileStep,
+) -> Result<ActionEffect, RunError> {
+    if let FileStep::Write { path, .. } | FileStep::Delete { path } = &step
+        && !path.as_str().starts_with(".ralph/")
+    {
+        scratch.checks.clear();
+    }
+    let done = match &step {
+        FileStep::Resolved(result) => return Ok(ActionEffect::from_result(result.clone())),
+        FileStep::AlreadyDone { path, mode, .. } => {
+            let done = "was done before the restart".to_owned();
+            return set_file_mode(recorder, bench, controls, path, *mode, done).await;
+        }
+        FileStep::Write { path, bytes, .. } => {
+            bench
+                .sandbox
+                .write(&SandboxPath::in_repo(path), bytes, WriteMode::Replace)
+                .await
+        }
+        FileStep::Delete { path } => bench.sandbox.delete(&SandboxPath::in_repo(path)).await,
+    };
+    match (done, step) {
+        (
+            Ok(()),
+            FileStep::Write {
+                path, mode, detail, ..
+            },
+        ) => set_file_mode(recorder, bench, controls, &path, mode, detail).await,
+        (Ok(()), _) => Ok(ActionEffect::done("deleted")),
+        (Err(SandboxError::Escapes(path)), _) => Ok(ActionEffect::refused(format!(
+            "`{path}` leads outside the repository"
+        ))),
+        (
             Err(
                 error @ (SandboxError::Gone(_)
                 | SandboxError::Spawn { .. }
                 | SandboxError::Provider(_)),
-            ) => {
-                return Err(error.into());
-            }
-            Err(error) => {
-                return Ok(FileStep::Resolved(ActionResult::Failed {
-                    why: error.to_string(),
-                }));
-            }
-        };
-        let now = Digest::compute(old.as_deref().unwrap_or_default());
-        // Only a patch can remove a file; to a write, one that is missing is not an empty one.
-        let comparable = old.is_some() || matches!(action, Action::Patch { .. });
-        if comparable && intended.as_ref() == Some(&now) {
-            return Ok(FileStep::AlreadyDone {
-                path: path.clone(),
-                after: now,
-                mode: old.and_then(|_| stated_mode(action, path)),
-            });
-        }
-        let before = old.clone().unwrap_or_default();
-        let step = new_content(action, path, old);
-        Ok(self.reject_placeholders(step, &before))
-    }
-
-    /// Refuses content that has the redacted form of a line in place of the line itself.
-    fn reject_placeholders(&self, step: FileStep, before: &[u8]) -> FileStep {
-        let FileStep::Write { path, bytes, .. } = &step else {
-            return step;
-        };
-        let redactor = &self.services.redactor;
-        let Some(line) = copied_placeholder(redactor, before, bytes) else {
-            return step;
-        };
-        let why = format!(
-            "line {line} of `{path}` would be the redacted form of a line that is there now; `[REDACTED]` \
-             stands for text that is not shown, so leave that line out of the change"
-        );
-        FileStep::Resolved(ActionResult::Refused { why })
-    }
-
-    pub(super) async fn execute_file_step(
-        &mut self,
-        step: FileStep,
-    ) -> Result<ActionEffect, RunError> {
-        if let FileStep::Write { path, .. } | FileStep::Delete { path } = &step
-            && !path.as_str().starts_with(".ralph/")
-        {
-            self.scratch.checks.clear();
-        }
-        let done = match &step {
-            FileStep::Resolved(result) => return Ok(ActionEffect::from_result(result.clone())),
-            FileStep::AlreadyDone { path, mode, .. } => {
-                let done = "was done before the restart".to_owned();
-                return self.set_file_mode(path, *mode, done).await;
-            }
-            FileStep::Write { path, bytes, .. } => {
-                self.sandbox
-                    .write(&SandboxPath::in_repo(path), bytes, WriteMode::Replace)
-                    .await
-            }
-            FileStep::Delete { path } => self.sandbox.delete(&SandboxPath::in_repo(path)).await,
-        };
-        match (done, step) {
-            (
-                Ok(()),
-                FileStep::Write {
-                    path, mode, detail, ..
-                },
-            ) => self.set_file_mode(&path, mode, detail).await,
-            (Ok(()), _) => Ok(ActionEffect::done("deleted")),
-            (Err(SandboxError::Escapes(path)), _) => Ok(ActionEffect::refused(format!(
-                "`{path}` leads outside the repository"
-            ))),
-            (
-                Err(
-                    error @ (SandboxError::Gone(_)
-                    | SandboxError::Spawn { .. }
-                    | SandboxError::Provider(_)),
-                ),
-                _,
-            ) => Err(error.into()),
-            (Err(error), _) => Ok(ActionEffect::failed(error.to_string())),
-        }
+            ),
+            _,
+        ) => Err(error.into()),
+        (Err(error), _) => Ok(ActionEffect::failed(error.to_string())),
     }
 }
 
-impl Run {
-    /// Sets the mode that a patch states for a file that has been written.
-    async fn set_file_mode(
-        &mut self,
-        path: &WorkspacePath,
-        mode: Option<FileMode>,
-        detail: String,
-    ) -> Result<ActionEffect, RunError> {
-        let (change, word) = match mode {
-            None => return Ok(ActionEffect::done(detail)),
-            Some(FileMode::Executable) => ("a+x", "executable"),
-            Some(FileMode::Plain) => ("a-x", "not executable"),
-        };
-        let exec = Exec::argv(["chmod", change, "--", path.as_str()], MODE_TIMEOUT);
-        let mut capture = Capture::new(&self.services.redactor);
-        let why = match self.exec(exec, &mut capture).await {
-            Ok(outcome) if outcome.ended.is_success() => {
-                return Ok(ActionEffect::done(format!("{detail}, {word}")));
-            }
-            Ok(outcome) => outcome.ended.to_string(),
-            Err(RunError::Sandbox(error @ SandboxError::Interrupted { .. })) => error.to_string(),
-            Err(error) => return Err(error),
-        };
-        Ok(ActionEffect::failed(format!(
-            "the text of `{path}` is written, but it could not be made {word}: {why}"
-        )))
-    }
+/// Sets the mode that a patch states for a file that has been written.
+async fn set_file_mode(
+    recorder: &mut Recorder,
+    bench: &Workbench,
+    controls: &mut Controls,
+    path: &WorkspacePath,
+    mode: Option<FileMode>,
+    detail: String,
+) -> Result<ActionEffect, RunError> {
+    let (change, word) = match mode {
+        None => return Ok(ActionEffect::done(detail)),
+        Some(FileMode::Executable) => ("a+x", "executable"),
+        Some(FileMode::Plain) => ("a-x", "not executable"),
+    };
+    let exec = Exec::argv(["chmod", change, "--", path.as_str()], MODE_TIMEOUT);
+    let mut capture = Capture::new(&recorder.redactor);
+    let why = match bench.exec(recorder, controls, exec, &mut capture).await {
+        Ok(outcome) if outcome.ended.is_success() => {
+            return Ok(ActionEffect::done(format!("{detail}, {word}")));
+        }
+        Ok(outcome) => outcome.ended.to_string(),
+        Err(RunError::Sandbox(error @ SandboxError::Interrupted { .. })) => error.to_string(),
+        Err(error) => return Err(error),
+    };
+    Ok(ActionEffect::failed(format!(
+        "the text of `{path}` is written, but it could not be made {word}: {why}"
+    )))
 }
 
 /// Returns the mode that a patch states for its file.

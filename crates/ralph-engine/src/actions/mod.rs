@@ -7,5 +7,6 @@ mod commit;
 mod file_step;
 mod perform;
 
-pub(crate) use claims::CHECK_TIMEOUT;
-pub(crate) use perform::Performed;
+pub(crate) use claims::check_claims;
+pub(crate) use commit::commit_marks;
+pub(crate) use perform::{Performed, perform};

@@ -5,7 +5,6 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use ralph_core::action::{Action, Response};
-use ralph_core::budget;
 use ralph_core::event::{ActionResult, IterationEvent, IterationOutcome};
 use ralph_core::id::Digest;
 use ralph_core::path::{SandboxPath, WorkspacePath};
@@ -14,10 +13,16 @@ use ralph_core::task::OnActionError;
 use serde::Serialize;
 
 use super::cleared::ClearedAction;
+use super::commit::{commit_action, commit_before_restart};
+use super::file_step::{execute_file_step, plan_file_step};
 use crate::capture::{Capture, Captured};
-use crate::control::PendingRequest;
+use crate::check_results::update_checks_after_command;
+use crate::contract::PinnedTask;
+use crate::controls::PendingRequest;
 use crate::error::RunError;
 use crate::journal::millis;
+use crate::pause::handle_pending_input;
+use crate::recorder::Recorder;
 use crate::run::Run;
 
 /// Why actions are skipped when a person wants a fresh iteration.
@@ -111,306 +116,343 @@ impl ActionEffect {
     }
 }
 
-impl Run {
-    /// Performs the actions up to the first control action or failure; the rest is recorded as skipped.
-    pub(crate) async fn perform(&mut self, response: &Response) -> Result<Performed, RunError> {
-        let mut performed = Performed {
-            total: response.actions.len(),
-            repaired: response.repaired,
-            ..Performed::none(IterationOutcome::Completed)
+/// Performs the actions up to the first control action or failure; the rest is recorded as skipped.
+pub(crate) async fn perform(run: &mut Run, response: &Response) -> Result<Performed, RunError> {
+    let mut performed = Performed {
+        total: response.actions.len(),
+        repaired: response.repaired,
+        ..Performed::none(IterationOutcome::Completed)
+    };
+    run.recorder.drop_unrecorded_actions()?;
+    let mut skip: Option<&str> = None;
+    for (index, action) in response.actions.iter().enumerate() {
+        if skip.is_none() {
+            skip = early_stop_reason(run, &mut performed).await?;
+        }
+        let result = match (recorded_result(&run.recorder, index), skip) {
+            (Some(result), _) => result,
+            (None, Some(why)) => {
+                let effect = ActionEffect::from_result(ActionResult::Skipped {
+                    why: why.to_owned(),
+                });
+                record_outcome(&mut run.recorder, index, action, effect, Duration::ZERO)?
+            }
+            (None, None) => perform_action(run, index, action).await?,
         };
-        self.drop_unrecorded_actions()?;
-        let mut skip: Option<&str> = None;
-        for (index, action) in response.actions.iter().enumerate() {
-            if skip.is_none() {
-                skip = self.early_stop_reason(&mut performed).await?;
-            }
-            let result = match (self.recorded_result(index), skip) {
-                (Some(result), _) => result,
-                (None, Some(why)) => {
-                    let effect = ActionEffect::from_result(ActionResult::Skipped {
-                        why: why.to_owned(),
-                    });
-                    self.record_outcome(index, action, effect, Duration::ZERO)?
-                }
-                (None, None) => self.perform_action(index, action).await?,
-            };
-            performed.succeeded += usize::from(result.is_success());
-            if skip.is_none() {
-                skip = self.skip_reason_after(index, action, &result, &mut performed);
-            }
-        }
-        Ok(performed)
-    }
-
-    /// Looks between two actions: people's wishes and used-up budgets end an iteration early.
-    async fn early_stop_reason(
-        &mut self,
-        performed: &mut Performed,
-    ) -> Result<Option<&'static str>, RunError> {
-        self.handle_pending_input().await?;
-        if self.control.pending == Some(PendingRequest::Rotate) {
-            self.control.pending = None;
-            performed.outcome = IterationOutcome::Rotated;
-            return Ok(Some(ROTATION_REQUESTED));
-        }
-        let limits = self.pinned.contract().limits();
-        if budget::exhausted(&limits, &self.spent()).is_some() {
-            performed.outcome = IterationOutcome::OutOfBudget;
-            return Ok(Some(OUT_OF_BUDGET));
-        }
-        Ok(None)
-    }
-
-    /// Decides what an action's result means for the ones after it.
-    fn skip_reason_after(
-        &self,
-        index: usize,
-        action: &Action,
-        result: &ActionResult,
-        performed: &mut Performed,
-    ) -> Option<&'static str> {
-        if let ActionResult::Skipped { why } = result {
-            // Skipped before a restart: what follows is skipped for the same reason.
-            return Some(performed.restore_skip_reason(why));
-        }
-        let control = match action {
-            Action::Rotate { reason } => Some((IterationOutcome::Rotated, reason)),
-            Action::Pause { reason } => Some((IterationOutcome::Paused, reason)),
-            Action::StopSuccess { reason } => Some((IterationOutcome::StopRequested, reason)),
-            Action::StopFailure { reason } => Some((IterationOutcome::GaveUp, reason)),
-            Action::Run { .. }
-            | Action::Patch { .. }
-            | Action::Write { .. }
-            | Action::Commit { .. } => None,
-        };
-        if let Some((outcome, reason)) = control {
-            performed.outcome = outcome;
-            performed.reason.clone_from(reason);
-            return Some("an earlier action ended the iteration");
-        }
-        let go_on = self.pinned.contract().on_action_error == OnActionError::Continue;
-        if result.is_success() || go_on {
-            return None;
-        }
-        performed.outcome = IterationOutcome::ActionFailed { index };
-        Some("an earlier action failed")
-    }
-
-    fn recorded_result(&self, index: usize) -> Option<ActionResult> {
-        self.state()
-            .open
-            .as_ref()
-            .and_then(|open| open.results.get(&index).cloned())
-    }
-
-    /// Performs one action: intent, effect, outcome.
-    async fn perform_action(
-        &mut self,
-        index: usize,
-        action: &Action,
-    ) -> Result<ActionResult, RunError> {
-        let pending = self
-            .state()
-            .open
-            .as_ref()
-            .and_then(|open| open.pending.clone())
-            .filter(|(at, _)| *at == index);
-        if pending.is_some() && matches!(action, Action::Run { .. }) {
-            // What it did until the crash is unknown; that is said before it runs again.
-            self.log_error(&format!(
-                "`{}` was interrupted by a restart and runs again",
-                action.label(&self.services.redactor)
-            ))?;
-            self.record_outcome(
-                index,
-                action,
-                ActionEffect::from_result(ActionResult::Interrupted),
-                Duration::ZERO,
-            )?;
-        }
-        let started = self.services.clock.monotonic();
-        let effect = match ClearedAction::check(action, &self.services.redactor) {
-            Ok(cleared) => self.execute_action(index, cleared, pending).await?,
-            Err(why) => {
-                self.record_intent(index, action, None)?;
-                ActionEffect::refused(why)
-            }
-        };
-        let took = self.services.clock.monotonic().saturating_sub(started);
-        if action.changes_files() {
-            // What the record says must still be so after a power cut.
-            self.sandbox.sync().await?;
-        }
-        self.record_outcome(index, action, effect, took)
-    }
-
-    /// Writes the intent down, then does it. `pending` is what was intended before a restart.
-    async fn execute_action(
-        &mut self,
-        index: usize,
-        cleared: ClearedAction<'_>,
-        pending: Option<PendingAction>,
-    ) -> Result<ActionEffect, RunError> {
-        let action = cleared.action();
-        match action {
-            Action::Run {
-                command,
-                cwd,
-                timeout,
-            } => {
-                self.record_intent(index, action, None)?;
-                self.run_command(command, cwd.as_ref(), *timeout).await
-            }
-            Action::Patch { path, .. } | Action::Write { path, .. } => {
-                let step = self
-                    .plan_file_step(action, path, pending.and_then(|(_, after)| after))
-                    .await?;
-                self.record_intent(index, action, step.digest())?;
-                self.execute_file_step(step).await
-            }
-            Action::Commit { message, paths } => {
-                let before = match pending {
-                    Some(_) => self.commit_before_restart(index).await?,
-                    None => None,
-                };
-                self.record_intent(index, action, None)?;
-                match before {
-                    Some(effect) => Ok(effect),
-                    None => self.commit_action(index, message, paths).await,
-                }
-            }
-            Action::Rotate { .. }
-            | Action::Pause { .. }
-            | Action::StopSuccess { .. }
-            | Action::StopFailure { .. } => {
-                self.record_intent(index, action, None)?;
-                let request = matches!(action, Action::StopSuccess { .. });
-                Ok(ActionEffect::done(if request { "a request" } else { "" }))
-            }
+        performed.succeeded += usize::from(result.is_success());
+        if skip.is_none() {
+            skip = skip_reason_after(&run.pinned, index, action, &result, &mut performed);
         }
     }
+    Ok(performed)
+}
 
-    fn record_intent(
-        &mut self,
-        index: usize,
-        action: &Action,
-        after: Option<Digest>,
-    ) -> Result<(), RunError> {
-        let iteration = self.state().iteration;
-        self.journal.append(IterationEvent::ActionStarted {
-            iteration,
+/// Looks between two actions: people's wishes and used-up budgets end an iteration early.
+async fn early_stop_reason(
+    run: &mut Run,
+    performed: &mut Performed,
+) -> Result<Option<&'static str>, RunError> {
+    handle_pending_input(run).await?;
+    if run.controls.pending == Some(PendingRequest::Rotate) {
+        run.controls.pending = None;
+        performed.outcome = IterationOutcome::Rotated;
+        return Ok(Some(ROTATION_REQUESTED));
+    }
+    if run.recorder.exhausted_budget().is_some() {
+        performed.outcome = IterationOutcome::OutOfBudget;
+        return Ok(Some(OUT_OF_BUDGET));
+    }
+    Ok(None)
+}
+
+/// Decides what an action's result means for the ones after it.
+fn skip_reason_after(
+    pinned: &PinnedTask,
+    index: usize,
+    action: &Action,
+    result: &ActionResult,
+    performed: &mut Performed,
+) -> Option<&'static str> {
+    if let ActionResult::Skipped { why } = result {
+        // Skipped before a restart: what follows is skipped for the same reason.
+        return Some(performed.restore_skip_reason(why));
+    }
+    let control = match action {
+        Action::Rotate { reason } => Some((IterationOutcome::Rotated, reason)),
+        Action::Pause { reason } => Some((IterationOutcome::Paused, reason)),
+        Action::StopSuccess { reason } => Some((IterationOutcome::StopRequested, reason)),
+        Action::StopFailure { reason } => Some((IterationOutcome::GaveUp, reason)),
+        Action::Run { .. }
+        | Action::Patch { .. }
+        | Action::Write { .. }
+        | Action::Commit { .. } => None,
+    };
+    if let Some((outcome, reason)) = control {
+        performed.outcome = outcome;
+        performed.reason.clone_from(reason);
+        return Some("an earlier action ended the iteration");
+    }
+    let go_on = pinned.contract().on_action_error == OnActionError::Continue;
+    if result.is_success() || go_on {
+        return None;
+    }
+    performed.outcome = IterationOutcome::ActionFailed { index };
+    Some("an earlier action failed")
+}
+
+fn recorded_result(recorder: &Recorder, index: usize) -> Option<ActionResult> {
+    recorder
+        .state()
+        .open
+        .as_ref()
+        .and_then(|open| open.results.get(&index).cloned())
+}
+
+/// Performs one action: intent, effect, outcome.
+async fn perform_action(
+    run: &mut Run,
+    index: usize,
+    action: &Action,
+) -> Result<ActionResult, RunError> {
+    let pending = run
+        .recorder
+        .state()
+        .open
+        .as_ref()
+        .and_then(|open| open.pending.clone())
+        .filter(|(at, _)| *at == index);
+    if pending.is_some() && matches!(action, Action::Run { .. }) {
+        // What it did until the crash is unknown; that is said before it runs again.
+        run.recorder.log_error(&format!(
+            "`{}` was interrupted by a restart and runs again",
+            action.label(&run.recorder.redactor)
+        ))?;
+        record_outcome(
+            &mut run.recorder,
             index,
-            action: action.kind().to_owned(),
-            label: action.label(&self.services.redactor),
-            after,
-        })?;
-        Ok(())
+            action,
+            ActionEffect::from_result(ActionResult::Interrupted),
+            Duration::ZERO,
+        )?;
     }
-
-    async fn run_command(
-        &mut self,
-        command: &str,
-        cwd: Option<&WorkspacePath>,
-        timeout: Duration,
-    ) -> Result<ActionEffect, RunError> {
-        let dir = cwd.map_or_else(SandboxPath::repo, SandboxPath::in_repo);
-        let exec = Exec::shell(command, timeout.min(MAX_TIMEOUT)).in_dir(dir);
-        let mut capture = Capture::new(&self.services.redactor);
-        let outcome = match self.exec(exec, &mut capture).await {
-            Ok(outcome) => outcome,
-            Err(RunError::Sandbox(error)) if is_about_directory(&error) => {
-                return Ok(ActionEffect::failed(format!(
-                    "the directory cannot be used: {error}"
-                )));
-            }
-            Err(RunError::Sandbox(error @ SandboxError::Interrupted { .. })) => {
-                // What it did is unknown; the sandbox works again, and the next iteration sees.
-                self.log_error(&format!("`{command}` was {error}"))?;
-                return Ok(ActionEffect::failed(error.to_string()));
-            }
-            Err(error) => return Err(error),
-        };
-        let output = capture.finish();
-        self.append_test_output(command, &output, outcome.ended)?;
-        if outcome.process_limit {
-            let words = "process limit reached: something in it could not be started";
-            self.log_error(&format!("`{command}`: {words}"))?;
+    let started = run.recorder.clock.monotonic();
+    let effect = match ClearedAction::check(action, &run.recorder.redactor) {
+        Ok(cleared) => execute_action(run, index, cleared, pending).await?,
+        Err(why) => {
+            record_intent(&mut run.recorder, index, action, None)?;
+            ActionEffect::refused(why)
         }
-        self.update_checks_after_command(command, cwd, &outcome, &output);
-        Ok(ActionEffect {
-            result: ActionResult::Ran {
-                ended: outcome.ended,
-                stdout_bytes: outcome.stdout_bytes,
-                stderr_bytes: outcome.stderr_bytes,
-                failure: output.failure_signature(command, outcome.ended),
-                problems: output.problems(outcome.ended),
-            },
-            output,
-        })
+    };
+    let took = run.recorder.clock.monotonic().saturating_sub(started);
+    if action.changes_files() {
+        // What the record says must still be so after a power cut.
+        run.bench.sandbox.sync().await?;
     }
+    record_outcome(&mut run.recorder, index, action, effect, took)
+}
 
-    /// Tells an outcome: in `actions.jsonl`, in the logs, in the journal.
-    fn record_outcome(
-        &mut self,
-        index: usize,
-        action: &Action,
-        effect: ActionEffect,
-        took: Duration,
-    ) -> Result<ActionResult, RunError> {
-        let ActionEffect { result, output } = effect;
-        let duration_ms = millis(took);
-        let label = action.label(&self.services.redactor);
-        if !matches!(result, ActionResult::Interrupted) {
-            let line = ActionLogEntry {
-                index,
-                kind: action.kind(),
-                label: label.clone(),
-                result: &result,
-                duration_ms,
-                stdout: &output.stdout,
-                stderr: &output.stderr,
+/// Writes the intent down, then does it. `pending` is what was intended before a restart.
+async fn execute_action(
+    run: &mut Run,
+    index: usize,
+    cleared: ClearedAction<'_>,
+    pending: Option<PendingAction>,
+) -> Result<ActionEffect, RunError> {
+    let action = cleared.action();
+    match action {
+        Action::Run {
+            command,
+            cwd,
+            timeout,
+        } => {
+            record_intent(&mut run.recorder, index, action, None)?;
+            run_command(run, command, cwd.as_ref(), *timeout).await
+        }
+        Action::Patch { path, .. } | Action::Write { path, .. } => {
+            let step = plan_file_step(
+                &run.recorder,
+                &run.bench,
+                &run.pinned,
+                action,
+                path,
+                pending.and_then(|(_, after)| after),
+            )
+            .await?;
+            record_intent(&mut run.recorder, index, action, step.digest())?;
+            execute_file_step(
+                &mut run.recorder,
+                &run.bench,
+                &mut run.controls,
+                &mut run.scratch,
+                step,
+            )
+            .await
+        }
+        Action::Commit { message, paths } => {
+            let before = match pending {
+                Some(_) => commit_before_restart(&run.recorder, &run.bench, index).await?,
+                None => None,
             };
-            self.append_json_line("actions.jsonl", &line)?;
+            record_intent(&mut run.recorder, index, action, None)?;
+            match before {
+                Some(effect) => Ok(effect),
+                None => {
+                    commit_action(
+                        &mut run.recorder,
+                        &mut run.bench,
+                        &mut run.controls,
+                        &run.pinned,
+                        index,
+                        message,
+                        paths,
+                    )
+                    .await
+                }
+            }
         }
-        let words = describe_result(&result);
-        let number = index + 1;
-        self.log_activity(&format!(
-            "action {number} {} `{label}`: {words} ({duration_ms} ms)",
+        Action::Rotate { .. }
+        | Action::Pause { .. }
+        | Action::StopSuccess { .. }
+        | Action::StopFailure { .. } => {
+            record_intent(&mut run.recorder, index, action, None)?;
+            let request = matches!(action, Action::StopSuccess { .. });
+            Ok(ActionEffect::done(if request { "a request" } else { "" }))
+        }
+    }
+}
+
+fn record_intent(
+    recorder: &mut Recorder,
+    index: usize,
+    action: &Action,
+    after: Option<Digest>,
+) -> Result<(), RunError> {
+    let iteration = recorder.state().iteration;
+    recorder.append(IterationEvent::ActionStarted {
+        iteration,
+        index,
+        action: action.kind().to_owned(),
+        label: action.label(&recorder.redactor),
+        after,
+    })?;
+    Ok(())
+}
+
+async fn run_command(
+    run: &mut Run,
+    command: &str,
+    cwd: Option<&WorkspacePath>,
+    timeout: Duration,
+) -> Result<ActionEffect, RunError> {
+    let dir = cwd.map_or_else(SandboxPath::repo, SandboxPath::in_repo);
+    let exec = Exec::shell(command, timeout.min(MAX_TIMEOUT)).in_dir(dir);
+    let mut capture = Capture::new(&run.recorder.redactor);
+    let outcome = match run
+        .bench
+        .exec(&mut run.recorder, &mut run.controls, exec, &mut capture)
+        .await
+    {
+        Ok(outcome) => outcome,
+        Err(RunError::Sandbox(error)) if is_about_directory(&error) => {
+            return Ok(ActionEffect::failed(format!(
+                "the directory cannot be used: {error}"
+            )));
+        }
+        Err(RunError::Sandbox(error @ SandboxError::Interrupted { .. })) => {
+            // What it did is unknown; the sandbox works again, and the next iteration sees.
+            run.recorder
+                .log_error(&format!("`{command}` was {error}"))?;
+            return Ok(ActionEffect::failed(error.to_string()));
+        }
+        Err(error) => return Err(error),
+    };
+    let output = capture.finish();
+    run.recorder
+        .append_test_output(command, &output, outcome.ended)?;
+    if outcome.process_limit {
+        let words = "process limit reached: something in it could not be started";
+        run.recorder.log_error(&format!("`{command}`: {words}"))?;
+    }
+    update_checks_after_command(
+        &run.pinned,
+        &mut run.scratch,
+        command,
+        cwd,
+        &outcome,
+        &output,
+    );
+    Ok(ActionEffect {
+        result: ActionResult::Ran {
+            ended: outcome.ended,
+            stdout_bytes: outcome.stdout_bytes,
+            stderr_bytes: outcome.stderr_bytes,
+            failure: output.failure_signature(command, outcome.ended),
+            problems: output.problems(outcome.ended),
+        },
+        output,
+    })
+}
+
+/// Tells an outcome: in `actions.jsonl`, in the logs, in the journal.
+fn record_outcome(
+    recorder: &mut Recorder,
+    index: usize,
+    action: &Action,
+    effect: ActionEffect,
+    took: Duration,
+) -> Result<ActionResult, RunError> {
+    let ActionEffect { result, output } = effect;
+    let duration_ms = millis(took);
+    let label = action.label(&recorder.redactor);
+    if !matches!(result, ActionResult::Interrupted) {
+        let line = ActionLogEntry {
+            index,
+            kind: action.kind(),
+            label: label.clone(),
+            result: &result,
+            duration_ms,
+            stdout: &output.stdout,
+            stderr: &output.stderr,
+        };
+        recorder.append_json_line("actions.jsonl", &line)?;
+    }
+    let words = describe_result(&result);
+    let number = index + 1;
+    recorder.log_activity(&format!(
+        "action {number} {} `{label}`: {words} ({duration_ms} ms)",
+        action.kind()
+    ))?;
+    if !result.is_success()
+        && !matches!(
+            result,
+            ActionResult::Skipped { .. } | ActionResult::Interrupted
+        )
+    {
+        let tail = output.tail(20);
+        let tail = if tail.is_empty() {
+            String::new()
+        } else {
+            format!("; output ends:\n{tail}")
+        };
+        recorder.log_error(&format!(
+            "action {number} {} `{label}`: {words}{tail}",
             action.kind()
         ))?;
-        if !result.is_success()
-            && !matches!(
-                result,
-                ActionResult::Skipped { .. } | ActionResult::Interrupted
-            )
-        {
-            let tail = output.tail(20);
-            let tail = if tail.is_empty() {
-                String::new()
-            } else {
-                format!("; output ends:\n{tail}")
-            };
-            self.log_error(&format!(
-                "action {number} {} `{label}`: {words}{tail}",
-                action.kind()
-            ))?;
-        }
-        self.journal.append(IterationEvent::ActionFinished {
-            iteration: self.state().iteration,
-            index,
-            action: action.kind().to_owned(),
-            label,
-            result: result.clone(),
-            duration_ms,
-            tail: if result.is_success() {
-                String::new()
-            } else {
-                output.tail(5)
-            },
-        })?;
-        Ok(result)
     }
+    recorder.append(IterationEvent::ActionFinished {
+        iteration: recorder.state().iteration,
+        index,
+        action: action.kind().to_owned(),
+        label,
+        result: result.clone(),
+        duration_ms,
+        tail: if result.is_success() {
+            String::new()
+        } else {
+            output.tail(5)
+        },
+    })?;
+    Ok(result)
 }
 
 /// Tells whether a command was not started because of the directory it should start in.

@@ -1,7 +1,8 @@
 //! What keeps an agent from its task, in its own words: `[blocked: why]`, added to the progress.
 
 use crate::error::RunError;
-use crate::run::Run;
+use crate::recorder::Recorder;
+use crate::workbench::Workbench;
 use crate::workspace::repo_path;
 
 /// What stands before a reason, in small letters.
@@ -11,18 +12,19 @@ const MAX_BYTES: u64 = 1 << 20;
 /// The longest reason that is told, in bytes.
 const MAX_REASON: usize = 2_000;
 
-impl Run {
-    /// Returns why the agent cannot go on, if it has said so in this iteration.
-    pub(super) async fn agent_obstacle(&self) -> Result<Option<String>, RunError> {
-        let path = repo_path(".ralph/progress.md")?;
-        // What is wrong with the file is for the inspection, which comes later.
-        let Ok(bytes) = self.sandbox.read(&path, MAX_BYTES).await else {
-            return Ok(None);
-        };
-        let now = String::from_utf8_lossy(&bytes);
-        let before = self.files.text("progress.md")?;
-        Ok(last_new_obstacle(&before, &now))
-    }
+/// Returns why the agent cannot go on, if it has said so in this iteration.
+pub(super) async fn agent_obstacle(
+    recorder: &Recorder,
+    bench: &Workbench,
+) -> Result<Option<String>, RunError> {
+    let path = repo_path(".ralph/progress.md")?;
+    // What is wrong with the file is for the inspection, which comes later.
+    let Ok(bytes) = bench.sandbox.read(&path, MAX_BYTES).await else {
+        return Ok(None);
+    };
+    let now = String::from_utf8_lossy(&bytes);
+    let before = recorder.files.text("progress.md")?;
+    Ok(last_new_obstacle(&before, &now))
 }
 
 /// Finds the last reason that was not there before, wherever in the text it is.

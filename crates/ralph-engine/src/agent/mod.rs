@@ -12,3 +12,5 @@ mod sink;
 mod ticks;
 mod watch;
 mod work;
+pub(crate) use settle::status_after_agent;
+pub(crate) use work::run_agent_iteration;

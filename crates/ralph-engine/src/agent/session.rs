@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::event::{AgentSessionEvent, CommandEvent, Event, MessageState};
+use ralph_core::event::{AgentSessionEvent, Event};
 use ralph_core::id::Digest;
 use ralph_core::ports::{
     Agent, AgentEnd, AgentReport, Allowance, Exec, ExecProgram, ExecStatus, ProviderFailure,
@@ -10,14 +10,21 @@ use ralph_core::ports::{
 };
 use serde::Serialize;
 
+use super::prompt::agent_prompt;
 use super::sink::{AgentActivity, AgentSink};
+use super::watch::watch_agent;
 use super::watch::{CutReason, WatchOutcome, event_channel};
 use crate::capture::Capture;
+use crate::controls::Controls;
 use crate::durable;
 use crate::error::RunError;
+use crate::immediate_commands::drain_gate_events;
 use crate::journal::millis;
+use crate::messages::{acknowledged_messages, mark_messages_delivered};
+use crate::recorder::Recorder;
 use crate::redaction;
 use crate::run::Run;
+use crate::services::Services;
 
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,195 +44,180 @@ struct AgentResponseFile<'a> {
     report: &'a AgentReport,
 }
 
-impl Run {
-    /// Starts the agent once and sees it to its end.
-    pub(super) async fn run_agent_session(
-        &mut self,
-        agent: &dyn Agent,
-    ) -> Result<SessionOutcome, RunError> {
-        self.mark_messages_delivered()?;
-        let prompt = self.agent_prompt()?;
-        durable::write_unsynced(&self.agent_file("prompt.md"), prompt.as_bytes())?;
-        let attempt = self.agent_attempts() + 1;
-        self.journal.append(AgentSessionEvent::AgentStarted {
-            iteration: self.state().iteration,
-            attempt,
-            agent: agent.name().to_owned(),
-            prompt: Digest::compute(prompt.as_bytes()),
-            prompt_bytes: prompt.len(),
-        })?;
-        // What is not written down yet would be granted twice.
-        self.drain_gate_events()?;
-        self.set_allowance();
-        let started = self.services.clock.monotonic();
-        let pulse = AgentActivity::new(self.services.clock.clone());
-        let (sender, events) = event_channel();
-        let capture = Capture::new(&self.services.redactor);
-        let mut sink = AgentSink::new(agent.reader(), capture, pulse.clone(), sender);
-        let exec = self.agent_exec(agent, &prompt);
-        let watched = self
-            .watch_agent(agent, exec, &mut sink, (pulse, events))
-            .await;
-        let gate = self.services.gate.as_ref();
-        let is_short = gate.is_some_and(|gate| gate.exhausted_budget().is_some());
-        let failure = gate.and_then(|gate| gate.provider_failure());
-        // Nothing but the agent spends: not a test, and nothing that it left behind.
-        if let Some(gate) = &self.services.gate {
-            gate.set_allowance(Allowance::zero());
-        }
-        let watched = watched?;
-        let took = self.services.clock.monotonic().saturating_sub(started);
-        let mut worked = session_outcome(watched, &mut sink)?;
-        if is_short && is_failure(&worked.end) {
-            // Its own words about a refused call are as many as there are agents.
-            worked.end = AgentEnd::OutOfBudget;
-        }
-        let untrusted = apply_provider_failure(&mut worked, failure);
-        if let Some(trouble) = failure_message(&worked) {
-            self.log_error(&format!("{}: {trouble}", agent.name()))?;
-        }
-        self.log_session(agent.name(), &sink.tools, &worked, took)?;
-        let output = sink.capture.finish();
-        self.append_test_output(agent.name(), &output, to_command_end(&worked.end))?;
-        self.write_agent_response(agent.name(), &worked)?;
-        self.charge_unmetered(agent.name(), &worked.report)?;
-        // After a power cut the agent does not start again: its work must still be there.
-        self.sandbox.sync().await?;
-        let finished = Event::Agent(AgentSessionEvent::AgentFinished {
-            iteration: self.state().iteration,
-            attempt,
-            end: worked.end.clone(),
-            report: worked.report.clone(),
-            duration_ms: millis(took),
-        });
-        let taken_up = has_read_prompt(&worked.end).then(|| self.acknowledged_messages());
-        let taken_up = taken_up.unwrap_or_default();
-        self.journal
-            .append_all(std::iter::once(finished).chain(taken_up))?;
-        untrusted.map_or(Ok(worked), |problem| {
-            Err(RunError::UnusableSandbox(problem))
-        })
+/// Starts the agent once and sees it to its end.
+pub(super) async fn run_agent_session(
+    run: &mut Run,
+    agent: &dyn Agent,
+) -> Result<SessionOutcome, RunError> {
+    mark_messages_delivered(&mut run.recorder)?;
+    let prompt = agent_prompt(&run.recorder, &run.pinned)?;
+    durable::write_unsynced(
+        &run.recorder.open_iteration_file("prompt.md"),
+        prompt.as_bytes(),
+    )?;
+    let attempt = agent_attempts(&run.recorder) + 1;
+    run.recorder.append(AgentSessionEvent::AgentStarted {
+        iteration: run.recorder.state().iteration,
+        attempt,
+        agent: agent.name().to_owned(),
+        prompt: Digest::compute(prompt.as_bytes()),
+        prompt_bytes: prompt.len(),
+    })?;
+    // What is not written down yet would be granted twice.
+    drain_gate_events(&mut run.recorder, &mut run.controls)?;
+    set_allowance(&run.recorder, &run.controls);
+    let started = run.recorder.clock.monotonic();
+    let pulse = AgentActivity::new(run.recorder.clock.clone());
+    let (sender, events) = event_channel();
+    let capture = Capture::new(&run.recorder.redactor);
+    let mut sink = AgentSink::new(agent.reader(), capture, pulse.clone(), sender);
+    let exec = agent_exec(&run.recorder, agent, &prompt);
+    let watched = watch_agent(
+        &mut run.recorder,
+        &run.bench,
+        &mut run.controls,
+        agent,
+        exec,
+        &mut sink,
+        (pulse, events),
+    )
+    .await;
+    let gate = run.controls.open_gate();
+    let is_short = gate.is_some_and(|gate| gate.exhausted_budget().is_some());
+    let failure = gate.and_then(|gate| gate.provider_failure());
+    // Nothing but the agent spends: not a test, and nothing that it left behind.
+    if let Some(gate) = run.controls.open_gate() {
+        gate.set_allowance(Allowance::zero());
     }
+    let watched = watched?;
+    let took = run.recorder.clock.monotonic().saturating_sub(started);
+    let mut worked = session_outcome(watched, &mut sink)?;
+    if is_short && is_failure(&worked.end) {
+        // Its own words about a refused call are as many as there are agents.
+        worked.end = AgentEnd::OutOfBudget;
+    }
+    let untrusted = apply_provider_failure(&mut worked, failure);
+    if let Some(trouble) = failure_message(&worked) {
+        run.recorder
+            .log_error(&format!("{}: {trouble}", agent.name()))?;
+    }
+    log_session(&mut run.recorder, agent.name(), &sink.tools, &worked, took)?;
+    let output = sink.capture.finish();
+    run.recorder
+        .append_test_output(agent.name(), &output, to_command_end(&worked.end))?;
+    write_agent_response(&run.recorder, agent.name(), &worked)?;
+    charge_unmetered(
+        &mut run.recorder,
+        &run.services,
+        agent.name(),
+        &worked.report,
+    )?;
+    // After a power cut the agent does not start again: its work must still be there.
+    run.bench.sandbox.sync().await?;
+    let finished = Event::Agent(AgentSessionEvent::AgentFinished {
+        iteration: run.recorder.state().iteration,
+        attempt,
+        end: worked.end.clone(),
+        report: worked.report.clone(),
+        duration_ms: millis(took),
+    });
+    let taken_up = has_read_prompt(&worked.end).then(|| acknowledged_messages(&run.recorder));
+    let taken_up = taken_up.unwrap_or_default();
+    run.recorder
+        .append_all(std::iter::once(finished).chain(taken_up))?;
+    untrusted.map_or(Ok(worked), |problem| {
+        Err(RunError::UnusableSandbox(problem))
+    })
+}
 
-    /// Writes what the agent did into the activity log.
-    fn log_session(
-        &mut self,
-        agent: &str,
-        tools: &[String],
-        worked: &SessionOutcome,
-        took: Duration,
-    ) -> Result<(), RunError> {
-        for tool in tools {
-            self.log_activity(&format!("{agent} uses {tool}"))?;
-        }
-        let usage = &worked.report.usage;
-        self.log_activity(&format!(
-            "{agent} ends: {} after {} s, {} tools, {} input and {} output tokens by its own count",
-            worked.end.as_str(),
-            took.as_secs(),
-            tools.len(),
-            usage.input_tokens,
-            usage.output_tokens,
-        ))
+/// Writes what the agent did into the activity log.
+fn log_session(
+    recorder: &mut Recorder,
+    agent: &str,
+    tools: &[String],
+    worked: &SessionOutcome,
+    took: Duration,
+) -> Result<(), RunError> {
+    for tool in tools {
+        recorder.log_activity(&format!("{agent} uses {tool}"))?;
     }
+    let usage = &worked.report.usage;
+    recorder.log_activity(&format!(
+        "{agent} ends: {} after {} s, {} tools, {} input and {} output tokens by its own count",
+        worked.end.as_str(),
+        took.as_secs(),
+        tools.len(),
+        usage.input_tokens,
+        usage.output_tokens,
+    ))
+}
 
-    fn agent_exec(&self, agent: &dyn Agent, prompt: &str) -> Exec {
-        let command = agent.command(prompt);
-        let timeout = agent.timeouts().total.min(self.time_left());
-        Exec {
-            program: ExecProgram::Argv(command.argv),
-            env: command.env,
-            ..Exec::shell("", timeout)
-        }
-        .with_stdin(command.stdin)
+fn agent_exec(recorder: &Recorder, agent: &dyn Agent, prompt: &str) -> Exec {
+    let command = agent.command(prompt);
+    let timeout = agent.timeouts().total.min(recorder.time_left());
+    Exec {
+        program: ExecProgram::Argv(command.argv),
+        env: command.env,
+        ..Exec::shell("", timeout)
     }
+    .with_stdin(command.stdin)
+}
 
-    /// Tells the gate what may still be spent.
-    fn set_allowance(&self) {
-        let Some(gate) = &self.services.gate else {
-            return;
-        };
-        let limits = self.pinned.contract().limits();
-        let spent = self.spent();
-        gate.set_allowance(Allowance {
-            cost: limits.max_cost.map(|most| most.saturating_sub(spent.cost)),
-            tokens: limits
-                .max_tokens
-                .map(|most| most.saturating_sub(spent.tokens)),
-        });
-    }
+/// Tells the gate what may still be spent.
+fn set_allowance(recorder: &Recorder, controls: &Controls) {
+    let Some(gate) = controls.open_gate() else {
+        return;
+    };
+    let limits = recorder.limits();
+    let spent = recorder.spent();
+    gate.set_allowance(Allowance {
+        cost: limits.max_cost.map(|most| most.saturating_sub(spent.cost)),
+        tokens: limits
+            .max_tokens
+            .map(|most| most.saturating_sub(spent.tokens)),
+    });
+}
 
-    /// Where no gate meters its calls, an agent is charged by what it says itself.
-    fn charge_unmetered(&mut self, agent: &str, report: &AgentReport) -> Result<(), RunError> {
-        let is_metered = self
-            .services
-            .gate
-            .as_ref()
-            .is_some_and(|gate| gate.is_metered());
-        if is_metered || report.usage.total() == 0 {
-            return Ok(());
-        }
-        let by_price = ralph_core::price::cost(&self.services.price, &report.usage);
-        self.journal.append(AgentSessionEvent::AgentCharged {
-            iteration: self.state().iteration,
-            model: agent.to_owned(),
-            usage: report.usage,
-            cost_usd: report.cost_usd.unwrap_or(by_price),
-        })?;
-        Ok(())
+/// Where no gate meters its calls, an agent is charged by what it says itself.
+fn charge_unmetered(
+    recorder: &mut Recorder,
+    services: &Services,
+    agent: &str,
+    report: &AgentReport,
+) -> Result<(), RunError> {
+    let is_metered = services.gate.as_ref().is_some_and(|gate| gate.is_metered());
+    if is_metered || report.usage.total() == 0 {
+        return Ok(());
     }
+    let by_price = ralph_core::price::cost(&services.price, &report.usage);
+    recorder.append(AgentSessionEvent::AgentCharged {
+        iteration: recorder.state().iteration,
+        model: agent.to_owned(),
+        usage: report.usage,
+        cost_usd: report.cost_usd.unwrap_or(by_price),
+    })?;
+    Ok(())
+}
 
-    fn write_agent_response(&self, agent: &str, worked: &SessionOutcome) -> Result<(), RunError> {
-        let path = self.agent_file("response.json");
-        let SessionOutcome { end, report, .. } = worked;
-        let kept = AgentResponseFile { agent, end, report };
-        let text = redaction::to_pretty(&self.services.redactor, &kept, &path)?;
-        durable::write_unsynced(&path, &text)?;
-        Ok(())
-    }
+fn write_agent_response(
+    recorder: &Recorder,
+    agent: &str,
+    worked: &SessionOutcome,
+) -> Result<(), RunError> {
+    let path = recorder.open_iteration_file("response.json");
+    let SessionOutcome { end, report, .. } = worked;
+    let kept = AgentResponseFile { agent, end, report };
+    let text = redaction::to_pretty(&recorder.redactor, &kept, &path)?;
+    durable::write_unsynced(&path, &text)?;
+    Ok(())
+}
 
-    fn agent_file(&self, name: &str) -> std::path::PathBuf {
-        self.dir.open_iteration(self.state().iteration).join(name)
-    }
-
-    fn agent_attempts(&self) -> u32 {
-        self.state().open.as_ref().map_or(0, |open| open.attempts)
-    }
-
-    /// Notes that messages are in the prompt that is sent next.
-    pub(crate) fn mark_messages_delivered(&mut self) -> Result<(), RunError> {
-        let state = self.state();
-        let moved = |message: &ralph_core::state::Message| {
-            Event::Command(CommandEvent::MessageMoved {
-                id: message.id.clone(),
-                text: message.text.clone(),
-                to: MessageState::Delivered,
-            })
-        };
-        let queued = state
-            .messages_for_prompt()
-            .filter(|message| message.state == MessageState::Queued);
-        let moved: Vec<Event> = queued.map(moved).collect();
-        if !moved.is_empty() {
-            self.journal.append_all(moved)?;
-        }
-        Ok(())
-    }
-
-    /// Returns that the messages of the last prompt were taken up.
-    pub(crate) fn acknowledged_messages(&self) -> Vec<Event> {
-        let waiting = self.state().waiting_messages();
-        waiting
-            .filter(|message| message.is_in_prompt)
-            .map(|message| {
-                Event::Command(CommandEvent::MessageMoved {
-                    id: message.id.clone(),
-                    text: message.text.clone(),
-                    to: MessageState::Acknowledged,
-                })
-            })
-            .collect()
-    }
+fn agent_attempts(recorder: &Recorder) -> u32 {
+    recorder
+        .state()
+        .open
+        .as_ref()
+        .map_or(0, |open| open.attempts)
 }
 
 /// Says how it went, by what was seen from outside before what the agent says itself.

@@ -5,119 +5,127 @@ use ralph_core::event::IterationOutcome;
 use ralph_core::ports::{AgentEnd, AgentReport};
 use ralph_core::run::{FailReason, PauseReason, RunStatus};
 
+use super::blocked::agent_obstacle;
+use super::ticks::{agent_claims, claim_all_boxes};
 use crate::actions::Performed;
+use crate::actions::check_claims;
 use crate::error::{OUTAGE_HINT, RunError};
+use crate::recorder::Recorder;
 use crate::run::Run;
+use crate::services::Services;
+use crate::steps::IterationScratch;
+use crate::steps::inspect_work_tree;
 
 /// After so many iterations in a row without any change a person should look.
 const IDLE_LIMIT: u32 = 3;
 
-impl Run {
-    /// Looks at what the agent says is done, and says how the iteration went.
-    pub(super) async fn settle_agent_session(
-        &mut self,
-        end: AgentEnd,
-        report: AgentReport,
-    ) -> Result<(String, Performed), RunError> {
-        let mut claims = self.agent_claims().await?;
-        let obstacle = self.agent_obstacle().await?;
-        if end == AgentEnd::Finished && claims.checkboxes_checked.is_empty() && obstacle.is_none() {
-            let tree = self.inspect_work_tree().await?;
-            if tree.head.as_ref() == Some(&self.state().head) && tree.entries.is_empty() {
-                claims = self.claim_all_boxes();
-            }
+/// Looks at what the agent says is done, and says how the iteration went.
+pub(super) async fn settle_agent_session(
+    run: &mut Run,
+    end: AgentEnd,
+    report: AgentReport,
+) -> Result<(String, Performed), RunError> {
+    let mut claims = agent_claims(&run.recorder, &run.bench, &run.pinned).await?;
+    let obstacle = agent_obstacle(&run.recorder, &run.bench).await?;
+    if end == AgentEnd::Finished && claims.checkboxes_checked.is_empty() && obstacle.is_none() {
+        let tree = inspect_work_tree(&mut run.recorder, &mut run.bench, &run.pinned).await?;
+        if tree.head.as_ref() == Some(&run.recorder.state().head) && tree.entries.is_empty() {
+            claims = claim_all_boxes(&run.recorder, &run.pinned);
         }
-        self.check_claims(&claims).await?;
-        let done = usize::from(end == AgentEnd::Finished);
-        let outcome = match &obstacle {
-            Some(_) if end == AgentEnd::Finished => IterationOutcome::Paused,
-            Some(_) | None => outcome(end),
-        };
-        let performed = Performed {
-            reason: obstacle.unwrap_or_default(),
-            total: 1,
-            succeeded: done,
-            ..Performed::none(outcome)
-        };
-        Ok((report.summary, performed))
     }
+    check_claims(run, &claims).await?;
+    let done = usize::from(end == AgentEnd::Finished);
+    let outcome = match &obstacle {
+        Some(_) if end == AgentEnd::Finished => IterationOutcome::Paused,
+        Some(_) | None => outcome(end),
+    };
+    let performed = Performed {
+        reason: obstacle.unwrap_or_default(),
+        total: 1,
+        succeeded: done,
+        ..Performed::none(outcome)
+    };
+    Ok((report.summary, performed))
+}
 
-    /// Returns where the agent's end sends the run, if not to the next iteration.
-    pub(crate) fn status_after_agent(&self, outcome: &IterationOutcome) -> Option<RunStatus> {
-        let agent = self.services.agent.as_ref()?.name();
-        if *outcome == IterationOutcome::Rotated {
-            // A person has seen to it.
-            return None;
-        }
-        let limits = self.pinned.contract().limits();
-        if budget::exhausted(&limits, &self.spent()).is_some() {
-            // Before the next iteration it is looked whether a person has raised it.
-            return None;
-        }
-        let open = self.state().open.as_ref();
-        match open.and_then(|open| open.agent_end.as_ref()) {
-            Some(AgentEnd::Unauthorized { why }) => {
-                let plan = self.state().plan.agent.as_ref();
-                let command = plan.and_then(|plan| plan.renew.as_deref());
-                let command = command.unwrap_or("ralph store-token");
-                return Some(paused_as_broken(
-                    format!("the credential of `{agent}` was refused: {why}"),
-                    format!("store a valid one with `{command}`, then `ralph resume`"),
-                ));
-            }
-            Some(AgentEnd::Quota { why, .. }) => {
-                return Some(paused_as_broken(
-                    format!("the usage limit of `{agent}` does not end: {why}"),
-                    "look at the limits of its account, then `ralph resume`".into(),
-                ));
-            }
-            Some(AgentEnd::Overloaded { why }) => {
-                return Some(paused_as_broken(
-                    format!("the provider of `{agent}` is not available: {why}"),
-                    OUTAGE_HINT.into(),
-                ));
-            }
-            Some(AgentEnd::OutOfBudget) => {
-                let budget = self.tightest_budget();
-                return Some(RunStatus::Failed(FailReason::Budget { budget }));
-            }
-            Some(
-                AgentEnd::Finished
-                | AgentEnd::GaveUp { .. }
-                | AgentEnd::Stalled
-                | AgentEnd::TimedOut
-                | AgentEnd::Halted
-                | AgentEnd::Crashed { .. },
-            )
-            | None => {}
-        }
-        let is_idle = outcome.is_attributable_to_model()
-            && !self.scratch.changed
-            && self.scratch.newly_ticked == 0;
-        (is_idle && self.state().idle + 1 >= IDLE_LIMIT).then(|| {
-            paused_as_broken(
-                format!("`{agent}` changed nothing in {IDLE_LIMIT} iterations"),
-                "look at `ralph logs`, make the task clearer, then `ralph resume`".into(),
-            )
-        })
+/// Returns where the agent's end sends the run, if not to the next iteration.
+pub(crate) fn status_after_agent(
+    recorder: &Recorder,
+    services: &Services,
+    scratch: &IterationScratch,
+    outcome: &IterationOutcome,
+) -> Option<RunStatus> {
+    let agent = services.agent.as_ref()?.name();
+    if *outcome == IterationOutcome::Rotated {
+        // A person has seen to it.
+        return None;
     }
+    if recorder.exhausted_budget().is_some() {
+        // Before the next iteration it is looked whether a person has raised it.
+        return None;
+    }
+    let open = recorder.state().open.as_ref();
+    match open.and_then(|open| open.agent_end.as_ref()) {
+        Some(AgentEnd::Unauthorized { why }) => {
+            let plan = recorder.state().plan.agent.as_ref();
+            let command = plan.and_then(|plan| plan.renew.as_deref());
+            let command = command.unwrap_or("ralph store-token");
+            return Some(paused_as_broken(
+                format!("the credential of `{agent}` was refused: {why}"),
+                format!("store a valid one with `{command}`, then `ralph resume`"),
+            ));
+        }
+        Some(AgentEnd::Quota { why, .. }) => {
+            return Some(paused_as_broken(
+                format!("the usage limit of `{agent}` does not end: {why}"),
+                "look at the limits of its account, then `ralph resume`".into(),
+            ));
+        }
+        Some(AgentEnd::Overloaded { why }) => {
+            return Some(paused_as_broken(
+                format!("the provider of `{agent}` is not available: {why}"),
+                OUTAGE_HINT.into(),
+            ));
+        }
+        Some(AgentEnd::OutOfBudget) => {
+            let budget = tightest_budget(recorder);
+            return Some(RunStatus::Failed(FailReason::Budget { budget }));
+        }
+        Some(
+            AgentEnd::Finished
+            | AgentEnd::GaveUp { .. }
+            | AgentEnd::Stalled
+            | AgentEnd::TimedOut
+            | AgentEnd::Halted
+            | AgentEnd::Crashed { .. },
+        )
+        | None => {}
+    }
+    let is_idle =
+        outcome.is_attributable_to_model() && !scratch.changed && scratch.newly_ticked == 0;
+    (is_idle && recorder.state().idle + 1 >= IDLE_LIMIT).then(|| {
+        paused_as_broken(
+            format!("`{agent}` changed nothing in {IDLE_LIMIT} iterations"),
+            "look at `ralph logs`, make the task clearer, then `ralph resume`".into(),
+        )
+    })
+}
 
-    /// Returns the budget that a refused call would have exceeded: the one that is used up, or else
-    /// the one that is used most.
-    fn tightest_budget(&self) -> Budget {
-        let limits = self.pinned.contract().limits();
-        let spent = self.spent();
-        budget::exhausted(&limits, &spent).unwrap_or_else(|| {
-            let uses = budget::budget_uses(&limits, &spent);
-            let metered = uses.iter().filter(|used| match used.budget {
-                Budget::Cost | Budget::Tokens => true,
-                Budget::Iterations | Budget::WallTime => false,
-            });
-            metered
-                .max_by(|one, other| one.share.total_cmp(&other.share))
-                .map_or(Budget::Cost, |used| used.budget)
-        })
-    }
+/// Returns the budget that a refused call would have exceeded: the one that is used up, or else
+/// the one that is used most.
+fn tightest_budget(recorder: &Recorder) -> Budget {
+    let limits = recorder.limits();
+    let spent = recorder.spent();
+    budget::exhausted(limits, &spent).unwrap_or_else(|| {
+        let uses = budget::budget_uses(limits, &spent);
+        let metered = uses.iter().filter(|used| match used.budget {
+            Budget::Cost | Budget::Tokens => true,
+            Budget::Iterations | Budget::WallTime => false,
+        });
+        metered
+            .max_by(|one, other| one.share.total_cmp(&other.share))
+            .map_or(Budget::Cost, |used| used.budget)
+    })
 }
 
 fn outcome(end: AgentEnd) -> IterationOutcome {

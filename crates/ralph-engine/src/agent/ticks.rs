@@ -4,57 +4,62 @@ use ralph_core::action::Claims;
 use ralph_core::ports::{SandboxError, WriteMode};
 use ralph_core::task::TicksInCopy;
 
+use crate::contract::PinnedTask;
 use crate::error::RunError;
-use crate::run::Run;
+use crate::recorder::Recorder;
+use crate::workbench::Workbench;
 use crate::workspace::repo_path;
 
 /// The most of a task file that is read back.
 const MAX_TASK_BYTES: u64 = 1 << 20;
 
-impl Run {
-    /// Reads the ticks in the agent's copy of the task file and restores the file. A copy that differs in
-    /// anything else is left for the inspection, which restores it and records tampering; its ticks still
-    /// count as claims.
-    pub(super) async fn agent_claims(&mut self) -> Result<Claims, RunError> {
-        let path = repo_path("ralph_task.md")?;
-        let copy = match self.sandbox.read(&path, MAX_TASK_BYTES).await {
-            Ok(bytes) => {
-                let copy = String::from_utf8_lossy(&bytes);
-                self.pinned.task().ticks_in(&copy)
-            }
-            // A file that is not there or no file is for the inspection, too.
-            Err(
-                SandboxError::NotFound(_)
-                | SandboxError::NotRegular(_)
-                | SandboxError::Escapes(_)
-                | SandboxError::TooLarge { .. },
-            ) => TicksInCopy::default(),
-            Err(error) => return Err(error.into()),
-        };
-        let ticked = &self.state().ticked;
-        let new: Vec<String> = copy.ticked.difference(ticked).cloned().collect();
-        if !new.is_empty() && !copy.differs {
-            let text = self.pinned.task().with_ticks(ticked);
-            self.sandbox
-                .write(&path, text.as_bytes(), WriteMode::Replace)
-                .await?;
+/// Reads the ticks in the agent's copy of the task file and restores the file. A copy that differs in
+/// anything else is left for the inspection, which restores it and records tampering; its ticks still
+/// count as claims.
+pub(super) async fn agent_claims(
+    recorder: &Recorder,
+    bench: &Workbench,
+    pinned: &PinnedTask,
+) -> Result<Claims, RunError> {
+    let path = repo_path("ralph_task.md")?;
+    let copy = match bench.sandbox.read(&path, MAX_TASK_BYTES).await {
+        Ok(bytes) => {
+            let copy = String::from_utf8_lossy(&bytes);
+            pinned.task().ticks_in(&copy)
         }
-        Ok(Claims {
-            checkboxes_checked: new,
-            ..Claims::default()
-        })
+        // A file that is not there or no file is for the inspection, too.
+        Err(
+            SandboxError::NotFound(_)
+            | SandboxError::NotRegular(_)
+            | SandboxError::Escapes(_)
+            | SandboxError::TooLarge { .. },
+        ) => TicksInCopy::default(),
+        Err(error) => return Err(error.into()),
+    };
+    let ticked = &recorder.state().ticked;
+    let new: Vec<String> = copy.ticked.difference(ticked).cloned().collect();
+    if !new.is_empty() && !copy.differs {
+        let text = pinned.task().with_ticks(ticked);
+        bench
+            .sandbox
+            .write(&path, text.as_bytes(), WriteMode::Replace)
+            .await?;
     }
+    Ok(Claims {
+        checkboxes_checked: new,
+        ..Claims::default()
+    })
+}
 
-    /// Returns a claim of every box that is open: an agent that did nothing says that all is done.
-    pub(super) fn claim_all_boxes(&self) -> Claims {
-        let ticked = &self.state().ticked;
-        let boxes = self.pinned.task().checkboxes.iter();
-        Claims {
-            checkboxes_checked: boxes
-                .filter(|checkbox| !ticked.contains(&checkbox.id))
-                .map(|checkbox| checkbox.id.clone())
-                .collect(),
-            ..Claims::default()
-        }
+/// Returns a claim of every box that is open: an agent that did nothing says that all is done.
+pub(super) fn claim_all_boxes(recorder: &Recorder, pinned: &PinnedTask) -> Claims {
+    let ticked = &recorder.state().ticked;
+    let boxes = pinned.task().checkboxes.iter();
+    Claims {
+        checkboxes_checked: boxes
+            .filter(|checkbox| !ticked.contains(&checkbox.id))
+            .map(|checkbox| checkbox.id.clone())
+            .collect(),
+        ..Claims::default()
     }
 }

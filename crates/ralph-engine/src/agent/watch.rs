@@ -12,12 +12,15 @@ use tokio::time::MissedTickBehavior;
 
 use super::messenger::AgentMessenger;
 use super::sink::{AgentActivity, AgentSink};
+use crate::controls::Controls;
 use crate::error::RunError;
 use crate::immediate_commands::{
     GateEventSummary, handle_control_event, record_pending_gate_events,
 };
 use crate::journal::Journal;
-use crate::run::{Run, heartbeat};
+use crate::recorder::Recorder;
+use crate::run::heartbeat;
+use crate::workbench::Workbench;
 
 /// How often the gate and the clock are looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -50,75 +53,75 @@ pub(super) enum WatchOutcome {
     Cut(CutReason),
 }
 
-impl Run {
-    /// Runs the program and listens until it ends. A stop, a pause and a rotation end its whole tree.
-    pub(super) async fn watch_agent(
-        &mut self,
-        agent: &dyn Agent,
-        exec: Exec,
-        sink: &mut AgentSink,
-        (pulse, mut events): (Arc<AgentActivity>, UnboundedReceiver<AgentEvent>),
-    ) -> Result<WatchOutcome, RunError> {
-        let patience = agent.timeouts();
-        let gate = self.services.gate.clone();
-        if let Some(gate) = &gate {
-            gate.set_running_command(Some(agent.name()));
-        }
-        let (talk, mut input) = AgentMessenger::new(agent, &self.services.redactor, &pulse);
-        let mut beat = heartbeat();
-        let mut look = tokio::time::interval(POLL_INTERVAL);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut done_at = None;
-        let clock = self.services.clock.clone();
-        let (journal, control) = (&mut self.journal, &mut self.control);
-        let watched = {
-            let mut running = self.sandbox.exec(exec, Some(&mut input), sink);
-            loop {
-                tokio::select! {
-                    ended = &mut running => break Ok(WatchOutcome::Ended(ended)),
-                    Some(did) = events.recv() => {
-                        report_to_gate(gate.as_deref(), &did);
-                        record_agent_event(journal, &talk, did)?;
+/// Runs the program and listens until it ends. A stop, a pause and a rotation end its whole tree.
+pub(super) async fn watch_agent(
+    recorder: &mut Recorder,
+    bench: &Workbench,
+    controls: &mut Controls,
+    agent: &dyn Agent,
+    exec: Exec,
+    sink: &mut AgentSink,
+    (pulse, mut events): (Arc<AgentActivity>, UnboundedReceiver<AgentEvent>),
+) -> Result<WatchOutcome, RunError> {
+    let patience = agent.timeouts();
+    let gate = controls.open_gate().cloned();
+    if let Some(gate) = &gate {
+        gate.set_running_command(Some(agent.name()));
+    }
+    let (talk, mut input) = AgentMessenger::new(agent, &recorder.redactor, &pulse);
+    let mut beat = heartbeat();
+    let mut look = tokio::time::interval(POLL_INTERVAL);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut done_at = None;
+    let clock = recorder.clock.clone();
+    let (journal, control) = (&mut recorder.journal, controls);
+    let watched = {
+        let mut running = bench.sandbox.exec(exec, Some(&mut input), sink);
+        loop {
+            tokio::select! {
+                ended = &mut running => break Ok(WatchOutcome::Ended(ended)),
+                Some(did) = events.recv() => {
+                    report_to_gate(gate.as_deref(), &did);
+                    record_agent_event(journal, &talk, did)?;
+                }
+                call = control.next() => match handle_control_event(journal, control, call) {
+                    Ok(()) if control.pending.is_some() => break Ok(WatchOutcome::Cut(CutReason::Halted)),
+                    Ok(()) => {}
+                    Err(error) => break Err(error),
+                },
+                _ = beat.tick() => drop(journal.append(RunEvent::StillActive {})?),
+                _ = look.tick() => {
+                    journal.check_owner()?;
+                    journal.report_absence()?;
+                    let heard = match &gate {
+                        Some(gate) => record_pending_gate_events(journal, &**gate)?,
+                        None => GateEventSummary::default(),
+                    };
+                    if heard.charged {
+                        pulse.record_activity();
                     }
-                    call = control.next() => match handle_control_event(journal, control, call) {
-                        Ok(()) if control.pending.is_some() => break Ok(WatchOutcome::Cut(CutReason::Halted)),
-                        Ok(()) => {}
-                        Err(error) => break Err(error),
-                    },
-                    _ = beat.tick() => drop(journal.append(RunEvent::StillActive {})?),
-                    _ = look.tick() => {
-                        journal.check_owner()?;
-                        journal.report_absence()?;
-                        let heard = match &gate {
-                            Some(gate) => record_pending_gate_events(journal, &**gate)?,
-                            None => GateEventSummary::default(),
-                        };
-                        if heard.charged {
-                            pulse.record_activity();
-                        }
-                        if let Some(status) = heard.refused_status {
-                            break Ok(WatchOutcome::Cut(CutReason::Refused(status)));
-                        }
-                        talk.send_queued(journal)?;
-                        if let Some(cut) = timeout_reason(&*clock, &pulse, patience, &mut done_at) {
-                            break Ok(WatchOutcome::Cut(cut));
-                        }
+                    if let Some(status) = heard.refused_status {
+                        break Ok(WatchOutcome::Cut(CutReason::Refused(status)));
+                    }
+                    talk.send_queued(journal)?;
+                    if let Some(cut) = timeout_reason(&*clock, &pulse, patience, &mut done_at) {
+                        break Ok(WatchOutcome::Cut(cut));
                     }
                 }
             }
-        };
-        // What it did until then is told and charged, however it ended.
-        sink.flush();
-        while let Ok(did) = events.try_recv() {
-            record_agent_event(journal, &talk, did)?;
         }
-        if let Some(gate) = &gate {
-            wait_until_charged(&**gate).await;
-            record_pending_gate_events(journal, &**gate)?;
-            gate.set_running_command(None);
-        }
-        watched
+    };
+    // What it did until then is told and charged, however it ended.
+    sink.flush();
+    while let Ok(did) = events.try_recv() {
+        record_agent_event(journal, &talk, did)?;
     }
+    if let Some(gate) = &gate {
+        wait_until_charged(&**gate).await;
+        record_pending_gate_events(journal, &**gate)?;
+        gate.set_running_command(None);
+    }
+    watched
 }
 
 /// Waits until calls that an ended agent has left behind are charged: by the provider's count if that

@@ -3,17 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ralph_core::budget;
 use ralph_core::event::IterationOutcome;
 use ralph_core::outage::{Outage, OutagePolicy, OutageStep};
 use ralph_core::ports::{Agent, AgentEnd, AgentReport};
 
 use super::session::SessionOutcome;
+use super::session::run_agent_session;
+use super::settle::settle_agent_session;
 use crate::actions::Performed;
-use crate::control::PendingRequest;
+use crate::controls::PendingRequest;
 use crate::error::RunError;
+use crate::pause::handle_pending_input;
+use crate::recorder::Recorder;
 use crate::run::Run;
+use crate::services::Services;
 use crate::steps::quota;
+use crate::steps::wait_for_model;
 use crate::steps::waiting::{WaitReason, random_jitter};
 
 /// What happens after an agent has ended.
@@ -90,85 +95,70 @@ impl SessionRetries {
     }
 }
 
-impl Run {
-    /// Lets the agent work and returns its last words with how it went.
-    pub(crate) async fn run_agent_iteration(
-        &mut self,
-        agent: Arc<dyn Agent>,
-    ) -> Result<(String, Performed), RunError> {
-        if let Some((end, report)) = self.recorded_agent_end() {
-            return self.settle_agent_session(end, report).await;
+/// Lets the agent work and returns its last words with how it went.
+pub(crate) async fn run_agent_iteration(
+    run: &mut Run,
+    agent: Arc<dyn Agent>,
+) -> Result<(String, Performed), RunError> {
+    if let Some((end, report)) = recorded_agent_end(&run.recorder) {
+        return settle_agent_session(run, end, report).await;
+    }
+    let mut tries = SessionRetries::new(run.services.outage);
+    loop {
+        if run.recorder.exhausted_budget().is_some() {
+            let none = Performed::none(IterationOutcome::OutOfBudget);
+            return Ok((String::new(), none));
         }
-        let mut tries = SessionRetries::new(self.services.outage);
-        loop {
-            let limits = self.pinned.contract().limits();
-            if budget::exhausted(&limits, &self.spent()).is_some() {
-                let none = Performed::none(IterationOutcome::OutOfBudget);
-                return Ok((String::new(), none));
-            }
-            let worked = self.run_agent_session(&*agent).await?;
-            self.warn_about_budgets()?;
-            match tries.after_session(&worked) {
-                SessionFollowUp::Settle => {
-                    if worked.end == AgentEnd::Halted {
-                        // A pause is waited out before anything else is done.
-                        self.handle_pending_input().await?;
-                    }
-                    return self.settle_agent_session(worked.end, worked.report).await;
+        let worked = run_agent_session(run, &*agent).await?;
+        run.recorder.warn_about_budgets()?;
+        match tries.after_session(&worked) {
+            SessionFollowUp::Settle => {
+                if worked.end == AgentEnd::Halted {
+                    // A pause is waited out before anything else is done.
+                    handle_pending_input(run).await?;
                 }
-                SessionFollowUp::RestartNow => {}
-                SessionFollowUp::RestartAfter(awaited, wait) => {
-                    self.wait_for_model(awaited, wait, self.wait_reason(&worked.end))
-                        .await?;
-                }
+                return settle_agent_session(run, worked.end, worked.report).await;
             }
-            if self.control.pending == Some(PendingRequest::Rotate) {
-                return self
-                    .settle_agent_session(AgentEnd::Halted, worked.report)
-                    .await;
+            SessionFollowUp::RestartNow => {}
+            SessionFollowUp::RestartAfter(awaited, wait) => {
+                wait_for_model(run, awaited, wait, wait_reason(&run.services, &worked.end)).await?;
             }
         }
-    }
-
-    /// Returns how the agent ended that a process before this one has seen to its end.
-    fn recorded_agent_end(&self) -> Option<(AgentEnd, AgentReport)> {
-        let open = self.state().open.as_ref()?;
-        let end = open.agent_end.clone()?;
-        let is_over = match end {
-            AgentEnd::Finished | AgentEnd::GaveUp { .. } | AgentEnd::Halted => true,
-            AgentEnd::Unauthorized { .. }
-            | AgentEnd::Quota { .. }
-            | AgentEnd::Overloaded { .. }
-            | AgentEnd::OutOfBudget
-            | AgentEnd::Stalled
-            | AgentEnd::TimedOut
-            | AgentEnd::Crashed { .. } => false,
-        };
-        let report = AgentReport {
-            summary: open.agent_summary.clone(),
-            ..AgentReport::default()
-        };
-        is_over.then_some((end, report))
-    }
-
-    /// Returns why the next session of an agent has to wait.
-    fn wait_reason(&self, end: &AgentEnd) -> String {
-        let agent = self
-            .services
-            .agent
-            .as_ref()
-            .map_or("", |agent| agent.name());
-        let why = end_reason(end);
-        if matches!(end, AgentEnd::Overloaded { .. }) {
-            return format!("the provider of `{agent}` is not available: {why}");
+        if run.controls.pending == Some(PendingRequest::Rotate) {
+            return settle_agent_session(run, AgentEnd::Halted, worked.report).await;
         }
-        why
     }
+}
 
-    /// Returns the agent that works on this run, if one does.
-    pub(crate) fn agent(&self) -> Option<Arc<dyn Agent>> {
-        self.services.agent.clone()
+/// Returns how the agent ended that a process before this one has seen to its end.
+fn recorded_agent_end(recorder: &Recorder) -> Option<(AgentEnd, AgentReport)> {
+    let open = recorder.state().open.as_ref()?;
+    let end = open.agent_end.clone()?;
+    let is_over = match end {
+        AgentEnd::Finished | AgentEnd::GaveUp { .. } | AgentEnd::Halted => true,
+        AgentEnd::Unauthorized { .. }
+        | AgentEnd::Quota { .. }
+        | AgentEnd::Overloaded { .. }
+        | AgentEnd::OutOfBudget
+        | AgentEnd::Stalled
+        | AgentEnd::TimedOut
+        | AgentEnd::Crashed { .. } => false,
+    };
+    let report = AgentReport {
+        summary: open.agent_summary.clone(),
+        ..AgentReport::default()
+    };
+    is_over.then_some((end, report))
+}
+
+/// Returns why the next session of an agent has to wait.
+fn wait_reason(services: &Services, end: &AgentEnd) -> String {
+    let agent = services.agent.as_ref().map_or("", |agent| agent.name());
+    let why = end_reason(end);
+    if matches!(end, AgentEnd::Overloaded { .. }) {
+        return format!("the provider of `{agent}` is not available: {why}");
     }
+    why
 }
 
 /// Returns the reason that an end has.

@@ -15,8 +15,12 @@ use ralph_core::verdict::{CheckResult, VerifyFinding};
 use room::BranchBundle;
 pub(crate) use room::RoomTree;
 
+use crate::controls::Controls;
 use crate::error::RunError;
-use crate::run::Run;
+use crate::recorder::Recorder;
+use crate::services::Services;
+use crate::workbench::Workbench;
+use room::{create_branch_bundle, run_in_room};
 
 /// A check of the contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,101 +42,120 @@ pub(crate) struct RoomCheck {
     pub(crate) is_truncated: bool,
 }
 
-impl Run {
-    /// Runs each command on an untouched checkout of a commit, in a sandbox of its own. A command
-    /// that several checks share runs once. The results are in the order of the commands.
-    pub(crate) async fn check_commit(
-        &mut self,
-        commit: &CommitId,
-        commands: &[NamedCommand],
-    ) -> Result<Vec<RoomCheck>, RunError> {
-        self.check_tree(&RoomTree::for_commit(commit), commands)
-            .await
-    }
+/// Runs each command on an untouched checkout of a commit, in a sandbox of its own. A command
+/// that several checks share runs once. The results are in the order of the commands.
+pub(crate) async fn check_commit(
+    recorder: &mut Recorder,
+    bench: &Workbench,
+    controls: &mut Controls,
+    services: &Services,
+    commit: &CommitId,
+    commands: &[NamedCommand],
+) -> Result<Vec<RoomCheck>, RunError> {
+    check_tree(
+        recorder,
+        bench,
+        controls,
+        services,
+        &RoomTree::for_commit(commit),
+        commands,
+    )
+    .await
+}
 
-    /// Runs each command on an untouched copy of these files, like [`Run::check_commit`].
-    pub(crate) async fn check_tree(
-        &mut self,
-        tree: &RoomTree,
-        commands: &[NamedCommand],
-    ) -> Result<Vec<RoomCheck>, RunError> {
-        let bundle = self.create_branch_bundle().await?;
-        let mut checks: Vec<RoomCheck> = Vec::new();
-        for NamedCommand { name, command } in commands {
-            let known = checks.iter().find(|known| known.result.command == *command);
-            let check = if let Some(known) = known {
-                let mut check = known.clone();
-                check.result.name.clone_from(name);
-                check
-            } else {
-                self.check_in_room(&bundle, tree, name, command).await?
-            };
-            checks.push(check);
-        }
-        Ok(checks)
-    }
-
-    /// Runs each command for comparison only: a red one is no error of the model's work.
-    pub(crate) async fn check_for_comparison(
-        &mut self,
-        tree: &RoomTree,
-        commands: &[NamedCommand],
-    ) -> Result<Vec<CheckResult>, RunError> {
-        let bundle = self.create_branch_bundle().await?;
-        let mut checks = Vec::new();
-        for NamedCommand { name, command } in commands {
-            let used = self.run_in_room(&bundle, tree, command).await?;
-            checks.push(used.output.to_check_result(name, command, &used.outcome));
-        }
-        Ok(checks)
-    }
-
-    /// Lists the tests of a check, in a clean room of its own; none where the runner cannot
-    /// list them, or where the listing does not say how many there are.
-    pub(crate) async fn list_tests(
-        &mut self,
-        tree: &RoomTree,
-        listing: &TestListing,
-    ) -> Result<Option<u64>, RunError> {
-        let Some(command) = &listing.command else {
-            return Ok(None);
+/// Runs each command on an untouched copy of these files, like [`Run::check_commit`].
+pub(crate) async fn check_tree(
+    recorder: &mut Recorder,
+    bench: &Workbench,
+    controls: &mut Controls,
+    services: &Services,
+    tree: &RoomTree,
+    commands: &[NamedCommand],
+) -> Result<Vec<RoomCheck>, RunError> {
+    let bundle = create_branch_bundle(recorder, bench).await?;
+    let mut checks: Vec<RoomCheck> = Vec::new();
+    for NamedCommand { name, command } in commands {
+        let known = checks.iter().find(|known| known.result.command == *command);
+        let check = if let Some(known) = known {
+            let mut check = known.clone();
+            check.result.name.clone_from(name);
+            check
+        } else {
+            check_in_room(recorder, controls, services, &bundle, tree, name, command).await?
         };
-        let bundle = self.create_branch_bundle().await?;
-        let used = self.run_in_room(&bundle, tree, command).await?;
-        let is_complete = used.outcome.ended.is_success() && !used.output.is_truncated;
-        Ok(listing.count(&used.output.stdout).filter(|_| is_complete))
+        checks.push(check);
     }
+    Ok(checks)
+}
 
-    /// Runs one check in a clean room of its own and adds its output to the iteration's transcript.
-    async fn check_in_room(
-        &mut self,
-        bundle: &BranchBundle,
-        tree: &RoomTree,
-        name: &str,
-        command: &str,
-    ) -> Result<RoomCheck, RunError> {
-        self.journal.append(VerificationEvent::CheckStarted {
-            command: command.to_owned(),
-        })?;
-        let used = self.run_in_room(bundle, tree, command).await?;
-        let ended = used.outcome.ended;
-        if self.state().open.is_some() {
-            let title = format!("{command}   # in the clean room");
-            self.append_test_output(&title, &used.output, ended)?;
-        }
-        let result = used.output.to_check_result(name, command, &used.outcome);
-        // A red baseline is normal: nothing has been done yet.
-        if !result.is_green() && self.state().open.is_some() {
-            self.log_error(&format!(
-                "clean room: `{command}`: {ended}; output ends:\n{}",
-                used.output.tail(20)
-            ))?;
-        }
-        Ok(RoomCheck {
-            result,
-            objection: used.changes.objection(command),
-            findings: used.changes.finding(command).into_iter().collect(),
-            is_truncated: used.output.is_truncated,
-        })
+/// Runs each command for comparison only: a red one is no error of the model's work.
+pub(crate) async fn check_for_comparison(
+    recorder: &mut Recorder,
+    bench: &Workbench,
+    controls: &mut Controls,
+    services: &Services,
+    tree: &RoomTree,
+    commands: &[NamedCommand],
+) -> Result<Vec<CheckResult>, RunError> {
+    let bundle = create_branch_bundle(recorder, bench).await?;
+    let mut checks = Vec::new();
+    for NamedCommand { name, command } in commands {
+        let used = run_in_room(recorder, controls, services, &bundle, tree, command).await?;
+        checks.push(used.output.to_check_result(name, command, &used.outcome));
     }
+    Ok(checks)
+}
+
+/// Lists the tests of a check, in a clean room of its own; none where the runner cannot
+/// list them, or where the listing does not say how many there are.
+pub(crate) async fn list_tests(
+    recorder: &mut Recorder,
+    bench: &Workbench,
+    controls: &mut Controls,
+    services: &Services,
+    tree: &RoomTree,
+    listing: &TestListing,
+) -> Result<Option<u64>, RunError> {
+    let Some(command) = &listing.command else {
+        return Ok(None);
+    };
+    let bundle = create_branch_bundle(recorder, bench).await?;
+    let used = run_in_room(recorder, controls, services, &bundle, tree, command).await?;
+    let is_complete = used.outcome.ended.is_success() && !used.output.is_truncated;
+    Ok(listing.count(&used.output.stdout).filter(|_| is_complete))
+}
+
+/// Runs one check in a clean room of its own and adds its output to the iteration's transcript.
+async fn check_in_room(
+    recorder: &mut Recorder,
+    controls: &mut Controls,
+    services: &Services,
+    bundle: &BranchBundle,
+    tree: &RoomTree,
+    name: &str,
+    command: &str,
+) -> Result<RoomCheck, RunError> {
+    recorder.append(VerificationEvent::CheckStarted {
+        command: command.to_owned(),
+    })?;
+    let used = run_in_room(recorder, controls, services, bundle, tree, command).await?;
+    let ended = used.outcome.ended;
+    if recorder.state().open.is_some() {
+        let title = format!("{command}   # in the clean room");
+        recorder.append_test_output(&title, &used.output, ended)?;
+    }
+    let result = used.output.to_check_result(name, command, &used.outcome);
+    // A red baseline is normal: nothing has been done yet.
+    if !result.is_green() && recorder.state().open.is_some() {
+        recorder.log_error(&format!(
+            "clean room: `{command}`: {ended}; output ends:\n{}",
+            used.output.tail(20)
+        ))?;
+    }
+    Ok(RoomCheck {
+        result,
+        objection: used.changes.objection(command),
+        findings: used.changes.finding(command).into_iter().collect(),
+        is_truncated: used.output.is_truncated,
+    })
 }

@@ -8,12 +8,16 @@ use ralph_core::ports::{Exec, ExecOutcome, Sandbox};
 use ralph_core::surface::{ChangedPath, PathChange};
 
 use super::fingerprint::{RepoFingerprint, RoomChanges};
-use crate::actions::CHECK_TIMEOUT;
 use crate::capture::{Capture, Captured};
+use crate::check_results::CHECK_TIMEOUT;
+use crate::controls::Controls;
 use crate::error::RunError;
 use crate::git::{BundleSource, GitError, SandboxGit};
 use crate::prepare;
-use crate::run::{Run, attend};
+use crate::recorder::Recorder;
+use crate::run::attend;
+use crate::services::Services;
+use crate::workbench::Workbench;
 
 /// The files that a clean room holds: those of a commit, some of them perhaps as they were at the
 /// base commit.
@@ -73,68 +77,70 @@ pub(super) struct RoomResult {
     pub(super) changes: RoomChanges,
 }
 
-impl Run {
-    /// Bundles the branch once for all clean rooms of a verification.
-    pub(super) async fn create_branch_bundle(&self) -> Result<BranchBundle, RunError> {
-        let bundle = BranchBundle {
-            // In the repository's directory, where `locks::release` finds a lock that a crash leaves.
-            file: self.dir.repo().join("room.bundle"),
-            branch: self.state().plan.branch.clone(),
-        };
-        self.repo.bundle(&bundle.branch, &bundle.file).await?;
-        Ok(bundle)
-    }
+/// Bundles the branch once for all clean rooms of a verification.
+pub(super) async fn create_branch_bundle(
+    recorder: &Recorder,
+    bench: &Workbench,
+) -> Result<BranchBundle, RunError> {
+    let bundle = BranchBundle {
+        // In the repository's directory, where `locks::release` finds a lock that a crash leaves.
+        file: recorder.dir.repo().join("room.bundle"),
+        branch: recorder.state().plan.branch.clone(),
+    };
+    bench.repo.bundle(&bundle.branch, &bundle.file).await?;
+    Ok(bundle)
+}
 
-    /// Runs one shell command in a clean room that exists only for it.
-    pub(super) async fn run_in_room(
-        &mut self,
-        bundle: &BranchBundle,
-        tree: &RoomTree,
-        command: &str,
-    ) -> Result<RoomResult, RunError> {
-        let room =
-            prepare::create_sandbox(&mut self.journal, &self.services, SandboxPurpose::CleanRoom)
-                .await?;
-        let used = self.execute_in_room(&*room, bundle, tree, command).await;
-        room.remove().await?;
-        let sandbox = room.id().clone();
-        self.journal
-            .append(SandboxEvent::SandboxRemoved { sandbox })?;
-        used
-    }
+/// Runs one shell command in a clean room that exists only for it.
+pub(super) async fn run_in_room(
+    recorder: &mut Recorder,
+    controls: &mut Controls,
+    services: &Services,
+    bundle: &BranchBundle,
+    tree: &RoomTree,
+    command: &str,
+) -> Result<RoomResult, RunError> {
+    let room =
+        prepare::create_sandbox(&mut recorder.journal, services, SandboxPurpose::CleanRoom).await?;
+    let used = execute_in_room(recorder, controls, &*room, bundle, tree, command).await;
+    room.remove().await?;
+    let sandbox = room.id().clone();
+    recorder.append(SandboxEvent::SandboxRemoved { sandbox })?;
+    used
+}
 
-    async fn execute_in_room(
-        &mut self,
-        room: &dyn Sandbox,
-        bundle: &BranchBundle,
-        tree: &RoomTree,
-        command: &str,
-    ) -> Result<RoomResult, RunError> {
-        let git = SandboxGit::new(room);
-        git.install(BundleSource {
-            bundle: &bundle.file,
-            branch: &bundle.branch,
-        })
-        .await?;
-        git.check_out_commit(&tree.commit).await?;
-        if let Some(base) = &tree.base {
-            git.replace_files_from(base, &tree.restored, &tree.removed)
-                .await?;
-        }
-        let witness = RepoFingerprint::capture(room).await?;
-        if witness.head() != tree.commit.as_str() {
-            let answer = witness.head().to_owned();
-            let command = "rev-parse HEAD".to_owned();
-            return Err(GitError::Unexpected { command, answer }.into());
-        }
-        let mut capture = Capture::new(&self.services.redactor);
-        let timeout = CHECK_TIMEOUT.min(self.time_left());
-        let running = room.exec(Exec::shell(command, timeout), None, &mut capture);
-        let outcome = attend(&mut self.journal, &mut self.control, running).await??;
-        Ok(RoomResult {
-            outcome,
-            output: capture.finish(),
-            changes: witness.compare(room).await?,
-        })
+async fn execute_in_room(
+    recorder: &mut Recorder,
+    controls: &mut Controls,
+    room: &dyn Sandbox,
+    bundle: &BranchBundle,
+    tree: &RoomTree,
+    command: &str,
+) -> Result<RoomResult, RunError> {
+    let git = SandboxGit::new(room);
+    git.install(BundleSource {
+        bundle: &bundle.file,
+        branch: &bundle.branch,
+    })
+    .await?;
+    git.check_out_commit(&tree.commit).await?;
+    if let Some(base) = &tree.base {
+        git.replace_files_from(base, &tree.restored, &tree.removed)
+            .await?;
     }
+    let witness = RepoFingerprint::capture(room).await?;
+    if witness.head() != tree.commit.as_str() {
+        let answer = witness.head().to_owned();
+        let command = "rev-parse HEAD".to_owned();
+        return Err(GitError::Unexpected { command, answer }.into());
+    }
+    let mut capture = Capture::new(&recorder.redactor);
+    let timeout = CHECK_TIMEOUT.min(recorder.time_left());
+    let running = room.exec(Exec::shell(command, timeout), None, &mut capture);
+    let outcome = attend(&mut recorder.journal, controls, running).await??;
+    Ok(RoomResult {
+        outcome,
+        output: capture.finish(),
+        changes: witness.compare(room).await?,
+    })
 }

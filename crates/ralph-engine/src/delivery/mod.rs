@@ -9,4 +9,7 @@ mod test_counts;
 mod verify;
 
 pub(crate) use publish::DeliveryOutcome;
+pub(crate) use publish::deliver;
+pub(crate) use publish::{deliver_remaining, finish_approved, save_state};
 pub(crate) use test_changes::approved_by_resuming;
+pub(crate) use verify::contract_checks;

@@ -8,82 +8,96 @@ use ralph_core::surface::{self, ChangedPath, Surface, SurfaceFinding};
 use ralph_core::task::OnTestChange;
 use ralph_core::verdict::{FindingKind, VerifyFinding};
 
+use super::publish::changed_surface;
+use crate::contract::PinnedTask;
 use crate::error::RunError;
-use crate::run::Run;
+use crate::recorder::Recorder;
+use crate::workbench::Workbench;
 
 /// The largest diff of tests that is examined.
 const MAX_DIFF: u64 = 8 << 20;
 /// How many changed tests a reason names.
 const MAX_LISTED_TESTS: usize = 20;
 
-impl Run {
-    /// Adds the changes of existing tests between the base and the head.
-    pub(super) async fn add_test_changes(
-        &self,
-        changed: &[ChangedPath],
-        surface: &mut Surface,
-    ) -> Result<(), RunError> {
-        let paths = surface::existing_tests(changed);
-        if paths.is_empty() {
-            return Ok(());
-        }
-        let (base, head) = (&self.state().plan.base, &self.state().head);
-        if let Some(diff) = self
-            .repo
-            .diff_of_files(base, head, &paths, MAX_DIFF)
-            .await?
-        {
-            let examined = surface::examine_test_diff(&String::from_utf8_lossy(&diff));
-            surface.weakened_tests = examined.weakened;
-            surface.rewritten_tests = examined.rewritten;
-            surface.tests_digest = Some(Digest::compute(&diff));
-            return Ok(());
-        }
-        let too_large = |path: &&str| SurfaceFinding {
-            path: (*path).to_owned(),
-            why: "test changed: the diff of all tests is too large to examine".to_owned(),
-        };
-        surface.weakened_tests = paths.iter().map(too_large).collect();
-        surface.tests_digest = Some(Digest::compute(head.as_str().as_bytes()));
-        Ok(())
+/// Adds the changes of existing tests between the base and the head.
+pub(super) async fn add_test_changes(
+    recorder: &Recorder,
+    bench: &Workbench,
+    changed: &[ChangedPath],
+    surface: &mut Surface,
+) -> Result<(), RunError> {
+    let paths = surface::existing_tests(changed);
+    if paths.is_empty() {
+        return Ok(());
     }
+    let (base, head) = (&recorder.state().plan.base, &recorder.state().head);
+    if let Some(diff) = bench
+        .repo
+        .diff_of_files(base, head, &paths, MAX_DIFF)
+        .await?
+    {
+        let examined = surface::examine_test_diff(&String::from_utf8_lossy(&diff));
+        surface.weakened_tests = examined.weakened;
+        surface.rewritten_tests = examined.rewritten;
+        surface.tests_digest = Some(Digest::compute(&diff));
+        return Ok(());
+    }
+    let too_large = |path: &&str| SurfaceFinding {
+        path: (*path).to_owned(),
+        why: "test changed: the diff of all tests is too large to examine".to_owned(),
+    };
+    surface.weakened_tests = paths.iter().map(too_large).collect();
+    surface.tests_digest = Some(Digest::compute(head.as_str().as_bytes()));
+    Ok(())
+}
 
-    /// Returns the changes to existing tests as findings about the verdict.
-    pub(super) async fn changed_test_findings(&self) -> Result<Vec<VerifyFinding>, RunError> {
-        let changes = change_lines(&self.changed_surface().await?).into_iter();
-        let findings = changes.map(|text| VerifyFinding::new(FindingKind::WeakenedTest, text));
-        Ok(findings.collect())
-    }
+/// Returns the changes to existing tests as findings about the verdict.
+pub(super) async fn changed_test_findings(
+    recorder: &Recorder,
+    bench: &Workbench,
+    pinned: &PinnedTask,
+) -> Result<Vec<VerifyFinding>, RunError> {
+    let changes = change_lines(&changed_surface(recorder, bench, pinned).await?).into_iter();
+    let findings = changes.map(|text| VerifyFinding::new(FindingKind::WeakenedTest, text));
+    Ok(findings.collect())
+}
 
-    /// Returns why the run must not succeed with the changes to its tests, if that is so.
-    pub(super) async fn refused_test_changes(&self) -> Result<Vec<String>, RunError> {
-        match self.pinned.contract().verification.on_test_change {
-            OnTestChange::Warn | OnTestChange::Pause => Ok(Vec::new()),
-            OnTestChange::Refuse => {
-                let changes = change_lines(&self.changed_surface().await?);
-                let refused = changes.into_iter().map(|change| {
-                    format!(
-                        "{change} — the task does not allow changes to existing tests, restore them"
-                    )
-                });
-                Ok(refused.collect())
-            }
+/// Returns why the run must not succeed with the changes to its tests, if that is so.
+pub(super) async fn refused_test_changes(
+    recorder: &Recorder,
+    bench: &Workbench,
+    pinned: &PinnedTask,
+) -> Result<Vec<String>, RunError> {
+    match pinned.contract().verification.on_test_change {
+        OnTestChange::Warn | OnTestChange::Pause => Ok(Vec::new()),
+        OnTestChange::Refuse => {
+            let changes = change_lines(&changed_surface(recorder, bench, pinned).await?);
+            let refused = changes.into_iter().map(|change| {
+                format!(
+                    "{change} — the task does not allow changes to existing tests, restore them"
+                )
+            });
+            Ok(refused.collect())
         }
     }
+}
 
-    /// Returns why the run waits for a person before it succeeds, if it does.
-    pub(super) async fn unapproved_test_changes(&self) -> Result<Option<PauseReason>, RunError> {
-        if self.pinned.contract().verification.on_test_change != OnTestChange::Pause {
-            return Ok(None);
-        }
-        let surface = self.changed_surface().await?;
-        let changes = change_lines(&surface);
-        let Some(digest) = surface.tests_digest.filter(|_| !changes.is_empty()) else {
-            return Ok(None);
-        };
-        let is_approved = self.state().approved_tests.as_ref() == Some(&digest);
-        Ok((!is_approved).then_some(PauseReason::TestChanges { changes, digest }))
+/// Returns why the run waits for a person before it succeeds, if it does.
+pub(super) async fn unapproved_test_changes(
+    recorder: &Recorder,
+    bench: &Workbench,
+    pinned: &PinnedTask,
+) -> Result<Option<PauseReason>, RunError> {
+    if pinned.contract().verification.on_test_change != OnTestChange::Pause {
+        return Ok(None);
     }
+    let surface = changed_surface(recorder, bench, pinned).await?;
+    let changes = change_lines(&surface);
+    let Some(digest) = surface.tests_digest.filter(|_| !changes.is_empty()) else {
+        return Ok(None);
+    };
+    let is_approved = recorder.state().approved_tests.as_ref() == Some(&digest);
+    Ok((!is_approved).then_some(PauseReason::TestChanges { changes, digest }))
 }
 
 /// Returns the approval that resuming a run means, if it waited for one.

@@ -8,7 +8,12 @@ use ralph_core::id::CommitId;
 use ralph_core::surface::ChangedPath;
 use ralph_core::verdict::{self, CheckResult, FindingKind, Verdict, VerifyFinding};
 
+use super::branch_findings::branch_findings;
+use super::test_changes::changed_test_findings;
+use super::test_counts::{confirm_counts, run_base_tests};
+use crate::clean_room::check_tree;
 use crate::clean_room::{NamedCommand, RoomTree};
+use crate::contract::PinnedTask;
 use crate::error::RunError;
 use crate::run::Run;
 
@@ -48,118 +53,126 @@ impl CleanRoomReport {
     }
 }
 
-impl Run {
-    /// Judges a commit. The answer is in the journal when this returns. A commit that was red before
-    /// must be green twice in a row.
-    pub(crate) async fn verify_commit(
-        &mut self,
-        head: &CommitId,
-    ) -> Result<CleanRoomReport, RunError> {
-        let was_red = self.state().red_commits.contains(head);
-        let report = self.verify_once(head, was_red).await?;
-        if was_red && report.is_green() {
-            return self.verify_once(head, was_red).await;
-        }
-        Ok(report)
+/// Judges a commit. The answer is in the journal when this returns. A commit that was red before
+/// must be green twice in a row.
+pub(crate) async fn verify_commit(
+    run: &mut Run,
+    head: &CommitId,
+) -> Result<CleanRoomReport, RunError> {
+    let was_red = run.recorder.state().red_commits.contains(head);
+    let report = verify_once(run, head, was_red).await?;
+    if was_red && report.is_green() {
+        return verify_once(run, head, was_red).await;
     }
+    Ok(report)
+}
 
-    async fn verify_once(
-        &mut self,
-        head: &CommitId,
-        was_red: bool,
-    ) -> Result<CleanRoomReport, RunError> {
-        self.journal
-            .append(VerificationEvent::VerifyStarted { head: head.clone() })?;
-        let mut report = self.judge_commit(head).await?;
-        if was_red && report.is_green() {
-            let text = format!(
-                "flaky: commit {} was red in an earlier clean room, then green twice in a row without a change",
-                head.short()
-            );
-            report.add_findings([VerifyFinding::new(FindingKind::Flaky, text)]);
-        }
-        self.journal.append(VerificationEvent::VerifyFinished {
-            head: head.clone(),
-            contract: self.pinned.digest().clone(),
-            green: report.is_green(),
-            checks: report.checks.clone(),
-            reasons: report.reasons.clone(),
-            findings: report.findings.clone(),
-        })?;
-        Ok(report)
+async fn verify_once(
+    run: &mut Run,
+    head: &CommitId,
+    was_red: bool,
+) -> Result<CleanRoomReport, RunError> {
+    run.recorder
+        .append(VerificationEvent::VerifyStarted { head: head.clone() })?;
+    let mut report = judge_commit(run, head).await?;
+    if was_red && report.is_green() {
+        let text = format!(
+            "flaky: commit {} was red in an earlier clean room, then green twice in a row without a change",
+            head.short()
+        );
+        report.add_findings([VerifyFinding::new(FindingKind::Flaky, text)]);
     }
+    run.recorder.append(VerificationEvent::VerifyFinished {
+        head: head.clone(),
+        contract: run.pinned.digest().clone(),
+        green: report.is_green(),
+        checks: report.checks.clone(),
+        reasons: report.reasons.clone(),
+        findings: report.findings.clone(),
+    })?;
+    Ok(report)
+}
 
-    async fn judge_commit(&mut self, head: &CommitId) -> Result<CleanRoomReport, RunError> {
-        let mut report = CleanRoomReport::default();
-        let base = self.state().plan.base.clone();
-        let protected = self.protected_changes(&self.repo.changed_paths(&base, head).await?);
-        let tree = RoomTree::for_commit(head).with_base_files(&base, &protected);
-        let checks = self.check_tree(&tree, &self.contract_checks()).await?;
-        report.add_findings(checks::protected_finding(&protected));
-        for check in checks {
-            let is_green = check.result.is_green();
-            if !is_green || check.objection.is_some() {
-                report
-                    .red_boxes
-                    .extend(self.boxes_for_check(&check.result.name));
-            }
-            if check.is_truncated {
-                report.truncated.insert(check.result.command.clone());
-            }
-            report.checks.push(check.result);
-            report.add_findings(check.findings);
-            if let Some(objection) = check.objection {
-                report.add_reason(objection);
-            }
+async fn judge_commit(run: &mut Run, head: &CommitId) -> Result<CleanRoomReport, RunError> {
+    let mut report = CleanRoomReport::default();
+    let base = run.recorder.state().plan.base.clone();
+    let protected = protected_changes(
+        &run.pinned,
+        &run.bench.repo.changed_paths(&base, head).await?,
+    );
+    let tree = RoomTree::for_commit(head).with_base_files(&base, &protected);
+    let checks = check_tree(
+        &mut run.recorder,
+        &run.bench,
+        &mut run.controls,
+        &run.services,
+        &tree,
+        &contract_checks(&run.pinned),
+    )
+    .await?;
+    report.add_findings(checks::protected_finding(&protected));
+    for check in checks {
+        let is_green = check.result.is_green();
+        if !is_green || check.objection.is_some() {
+            report
+                .red_boxes
+                .extend(boxes_for_check(&run.pinned, &check.result.name));
         }
-        if let Verdict::Red { reasons } = verdict::judge(&report.checks) {
-            for reason in reasons {
-                report.add_reason(reason);
-            }
+        if check.is_truncated {
+            report.truncated.insert(check.result.command.clone());
         }
-        report.add_findings(self.changed_test_findings().await?);
-        if report.is_green() {
-            self.confirm_counts(&tree, &mut report).await?;
-            self.run_base_tests(head, &mut report).await?;
-            report.add_findings(self.branch_findings(head).await?);
+        report.checks.push(check.result);
+        report.add_findings(check.findings);
+        if let Some(objection) = check.objection {
+            report.add_reason(objection);
         }
-        Ok(report)
     }
+    if let Verdict::Red { reasons } = verdict::judge(&report.checks) {
+        for reason in reasons {
+            report.add_reason(reason);
+        }
+    }
+    report.add_findings(changed_test_findings(&run.recorder, &run.bench, &run.pinned).await?);
+    if report.is_green() {
+        confirm_counts(run, &tree, &mut report).await?;
+        run_base_tests(run, head, &mut report).await?;
+        report.add_findings(branch_findings(&run.recorder, &run.bench, &run.pinned, head).await?);
+    }
+    Ok(report)
+}
 
-    /// Returns the changed files that the task protects.
-    pub(super) fn protected_changes(&self, changed: &[ChangedPath]) -> Vec<ChangedPath> {
-        checks::protected_changes(changed, &self.pinned.contract().verification.protected)
-    }
+/// Returns the changed files that the task protects.
+pub(super) fn protected_changes(pinned: &PinnedTask, changed: &[ChangedPath]) -> Vec<ChangedPath> {
+    checks::protected_changes(changed, &pinned.contract().verification.protected)
+}
 
-    /// Returns the boxes that a check speaks for: a global one for all that have none of their own.
-    pub(super) fn boxes_for_check(&self, check: &str) -> Vec<String> {
-        let boxes = self.pinned.task().checkboxes.iter();
-        let global = check.starts_with("verify_commands[");
-        let meant = |id: &str, own: &[String]| id == check || (global && own.is_empty());
-        boxes
-            .filter(|b| meant(&b.id, &b.verify))
-            .map(|b| b.id.clone())
-            .collect()
-    }
+/// Returns the boxes that a check speaks for: a global one for all that have none of their own.
+pub(super) fn boxes_for_check(pinned: &PinnedTask, check: &str) -> Vec<String> {
+    let boxes = pinned.task().checkboxes.iter();
+    let global = check.starts_with("verify_commands[");
+    let meant = |id: &str, own: &[String]| id == check || (global && own.is_empty());
+    boxes
+        .filter(|b| meant(&b.id, &b.verify))
+        .map(|b| b.id.clone())
+        .collect()
+}
 
-    /// Returns every check of the contract: the verify commands of the boxes, the global ones, and
-    /// the test command.
-    pub(crate) fn contract_checks(&self) -> Vec<NamedCommand> {
-        let task = self.pinned.task();
-        let contract = self.pinned.contract();
-        let named = |name: String, command: &String| NamedCommand {
-            name,
-            command: command.clone(),
-        };
-        let boxes = task
-            .checkboxes
-            .iter()
-            .flat_map(|b| b.verify.iter().map(|command| named(b.id.clone(), command)));
-        let global = contract.verify_commands.iter().enumerate();
-        let global =
-            global.map(|(index, command)| named(format!("verify_commands[{index}]"), command));
-        let test = contract.test_command.iter();
-        let test = test.map(|command| named("test_command".to_owned(), command));
-        boxes.chain(global).chain(test).collect()
-    }
+/// Returns every check of the contract: the verify commands of the boxes, the global ones, and
+/// the test command.
+pub(crate) fn contract_checks(pinned: &PinnedTask) -> Vec<NamedCommand> {
+    let task = pinned.task();
+    let contract = pinned.contract();
+    let named = |name: String, command: &String| NamedCommand {
+        name,
+        command: command.clone(),
+    };
+    let boxes = task
+        .checkboxes
+        .iter()
+        .flat_map(|b| b.verify.iter().map(|command| named(b.id.clone(), command)));
+    let global = contract.verify_commands.iter().enumerate();
+    let global = global.map(|(index, command)| named(format!("verify_commands[{index}]"), command));
+    let test = contract.test_command.iter();
+    let test = test.map(|command| named("test_command".to_owned(), command));
+    boxes.chain(global).chain(test).collect()
 }

@@ -9,95 +9,106 @@ use ralph_core::id::Digest;
 use ralph_core::lint;
 use ralph_core::task::TaskFile;
 
+use crate::contract::PinnedTask;
 use crate::contract::{self, ContractProposal};
 use crate::error::RunError;
-use crate::run::Services;
-use crate::run_context::RunContext;
+use crate::recorder::Recorder;
+use crate::services::Services;
 
-impl RunContext<'_> {
-    /// Applies the last report, if there is one that was not applied yet. Returns what was done.
-    pub(crate) fn apply_report(&mut self, by: AppliedBy) -> Result<Option<String>, RunError> {
-        let Some((number, report)) = self.state().doctor.report.clone() else {
-            return Ok(None);
-        };
-        let iteration = self.state().doctor.last_seen_iteration;
-        let mut signs = 0;
-        for sign in &report.guardrails {
-            signs += usize::from(self.append_once("guardrails.md", &sign.render(iteration))?);
-        }
-        let TaskEdits {
-            edits,
-            contract,
-            mut refused,
-        } = self.edit_task(&report, by)?;
-        let profile = match report.model_profile.clone() {
-            None => None,
-            Some(profile) => match self.check_profile(&profile) {
-                Ok(()) => Some(profile),
-                Err(why) => {
-                    refused.push(format!("profile `{profile}`: {why}"));
-                    None
-                }
-            },
-        };
-        let done = describe_applied(signs, edits, profile.as_deref(), &refused);
-        let who = match by {
-            AppliedBy::Person => "a person",
-            AppliedBy::Policy => "`doctor_apply: auto`",
-        };
-        self.log_activity(&format!("report {number} is applied by {who}: {done}"))?;
-        self.journal.append(DoctorEvent::DiagnosisApplied {
-            number,
-            by,
-            signs,
-            edits,
-            contract,
-            profile,
-            refused,
-        })?;
-        Ok(Some(format!("report {number}: {done}")))
+/// Applies the last report, if there is one that was not applied yet. Returns what was done.
+pub(crate) fn apply_report(
+    recorder: &mut Recorder,
+    services: &Services,
+    pinned: &PinnedTask,
+    by: AppliedBy,
+) -> Result<Option<String>, RunError> {
+    let Some((number, report)) = recorder.state().doctor.report.clone() else {
+        return Ok(None);
+    };
+    let iteration = recorder.state().doctor.last_seen_iteration;
+    let mut signs = 0;
+    for sign in &report.guardrails {
+        signs += usize::from(recorder.append_once("guardrails.md", &sign.render(iteration))?);
     }
-
-    /// Looks whether the run can go on with the model of a profile.
-    fn check_profile(&self, profile: &str) -> Result<(), String> {
-        Services::check_profile_switch(self.state())?;
-        self.services
-            .model_for_profile(profile, self.state())
-            .map(drop)
-    }
-
-    /// Edits the body of the task, and keeps the result to be put in force before the next iteration.
-    fn edit_task(&self, report: &DoctorReport, by: AppliedBy) -> Result<TaskEdits, RunError> {
-        if report.spec_edits.is_empty() {
-            return Ok(TaskEdits::default());
-        }
-        let freedom = match by {
-            AppliedBy::Person => EditFreedom::Body,
-            AppliedBy::Policy => EditFreedom::AddOnly,
-        };
-        let text = self.pinned.task().with_ticks(&self.state().ticked);
-        let (edits, mut refused) = self.reject_secret_edits(&report.spec_edits);
-        let edited = match doctor::edit_body(&text, &edits, freedom) {
-            Ok(edited) => edited,
+    let TaskEdits {
+        edits,
+        contract,
+        mut refused,
+    } = edit_task(recorder, pinned, &report, by)?;
+    let profile = match report.model_profile.clone() {
+        None => None,
+        Some(profile) => match check_profile(recorder, services, &profile) {
+            Ok(()) => Some(profile),
             Err(why) => {
-                return Ok(TaskEdits::refused(format!(
-                    "the task file cannot be edited: {why}"
-                )));
+                refused.push(format!("profile `{profile}`: {why}"));
+                None
             }
-        };
-        refused.extend(edited.refused);
-        if edited.applied.is_empty() {
-            return Ok(TaskEdits {
-                refused,
-                ..TaskEdits::default()
-            });
+        },
+    };
+    let done = describe_applied(signs, edits, profile.as_deref(), &refused);
+    let who = match by {
+        AppliedBy::Person => "a person",
+        AppliedBy::Policy => "`doctor_apply: auto`",
+    };
+    recorder.log_activity(&format!("report {number} is applied by {who}: {done}"))?;
+    recorder.append(DoctorEvent::DiagnosisApplied {
+        number,
+        by,
+        signs,
+        edits,
+        contract,
+        profile,
+        refused,
+    })?;
+    Ok(Some(format!("report {number}: {done}")))
+}
+
+/// Looks whether the run can go on with the model of a profile.
+fn check_profile(recorder: &Recorder, services: &Services, profile: &str) -> Result<(), String> {
+    Services::check_profile_switch(recorder.state())?;
+    services
+        .model_for_profile(profile, recorder.state())
+        .map(drop)
+}
+
+/// Edits the body of the task, and keeps the result to be put in force before the next iteration.
+fn edit_task(
+    recorder: &Recorder,
+    pinned: &PinnedTask,
+    report: &DoctorReport,
+    by: AppliedBy,
+) -> Result<TaskEdits, RunError> {
+    if report.spec_edits.is_empty() {
+        return Ok(TaskEdits::default());
+    }
+    let freedom = match by {
+        AppliedBy::Person => EditFreedom::Body,
+        AppliedBy::Policy => EditFreedom::AddOnly,
+    };
+    let text = pinned.task().with_ticks(&recorder.state().ticked);
+    let (edits, mut refused) = reject_secret_edits(recorder, &report.spec_edits);
+    let edited = match doctor::edit_body(&text, &edits, freedom) {
+        Ok(edited) => edited,
+        Err(why) => {
+            return Ok(TaskEdits::refused(format!(
+                "the task file cannot be edited: {why}"
+            )));
         }
-        let task = match parse_runnable_task(&edited.text) {
-            Ok(task) => task,
-            Err(why) => return Ok(TaskEdits::refused(why)),
-        };
-        let redactor = &self.services.redactor;
-        let contract = match contract::propose(self.dir, &self.state().contract, &task, redactor)? {
+    };
+    refused.extend(edited.refused);
+    if edited.applied.is_empty() {
+        return Ok(TaskEdits {
+            refused,
+            ..TaskEdits::default()
+        });
+    }
+    let task = match parse_runnable_task(&edited.text) {
+        Ok(task) => task,
+        Err(why) => return Ok(TaskEdits::refused(why)),
+    };
+    let redactor = &recorder.redactor;
+    let contract =
+        match contract::propose(&recorder.dir, &recorder.state().contract, &task, redactor)? {
             ContractProposal::New { contract, .. } => Some(contract),
             ContractProposal::InForce => None,
             ContractProposal::ChangesFixedKey(key) => {
@@ -108,31 +119,30 @@ impl RunContext<'_> {
                 return Ok(TaskEdits::refused(why));
             }
         };
-        Ok(TaskEdits {
-            edits: edited.applied.len(),
-            contract,
-            refused,
-        })
-    }
+    Ok(TaskEdits {
+        edits: edited.applied.len(),
+        contract,
+        refused,
+    })
+}
 
-    /// Separates the edits that can be applied from the reasons to refuse the others.
-    ///
-    /// The journal has a redacted copy of the report, which a restarted run reads. A placeholder in it
-    /// must not become part of the task.
-    fn reject_secret_edits(&self, edits: &[SpecEdit]) -> (Vec<SpecEdit>, Vec<String>) {
-        let redactor = &self.services.redactor;
-        let mut refused = Vec::new();
-        let usable = edits.iter().filter(|edit| {
-            let why = match redactor.find_known(edit.replace.as_bytes()) {
-                Some(name) => format!("the text contains the value of `{name}`"),
-                None if edit.replace.contains("[REDACTED") => "the text was redacted".to_owned(),
-                None => return true,
-            };
-            refused.push(format!("edit \"{}\": {why}", redactor.redact(&edit.why)));
-            false
-        });
-        (usable.cloned().collect(), refused)
-    }
+/// Separates the edits that can be applied from the reasons to refuse the others.
+///
+/// The journal has a redacted copy of the report, which a restarted run reads. A placeholder in it
+/// must not become part of the task.
+fn reject_secret_edits(recorder: &Recorder, edits: &[SpecEdit]) -> (Vec<SpecEdit>, Vec<String>) {
+    let redactor = &recorder.redactor;
+    let mut refused = Vec::new();
+    let usable = edits.iter().filter(|edit| {
+        let why = match redactor.find_known(edit.replace.as_bytes()) {
+            Some(name) => format!("the text contains the value of `{name}`"),
+            None if edit.replace.contains("[REDACTED") => "the text was redacted".to_owned(),
+            None => return true,
+        };
+        refused.push(format!("edit \"{}\": {why}", redactor.redact(&edit.why)));
+        false
+    });
+    (usable.cloned().collect(), refused)
 }
 
 /// What became of a report's edits of the task.

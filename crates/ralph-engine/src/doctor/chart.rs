@@ -4,9 +4,10 @@ use ralph_core::doctor::DoctorPromptInput;
 use ralph_core::event::IterationMetrics;
 use ralph_core::gutter::{GutterSignal, IterationFacts};
 
+use crate::contract::PinnedTask;
 use crate::durable;
 use crate::error::RunError;
-use crate::run_context::RunContext;
+use crate::recorder::Recorder;
 
 /// How many iterations are told.
 const MAX_ITERATIONS: u32 = 5;
@@ -15,59 +16,60 @@ const MAX_OUTPUT: u64 = 64 << 10;
 /// The largest `metrics.json` that is read.
 const MAX_METRICS: u64 = 1 << 20;
 
-impl RunContext<'_> {
-    /// Collects what the doctor gets to see.
-    pub(super) fn build_chart(&self) -> Result<DoctorPromptInput, RunError> {
-        let state = self.state();
-        let last = state.iteration;
-        let output = self.dir.iteration(last).join("test_output.txt");
-        let report = state.last_metrics.as_ref();
-        let report = report.and_then(|metrics| metrics.gutter.as_ref());
-        let profile = state.profile.clone();
-        Ok(DoctorPromptInput {
-            task: self.pinned.task().with_ticks(&state.ticked),
-            guardrails: self.files.text("guardrails.md")?,
-            signals: report.map_or_else(Vec::new, |report| {
-                report.signals.iter().map(ToString::to_string).collect()
-            }),
-            metrics: (last.saturating_sub(MAX_ITERATIONS - 1).max(1)..=last)
-                .filter_map(|number| self.iteration_summary(number))
-                .collect(),
-            errors_tail: self.files.errors_tail()?,
-            output_tail: durable::tail(&output, MAX_OUTPUT)?,
-            diff_stat: state
-                .window
-                .last()
-                .map(describe_changes)
-                .unwrap_or_default(),
-            iteration: last,
-            profile: profile.or_else(|| self.pinned.contract().model_profile_default.clone()),
-        })
-    }
+/// Collects what the doctor gets to see.
+pub(super) fn build_chart(
+    recorder: &Recorder,
+    pinned: &PinnedTask,
+) -> Result<DoctorPromptInput, RunError> {
+    let state = recorder.state();
+    let last = state.iteration;
+    let output = recorder.dir.iteration(last).join("test_output.txt");
+    let report = state.last_metrics.as_ref();
+    let report = report.and_then(|metrics| metrics.gutter.as_ref());
+    let profile = state.profile.clone();
+    Ok(DoctorPromptInput {
+        task: pinned.task().with_ticks(&state.ticked),
+        guardrails: recorder.files.text("guardrails.md")?,
+        signals: report.map_or_else(Vec::new, |report| {
+            report.signals.iter().map(ToString::to_string).collect()
+        }),
+        metrics: (last.saturating_sub(MAX_ITERATIONS - 1).max(1)..=last)
+            .filter_map(|number| iteration_summary(recorder, number))
+            .collect(),
+        errors_tail: recorder.files.errors_tail()?,
+        output_tail: durable::tail(&output, MAX_OUTPUT)?,
+        diff_stat: state
+            .window
+            .last()
+            .map(describe_changes)
+            .unwrap_or_default(),
+        iteration: last,
+        profile: profile.or_else(|| pinned.contract().model_profile_default.clone()),
+    })
+}
 
-    /// Returns the figures of an iteration in a line; none if there are none on disk.
-    fn iteration_summary(&self, number: u32) -> Option<String> {
-        let path = self.dir.iteration(number).join("metrics.json");
-        let size = std::fs::metadata(&path).ok()?.len();
-        let bytes = (size <= MAX_METRICS).then(|| std::fs::read(&path).ok())??;
-        let metrics: IterationMetrics = serde_json::from_slice(&bytes).ok()?;
-        let report = metrics.gutter.as_ref();
-        let signals = report.map(|report| report.signals.iter().map(GutterSignal::name).collect());
-        let signals: Vec<&str> = signals.unwrap_or_default();
-        let line = serde_json::json!({
-            "iteration": metrics.iteration,
-            "loop_score": metrics.loop_score,
-            "signals": signals,
-            "actions": metrics.actions,
-            "actions_ok": metrics.actions_ok,
-            "diff": metrics.diff,
-            "test_exit_code": metrics.test_exit_code,
-            "tests": metrics.tests,
-            "boxes_ticked": metrics.boxes_ticked,
-            "boxes_total": metrics.boxes_total,
-        });
-        Some(line.to_string())
-    }
+/// Returns the figures of an iteration in a line; none if there are none on disk.
+fn iteration_summary(recorder: &Recorder, number: u32) -> Option<String> {
+    let path = recorder.dir.iteration(number).join("metrics.json");
+    let size = std::fs::metadata(&path).ok()?.len();
+    let bytes = (size <= MAX_METRICS).then(|| std::fs::read(&path).ok())??;
+    let metrics: IterationMetrics = serde_json::from_slice(&bytes).ok()?;
+    let report = metrics.gutter.as_ref();
+    let signals = report.map(|report| report.signals.iter().map(GutterSignal::name).collect());
+    let signals: Vec<&str> = signals.unwrap_or_default();
+    let line = serde_json::json!({
+        "iteration": metrics.iteration,
+        "loop_score": metrics.loop_score,
+        "signals": signals,
+        "actions": metrics.actions,
+        "actions_ok": metrics.actions_ok,
+        "diff": metrics.diff,
+        "test_exit_code": metrics.test_exit_code,
+        "tests": metrics.tests,
+        "boxes_ticked": metrics.boxes_ticked,
+        "boxes_total": metrics.boxes_total,
+    });
+    Some(line.to_string())
 }
 
 fn describe_changes(facts: &IterationFacts) -> String {

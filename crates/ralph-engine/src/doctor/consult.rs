@@ -11,14 +11,18 @@ use ralph_core::id::Digest;
 use ralph_core::ports::{FinishReason, Model, ModelError, ModelReply, ModelRequest, TokenUsage};
 use ralph_core::price::{self, Price};
 
+use super::chart::build_chart;
+use crate::contract::PinnedTask;
+use crate::controls::Controls;
 use crate::durable;
 use crate::error::RunError;
 use crate::journal::millis;
+use crate::recorder::Recorder;
 use crate::redaction;
 use crate::reservation::{ReservedRequest, reserve_request};
 use crate::run::attend;
-use crate::run_context::RunContext;
 use crate::running_time;
+use crate::services::Services;
 use crate::steps::quote_refusal;
 use crate::steps::waiting::random_jitter;
 
@@ -46,278 +50,307 @@ struct DoctorQuestion<'a> {
     request: &'a ModelRequest,
 }
 
-impl RunContext<'_> {
-    /// Asks the doctor and writes its report down. Returns the report's number; none if there is none.
-    pub(crate) async fn consult_doctor(
-        &mut self,
-        trigger: DoctorTrigger,
-    ) -> Result<Option<u32>, RunError> {
-        let doctor = self.choose_doctor_model()?;
-        self.charge_abandoned(&doctor.price)?;
-        let number = self.state().doctor.current();
-        self.log_activity(&format!(
-            "the doctor is asked ({}): `{}`",
-            trigger.description(),
-            doctor.model.name()
-        ))?;
-        let first = self.redact_request(doctor::build(&self.build_chart()?));
-        let mut request = first.clone();
-        for reading in 1..=MAX_REPLIES {
-            let question = DoctorQuestion {
-                number,
-                trigger,
-                request: &request,
-            };
-            let Some(reply) = self.ask_doctor(&doctor, &question).await? else {
-                return Ok(None);
-            };
-            let errors = match parse_report(&reply) {
-                Ok(report) => {
-                    let about = DoctorReportHeader {
-                        number,
-                        iteration: self.state().iteration,
-                        trigger,
-                        model: doctor.model.name(),
-                    };
-                    return self.write_report(about, report).map(Some);
-                }
-                Err(errors) => errors,
-            };
-            let why = format!("its reply cannot be read: {errors}");
-            self.record_doctor_failure(number, &why, reading == MAX_REPLIES)?;
-            request = doctor::build_repair(&first, &reply.text, &errors);
-        }
-        Ok(None)
-    }
-
-    fn redact_request(&self, request: ModelRequest) -> ModelRequest {
-        ModelRequest {
-            system: request.system,
-            user: self.services.redactor.redact(&request.user).into_owned(),
-            schema: request.schema,
-            max_output_tokens: request.max_output_tokens,
-        }
-    }
-
-    /// The task's own profile for it, the one that is marked for it, the fallback, the run's own.
-    fn choose_doctor_model(&mut self) -> Result<DoctorModel, RunError> {
-        let contract = self.pinned.contract();
-        let wanted = doctor::select_profile(
-            contract.doctor_profile.as_deref(),
-            self.services.profiles.doctor.as_deref(),
-            contract.model_profile_fallback.as_deref(),
-        );
-        if let Some(profile) = wanted.map(str::to_owned) {
-            match self.services.model_for_profile(&profile, self.state()) {
-                Ok(chosen) => {
-                    return Ok(DoctorModel {
-                        model: chosen.model,
-                        price: chosen.price,
-                        profile: Some(profile),
-                    });
-                }
-                Err(why) => self.log_error(&format!(
-                    "the doctor's profile `{profile}` cannot be used, the run's own is asked: {why}"
-                ))?,
-            }
-        }
-        Ok(DoctorModel {
-            model: self.services.model.clone(),
-            price: self.services.price,
-            profile: None,
-        })
-    }
-
-    /// A provider bills a call whose answer nobody heard, too.
-    fn charge_abandoned(&mut self, price: &Price) -> Result<(), RunError> {
-        let Some((_, prompt_bytes)) = self.state().doctor.pending else {
-            return Ok(());
+/// Asks the doctor and writes its report down. Returns the report's number; none if there is none.
+pub(crate) async fn consult_doctor(
+    recorder: &mut Recorder,
+    controls: &mut Controls,
+    services: &Services,
+    pinned: &PinnedTask,
+    trigger: DoctorTrigger,
+) -> Result<Option<u32>, RunError> {
+    let doctor = choose_doctor_model(recorder, services, pinned)?;
+    charge_abandoned(recorder, &doctor.price)?;
+    let number = recorder.state().doctor.current();
+    recorder.log_activity(&format!(
+        "the doctor is asked ({}): `{}`",
+        trigger.description(),
+        doctor.model.name()
+    ))?;
+    let first = redact_request(recorder, doctor::build(&build_chart(recorder, pinned)?));
+    let mut request = first.clone();
+    for reading in 1..=MAX_REPLIES {
+        let question = DoctorQuestion {
+            number,
+            trigger,
+            request: &request,
         };
-        let estimate = TokenUsage {
-            input_tokens: (prompt_bytes / BYTES_PER_TOKEN) as u64,
-            ..TokenUsage::default()
+        let Some(reply) = ask_doctor(recorder, controls, services, &doctor, &question).await?
+        else {
+            return Ok(None);
         };
-        let reserved = self.state().doctor.reserved;
-        self.record_abandoned_call(reserved.unwrap_or(estimate), price)
-    }
-
-    /// Charges a call that did not come to its end.
-    fn record_abandoned_call(&mut self, usage: TokenUsage, price: &Price) -> Result<(), RunError> {
-        let event = Event::Doctor(DoctorEvent::DoctorAbandoned {
-            number: self.state().doctor.number,
-            attempt: self.state().doctor.attempt,
-            usage,
-            cost_usd: price::cost(price, &usage),
-        });
-        self.journal.append(event)?;
-        Ok(())
-    }
-
-    /// Asks until there is a reply; none if it was given up.
-    async fn ask_doctor(
-        &mut self,
-        doctor: &DoctorModel,
-        question: &DoctorQuestion<'_>,
-    ) -> Result<Option<ModelReply>, RunError> {
-        for tries in 1..=MAX_CALL_ATTEMPTS {
-            if let Some(budget) = self.exhausted_budget() {
-                let why = format!("the budget `{}` is used up", budget.key());
-                self.record_doctor_failure(question.number, &why, true)?;
-                return Ok(None);
+        let errors = match parse_report(&reply) {
+            Ok(report) => {
+                let about = DoctorReportHeader {
+                    number,
+                    iteration: recorder.state().iteration,
+                    trigger,
+                    model: doctor.model.name(),
+                };
+                return write_report(recorder, about, report).map(Some);
             }
-            let reserved = match self.reserve_doctor_call(doctor, question.request) {
-                Ok(reserved) => reserved,
-                Err(budget) => {
-                    let why = format!("the budget `{}` does not pay for it", budget.key());
-                    self.record_doctor_failure(question.number, &why, true)?;
-                    return Ok(None);
-                }
-            };
-            let started = self.services.clock.monotonic();
-            self.record_question(doctor, question, reserved.usage)?;
-            let asking = doctor.model.ask_once(&reserved.request);
-            let clock = self.services.clock.clone();
-            let asking = running_time::timeout(&*clock, self.time_left(REPLY_TIMEOUT), asking);
-            let heard = attend(self.journal, self.control, asking).await?;
-            let error = match heard {
-                Ok(Ok(reply)) => {
-                    let waited = self.services.clock.monotonic().saturating_sub(started);
-                    self.record_doctor_reply(doctor, question.number, &reply, waited)?;
-                    return Ok(Some(reply));
-                }
-                Ok(Err(error)) => error,
-                Err(_) => {
-                    self.charge_abandoned(&doctor.price)?;
-                    self.record_doctor_failure(question.number, "it did not answer in time", true)?;
-                    return Ok(None);
-                }
-            };
-            if let ModelError::CutOff { usage, .. } = &error {
-                self.record_abandoned_call(*usage, &doctor.price)?;
+            Err(errors) => errors,
+        };
+        let why = format!("its reply cannot be read: {errors}");
+        record_doctor_failure(recorder, number, &why, reading == MAX_REPLIES)?;
+        request = doctor::build_repair(&first, &reply.text, &errors);
+    }
+    Ok(None)
+}
+
+fn redact_request(recorder: &Recorder, request: ModelRequest) -> ModelRequest {
+    ModelRequest {
+        system: request.system,
+        user: recorder.redactor.redact(&request.user).into_owned(),
+        schema: request.schema,
+        max_output_tokens: request.max_output_tokens,
+    }
+}
+
+/// The task's own profile for it, the one that is marked for it, the fallback, the run's own.
+fn choose_doctor_model(
+    recorder: &mut Recorder,
+    services: &Services,
+    pinned: &PinnedTask,
+) -> Result<DoctorModel, RunError> {
+    let contract = pinned.contract();
+    let wanted = doctor::select_profile(
+        contract.doctor_profile.as_deref(),
+        services.profiles.doctor.as_deref(),
+        contract.model_profile_fallback.as_deref(),
+    );
+    if let Some(profile) = wanted.map(str::to_owned) {
+        match services.model_for_profile(&profile, recorder.state()) {
+            Ok(chosen) => {
+                return Ok(DoctorModel {
+                    model: chosen.model,
+                    price: chosen.price,
+                    profile: Some(profile),
+                });
             }
-            let wait = self.services.outage.delay(tries, random_jitter());
-            let retry = retry_delay(&error, wait).filter(|_| tries < MAX_CALL_ATTEMPTS);
-            self.record_doctor_failure(question.number, &error.to_string(), retry.is_none())?;
-            let Some(pause) = retry else {
-                return Ok(None);
-            };
-            let sleeping = running_time::sleep(&*clock, pause);
-            attend(self.journal, self.control, sleeping).await?;
+            Err(why) => recorder.log_error(&format!(
+                "the doctor's profile `{profile}` cannot be used, the run's own is asked: {why}"
+            ))?,
         }
-        Ok(None)
     }
+    Ok(DoctorModel {
+        model: services.model.clone(),
+        price: services.price,
+        profile: None,
+    })
+}
 
-    fn reserve_doctor_call(
-        &self,
-        doctor: &DoctorModel,
-        request: &ModelRequest,
-    ) -> Result<ReservedRequest, Budget> {
-        let limits = self.pinned.contract().limits();
-        let spent = self.state().spent();
-        reserve_request(&*doctor.model, &doctor.price, &limits, &spent, request)
-    }
+/// A provider bills a call whose answer nobody heard, too.
+fn charge_abandoned(recorder: &mut Recorder, price: &Price) -> Result<(), RunError> {
+    let Some((_, prompt_bytes)) = recorder.state().doctor.pending else {
+        return Ok(());
+    };
+    let estimate = TokenUsage {
+        input_tokens: (prompt_bytes / BYTES_PER_TOKEN) as u64,
+        ..TokenUsage::default()
+    };
+    let reserved = recorder.state().doctor.reserved;
+    record_abandoned_call(recorder, reserved.unwrap_or(estimate), price)
+}
 
-    fn record_question(
-        &mut self,
-        doctor: &DoctorModel,
-        question: &DoctorQuestion<'_>,
-        reserved: Option<TokenUsage>,
-    ) -> Result<(), RunError> {
-        let text = question.request.text();
-        let number = question.number;
-        let dir = self.dir.doctor(number);
-        durable::create_dir(&dir)?;
-        durable::write_unsynced(&dir.join("prompt.md"), text.as_bytes())?;
-        self.journal.append(DoctorEvent::DoctorAsked {
-            number,
-            attempt: self.state().doctor.attempt + 1,
-            trigger: question.trigger,
-            profile: doctor.profile.clone(),
-            prompt: Digest::compute(text.as_bytes()),
-            prompt_bytes: text.len(),
-            reserved,
-        })?;
-        Ok(())
-    }
+/// Charges a call that did not come to its end.
+fn record_abandoned_call(
+    recorder: &mut Recorder,
+    usage: TokenUsage,
+    price: &Price,
+) -> Result<(), RunError> {
+    let event = Event::Doctor(DoctorEvent::DoctorAbandoned {
+        number: recorder.state().doctor.number,
+        attempt: recorder.state().doctor.attempt,
+        usage,
+        cost_usd: price::cost(price, &usage),
+    });
+    recorder.append(event)?;
+    Ok(())
+}
 
-    /// Puts a reply on disk and charges it, before anything of it is read.
-    fn record_doctor_reply(
-        &mut self,
-        doctor: &DoctorModel,
-        number: u32,
-        reply: &ModelReply,
-        waited: Duration,
-    ) -> Result<(), RunError> {
-        let attempt = self.state().doctor.attempt;
-        let path = self
-            .dir
-            .doctor(number)
-            .join(format!("reply-{attempt}.json"));
-        let value = serde_json::json!({
-            "attempt": attempt,
-            "model": doctor.model.name(),
-            "answered_by": reply.answered_by,
-            "reply": reply.text,
-            "finish": reply.finish,
-            "usage": reply.usage,
-        });
-        let text = redaction::to_pretty(&self.services.redactor, &value, &path)?;
-        durable::write(&path, &text)?;
-        self.journal.append(DoctorEvent::DoctorReplied {
-            number,
-            attempt,
-            response: Digest::compute(&text),
-            usage: reply.usage,
-            cost_usd: reply
-                .billed
-                .unwrap_or_else(|| price::cost(&doctor.price, &reply.usage)),
-            duration_ms: millis(waited),
-            // Only the places of the run's own script are counted.
-            source: reply
-                .source
-                .clone()
-                .filter(|_| Arc::ptr_eq(&doctor.model, &self.services.model)),
-        })?;
-        Ok(())
+/// Asks until there is a reply; none if it was given up.
+async fn ask_doctor(
+    recorder: &mut Recorder,
+    controls: &mut Controls,
+    services: &Services,
+    doctor: &DoctorModel,
+    question: &DoctorQuestion<'_>,
+) -> Result<Option<ModelReply>, RunError> {
+    for tries in 1..=MAX_CALL_ATTEMPTS {
+        if let Some(budget) = recorder.exhausted_budget() {
+            let why = format!("the budget `{}` is used up", budget.key());
+            record_doctor_failure(recorder, question.number, &why, true)?;
+            return Ok(None);
+        }
+        let reserved = match reserve_doctor_call(recorder, doctor, question.request) {
+            Ok(reserved) => reserved,
+            Err(budget) => {
+                let why = format!("the budget `{}` does not pay for it", budget.key());
+                record_doctor_failure(recorder, question.number, &why, true)?;
+                return Ok(None);
+            }
+        };
+        let started = recorder.clock.monotonic();
+        record_question(recorder, doctor, question, reserved.usage)?;
+        let asking = doctor.model.ask_once(&reserved.request);
+        let clock = recorder.clock.clone();
+        let asking =
+            running_time::timeout(&*clock, recorder.time_left().min(REPLY_TIMEOUT), asking);
+        let heard = attend(&mut recorder.journal, controls, asking).await?;
+        let error = match heard {
+            Ok(Ok(reply)) => {
+                let waited = recorder.clock.monotonic().saturating_sub(started);
+                record_doctor_reply(recorder, services, doctor, question.number, &reply, waited)?;
+                return Ok(Some(reply));
+            }
+            Ok(Err(error)) => error,
+            Err(_) => {
+                charge_abandoned(recorder, &doctor.price)?;
+                record_doctor_failure(
+                    recorder,
+                    question.number,
+                    "it did not answer in time",
+                    true,
+                )?;
+                return Ok(None);
+            }
+        };
+        if let ModelError::CutOff { usage, .. } = &error {
+            record_abandoned_call(recorder, *usage, &doctor.price)?;
+        }
+        let wait = services.outage.delay(tries, random_jitter());
+        let retry = retry_delay(&error, wait).filter(|_| tries < MAX_CALL_ATTEMPTS);
+        record_doctor_failure(
+            recorder,
+            question.number,
+            &error.to_string(),
+            retry.is_none(),
+        )?;
+        let Some(pause) = retry else {
+            return Ok(None);
+        };
+        let sleeping = running_time::sleep(&*clock, pause);
+        attend(&mut recorder.journal, controls, sleeping).await?;
     }
+    Ok(None)
+}
 
-    fn record_doctor_failure(
-        &mut self,
-        number: u32,
-        why: &str,
-        given_up: bool,
-    ) -> Result<(), RunError> {
-        self.log_error(&format!("the doctor could not help: {why}"))?;
-        self.journal.append(DoctorEvent::DoctorFailed {
-            number,
-            attempt: self.state().doctor.attempt,
-            why: why.to_owned(),
-            given_up,
-        })?;
-        Ok(())
-    }
+fn reserve_doctor_call(
+    recorder: &Recorder,
+    doctor: &DoctorModel,
+    request: &ModelRequest,
+) -> Result<ReservedRequest, Budget> {
+    let spent = recorder.state().spent();
+    reserve_request(
+        &*doctor.model,
+        &doctor.price,
+        recorder.limits(),
+        &spent,
+        request,
+    )
+}
 
-    /// The file first: a report that the journal knows can be read by people.
-    fn write_report(
-        &mut self,
-        about: DoctorReportHeader<'_>,
-        report: doctor::DoctorReport,
-    ) -> Result<u32, RunError> {
-        let old = self.files.text("diagnostics.md")?;
-        let text = doctor::prepend_report(&old, about, &report);
-        self.files.replace("diagnostics.md", text.as_bytes())?;
-        let (number, iteration) = (about.number, about.iteration);
-        self.log_activity(&format!(
-            "report {number} of the doctor: {}",
-            report.summary
-        ))?;
-        self.journal.append(DoctorEvent::DoctorReported {
-            number,
-            iteration,
-            report: Box::new(report),
-        })?;
-        Ok(number)
-    }
+fn record_question(
+    recorder: &mut Recorder,
+    doctor: &DoctorModel,
+    question: &DoctorQuestion<'_>,
+    reserved: Option<TokenUsage>,
+) -> Result<(), RunError> {
+    let text = question.request.text();
+    let number = question.number;
+    let dir = recorder.dir.doctor(number);
+    durable::create_dir(&dir)?;
+    durable::write_unsynced(&dir.join("prompt.md"), text.as_bytes())?;
+    recorder.append(DoctorEvent::DoctorAsked {
+        number,
+        attempt: recorder.state().doctor.attempt + 1,
+        trigger: question.trigger,
+        profile: doctor.profile.clone(),
+        prompt: Digest::compute(text.as_bytes()),
+        prompt_bytes: text.len(),
+        reserved,
+    })?;
+    Ok(())
+}
+
+/// Puts a reply on disk and charges it, before anything of it is read.
+fn record_doctor_reply(
+    recorder: &mut Recorder,
+    services: &Services,
+    doctor: &DoctorModel,
+    number: u32,
+    reply: &ModelReply,
+    waited: Duration,
+) -> Result<(), RunError> {
+    let attempt = recorder.state().doctor.attempt;
+    let path = recorder
+        .dir
+        .doctor(number)
+        .join(format!("reply-{attempt}.json"));
+    let value = serde_json::json!({
+        "attempt": attempt,
+        "model": doctor.model.name(),
+        "answered_by": reply.answered_by,
+        "reply": reply.text,
+        "finish": reply.finish,
+        "usage": reply.usage,
+    });
+    let text = redaction::to_pretty(&recorder.redactor, &value, &path)?;
+    durable::write(&path, &text)?;
+    recorder.append(DoctorEvent::DoctorReplied {
+        number,
+        attempt,
+        response: Digest::compute(&text),
+        usage: reply.usage,
+        cost_usd: reply
+            .billed
+            .unwrap_or_else(|| price::cost(&doctor.price, &reply.usage)),
+        duration_ms: millis(waited),
+        // Only the places of the run's own script are counted.
+        source: reply
+            .source
+            .clone()
+            .filter(|_| Arc::ptr_eq(&doctor.model, &services.model)),
+    })?;
+    Ok(())
+}
+
+fn record_doctor_failure(
+    recorder: &mut Recorder,
+    number: u32,
+    why: &str,
+    given_up: bool,
+) -> Result<(), RunError> {
+    recorder.log_error(&format!("the doctor could not help: {why}"))?;
+    recorder.append(DoctorEvent::DoctorFailed {
+        number,
+        attempt: recorder.state().doctor.attempt,
+        why: why.to_owned(),
+        given_up,
+    })?;
+    Ok(())
+}
+
+/// The file first: a report that the journal knows can be read by people.
+fn write_report(
+    recorder: &mut Recorder,
+    about: DoctorReportHeader<'_>,
+    report: doctor::DoctorReport,
+) -> Result<u32, RunError> {
+    let old = recorder.files.text("diagnostics.md")?;
+    let text = doctor::prepend_report(&old, about, &report);
+    recorder.files.replace("diagnostics.md", text.as_bytes())?;
+    let (number, iteration) = (about.number, about.iteration);
+    recorder.log_activity(&format!(
+        "report {number} of the doctor: {}",
+        report.summary
+    ))?;
+    recorder.append(DoctorEvent::DoctorReported {
+        number,
+        iteration,
+        report: Box::new(report),
+    })?;
+    Ok(number)
 }
 
 fn parse_report(reply: &ModelReply) -> Result<doctor::DoctorReport, String> {

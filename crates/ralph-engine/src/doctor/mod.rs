@@ -5,3 +5,5 @@
 mod apply;
 mod chart;
 mod consult;
+pub(crate) use apply::apply_report;
+pub(crate) use consult::consult_doctor;

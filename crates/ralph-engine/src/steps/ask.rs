@@ -3,10 +3,15 @@
 use ralph_core::action::{self, Action, Response};
 use ralph_core::event::{ActionResult, IterationEvent, ModelEvent};
 use ralph_core::ports::FinishReason;
-use ralph_core::{budget, prompt};
+use ralph_core::prompt;
 
+use super::call::call_model;
 use super::responses::{Attempt, Responses};
+use super::responses::{read_responses, stored_reply, write_responses};
+use super::snapshot::{build_request, redact_request};
 use crate::error::RunError;
+use crate::messages::mark_messages_delivered;
+use crate::recorder::Recorder;
 use crate::run::Run;
 
 /// A reply is asked for once more if it cannot be read.
@@ -49,141 +54,149 @@ pub(crate) fn quote_refusal(reply: &str) -> String {
     format!(", it says: {words}")
 }
 
-impl Run {
-    /// Asks the model, or takes the reply that was there before a restart. Costs are counted on the way.
-    pub(crate) async fn ask_model(&mut self) -> Result<AskOutcome, RunError> {
-        let mut responses = self.read_responses();
-        if let Some(reply) = self.stored_reply(&responses)
-            && let Some(response) = self.accept_or_reject(&reply, &mut responses)?
+/// Asks the model, or takes the reply that was there before a restart. Costs are counted on the way.
+pub(crate) async fn ask_model(run: &mut Run) -> Result<AskOutcome, RunError> {
+    let mut responses = read_responses(&run.recorder);
+    if let Some(reply) = stored_reply(&run.recorder, &responses)
+        && let Some(response) = accept_or_reject(&mut run.recorder, &reply, &mut responses)?
+    {
+        return Ok(AskOutcome::Response(response));
+    }
+    if has_accepted_reply(&run.recorder) {
+        return abandon_reply(&mut run.recorder);
+    }
+    mark_messages_delivered(&mut run.recorder)?;
+    let first = build_request(&run.recorder, &run.bench, &run.pinned)?;
+    let mut request = first.clone();
+    while responses.attempts.len() < MAX_REPLIES {
+        let last = responses.attempts.last();
+        if let Some(Attempt {
+            reply,
+            error: Some(errors),
+            ..
+        }) = last
         {
+            request = redact_request(&run.recorder, prompt::build_repair(&first, reply, errors));
+        }
+        if run.recorder.exhausted_budget().is_some() {
+            return Ok(AskOutcome::OutOfBudget);
+        }
+        let Some(reply) = call_model(run, &request, &mut responses).await? else {
+            return Ok(AskOutcome::OutOfBudget);
+        };
+        if let Some(response) = accept_or_reject(&mut run.recorder, &reply, &mut responses)? {
             return Ok(AskOutcome::Response(response));
         }
-        if self.has_accepted_reply() {
-            return self.abandon_reply();
-        }
-        self.mark_messages_delivered()?;
-        let first = self.build_request()?;
-        let mut request = first.clone();
-        while responses.attempts.len() < MAX_REPLIES {
-            let last = responses.attempts.last();
-            if let Some(Attempt {
-                reply,
-                error: Some(errors),
-                ..
-            }) = last
-            {
-                request = self.redact_request(prompt::build_repair(&first, reply, errors));
-            }
-            let limits = self.pinned.contract().limits();
-            if budget::exhausted(&limits, &self.spent()).is_some() {
-                return Ok(AskOutcome::OutOfBudget);
-            }
-            let Some(reply) = self.call_model(&request, &mut responses).await? else {
-                return Ok(AskOutcome::OutOfBudget);
-            };
-            if let Some(response) = self.accept_or_reject(&reply, &mut responses)? {
-                return Ok(AskOutcome::Response(response));
-            }
-        }
-        Ok(AskOutcome::Unreadable)
     }
+    Ok(AskOutcome::Unreadable)
+}
 
-    /// Accepts a reply or rejects it, in the journal.
-    fn accept_or_reject(
-        &mut self,
-        reply: &Attempt,
-        responses: &mut Responses,
-    ) -> Result<Option<Response>, RunError> {
-        match parse_reply(reply) {
-            Ok(response) => self
-                .accept_reply(self.redact_displayed_text(response))
-                .map(Some),
-            Err(errors) => self.reject_reply(responses, errors).map(|()| None),
+/// Accepts a reply or rejects it, in the journal.
+fn accept_or_reject(
+    recorder: &mut Recorder,
+    reply: &Attempt,
+    responses: &mut Responses,
+) -> Result<Option<Response>, RunError> {
+    match parse_reply(reply) {
+        Ok(response) => {
+            let response = redact_displayed_text(recorder, response);
+            accept_reply(recorder, response).map(Some)
+        }
+        Err(errors) => reject_reply(recorder, responses, errors).map(|()| None),
+    }
+}
+
+/// Redacts the parts of a response that are only shown. Those that are performed stay as they are.
+fn redact_displayed_text(recorder: &Recorder, mut response: Response) -> Response {
+    let clean = |text: &mut String| *text = recorder.redactor.redact(text).into_owned();
+    clean(&mut response.summary);
+    for action in &mut response.actions {
+        match action {
+            Action::Rotate { reason }
+            | Action::Pause { reason }
+            | Action::StopSuccess { reason }
+            | Action::StopFailure { reason } => clean(reason),
+            Action::Run { .. }
+            | Action::Patch { .. }
+            | Action::Write { .. }
+            | Action::Commit { .. } => {}
         }
     }
+    response
+}
 
-    /// Redacts the parts of a response that are only shown. Those that are performed stay as they are.
-    fn redact_displayed_text(&self, mut response: Response) -> Response {
-        let clean = |text: &mut String| *text = self.services.redactor.redact(text).into_owned();
-        clean(&mut response.summary);
-        for action in &mut response.actions {
-            match action {
-                Action::Rotate { reason }
-                | Action::Pause { reason }
-                | Action::StopSuccess { reason }
-                | Action::StopFailure { reason } => clean(reason),
-                Action::Run { .. }
-                | Action::Patch { .. }
-                | Action::Write { .. }
-                | Action::Commit { .. } => {}
-            }
-        }
-        response
+fn accept_reply(recorder: &mut Recorder, response: Response) -> Result<Response, RunError> {
+    if has_accepted_reply(recorder) {
+        return Ok(response);
     }
+    let (summary, actions) = (response.summary.clone(), response.actions.len());
+    recorder.log_activity(&format!("reply: {summary} ({actions} actions)"))?;
+    let iteration = recorder.state().iteration;
+    let repaired = response.repaired;
+    recorder.append(ModelEvent::ReplyAccepted {
+        iteration,
+        summary,
+        actions,
+        repaired,
+    })?;
+    Ok(response)
+}
 
-    fn accept_reply(&mut self, response: Response) -> Result<Response, RunError> {
-        if self.has_accepted_reply() {
-            return Ok(response);
-        }
-        let (summary, actions) = (response.summary.clone(), response.actions.len());
-        self.log_activity(&format!("reply: {summary} ({actions} actions)"))?;
-        let iteration = self.state().iteration;
-        let repaired = response.repaired;
-        self.journal.append(ModelEvent::ReplyAccepted {
-            iteration,
-            summary,
-            actions,
-            repaired,
+fn reject_reply(
+    recorder: &mut Recorder,
+    responses: &mut Responses,
+    errors: String,
+) -> Result<(), RunError> {
+    if let Some(last) = responses.attempts.last_mut() {
+        last.error = Some(errors.clone());
+    }
+    write_responses(recorder, responses)?;
+    recorder.log_error(&format!(
+        "the reply could not be read, nothing of it was done: {errors}"
+    ))?;
+    let (iteration, attempt) = (recorder.state().iteration, model_attempts(recorder));
+    recorder.append(ModelEvent::ReplyRejected {
+        iteration,
+        attempt,
+        errors,
+    })?;
+    Ok(())
+}
+
+fn has_accepted_reply(recorder: &Recorder) -> bool {
+    recorder
+        .state()
+        .open
+        .as_ref()
+        .is_some_and(|open| open.accepted)
+}
+
+/// Ends an iteration whose reply was begun and is not there any more: the actions of another
+/// reply must not continue it.
+fn abandon_reply(recorder: &mut Recorder) -> Result<AskOutcome, RunError> {
+    let why = "the reply that was interrupted cannot be read again, a fresh iteration follows";
+    recorder.log_error(why)?;
+    let pending = recorder
+        .state()
+        .open
+        .as_ref()
+        .and_then(|open| open.pending.clone());
+    if let Some((index, _)) = pending {
+        recorder.append(IterationEvent::ActionFinished {
+            iteration: recorder.state().iteration,
+            index,
+            action: "unknown".into(),
+            label: why.into(),
+            result: ActionResult::Interrupted,
+            duration_ms: 0,
+            tail: String::new(),
         })?;
-        Ok(response)
     }
+    Ok(AskOutcome::Unreadable)
+}
 
-    fn reject_reply(&mut self, responses: &mut Responses, errors: String) -> Result<(), RunError> {
-        if let Some(last) = responses.attempts.last_mut() {
-            last.error = Some(errors.clone());
-        }
-        self.write_responses(responses)?;
-        self.log_error(&format!(
-            "the reply could not be read, nothing of it was done: {errors}"
-        ))?;
-        let (iteration, attempt) = (self.state().iteration, self.model_attempts());
-        self.journal.append(ModelEvent::ReplyRejected {
-            iteration,
-            attempt,
-            errors,
-        })?;
-        Ok(())
-    }
-
-    fn has_accepted_reply(&self) -> bool {
-        self.state().open.as_ref().is_some_and(|open| open.accepted)
-    }
-
-    /// Ends an iteration whose reply was begun and is not there any more: the actions of another
-    /// reply must not continue it.
-    fn abandon_reply(&mut self) -> Result<AskOutcome, RunError> {
-        let why = "the reply that was interrupted cannot be read again, a fresh iteration follows";
-        self.log_error(why)?;
-        let pending = self
-            .state()
-            .open
-            .as_ref()
-            .and_then(|open| open.pending.clone());
-        if let Some((index, _)) = pending {
-            self.journal.append(IterationEvent::ActionFinished {
-                iteration: self.state().iteration,
-                index,
-                action: "unknown".into(),
-                label: why.into(),
-                result: ActionResult::Interrupted,
-                duration_ms: 0,
-                tail: String::new(),
-            })?;
-        }
-        Ok(AskOutcome::Unreadable)
-    }
-
-    pub(super) fn model_attempts(&self) -> u32 {
-        self.state().open.as_ref().map_or(0, |open| open.attempts)
-    }
+/// Returns how often the model was asked in the open iteration.
+pub(super) fn model_attempts(recorder: &Recorder) -> u32 {
+    let open = recorder.state().open.as_ref();
+    open.map_or(0, |open| open.attempts)
 }

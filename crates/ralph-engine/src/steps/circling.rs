@@ -8,9 +8,13 @@ use ralph_core::ports::AgentEnd;
 use ralph_core::run::{FailReason, PauseReason, RunStatus};
 use ralph_core::verdict::{self, Verdict};
 
+use crate::contract::PinnedTask;
 use crate::error::RunError;
-use crate::git::{GitError, IterationChange, SandboxGit, WorkTree};
-use crate::run::{Run, Services};
+use crate::git::{GitError, IterationChange, WorkTree};
+use crate::recorder::Recorder;
+use crate::services::Services;
+use crate::steps::IterationScratch;
+use crate::workbench::Workbench;
 
 /// What an iteration says about circling, and where that sends the run.
 pub(super) struct Circling {
@@ -35,198 +39,201 @@ impl Circling {
     }
 }
 
-impl Run {
-    /// Notes what the iteration changed, while the workspace is looked at anyway.
-    pub(super) async fn record_iteration_change(
-        &mut self,
-        start: &CommitId,
-        seen: &WorkTree,
-    ) -> Result<(), RunError> {
-        let note = self.state().window.last();
-        let note = note.map(|facts| facts.tree.clone()).unwrap_or_default();
-        if !self.scratch.changed {
-            let tree = if note.is_empty() {
-                start.to_string()
-            } else {
-                note
-            };
-            self.scratch.change = IterationChange {
-                tree,
-                ..IterationChange::default()
-            };
-            return Ok(());
-        }
-        let git = SandboxGit::new(&*self.sandbox);
-        self.scratch.change = match git.change_since(&note, start.as_str(), seen).await {
-            Ok(change) => change,
-            // Git in the sandbox may be anything; without its help the size of the diff has to do.
-            Err(RunError::Git(GitError::InSandbox { .. })) => IterationChange {
-                lines: self
-                    .scratch
-                    .diff
-                    .added
-                    .saturating_add(self.scratch.diff.removed),
-                ..IterationChange::default()
-            },
-            Err(error) => return Err(error),
-        };
-        Ok(())
-    }
-
-    /// Measures the iteration that ends. Whatever else sends the run somewhere comes first.
-    pub(super) fn measure_progress(
-        &mut self,
-        outcome: &IterationOutcome,
-        then: Option<RunStatus>,
-    ) -> Result<Circling, RunError> {
-        if *outcome == IterationOutcome::SandboxLost || self.was_interrupted_without_changes() {
-            // Nothing of this was the model's doing.
-            return Ok(Circling {
-                score: None,
-                report: None,
-                next_status: then,
-            });
-        }
-        let facts = self.iteration_facts();
-        let mut window = self.state().window.clone();
-        window.push(facts.clone());
-        let settings = self.pinned.contract().gutter_settings();
-        let measured = gutter::measure(&window, settings);
-        let decision = if then.is_none() {
-            mitigation::decide(
-                self.state().ladder,
-                &measured,
-                &self.available_mitigations(),
-            )
+/// Notes what the iteration changed, while the workspace is looked at anyway.
+pub(super) async fn record_iteration_change(
+    recorder: &Recorder,
+    bench: &Workbench,
+    scratch: &mut IterationScratch,
+    start: &CommitId,
+    seen: &WorkTree,
+) -> Result<(), RunError> {
+    let note = recorder.state().window.last();
+    let note = note.map(|facts| facts.tree.clone()).unwrap_or_default();
+    if !scratch.changed {
+        let tree = if note.is_empty() {
+            start.to_string()
         } else {
-            MitigationDecision {
-                ladder: self.state().ladder,
-                step: None,
-                skipped: Vec::new(),
-            }
+            note
         };
-        let report = GutterReport {
-            signals: measured.signals,
-            ladder: decision.ladder,
-            step: decision.step,
-            skipped: decision.skipped,
-            facts,
+        scratch.change = IterationChange {
+            tree,
+            ..IterationChange::default()
         };
-        self.log_circling(measured.score, &report)?;
-        let then = then.or_else(|| self.status_after_mitigation(&report));
-        Ok(Circling {
-            score: Some(measured.score),
-            report: Some(report),
+        return Ok(());
+    }
+    let git = bench.git();
+    scratch.change = match git.change_since(&note, start.as_str(), seen).await {
+        Ok(change) => change,
+        // Git in the sandbox may be anything; without its help the size of the diff has to do.
+        Err(RunError::Git(GitError::InSandbox { .. })) => IterationChange {
+            lines: scratch.diff.added.saturating_add(scratch.diff.removed),
+            ..IterationChange::default()
+        },
+        Err(error) => return Err(error),
+    };
+    Ok(())
+}
+
+/// Measures the iteration that ends. Whatever else sends the run somewhere comes first.
+pub(super) fn measure_progress(
+    recorder: &mut Recorder,
+    services: &Services,
+    pinned: &PinnedTask,
+    scratch: &IterationScratch,
+    outcome: &IterationOutcome,
+    then: Option<RunStatus>,
+) -> Result<Circling, RunError> {
+    if *outcome == IterationOutcome::SandboxLost
+        || was_interrupted_without_changes(recorder, scratch)
+    {
+        // Nothing of this was the model's doing.
+        return Ok(Circling {
+            score: None,
+            report: None,
             next_status: then,
-        })
-    }
-
-    /// Returns whether the agent's provider or a person ended the iteration before anything changed.
-    fn was_interrupted_without_changes(&self) -> bool {
-        let open = self.state().open.as_ref();
-        let is_interrupted = match open.and_then(|open| open.agent_end.as_ref()) {
-            Some(
-                AgentEnd::Unauthorized { .. }
-                | AgentEnd::Quota { .. }
-                | AgentEnd::Overloaded { .. }
-                | AgentEnd::OutOfBudget
-                | AgentEnd::Halted,
-            ) => true,
-            Some(
-                AgentEnd::Finished
-                | AgentEnd::GaveUp { .. }
-                | AgentEnd::Stalled
-                | AgentEnd::TimedOut
-                | AgentEnd::Crashed { .. },
-            )
-            | None => false,
-        };
-        is_interrupted && !self.scratch.changed && self.scratch.newly_ticked == 0
-    }
-
-    fn iteration_facts(&self) -> IterationFacts {
-        let state = self.state();
-        let open = state.open.as_ref();
-        let change = &self.scratch.change;
-        let tests = self.scratch.tests.as_ref().map(|check| TestFacts {
-            green: verdict::judge(std::slice::from_ref(check)) == Verdict::Green,
-            count: check.tests,
         });
-        IterationFacts {
-            iteration: state.iteration,
-            commands: open.map_or(0, |open| open.commands),
-            changed_lines: change.lines,
-            binary_files: change.binary_files,
-            files: change.files.clone(),
-            failures: open.map(|open| open.failures.clone()).unwrap_or_default(),
-            tests,
-            boxes_ticked: state.ticked.len(),
-            tree: change.tree.clone(),
-            committed: open.map(|open| open.head != state.head),
-            diff_lines: self
-                .scratch
-                .diff
-                .added
-                .saturating_add(self.scratch.diff.removed),
-            code: self.scratch.code.clone(),
-        }
     }
-
-    fn available_mitigations(&self) -> MitigationOptions {
-        let contract = self.pinned.contract();
-        let in_use = self.state().profile.as_deref();
-        let in_use = in_use.or(contract.model_profile_default.as_deref());
-        let wanted = contract.model_profile_fallback.as_deref();
-        let fallback = mitigation::fallback_profile(wanted, in_use).and_then(|profile| {
-            Services::check_profile_switch(self.state())?;
-            let chosen = self.services.model_for_profile(&profile, self.state());
-            chosen.map(|_| profile)
-        });
-        MitigationOptions {
-            fallback,
-            doctor: Ok(()),
-            max_consecutive: contract.gutter_limit(),
+    let facts = iteration_facts(recorder, scratch);
+    let mut window = recorder.state().window.clone();
+    window.push(facts.clone());
+    let settings = pinned.contract().gutter_settings();
+    let measured = gutter::measure(&window, settings);
+    let decision = if then.is_none() {
+        mitigation::decide(
+            recorder.state().ladder,
+            &measured,
+            &available_mitigations(recorder, services, pinned),
+        )
+    } else {
+        MitigationDecision {
+            ladder: recorder.state().ladder,
+            step: None,
+            skipped: Vec::new(),
         }
+    };
+    let report = GutterReport {
+        signals: measured.signals,
+        ladder: decision.ladder,
+        step: decision.step,
+        skipped: decision.skipped,
+        facts,
+    };
+    log_circling(recorder, measured.score, &report)?;
+    let then = then.or_else(|| status_after_mitigation(pinned, &report));
+    Ok(Circling {
+        score: Some(measured.score),
+        report: Some(report),
+        next_status: then,
+    })
+}
+
+/// Returns whether the agent's provider or a person ended the iteration before anything changed.
+fn was_interrupted_without_changes(recorder: &Recorder, scratch: &IterationScratch) -> bool {
+    let open = recorder.state().open.as_ref();
+    let is_interrupted = match open.and_then(|open| open.agent_end.as_ref()) {
+        Some(
+            AgentEnd::Unauthorized { .. }
+            | AgentEnd::Quota { .. }
+            | AgentEnd::Overloaded { .. }
+            | AgentEnd::OutOfBudget
+            | AgentEnd::Halted,
+        ) => true,
+        Some(
+            AgentEnd::Finished
+            | AgentEnd::GaveUp { .. }
+            | AgentEnd::Stalled
+            | AgentEnd::TimedOut
+            | AgentEnd::Crashed { .. },
+        )
+        | None => false,
+    };
+    is_interrupted && !scratch.changed && scratch.newly_ticked == 0
+}
+
+fn iteration_facts(recorder: &Recorder, scratch: &IterationScratch) -> IterationFacts {
+    let state = recorder.state();
+    let open = state.open.as_ref();
+    let change = &scratch.change;
+    let tests = scratch.tests.as_ref().map(|check| TestFacts {
+        green: verdict::judge(std::slice::from_ref(check)) == Verdict::Green,
+        count: check.tests,
+    });
+    IterationFacts {
+        iteration: state.iteration,
+        commands: open.map_or(0, |open| open.commands),
+        changed_lines: change.lines,
+        binary_files: change.binary_files,
+        files: change.files.clone(),
+        failures: open.map(|open| open.failures.clone()).unwrap_or_default(),
+        tests,
+        boxes_ticked: state.ticked.len(),
+        tree: change.tree.clone(),
+        committed: open.map(|open| open.head != state.head),
+        diff_lines: scratch.diff.added.saturating_add(scratch.diff.removed),
+        code: scratch.code.clone(),
     }
+}
 
-    fn log_circling(&mut self, score: LoopScore, report: &GutterReport) -> Result<(), RunError> {
-        for signal in &report.signals {
-            let weight = f64::from(signal.tenths()) / 10.0;
-            self.log_activity(&format!("signal {} {weight:+.1}: {signal}", signal.name()))?;
-        }
-        self.log_activity(&format!("loop score {score}"))?;
-        if !score.is_gutter() {
-            return Ok(());
-        }
-        let times = report.ladder.consecutive;
-        for skipped in &report.skipped {
-            self.log_activity(&format!("mitigation: no {}: {}", skipped.rung, skipped.why))?;
-        }
-        let done = match &report.step {
-            Some(step) => format!("GUTTER {score}, {times} in a row; mitigation: {step}"),
-            None => "no gutter: there is progress, or the run goes elsewhere anyway".into(),
-        };
-        self.log_activity(&done)
+fn available_mitigations(
+    recorder: &Recorder,
+    services: &Services,
+    pinned: &PinnedTask,
+) -> MitigationOptions {
+    let contract = pinned.contract();
+    let in_use = recorder.state().profile.as_deref();
+    let in_use = in_use.or(contract.model_profile_default.as_deref());
+    let wanted = contract.model_profile_fallback.as_deref();
+    let fallback = mitigation::fallback_profile(wanted, in_use).and_then(|profile| {
+        Services::check_profile_switch(recorder.state())?;
+        let chosen = services.model_for_profile(&profile, recorder.state());
+        chosen.map(|_| profile)
+    });
+    MitigationOptions {
+        fallback,
+        doctor: Ok(()),
+        max_consecutive: contract.gutter_limit(),
     }
+}
 
-    /// Returns where the ladder sends the run, if not to the next iteration.
-    fn status_after_mitigation(&self, report: &GutterReport) -> Option<RunStatus> {
-        let consecutive = report.ladder.consecutive;
-        match report.step.as_ref()? {
-            MitigationStep::Rotate | MitigationStep::Fallback { .. } | MitigationStep::Doctor => {
-                None
-            }
-            MitigationStep::Pause => {
-                let told: Vec<String> = report.signals.iter().map(ToString::to_string).collect();
-                Some(RunStatus::Paused(PauseReason::Gutter {
-                    consecutive,
-                    evidence: told.join("; "),
-                }))
-            }
-            MitigationStep::Fail => Some(RunStatus::Failed(FailReason::Gutter {
+fn log_circling(
+    recorder: &mut Recorder,
+    score: LoopScore,
+    report: &GutterReport,
+) -> Result<(), RunError> {
+    for signal in &report.signals {
+        let weight = f64::from(signal.tenths()) / 10.0;
+        recorder.log_activity(&format!("signal {} {weight:+.1}: {signal}", signal.name()))?;
+    }
+    recorder.log_activity(&format!("loop score {score}"))?;
+    if !score.is_gutter() {
+        return Ok(());
+    }
+    let times = report.ladder.consecutive;
+    for skipped in &report.skipped {
+        recorder.log_activity(&format!("mitigation: no {}: {}", skipped.rung, skipped.why))?;
+    }
+    let done = match &report.step {
+        Some(step) => format!("GUTTER {score}, {times} in a row; mitigation: {step}"),
+        None => "no gutter: there is progress, or the run goes elsewhere anyway".into(),
+    };
+    recorder.log_activity(&done)
+}
+
+/// Returns where the ladder sends the run, if not to the next iteration.
+fn status_after_mitigation(pinned: &PinnedTask, report: &GutterReport) -> Option<RunStatus> {
+    let consecutive = report.ladder.consecutive;
+    match report.step.as_ref()? {
+        MitigationStep::Rotate | MitigationStep::Fallback { .. } | MitigationStep::Doctor => None,
+        MitigationStep::Pause => {
+            let told: Vec<String> = report.signals.iter().map(ToString::to_string).collect();
+            Some(RunStatus::Paused(PauseReason::Gutter {
                 consecutive,
-                limit: self.pinned.contract().gutter_limit(),
-            })),
+                evidence: told.join("; "),
+            }))
         }
+        MitigationStep::Fail => Some(RunStatus::Failed(FailReason::Gutter {
+            consecutive,
+            limit: pinned.contract().gutter_limit(),
+        })),
     }
 }

@@ -16,7 +16,18 @@ mod settle;
 mod snapshot;
 pub(crate) mod waiting;
 
+pub(crate) use ask::ask_model;
 pub(crate) use ask::{AskOutcome, quote_refusal};
+pub(crate) use begin::begin_iteration;
+pub(crate) use begin::charge_abandoned_call;
 pub(crate) use close::IterationScratch;
+pub(crate) use close::close_iteration;
+pub(crate) use profile_switch::apply_wanted_profile;
+pub(crate) use recover::inspect_work_tree;
+pub(crate) use recover::record_commits_of_lost_sandbox;
 pub(crate) use recover::{describe_large_files, is_repository_damage};
 pub use responses::{Attempt, Responses};
+pub(crate) use settle::load_workspace_view;
+pub(crate) use settle::run_tests_if_changed;
+pub(crate) use settle::settle_iteration;
+pub(crate) use waiting::wait_for_model;

@@ -5,136 +5,169 @@ use ralph_core::event::{ActionResult, DeliveryEvent};
 use ralph_core::id::CommitId;
 use ralph_core::path::SandboxPath;
 
+use crate::contract::PinnedTask;
 use crate::error::RunError;
-use crate::git::{GitError, MAX_COMMIT_BYTES, SandboxGit, WorkTree};
+use crate::git::{GitError, MAX_COMMIT_BYTES, WorkTree};
 use crate::prepare;
-use crate::run::Run;
+use crate::recorder::Recorder;
+use crate::workbench::Workbench;
 use crate::workspace::TamperFinding;
 
 /// How many large files are named to the model.
 const MAX_LISTED_FILES: usize = 5;
 
-impl Run {
-    /// Returns the state of the work tree. A damaged repository is put back first, and with it the
-    /// files if git cannot read them.
-    pub(crate) async fn inspect_work_tree(&mut self) -> Result<WorkTree, RunError> {
-        let tree = match self.inspect_work_tree_once().await {
-            Err(error) if is_repository_damage(&error) => self.inspect_after_damage().await?,
-            looked => looked?,
-        };
-        self.report_large_files(&tree)?;
-        Ok(tree)
-    }
-
-    pub(super) async fn inspect_after_damage(&mut self) -> Result<WorkTree, RunError> {
-        let rebuilt = self.rebuild_repository().await;
-        let looked = match rebuilt {
-            Ok(()) => self.inspect_work_tree_once().await,
-            Err(error) => Err(error),
-        };
-        match looked {
-            Err(error) if is_repository_damage(&error) => {}
-            looked => return looked,
+/// Returns the state of the work tree. A damaged repository is put back first, and with it the
+/// files if git cannot read them.
+pub(crate) async fn inspect_work_tree(
+    recorder: &mut Recorder,
+    bench: &mut Workbench,
+    pinned: &PinnedTask,
+) -> Result<WorkTree, RunError> {
+    let tree = match inspect_work_tree_once(recorder, bench, pinned).await {
+        Err(error) if is_repository_damage(&error) => {
+            inspect_after_damage(recorder, bench, pinned).await?
         }
-        // Something among the files keeps git from working.
-        self.sandbox.delete(&SandboxPath::repo()).await?;
-        self.rebuild_repository().await?;
-        let findings = self.workspace.inspect(&*self.sandbox, &self.files).await?;
-        self.record_tampering(findings)?;
-        self.inspect_work_tree_once().await
-    }
+        looked => looked?,
+    };
+    report_large_files(recorder, bench, &tree)?;
+    Ok(tree)
+}
 
-    /// Returns the state of the work tree, after putting the repository back on its branch if need be.
-    async fn inspect_work_tree_once(&mut self) -> Result<WorkTree, RunError> {
-        let branch = self.state().plan.branch.clone();
-        let mut tree = SandboxGit::new(&*self.sandbox).status().await?;
-        self.record_tampering(std::mem::take(&mut tree.survey.findings))?;
-        if tree.branch.as_deref() == Some(&branch) && tree.head.is_some() {
-            return Ok(tree);
+pub(super) async fn inspect_after_damage(
+    recorder: &mut Recorder,
+    bench: &mut Workbench,
+    pinned: &PinnedTask,
+) -> Result<WorkTree, RunError> {
+    let rebuilt = rebuild_repository(recorder, bench, pinned).await;
+    let looked = match rebuilt {
+        Ok(()) => inspect_work_tree_once(recorder, bench, pinned).await,
+        Err(error) => Err(error),
+    };
+    match looked {
+        Err(error) if is_repository_damage(&error) => {}
+        looked => return looked,
+    }
+    // Something among the files keeps git from working.
+    bench.sandbox.delete(&SandboxPath::repo()).await?;
+    rebuild_repository(recorder, bench, pinned).await?;
+    let findings = bench.inspect(&recorder.files).await?;
+    recorder.record_tampering(findings)?;
+    inspect_work_tree_once(recorder, bench, pinned).await
+}
+
+/// Returns the state of the work tree, after putting the repository back on its branch if need be.
+async fn inspect_work_tree_once(
+    recorder: &mut Recorder,
+    bench: &Workbench,
+    pinned: &PinnedTask,
+) -> Result<WorkTree, RunError> {
+    let branch = recorder.state().plan.branch.clone();
+    let mut tree = bench.git().status().await?;
+    recorder.record_tampering(std::mem::take(&mut tree.survey.findings))?;
+    if tree.branch.as_deref() == Some(&branch) && tree.head.is_some() {
+        return Ok(tree);
+    }
+    let target = latest_descendant(recorder, bench, tree.head).await?;
+    let git = bench.git();
+    git.reset_to_branch(&branch, &target, pinned.own_files())
+        .await?;
+    let tree = git.status().await?;
+    let finding = "another branch was checked out; put back";
+    recorder.record_tampering(vec![TamperFinding::new(".git", finding)])?;
+    Ok(tree)
+}
+
+/// Replaces the repository in the sandbox by a fresh one at the last commit that the host has. Files
+/// that are still there are kept; if none is left, those of the commit are put back.
+async fn rebuild_repository(
+    recorder: &mut Recorder,
+    bench: &Workbench,
+    pinned: &PinnedTask,
+) -> Result<(), RunError> {
+    let (branch, head) = (
+        recorder.state().plan.branch.clone(),
+        recorder.state().head.clone(),
+    );
+    prepare::install_branch(&*bench.sandbox, &recorder.dir, &bench.repo, &branch).await?;
+    let git = bench.git();
+    git.reset_to_branch(&branch, &head, pinned.own_files())
+        .await?;
+    let finding = if git.restore_if_empty().await? {
+        "the repository and its files were removed; put back as of the last commit"
+    } else {
+        "the repository was damaged; put back, files kept"
+    };
+    recorder.record_tampering(vec![TamperFinding::new(".git", finding)])
+}
+
+/// Commits made on another branch count if they continue ours.
+async fn latest_descendant(
+    recorder: &Recorder,
+    bench: &Workbench,
+    found: Option<CommitId>,
+) -> Result<CommitId, RunError> {
+    let known = recorder.state().head.clone();
+    let git = bench.git();
+    Ok(match found {
+        Some(found) if git.is_descendant(found.as_str(), &known).await? => found,
+        _ => known,
+    })
+}
+
+/// Tells the model about files that git does not read, once for each change among them.
+fn report_large_files(
+    recorder: &mut Recorder,
+    bench: &Workbench,
+    tree: &WorkTree,
+) -> Result<(), RunError> {
+    let large = &tree.survey.large;
+    if large.is_empty() || *large == bench.view.tree.survey.large {
+        return Ok(());
+    }
+    recorder.log_error(&describe_large_files(large))
+}
+
+/// Records commits that an iteration made and that are not among those the host takes: they were
+/// taken back, or lost with a damaged repository.
+pub(super) async fn record_dropped_commits(
+    recorder: &mut Recorder,
+    bench: &Workbench,
+    taken: &[CommitId],
+) -> Result<(), RunError> {
+    let what = "is not on the branch any more; what its files hold now counts as not committed";
+    record_lost_commits(recorder, bench, taken, what).await
+}
+
+/// Records commits of the open iteration that the host had not taken when the sandbox was lost.
+pub(crate) async fn record_commits_of_lost_sandbox(
+    recorder: &mut Recorder,
+    bench: &Workbench,
+) -> Result<(), RunError> {
+    record_lost_commits(recorder, bench, &[], "is lost with its sandbox").await
+}
+
+async fn record_lost_commits(
+    recorder: &mut Recorder,
+    bench: &Workbench,
+    taken: &[CommitId],
+    what: &str,
+) -> Result<(), RunError> {
+    let made: Vec<CommitId> = recorder
+        .state()
+        .open
+        .iter()
+        .flat_map(|open| open.results.values())
+        .filter_map(commit_from_result)
+        .collect();
+    for commit in made {
+        if taken.contains(&commit) || bench.repo.has_commit(&commit).await {
+            continue;
         }
-        let target = self.latest_descendant(tree.head).await?;
-        let git = SandboxGit::new(&*self.sandbox);
-        git.reset_to_branch(&branch, &target, self.pinned.own_files())
-            .await?;
-        let tree = git.status().await?;
-        let finding = "another branch was checked out; put back";
-        self.record_tampering(vec![TamperFinding::new(".git", finding)])?;
-        Ok(tree)
+        let why = format!("commit {} {what}", commit.short());
+        recorder.log_error(&why)?;
+        recorder.append(DeliveryEvent::ImportRefused { why })?;
     }
-
-    /// Replaces the repository in the sandbox by a fresh one at the last commit that the host has. Files
-    /// that are still there are kept; if none is left, those of the commit are put back.
-    async fn rebuild_repository(&mut self) -> Result<(), RunError> {
-        let (branch, head) = (self.state().plan.branch.clone(), self.state().head.clone());
-        prepare::install_branch(&*self.sandbox, &self.dir, &self.repo, &branch).await?;
-        let git = SandboxGit::new(&*self.sandbox);
-        git.reset_to_branch(&branch, &head, self.pinned.own_files())
-            .await?;
-        let finding = if git.restore_if_empty().await? {
-            "the repository and its files were removed; put back as of the last commit"
-        } else {
-            "the repository was damaged; put back, files kept"
-        };
-        self.record_tampering(vec![TamperFinding::new(".git", finding)])
-    }
-
-    /// Commits made on another branch count if they continue ours.
-    async fn latest_descendant(&self, found: Option<CommitId>) -> Result<CommitId, RunError> {
-        let known = self.state().head.clone();
-        let git = SandboxGit::new(&*self.sandbox);
-        Ok(match found {
-            Some(found) if git.is_descendant(found.as_str(), &known).await? => found,
-            _ => known,
-        })
-    }
-
-    /// Tells the model about files that git does not read, once for each change among them.
-    fn report_large_files(&mut self, tree: &WorkTree) -> Result<(), RunError> {
-        let large = &tree.survey.large;
-        if large.is_empty() || *large == self.workspace_view.tree.survey.large {
-            return Ok(());
-        }
-        self.log_error(&describe_large_files(large))
-    }
-
-    /// Records commits that an iteration made and that are not among those the host takes: they were
-    /// taken back, or lost with a damaged repository.
-    pub(super) async fn record_dropped_commits(
-        &mut self,
-        taken: &[CommitId],
-    ) -> Result<(), RunError> {
-        let what = "is not on the branch any more; what its files hold now counts as not committed";
-        self.record_lost_commits(taken, what).await
-    }
-
-    /// Records commits of the open iteration that the host had not taken when the sandbox was lost.
-    pub(crate) async fn record_commits_of_lost_sandbox(&mut self) -> Result<(), RunError> {
-        self.record_lost_commits(&[], "is lost with its sandbox")
-            .await
-    }
-
-    async fn record_lost_commits(
-        &mut self,
-        taken: &[CommitId],
-        what: &str,
-    ) -> Result<(), RunError> {
-        let made: Vec<CommitId> = self
-            .state()
-            .open
-            .iter()
-            .flat_map(|open| open.results.values())
-            .filter_map(commit_from_result)
-            .collect();
-        for commit in made {
-            if taken.contains(&commit) || self.repo.has_commit(&commit).await {
-                continue;
-            }
-            let why = format!("commit {} {what}", commit.short());
-            self.log_error(&why)?;
-            self.journal.append(DeliveryEvent::ImportRefused { why })?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Says that files are too large for a commit.

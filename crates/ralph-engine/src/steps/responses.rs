@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::durable;
 use crate::error::RunError;
+use crate::recorder::Recorder;
 use crate::redaction;
-use crate::run::Run;
 
 /// The replies of an iteration, in order.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -37,31 +37,33 @@ pub struct Attempt {
     pub error: Option<String>,
 }
 
-impl Run {
-    pub(super) fn write_responses(&self, responses: &Responses) -> Result<(), RunError> {
-        let path = self.open_iteration_file("response.json");
-        let text = redaction::to_pretty(&self.services.redactor, responses, &path)?;
-        Ok(durable::write(&path, &text)?)
-    }
+pub(super) fn write_responses(recorder: &Recorder, responses: &Responses) -> Result<(), RunError> {
+    let path = recorder.open_iteration_file("response.json");
+    let text = redaction::to_pretty(&recorder.redactor, responses, &path)?;
+    Ok(durable::write(&path, &text)?)
+}
 
-    /// Reads the replies of the open iteration. Only those that the journal knows count: one that was
-    /// not charged is asked for again.
-    pub(super) fn read_responses(&self) -> Responses {
-        let text = std::fs::read(self.open_iteration_file("response.json")).unwrap_or_default();
-        let mut responses: Responses = serde_json::from_slice(&text).unwrap_or_default();
-        let known = self.state().open.as_ref().map_or(0, |open| open.replies);
-        responses.attempts.truncate(known);
-        responses
-    }
+/// Reads the replies of the open iteration. Only those that the journal knows count: one that was
+/// not charged is asked for again.
+pub(super) fn read_responses(recorder: &Recorder) -> Responses {
+    let text = std::fs::read(recorder.open_iteration_file("response.json")).unwrap_or_default();
+    let mut responses: Responses = serde_json::from_slice(&text).unwrap_or_default();
+    let known = recorder
+        .state()
+        .open
+        .as_ref()
+        .map_or(0, |open| open.replies);
+    responses.attempts.truncate(known);
+    responses
+}
 
-    /// Returns the last reply from before a restart, unless it was rejected.
-    ///
-    /// A reply that was redacted on its way to the disk has another digest and is not returned: its
-    /// placeholders must not be performed.
-    pub(super) fn stored_reply(&self, responses: &Responses) -> Option<Attempt> {
-        let expected = self.state().open.as_ref()?.response.clone()?;
-        let last = responses.attempts.last()?;
-        let same = Digest::compute(last.reply.as_bytes()) == expected;
-        (same && last.error.is_none()).then(|| last.clone())
-    }
+/// Returns the last reply from before a restart, unless it was rejected.
+///
+/// A reply that was redacted on its way to the disk has another digest and is not returned: its
+/// placeholders must not be performed.
+pub(super) fn stored_reply(recorder: &Recorder, responses: &Responses) -> Option<Attempt> {
+    let expected = recorder.state().open.as_ref()?.response.clone()?;
+    let last = responses.attempts.last()?;
+    let same = Digest::compute(last.reply.as_bytes()) == expected;
+    (same && last.error.is_none()).then(|| last.clone())
 }

@@ -7,11 +7,15 @@ use ralph_core::event::{Event, RunEvent};
 use ralph_core::outage::Jitter;
 use ralph_core::run::{ProviderWait, QuotaWait, RunStatus};
 
-use crate::control::PendingRequest;
+use super::profile_switch::apply_wanted_profile;
+use crate::controls::PendingRequest;
 use crate::error::RunError;
 use crate::immediate_commands::handle_control_event;
 use crate::journal::millis;
+use crate::pause::handle_pending_input;
+use crate::recorder::Recorder;
 use crate::run::Run;
+use crate::user_commands::run_pending_commands;
 
 /// How often the countdown is recorded.
 const COUNTDOWN_INTERVAL: Duration = Duration::from_mins(5);
@@ -51,56 +55,55 @@ impl WaitReason {
     }
 }
 
-impl Run {
-    /// Waits until the model may be asked again. `ralph resume` ends the wait, as do a pause and the choice of
-    /// another model.
-    pub(crate) async fn wait_for_model(
-        &mut self,
-        awaited: WaitReason,
-        wait: Duration,
-        why: String,
-    ) -> Result<(), RunError> {
-        let before = self.state().status.clone();
-        let until = self.services.clock.now() + wait;
-        let begun = self.elapsed();
-        let waiting = awaited.status(until, why);
-        self.log_activity(&waiting.reason().unwrap_or_default())?;
-        self.files.sync()?;
-        self.set_status(waiting)?;
-        self.control.resumed = false;
-        let mut told: Option<Duration> = None;
-        while !self.control.resumed
-            && self.control.pending != Some(PendingRequest::Pause)
-            && self.state().wanted_profile.is_none()
-        {
-            // The date decides after a sleep of the machine, but not if the clock was set back.
-            let by_date = Duration::try_from(until - self.services.clock.now()).unwrap_or_default();
-            let left = by_date.min((begun + wait).saturating_sub(self.elapsed()));
-            if left.is_zero() {
-                break;
-            }
-            if told.is_none_or(|told| told.saturating_sub(left) >= COUNTDOWN_INTERVAL) {
-                told = Some(left);
-                let iteration = self.state().iteration;
-                let countdown = awaited.countdown(iteration, until, millis(left));
-                self.journal.append(countdown)?;
-            }
-            tokio::select! {
-                () = tokio::time::sleep(left.min(POLL_INTERVAL)) => {}
-                call = self.control.next() => handle_control_event(&mut self.journal, &mut self.control, call)?,
-            }
-            self.run_pending_commands().await?;
+/// Waits until the model may be asked again. `ralph resume` ends the wait, as do a pause and the choice of
+/// another model.
+pub(crate) async fn wait_for_model(
+    run: &mut Run,
+    awaited: WaitReason,
+    wait: Duration,
+    why: String,
+) -> Result<(), RunError> {
+    let before = run.recorder.state().status.clone();
+    let until = run.recorder.clock.now() + wait;
+    let begun = elapsed(&run.recorder);
+    let waiting = awaited.status(until, why);
+    run.recorder
+        .log_activity(&waiting.reason().unwrap_or_default())?;
+    run.recorder.files.sync()?;
+    run.recorder.set_status(waiting)?;
+    run.controls.resumed = false;
+    let mut told: Option<Duration> = None;
+    while !run.controls.resumed
+        && run.controls.pending != Some(PendingRequest::Pause)
+        && run.recorder.state().wanted_profile.is_none()
+    {
+        // The date decides after a sleep of the machine, but not if the clock was set back.
+        let by_date = Duration::try_from(until - run.recorder.clock.now()).unwrap_or_default();
+        let left = by_date.min((begun + wait).saturating_sub(elapsed(&run.recorder)));
+        if left.is_zero() {
+            break;
         }
-        self.set_status(before)?;
-        self.log_activity("the model is asked again")?;
-        self.handle_pending_input().await?;
-        self.apply_wanted_profile()
+        if told.is_none_or(|told| told.saturating_sub(left) >= COUNTDOWN_INTERVAL) {
+            told = Some(left);
+            let iteration = run.recorder.state().iteration;
+            let countdown = awaited.countdown(iteration, until, millis(left));
+            run.recorder.append(countdown)?;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(left.min(POLL_INTERVAL)) => {}
+            call = run.controls.next() => handle_control_event(&mut run.recorder.journal, &mut run.controls, call)?,
+        }
+        run_pending_commands(run).await?;
     }
+    run.recorder.set_status(before)?;
+    run.recorder.log_activity("the model is asked again")?;
+    handle_pending_input(run).await?;
+    apply_wanted_profile(run)
+}
 
-    /// Returns how long this process has existed, with the time during which it did not run.
-    fn elapsed(&self) -> Duration {
-        self.services.clock.monotonic() + self.services.clock.suspended_time().total()
-    }
+/// Returns how long this process has existed, with the time during which it did not run.
+fn elapsed(recorder: &Recorder) -> Duration {
+    recorder.clock.monotonic() + recorder.clock.suspended_time().total()
 }
 
 /// Returns a random part of a delay, so that many runs do not ask again at the same moment.

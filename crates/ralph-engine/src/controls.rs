@@ -32,7 +32,7 @@ pub(crate) enum GateHandle {
 }
 
 /// The ear of a running run.
-pub(crate) struct Control {
+pub(crate) struct Controls {
     mailbox: Mailbox,
     interrupt: watch::Receiver<bool>,
     pub(crate) gate: GateHandle,
@@ -52,7 +52,7 @@ pub(crate) enum ControlEvent {
     Interrupt,
 }
 
-impl Control {
+impl Controls {
     pub(crate) fn new(
         mailbox: Mailbox,
         interrupt: watch::Receiver<bool>,
@@ -65,6 +65,14 @@ impl Control {
             unlogged: Vec::new(),
             pending: None,
             resumed: false,
+        }
+    }
+
+    /// Returns the gate that commands of the run connect through, if it is open.
+    pub(crate) fn open_gate(&self) -> Option<&Arc<dyn GateControl>> {
+        match &self.gate {
+            GateHandle::Open(gate) => Some(gate),
+            GateHandle::Missing | GateHandle::Closed => None,
         }
     }
 

@@ -1,0 +1,74 @@
+//! Puts changes of the task file in force between two iterations.
+
+use std::collections::BTreeSet;
+
+use ralph_core::event::{IterationEvent, RunEvent};
+
+use crate::contract::{ContractUpdate, PinnedTask};
+use crate::error::RunError;
+use crate::recorder::Recorder;
+use crate::workbench::Workbench;
+
+/// Applies the contract that the user wants, if any. Returns whether the task file changed.
+pub(crate) fn apply_contract_change(
+    recorder: &mut Recorder,
+    bench: &mut Workbench,
+    pinned: &mut PinnedTask,
+) -> Result<bool, RunError> {
+    let run = recorder.state().plan.run.clone();
+    for message in pinned.report_edits(&run, &recorder.redactor)? {
+        recorder.log_activity(&message)?;
+        recorder.append(RunEvent::Notice { message })?;
+    }
+    let Some(wanted) = recorder.state().wanted_contract.clone() else {
+        return Ok(false);
+    };
+    match pinned.apply(&wanted, &recorder.redactor)? {
+        ContractUpdate::Applied {
+            digest,
+            changes,
+            reopened,
+        } => {
+            recorder.log_activity(&format!(
+                "the contract was changed by a person: {}",
+                changes.join("; ")
+            ))?;
+            let mut ticked = recorder.state().ticked.clone();
+            ticked.retain(|id| {
+                !reopened.contains(id) && pinned.task().checkboxes.iter().any(|b| b.id == *id)
+            });
+            let limits = pinned.contract().limits();
+            recorder.append(RunEvent::ContractChanged {
+                contract: digest,
+                changes,
+                limits,
+                mode: Some(pinned.contract().mode),
+                checkboxes: Some(pinned.task().checkboxes.len()),
+            })?;
+            set_ticks(recorder, bench, pinned, &ticked)?;
+            Ok(true)
+        }
+        ContractUpdate::Rejected(why) => {
+            recorder.log_activity(&format!("a change of the task file cannot be used: {why}"))?;
+            recorder.append(RunEvent::ContractRejected { why })?;
+            Ok(false)
+        }
+    }
+}
+
+/// Sets the ticked boxes: in the journal, on the host, and for the next projection.
+pub(crate) fn set_ticks(
+    recorder: &mut Recorder,
+    bench: &mut Workbench,
+    pinned: &mut PinnedTask,
+    ticked: &BTreeSet<String>,
+) -> Result<(), RunError> {
+    if *ticked != recorder.state().ticked {
+        recorder.append(IterationEvent::BoxesTicked {
+            ticked: ticked.iter().cloned().collect(),
+        })?;
+    }
+    let text = pinned.write_ticks(ticked)?;
+    bench.workspace.set_task(text);
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! The record of a run: its journal, its directory, its log files, and the figures derived from them.
+//!
+//! A recorder needs no sandbox, so that commands of the user can be recorded for a run that no process is
+//! working on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ralph_core::budget::{self, Budget, BudgetLimits};
+use ralph_core::event::{Event, RunEvent, SandboxEvent};
+use ralph_core::ports::Clock;
+use ralph_core::run::{FailReason, RunStatus};
+use ralph_core::secret::Redactor;
+use ralph_core::state::RunState;
+
+use crate::error::RunError;
+use crate::journal::Journal;
+use crate::store::RunDir;
+use crate::workspace::{HostFiles, TamperFinding};
+
+/// Writes the journal and the files of a run.
+pub(crate) struct Recorder {
+    pub(crate) dir: RunDir,
+    pub(crate) journal: Journal,
+    pub(crate) files: HostFiles,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) redactor: Redactor,
+    /// The spending at the last check for warnings.
+    spent_at_last_warning: budget::Spent,
+    /// The budget that could not pay for a model call, and the limits at that time.
+    unaffordable: Option<(Budget, BudgetLimits)>,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        dir: RunDir,
+        journal: Journal,
+        files: HostFiles,
+        clock: Arc<dyn Clock>,
+        redactor: Redactor,
+    ) -> Self {
+        let spent_at_last_warning = journal.state().spent();
+        Self {
+            dir,
+            journal,
+            files,
+            clock,
+            redactor,
+            spent_at_last_warning,
+            unaffordable: None,
+        }
+    }
+
+    pub(crate) fn state(&self) -> &RunState {
+        self.journal.state()
+    }
+
+    /// Writes an event to the journal and syncs it.
+    pub(crate) fn append(&mut self, event: Event) -> Result<(), RunError> {
+        self.journal.append(event)?;
+        Ok(())
+    }
+
+    /// Writes several events to the journal with one sync.
+    pub(crate) fn append_all(
+        &mut self,
+        events: impl IntoIterator<Item = Event>,
+    ) -> Result<(), RunError> {
+        self.journal.append_all(events)?;
+        Ok(())
+    }
+
+    /// Records a status, unless the run has it already.
+    pub(crate) fn set_status(&mut self, status: RunStatus) -> Result<(), RunError> {
+        if self.state().status != status {
+            self.append(RunEvent::StatusChanged { status })?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn log_activity(&mut self, text: &str) -> Result<(), RunError> {
+        let (at, iteration) = (self.clock.now(), self.state().iteration);
+        Ok(self.files.log_activity(at, iteration, text)?)
+    }
+
+    pub(crate) fn log_error(&mut self, text: &str) -> Result<(), RunError> {
+        let (at, iteration) = (self.clock.now(), self.state().iteration);
+        Ok(self.files.log_error(at, iteration, text)?)
+    }
+
+    /// Records changes that a command made to files of the runner.
+    pub(crate) fn record_tampering(
+        &mut self,
+        findings: Vec<TamperFinding>,
+    ) -> Result<(), RunError> {
+        for TamperFinding { path, finding } in findings {
+            self.log_error(&format!("tamper: `{path}`: {finding}"))?;
+            let iteration = self.state().iteration;
+            self.append(SandboxEvent::Tamper {
+                iteration,
+                path,
+                finding,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Appends a text to a file of the run, unless the file contains it already.
+    pub(crate) fn append_once(&self, name: &str, text: &str) -> Result<bool, RunError> {
+        let current = self.files.text(name)?;
+        if current.contains(text) {
+            return Ok(false);
+        }
+        let newline = if current.is_empty() || current.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
+        self.files
+            .replace(name, format!("{current}{newline}{text}").as_bytes())?;
+        Ok(true)
+    }
+}
+
+/// Budgets.
+impl Recorder {
+    /// Returns the limits of the contract in force.
+    pub(crate) fn limits(&self) -> &BudgetLimits {
+        &self.state().limits
+    }
+
+    /// Returns the spending of the run up to this moment.
+    pub(crate) fn spent(&self) -> budget::Spent {
+        budget::Spent {
+            wall_time: self.journal.active(),
+            ..self.state().spent()
+        }
+    }
+
+    /// Returns the first budget that is used up, if any.
+    pub(crate) fn exhausted_budget(&self) -> Option<Budget> {
+        budget::exhausted(self.limits(), &self.spent())
+    }
+
+    /// Returns the remaining wall time, but at least a second.
+    pub(crate) fn time_left(&self) -> Duration {
+        let limit = self.limits().max_wall_time.unwrap_or(Duration::MAX);
+        limit
+            .saturating_sub(self.journal.active())
+            .max(Duration::from_secs(1))
+    }
+
+    /// Remembers that a budget cannot pay for the next model call.
+    pub(crate) fn mark_unaffordable(&mut self, budget: Budget) {
+        self.unaffordable = Some((budget, self.limits().clone()));
+    }
+
+    /// Returns the status of a run that no budget allows another iteration for.
+    ///
+    /// An iteration that a crash left open is already paid for.
+    pub(crate) fn status_without_budget(&self) -> Option<RunStatus> {
+        if self.state().open.is_some() {
+            return None;
+        }
+        let unaffordable = self
+            .unaffordable
+            .as_ref()
+            .filter(|(_, limits)| limits == self.limits())
+            .map(|(budget, _)| *budget);
+        let budget = unaffordable
+            .or_else(|| budget::may_start_iteration(self.limits(), &self.spent()).err())?;
+        Some(RunStatus::Failed(FailReason::Budget { budget }))
+    }
+
+    /// Warns about each threshold that spending has passed since the last call.
+    pub(crate) fn warn_about_budgets(&mut self) -> Result<(), RunError> {
+        let spent = self.spent();
+        let due = budget::warnings(self.limits(), &self.spent_at_last_warning, &spent);
+        self.spent_at_last_warning = spent;
+        for (budget, percent) in due {
+            self.log_activity(&format!(
+                "{percent} % of the budget `{}` are used",
+                budget.key()
+            ))?;
+            self.append(RunEvent::BudgetWarning { budget, percent })?;
+        }
+        Ok(())
+    }
+}
