@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use ralph_core::id::Digest;
@@ -73,10 +73,8 @@ impl Recorder {
     /// Removes lines of `actions.jsonl` whose action is not in the journal: that action is performed again.
     pub(crate) fn drop_unrecorded_actions(&self) -> Result<(), RunError> {
         let path = self.open_iteration_file("actions.jsonl");
-        let text = match std::fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(StoreError::when("read", &path)(error).into()),
+        let Some(text) = durable::read_if_present(&path)? else {
+            return Ok(());
         };
         let open = self.state().open.as_ref();
         let recorded = open.map_or(0, |open| open.results.len());

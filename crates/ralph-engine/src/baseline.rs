@@ -4,9 +4,9 @@
 //! The results are kept in the state directory, so that the next run from the same commit with the
 //! same checks in the same kind of sandbox does not run them again.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use std::{fs, io};
 
 use ralph_core::event::{Event, VerificationEvent};
 use ralph_core::id::Digest;
@@ -19,7 +19,7 @@ use crate::clean_room::NamedCommand;
 use crate::clean_room::check_commit;
 use crate::controls::Controls;
 use crate::delivery::contract_checks;
-use crate::durable;
+use crate::durable::{self, StoreError};
 use crate::error::RunError;
 use crate::recorder::Recorder;
 use crate::run::Run;
@@ -85,7 +85,7 @@ async fn run_baseline(run: &mut Run) -> Result<(), RunError> {
     };
     if !cached && kept.checks.iter().all(is_reproducible) {
         // Only an optimisation: a full disk does not stop the run here.
-        store_cached(&file, &kept).ok();
+        durable::warn_if_failed("cache the baseline", store_cached(&file, &kept));
     }
     let green = kept.green.len();
     run.recorder.log_activity(&format!(
@@ -144,13 +144,25 @@ fn is_reproducible(check: &CheckResult) -> bool {
 }
 
 fn load_cached(file: &Path) -> Option<CachedBaseline> {
-    let about = fs::metadata(file).ok()?;
-    let age = SystemTime::now().duration_since(about.modified().ok()?);
-    // A date in the future says nothing about the age: the clock was set back.
-    if about.len() > MAX_BYTES || !age.is_ok_and(|age| age <= MAX_AGE) {
-        return None;
+    match read_cached(file) {
+        Ok(cached) => cached,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => {
+            tracing::warn!("cannot use the baseline in `{}`: {error}", file.display());
+            None
+        }
     }
-    serde_json::from_slice(&fs::read(file).ok()?).ok()
+}
+
+/// Reads cached results; none if they are too old.
+fn read_cached(file: &Path) -> io::Result<Option<CachedBaseline>> {
+    let metadata = fs::metadata(file)?;
+    let age = SystemTime::now().duration_since(metadata.modified()?);
+    // A date in the future says nothing about the age: the clock was set back.
+    if metadata.len() > MAX_BYTES || !age.is_ok_and(|age| age <= MAX_AGE) {
+        return Ok(None);
+    }
+    Ok(serde_json::from_slice(&fs::read(file)?)?)
 }
 
 fn store_cached(file: &Path, kept: &CachedBaseline) -> Result<(), RunError> {
@@ -158,31 +170,27 @@ fn store_cached(file: &Path, kept: &CachedBaseline) -> Result<(), RunError> {
         return Ok(());
     };
     durable::create_dir(directory)?;
-    remove_oldest(directory);
-    let text = serde_json::to_vec(kept).unwrap_or_default();
+    durable::warn_if_failed("remove old baselines", remove_oldest(directory));
+    let text = serde_json::to_vec(kept)
+        .map_err(io::Error::from)
+        .map_err(StoreError::when("write", file))?;
     drop(durable::write_unsynced(file, &text)?);
     Ok(())
 }
 
-/// Makes room for one more result.
-fn remove_oldest(directory: &Path) {
-    let Ok(entries) = fs::read_dir(directory) else {
-        return;
-    };
-    let mut files: Vec<(SystemTime, PathBuf)> = entries
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let modified = entry.metadata().ok()?.modified().ok()?;
-            Some((modified, entry.path()))
-        })
-        .collect();
-    files.sort();
-    for (_, path) in files
-        .iter()
-        .take((files.len() + 1).saturating_sub(MAX_CACHED))
-    {
-        fs::remove_file(path).ok();
+/// Removes the oldest results until there is room for one more.
+fn remove_oldest(directory: &Path) -> io::Result<()> {
+    let mut files: Vec<(SystemTime, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        files.push((entry.metadata()?.modified()?, entry.path()));
     }
+    files.sort();
+    let surplus = (files.len() + 1).saturating_sub(MAX_CACHED);
+    for (_, path) in files.iter().take(surplus) {
+        durable::remove_leftover(path);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ impl PinnedTask {
         let source_now = read_with_digest(&source).map(|(_, digest)| digest);
         let source_seen = source_now.filter(|digest| known.contains(digest));
         // After a crash the ticks differ, or the contract before is still there; anything else is a person's.
-        let host = std::fs::read(dir.contract()).unwrap_or_default();
+        let host = durable::read_if_present(&dir.contract())?.unwrap_or_default();
         let untouched = TaskFile::parse(&host)
             .is_ok_and(|task| *in_force == digest(&task) || known.contains(&digest(&task)));
         Ok(Self {
@@ -127,7 +127,7 @@ impl PinnedTask {
     /// that was edited is left alone until that is reported.
     pub fn write_ticks(&mut self, ticked: &BTreeSet<String>) -> Result<String, StoreError> {
         self.text = self.task.with_ticks(ticked);
-        let there = std::fs::read(self.dir.contract()).ok();
+        let there = durable::read_if_present(&self.dir.contract())?;
         let there = there.map(|bytes| Digest::compute(&bytes));
         if there.is_none() || there == self.copy_digest {
             self.restore_copy()?;
@@ -272,7 +272,7 @@ pub fn propose(
         return Ok(ContractProposal::ChangesFixedKey(key));
     }
     if let Some(name) = secret_in(task, redactor) {
-        return Ok(ContractProposal::ContainsSecret(name.to_owned()));
+        return Ok(ContractProposal::ContainsSecret(name));
     }
     // Kept before the journal names it.
     store_contract(dir, &contract, task)?;
@@ -281,7 +281,7 @@ pub fn propose(
 }
 
 /// Returns the name of a known secret in the text of a task.
-fn secret_in<'a>(task: &TaskFile, redactor: &'a Redactor) -> Option<&'a str> {
+fn secret_in(task: &TaskFile, redactor: &Redactor) -> Option<String> {
     redactor.find_known(task.with_ticks(&BTreeSet::new()).as_bytes())
 }
 
@@ -289,9 +289,10 @@ fn secret_in<'a>(task: &TaskFile, redactor: &'a Redactor) -> Option<&'a str> {
 fn load_contract(dir: &RunDir, named: &Digest) -> Result<TaskFile, RunError> {
     let path = dir.stored_contract(named);
     let bytes = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
-    let task = TaskFile::parse(&bytes).ok();
-    task.filter(|task| digest(task) == *named)
-        .ok_or_else(|| RunError::Contract(path.display().to_string()))
+    match TaskFile::parse(&bytes) {
+        Ok(task) if digest(&task) == *named => Ok(task),
+        Ok(_) | Err(_) => Err(RunError::Contract(path.display().to_string())),
+    }
 }
 
 /// Keeps a contract under its digest.
@@ -303,11 +304,17 @@ fn store_contract(dir: &RunDir, digest: &Digest, task: &TaskFile) -> Result<(), 
 }
 
 fn read_with_digest(path: &std::path::Path) -> Option<(Vec<u8>, Digest)> {
-    let metadata = std::fs::metadata(path).ok()?;
+    // A task file that cannot be read is not an edit; its copy stays in force.
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return None;
+    };
     // Opening a pipe would wait for a writer.
-    let bytes = (metadata.is_file() && metadata.len() <= MAX_BYTES)
-        .then(|| std::fs::read(path).ok())
-        .flatten()?;
+    if !metadata.is_file() || metadata.len() > MAX_BYTES {
+        return None;
+    }
+    let Ok(bytes) = std::fs::read(path) else {
+        return None;
+    };
     // The digest of an unusable file is that of its bytes: it is looked at once, not every time.
     let digest =
         TaskFile::parse(&bytes).map_or_else(|_| Digest::compute(&bytes), |task| digest(&task));

@@ -55,7 +55,7 @@ impl StateDir {
     /// order have the place that their ids, which begin with a date, give them.
     pub(crate) fn sort_by_creation(&self, mut ids: Vec<RunId>) -> Vec<RunId> {
         ids.sort();
-        let text = fs::read_to_string(order_file(self.root())).unwrap_or_default();
+        let text = read_order(&order_file(self.root()));
         let places: HashMap<&str, usize> = text.lines().zip(0..).collect();
         let (mut recorded, unrecorded): (Vec<RunId>, Vec<RunId>) = ids
             .into_iter()
@@ -71,6 +71,17 @@ impl StateDir {
         }
         sorted.extend(unrecorded);
         sorted
+    }
+}
+
+/// Reads the order of creation. Without it, runs are sorted by their ids.
+fn read_order(file: &Path) -> String {
+    match durable::read_if_present(file) {
+        Ok(text) => String::from_utf8_lossy(&text.unwrap_or_default()).into_owned(),
+        Err(error) => {
+            tracing::warn!("{error}");
+            String::new()
+        }
     }
 }
 
@@ -93,7 +104,10 @@ impl RunDir {
 
     /// Removes a reserved directory in which nothing was created.
     pub fn release(&self) {
-        fs::remove_dir(self.root()).ok();
+        durable::warn_if_failed(
+            "remove an unused run directory",
+            fs::remove_dir(self.root()),
+        );
     }
 
     /// Records that the run comes after all runs that were created before.

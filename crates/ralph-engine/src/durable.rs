@@ -86,6 +86,33 @@ fn create_dir_chain(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Reads a file; none if it does not exist.
+pub(crate) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::when("read", path)(error)),
+    }
+}
+
+/// Removes a temporary file, if it exists. A failure is only logged: the file is a copy that the next write
+/// replaces.
+pub(crate) fn remove_leftover(path: &Path) {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!("cannot remove `{}`: {error}", path.display());
+        }
+        Ok(()) | Err(_) => {}
+    }
+}
+
+/// Logs the error of an operation whose failure does not change the course of a run.
+pub(crate) fn warn_if_failed<T, E: std::fmt::Display>(doing: &str, result: Result<T, E>) {
+    if let Err(error) = result {
+        tracing::warn!("cannot {doing}: {error}");
+    }
+}
+
 /// Writes a file that is on disk, whole, when this returns. Only one process may write it at a time.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     replace(path, &temporary_name(path, ""), bytes)
@@ -100,7 +127,7 @@ pub fn write_shared(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let replaced = replace(path, &temporary, bytes);
     if replaced.is_err() {
         // No later write overwrites it.
-        fs::remove_file(&temporary).ok();
+        remove_leftover(&temporary);
     }
     replaced
 }

@@ -5,6 +5,7 @@ use ralph_core::run::RunStatus;
 
 use crate::contract::PinnedTask;
 use crate::delivery::{deliver_remaining, save_state};
+use crate::durable;
 use crate::error::RunError;
 use crate::file_digests;
 use crate::journal::Journal;
@@ -45,7 +46,7 @@ fn record_final_status(
 ) -> Result<(), RunError> {
     if let Some(recorded) = file_digests::files_event(dir, journal.state()) {
         // A nearly full disk may still have room for the status.
-        journal.append(recorded).ok();
+        durable::warn_if_failed("record the files of the run", journal.append(recorded));
     }
     journal.append(RunEvent::StatusChanged {
         status: status.clone(),

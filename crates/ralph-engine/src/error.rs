@@ -140,7 +140,7 @@ pub(crate) fn waited_for(waited: Duration) -> String {
         return "it was asked several times".into();
     }
     let whole = Duration::from_secs(waited.as_secs().max(1));
-    let whole = jiff::SignedDuration::try_from(whole).unwrap_or_default();
+    let whole = jiff::SignedDuration::try_from(whole).unwrap_or(jiff::SignedDuration::MAX);
     format!("the run waited {whole:#} for it")
 }
 

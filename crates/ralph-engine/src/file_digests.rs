@@ -31,11 +31,21 @@ const MAX_PARALLEL_SYNCS: usize = 16;
 /// Returns the record of a run's files; none if they cannot be read, which must not keep the run from
 /// being closed.
 pub fn files_event(dir: &RunDir, state: &RunState) -> Option<Event> {
-    let mut files = file_marks(dir).ok()?;
-    if let Some((name, path)) = pull_file(dir, state) {
-        files.insert(name, durable::mark(&path).ok()?);
+    match all_marks(dir, state) {
+        Ok(files) => Some(Event::Run(RunEvent::FilesRecorded { files })),
+        Err(error) => {
+            tracing::warn!("the files of the run are not recorded: {error}");
+            None
+        }
     }
-    Some(Event::Run(RunEvent::FilesRecorded { files }))
+}
+
+fn all_marks(dir: &RunDir, state: &RunState) -> Result<BTreeMap<String, LogPosition>, StoreError> {
+    let mut files = file_marks(dir)?;
+    if let Some((name, path)) = pull_file(dir, state) {
+        files.insert(name, durable::mark(&path)?);
+    }
+    Ok(files)
 }
 
 /// Returns length and digest of each file in the run's directory, by its path there.

@@ -204,7 +204,7 @@ impl Journal {
             .to_string_lossy()
             .into_owned();
         let Some(lock) = dir.lock()? else {
-            let pid = dir.state().ok().and_then(|state| state.pid);
+            let pid = dir.state().map_or(None, |state| state.pid);
             return Err(JournalError::Held { run: name, pid });
         };
         torn_lines::repair_tail(&dir.journal(), &dir.recovered())?;
@@ -305,9 +305,7 @@ impl Journal {
             return Ok(());
         }
         let path = self.log.path();
-        let state = read(path)
-            .ok()
-            .and_then(|records| RunState::from_records(&records));
+        let state = read(path).map_or(None, |records| RunState::from_records(&records));
         let owner = state.and_then(|state| state.pid);
         Err(JournalError::Lost {
             run: self.state.plan.run.to_string(),

@@ -3,8 +3,8 @@
 //! A file survives a crash, needs no port and no socket, and its removal is the receipt; the answer
 //! is an event in the journal.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use ralph_core::run::Command;
 use serde::{Deserialize, Serialize};
@@ -39,39 +39,64 @@ impl Mailbox {
             id: id.to_owned(),
             command,
         };
-        let text = serde_json::to_vec(&letter).unwrap_or_default();
-        durable::write(&self.path(id), &text)
+        let path = self.path(id);
+        let text = serde_json::to_vec(&letter)
+            .map_err(io::Error::from)
+            .map_err(StoreError::when("write", &path))?;
+        durable::write(&path, &text)
     }
 
     /// Returns the oldest command that waits. It stays until [`Mailbox::discard`].
     pub fn next(&self) -> Option<CommandFile> {
-        let mut names: Vec<PathBuf> = fs::read_dir(&self.dir)
-            .ok()?
-            .filter_map(Result::ok)
-            .map(|entry| entry.path())
-            .filter(|path| is_command_file(path))
-            .collect();
-        names.sort();
-        names.iter().find_map(|path| {
-            let letter = fs::read(path)
-                .ok()
-                .and_then(|text| serde_json::from_slice(&text).ok());
-            if letter.is_none() {
-                // Nothing that can be understood ever appears under such a name: not ours.
-                fs::remove_file(path).ok();
+        let names = match self.waiting() {
+            Ok(names) => names,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => {
+                tracing::warn!("cannot list `{}`: {error}", self.dir.display());
+                return None;
             }
-            letter
-        })
+        };
+        names.iter().find_map(|path| read_command(path))
     }
 
-    /// Removes a command that has been answered.
+    /// Returns the files of waiting commands, oldest first.
+    fn waiting(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(&self.dir)?;
+        let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| Ok(entry?.path())).collect();
+        let mut paths = paths?;
+        paths.retain(|path| is_command_file(path));
+        paths.sort();
+        Ok(paths)
+    }
+
+    /// Removes a command that has been answered. One that cannot be removed is received again, and ignored.
     pub fn discard(&self, id: &str) {
-        // Already gone is what we want; anything else shows up as the same command again.
-        fs::remove_file(self.path(id)).ok();
+        durable::remove_leftover(&self.path(id));
     }
 
     fn path(&self, id: &str) -> PathBuf {
         self.dir.join(format!("{id}.json"))
+    }
+}
+
+/// Reads a command. A file that is not one is removed: commands are written whole, so it is not ours.
+fn read_command(path: &Path) -> Option<CommandFile> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) => {
+            if error.kind() != io::ErrorKind::NotFound {
+                tracing::warn!("cannot read `{}`: {error}", path.display());
+            }
+            return None;
+        }
+    };
+    match serde_json::from_slice(&text) {
+        Ok(command) => Some(command),
+        Err(error) => {
+            tracing::warn!("`{}` is not a command: {error}", path.display());
+            durable::remove_leftover(path);
+            None
+        }
     }
 }
 

@@ -60,9 +60,7 @@ impl PreflightProbe {
     /// Tries the walls of a sandbox whose gate has these rules.
     pub fn for_rules(rules: &EgressRules) -> Self {
         let is_forbidden = |host: &Host| !rules.decide_lookup(host).is_allowed();
-        let mut known = WELL_KNOWN_HOSTS
-            .iter()
-            .filter_map(|name| Host::parse(name).ok());
+        let mut known = WELL_KNOWN_HOSTS.iter().flat_map(|name| Host::parse(name));
         Self {
             gate: Some(CREDENTIAL_ADDRESS),
             forbidden: known.find(is_forbidden),
@@ -318,7 +316,7 @@ pub(crate) async fn check_sandbox(
 ) -> Result<(), RunError> {
     let allowed = recorder.state().allowed_hosts.iter();
     let allowed: Vec<AllowlistEntry> = allowed
-        .filter_map(|host| AllowlistEntry::parse(host).ok())
+        .flat_map(|host| AllowlistEntry::parse(host))
         .collect();
     let gate = controls.open_gate().cloned();
     let look = match &gate {

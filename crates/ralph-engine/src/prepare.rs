@@ -8,6 +8,7 @@ use ralph_core::plan::RunPlan;
 use ralph_core::ports::{Labels, ProviderProblem, Sandbox, SandboxProvider, SandboxSpec};
 
 use crate::contract::PinnedTask;
+use crate::durable;
 use crate::error::RunError;
 use crate::git::{BundleSource, HostRepo, SandboxGit};
 use crate::journal::Journal;
@@ -124,7 +125,7 @@ pub(crate) async fn install_branch(
         })
         .await;
     // Only a copy: what matters is in the repository.
-    std::fs::remove_file(&bundle).ok();
+    durable::remove_leftover(&bundle);
     installed
 }
 

@@ -4,12 +4,13 @@
 //! commits come from the repository that they were pushed to or from the sandbox; a run whose commits are
 //! nowhere is paused.
 
-use std::fs;
 use std::path::PathBuf;
+use std::{fs, io};
 
 use ralph_core::event::RunEvent;
 use ralph_core::id::CommitId;
 
+use crate::durable::{StoreError, warn_if_failed};
 use crate::error::RunError;
 use crate::git::{GitError, HostRepo, SandboxGit, locks};
 use crate::journal::Journal;
@@ -59,23 +60,28 @@ async fn recover_commits(
 ) -> Result<(), RunError> {
     let state = journal.state();
     let (plan, base) = (&state.plan, &state.plan.base);
-    // What goes wrong here is not the point: whether the commits are there afterwards is.
-    repo.recover_from(outside.scm.remote(), &plan.branch)
-        .await
-        .ok();
-    for aside in quarantined_repositories(dir) {
-        repo.recover_from(&aside.to_string_lossy(), &plan.branch)
-            .await
-            .ok();
+    // Failures are only logged: what counts is whether the commits are complete afterwards.
+    let fetched = repo.recover_from(outside.scm.remote(), &plan.branch).await;
+    warn_if_failed("recover commits from the source host", fetched);
+    for aside in quarantined_repositories(dir)? {
+        let fetched = repo
+            .recover_from(&aside.to_string_lossy(), &plan.branch)
+            .await;
+        warn_if_failed("recover commits from a damaged repository", fetched);
     }
     if repo.is_complete(base, head).await? {
         return Ok(());
     }
     if let Some(id) = &state.sandbox
         && let Some(sandbox) = outside.sandboxes.attach(id).await?
-        && let Ok(pack) = SandboxGit::new(&*sandbox).pack(base, head).await
     {
-        repo.recover_from_pack(&pack).await.ok();
+        match SandboxGit::new(&*sandbox).pack(base, head).await {
+            Ok(pack) => {
+                let unpacked = repo.recover_from_pack(&pack).await;
+                warn_if_failed("unpack the commits of the sandbox", unpacked);
+            }
+            Err(error) => tracing::warn!("cannot read the commits of the sandbox: {error}"),
+        }
     }
     if repo.is_complete(base, head).await? {
         return Ok(());
@@ -88,11 +94,16 @@ async fn recover_commits(
 }
 
 /// Returns the repositories of the run that were moved aside; one of them may have what the others lost.
-fn quarantined_repositories(dir: &RunDir) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir.recovered()).into_iter().flatten();
-    entries
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "git"))
-        .collect()
+fn quarantined_repositories(dir: &RunDir) -> Result<Vec<PathBuf>, StoreError> {
+    let recovered = dir.recovered();
+    let failed = StoreError::when("list", &recovered);
+    let entries = match fs::read_dir(&recovered) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| Ok(entry?.path())).collect();
+    let mut paths = paths.map_err(failed)?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "git"));
+    Ok(paths)
 }

@@ -39,7 +39,11 @@ pub fn load(dir: &RunDir) -> Result<Vec<StoredReply>, JournalError> {
         };
         let path = dir.iteration(iteration).join("response.json");
         let text = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
-        let responses: Responses = serde_json::from_slice(&text).unwrap_or_default();
+        let responses: Responses = serde_json::from_slice(&text).unwrap_or_else(|error| {
+            // That of an agent has another shape.
+            tracing::debug!("`{}` has no replies: {error}", path.display());
+            Responses::default()
+        });
         let originals = std::mem::take(&mut originals);
         replies.extend(responses.attempts.into_iter().map(|attempt| {
             let stored = Digest::compute(attempt.reply.as_bytes());

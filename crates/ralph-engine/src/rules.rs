@@ -109,7 +109,7 @@ fn contains_secret(redactor: &Redactor, bytes: &[u8]) -> bool {
 
 /// Returns the first of the two names that git puts above a patch, without the `a/`.
 fn first_name(names: &[u8]) -> &str {
-    let names = std::str::from_utf8(names).unwrap_or_default();
+    let names = std::str::from_utf8(names).unwrap_or("");
     let names = names.trim_start_matches('"').trim_start_matches("a/");
     names
         .split_once(" b/")

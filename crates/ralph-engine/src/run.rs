@@ -14,6 +14,7 @@ use crate::contract_change::apply_contract_change;
 use crate::controls::{Controls, GateHandle};
 use crate::delivery::approved_by_resuming;
 use crate::delivery::finish_approved;
+use crate::durable::warn_if_failed;
 use crate::ending::finish_with;
 use crate::ending::record_failure_status;
 use crate::error::RunError;
@@ -165,16 +166,20 @@ impl Run {
             Err(error) => {
                 // A process that lost the run writes nothing more, whatever else went wrong.
                 self.recorder.journal.check_owner()?;
-                drain_gate_events(&mut self.recorder, &mut self.controls).ok();
-                self.recorder.log_activity(&error.to_string()).ok();
+                let drained = drain_gate_events(&mut self.recorder, &mut self.controls);
+                warn_if_failed("record the events of the gate", drained);
+                let logged = self.recorder.log_activity(&error.to_string());
+                warn_if_failed("log the end of the run", logged);
                 if matches!(error, RunError::Stopped) {
                     // Nothing follows in which it could be charged.
-                    charge_abandoned_call(&mut self.recorder, &self.services).ok();
+                    let charged = charge_abandoned_call(&mut self.recorder, &self.services);
+                    warn_if_failed("charge an abandoned call", charged);
                 }
                 if !matches!(error, RunError::Stopped | RunError::Interrupted) {
-                    self.recorder.log_error(&error.to_string()).ok();
+                    let logged = self.recorder.log_error(&error.to_string());
+                    warn_if_failed("log the error that ended the run", logged);
                 }
-                self.recorder.files.sync().ok();
+                warn_if_failed("sync the logs", self.recorder.files.sync());
                 record_failure_status(&self.recorder.dir, &mut self.recorder.journal, &error)
             }
         }

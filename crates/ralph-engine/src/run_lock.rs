@@ -131,10 +131,12 @@ impl RunLock {
 
     /// Returns the end of the journal as it is now.
     pub(crate) fn journal_end(&self, length: u64) -> Result<JournalEnd, StoreError> {
-        let compared = length.min(JournalEnd::COMPARED_BYTES as u64);
-        let mut bytes = vec![0; usize::try_from(compared).unwrap_or_default()];
+        let compared = usize::try_from(length).map_or(JournalEnd::COMPARED_BYTES, |length| {
+            length.min(JournalEnd::COMPARED_BYTES)
+        });
+        let mut bytes = vec![0; compared];
         let read = self.journal.as_ref().map_or(Ok(()), |journal| {
-            journal.read_exact_at(&mut bytes, length - compared)
+            journal.read_exact_at(&mut bytes, length - compared as u64)
         });
         read.map_err(StoreError::when("read", &self.path))?;
         Ok(JournalEnd { length, bytes })

@@ -110,8 +110,10 @@ impl StateDir {
                 });
             }
         };
+        let entries: io::Result<Vec<fs::DirEntry>> = entries.collect();
         let ids: Vec<RunId> = entries
-            .filter_map(Result::ok)
+            .map_err(StoreError::when("list", &runs))?
+            .iter()
             .filter_map(|entry| RunId::parse(&entry.file_name().to_string_lossy()))
             .filter(|id| self.run(id).journal().exists())
             .collect();

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::fold::FoldedText;
 use super::needles::{MIN_SECRET_BYTES, Needles};
@@ -31,12 +31,48 @@ pub enum TokenShapes {
 }
 
 struct RedactorInner {
-    names: Vec<String>,
+    /// Replaced as a whole when a secret is learned, so that readers only copy a pointer.
+    secrets: RwLock<Arc<KnownSecrets>>,
+    known: AtomicU64,
+    by_shape: AtomicU64,
+}
+
+/// The secrets that a redactor knows. The index of a secret never changes: learned ones are appended.
+pub(super) struct KnownSecrets {
+    secrets: Vec<(String, Arc<Secret>)>,
     placeholders: Vec<String>,
     needles: Needles,
     unsearchable: Vec<(String, Unsearchable)>,
-    known: AtomicU64,
-    by_shape: AtomicU64,
+}
+
+impl KnownSecrets {
+    fn new(secrets: Vec<(String, Arc<Secret>)>) -> Self {
+        let reason = |secret: &Secret| searchability::unsearchable_reason(secret.expose());
+        let placeholders = secrets
+            .iter()
+            .map(|(name, _)| format!("[REDACTED:{}]", sanitize_name(name)));
+        let unsearchable = secrets
+            .iter()
+            .filter_map(|(name, secret)| Some((name.clone(), reason(secret)?)));
+        Self {
+            placeholders: placeholders.collect(),
+            unsearchable: unsearchable.collect(),
+            needles: Needles::new(secrets.iter().map(|(_, secret)| &**secret)),
+            secrets,
+        }
+    }
+
+    pub(super) fn needles(&self) -> &Needles {
+        &self.needles
+    }
+
+    pub(super) fn placeholder(&self, secret: Option<usize>) -> &str {
+        secret.map_or("[REDACTED]", |index| &self.placeholders[index])
+    }
+
+    fn name(&self, index: usize) -> String {
+        self.secrets[index].0.clone()
+    }
 }
 
 /// The number of redactions.
@@ -60,22 +96,13 @@ impl Redactor {
     /// ignored. Secrets that are too short or too common are skipped; [`Redactor::unsearchable`]
     /// lists them.
     pub fn new(secrets: Vec<(String, Secret)>) -> Self {
-        let reason = |secret: &Secret| searchability::unsearchable_reason(secret.expose());
-        let needles = Needles::new(secrets.iter().map(|(_, secret)| secret));
-        let placeholders = secrets
-            .iter()
-            .map(|(name, _)| format!("[REDACTED:{}]", sanitize_name(name)))
-            .collect();
-        let unsearchable = secrets
-            .iter()
-            .filter_map(|(name, secret)| Some((name.clone(), reason(secret)?)))
+        let secrets = secrets
+            .into_iter()
+            .map(|(name, secret)| (name, Arc::new(secret)))
             .collect();
         Self {
             inner: Arc::new(RedactorInner {
-                names: secrets.into_iter().map(|(name, _)| name).collect(),
-                placeholders,
-                needles,
-                unsearchable,
+                secrets: RwLock::new(Arc::new(KnownSecrets::new(secrets))),
                 known: AtomicU64::new(0),
                 by_shape: AtomicU64::new(0),
             }),
@@ -83,7 +110,29 @@ impl Redactor {
         }
     }
 
-    /// Returns a redactor for the same known secrets that detects these shapes.
+    /// Adds a secret that was not known when the redactor was created. Every clone replaces it from now on,
+    /// in streams from the next piece on.
+    ///
+    /// A value that is known already keeps its name.
+    pub fn learn(&self, name: &str, secret: Secret) {
+        let current = &self.inner.secrets;
+        let mut current = current.write().unwrap_or_else(PoisonError::into_inner);
+        let is_known = |(_, known): &(String, Arc<Secret>)| known.expose() == secret.expose();
+        if current.secrets.iter().any(is_known) {
+            return;
+        }
+        let mut secrets = current.secrets.clone();
+        secrets.push((name.to_owned(), Arc::new(secret)));
+        *current = Arc::new(KnownSecrets::new(secrets));
+    }
+
+    pub(super) fn known_secrets(&self) -> Arc<KnownSecrets> {
+        let current = &self.inner.secrets;
+        let current = current.read().unwrap_or_else(PoisonError::into_inner);
+        current.clone()
+    }
+
+    /// Returns a redactor for the same known secrets that looks for these shapes.
     #[must_use]
     pub fn with_shapes(&self, shapes: TokenShapes) -> Self {
         Self {
@@ -129,48 +178,42 @@ impl Redactor {
         }
     }
 
-    /// Returns the names of the secrets that are not searched for, with the reason.
-    pub fn unsearchable(&self) -> &[(String, Unsearchable)] {
-        &self.inner.unsearchable
+    /// Returns the secrets that are not searched for, by name, with the reason.
+    pub fn unsearchable(&self) -> Vec<(String, Unsearchable)> {
+        self.known_secrets().unsearchable.clone()
     }
 
     /// Returns the name of the first known secret in `text`, in any spelling.
     ///
-    /// Used to check text that will be executed; such text is never rewritten.
-    pub fn find_known(&self, text: &[u8]) -> Option<&str> {
+    /// Text that is going to be performed is checked with this and never rewritten.
+    pub fn find_known(&self, text: &[u8]) -> Option<String> {
         let mut covers = Vec::new();
         let text = ScanText {
             bytes: text,
             is_last: true,
         };
         let folded = FoldedText::new(text.bytes, 0, true);
-        self.inner.needles.scan(text, 0, &folded, &mut covers);
+        let secrets = self.known_secrets();
+        secrets.needles.scan(text, 0, &folded, &mut covers);
         let first = covers.iter().min_by_key(|cover| cover.from)?;
-        Some(&self.inner.names[first.secret?])
+        Some(secrets.name(first.secret?))
     }
 
     /// Returns the name of a known secret if its placeholder occurs in `text`.
     ///
-    /// Such text is a redacted copy, not the original.
-    pub fn find_placeholder(&self, text: &str) -> Option<&str> {
+    /// Such a text is a copy of something that was redacted, not the original.
+    pub fn find_placeholder(&self, text: &str) -> Option<String> {
         if !text.contains("[REDACTED:") {
             return None;
         }
         let shown = |placeholder: &String| text.contains(placeholder.as_str());
-        let index = self.inner.placeholders.iter().position(shown)?;
-        Some(&self.inner.names[index])
+        let secrets = self.known_secrets();
+        let index = secrets.placeholders.iter().position(shown)?;
+        Some(secrets.name(index))
     }
 
     pub(super) fn shapes(&self) -> TokenShapes {
         self.shapes
-    }
-
-    pub(super) fn needles(&self) -> &Needles {
-        &self.inner.needles
-    }
-
-    pub(super) fn placeholder(&self, secret: Option<usize>) -> &str {
-        secret.map_or("[REDACTED]", |index| &self.inner.placeholders[index])
     }
 
     pub(super) fn count(&self, hits: RedactionCounts) {
@@ -191,7 +234,7 @@ impl Default for Redactor {
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redactor")
-            .field("placeholders", &self.inner.placeholders)
+            .field("placeholders", &self.known_secrets().placeholders)
             .finish_non_exhaustive()
     }
 }
@@ -277,14 +320,18 @@ mod tests {
             ("68756e7465723268756e74657232", Some("my token")),
             ("AKIAIOSFODNN7EXAMPLE", None),
         ] {
-            assert_eq!(redactor.find_known(text.as_bytes()), name, "{text}");
+            assert_eq!(
+                redactor.find_known(text.as_bytes()).as_deref(),
+                name,
+                "{text}"
+            );
         }
         for (text, name) in [
             ("a [REDACTED] value", None),
             ("a [REDACTED:OTHER] value", None),
             ("a [REDACTED:my_token] value", Some("my token")),
         ] {
-            assert_eq!(redactor.find_placeholder(text), name, "{text}");
+            assert_eq!(redactor.find_placeholder(text).as_deref(), name, "{text}");
         }
     }
 
@@ -302,5 +349,65 @@ mod tests {
             by_shape: 1,
         };
         assert_eq!(clone.hits(), hits);
+    }
+
+    #[test]
+    fn every_clone_replaces_a_learned_secret() {
+        let redactor = redactor(&[("PASS", "correct horse")]);
+        let clone = redactor.with_shapes(TokenShapes::Issued);
+        let text = "correct horse and minted-9f31c2";
+        assert_eq!(clone.redact(text), "[REDACTED:PASS] and minted-9f31c2");
+        redactor.learn("GATE", Secret::new("minted-9f31c2".to_owned()));
+        assert_eq!(clone.redact(text), "[REDACTED:PASS] and [REDACTED:GATE]");
+        assert_eq!(clone.find_known(b"minted-9f31c2").as_deref(), Some("GATE"));
+        assert_eq!(
+            clone.find_placeholder("[REDACTED:GATE]").as_deref(),
+            Some("GATE")
+        );
+    }
+
+    #[test]
+    fn a_value_that_is_known_keeps_its_name() {
+        let redactor = redactor(&[("PASS", "correct horse")]);
+        redactor.learn("OTHER", Secret::new("correct horse".to_owned()));
+        assert_eq!(redactor.redact("correct horse"), "[REDACTED:PASS]");
+        redactor.learn("SHORT", Secret::new("1234".to_owned()));
+        assert_eq!(
+            redactor.unsearchable(),
+            [("SHORT".to_owned(), Unsearchable::Short)]
+        );
+    }
+
+    #[test]
+    fn an_open_stream_replaces_a_secret_that_is_learned_meanwhile() {
+        let redactor = redactor(&[("PASS", "correct horse")]);
+        let (mut stream, mut out) = (redactor.stream(), Vec::new());
+        stream.push(b"before correct ho", &mut out);
+        redactor.learn("GATE", Secret::new("minted-9f31c2".to_owned()));
+        stream.push(b"rse, minted-", &mut out);
+        stream.push(b"9f31c2 after", &mut out);
+        stream.finish(&mut out);
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "before [REDACTED:PASS], [REDACTED:GATE] after"
+        );
+    }
+
+    #[test]
+    fn threads_can_read_while_another_learns() {
+        let redactor = redactor(&[("PASS", "correct horse")]);
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                let redactor = &redactor;
+                scope.spawn(move || {
+                    let minted = format!("minted-secret-{number}");
+                    redactor.learn(&format!("T{number}"), Secret::new(minted.clone()));
+                    assert_eq!(redactor.redact(&minted), format!("[REDACTED:T{number}]"));
+                });
+                scope.spawn(|| {
+                    assert_eq!(redactor.redact("correct horse"), "[REDACTED:PASS]");
+                });
+            }
+        });
     }
 }

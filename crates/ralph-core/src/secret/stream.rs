@@ -77,7 +77,8 @@ impl RedactStream {
         }
         let settled = covers.len();
         let by_shape = patterns::scan(text, start, self.redactor.shapes(), &mut covers);
-        let needles = self.redactor.needles();
+        let secrets = self.redactor.known_secrets();
+        let needles = secrets.needles();
         let folded = (!needles.is_empty()).then(|| FoldedText::new(text.bytes, start, is_last));
         let known = folded.as_ref().map_or(text.bytes.len(), |folded| {
             needles.scan(text, start, folded, &mut covers)
@@ -146,7 +147,8 @@ impl RedactStream {
         let Some(region) = region else {
             return written;
         };
-        out.extend_from_slice(self.redactor.placeholder(region.secret).as_bytes());
+        let secrets = self.redactor.known_secrets();
+        out.extend_from_slice(secrets.placeholder(region.secret).as_bytes());
         match region.secret {
             Some(_) => self.hits.known += 1,
             None => self.hits.by_shape += 1,

@@ -117,8 +117,9 @@ impl AgentSink {
             let is_answer = matches!(event, AgentEvent::Acknowledged { .. });
             if self.sent_events < MAX_EVENTS || (is_answer && self.sent_events < 2 * MAX_EVENTS) {
                 self.sent_events += 1;
-                // Nobody listens any more only when the run is being ended.
-                self.events.send(event).ok();
+                if self.events.send(event).is_err() {
+                    tracing::debug!("the session ended before an event of the agent was recorded");
+                }
             }
         }
         // A message that comes with its last word makes it go on.

@@ -11,6 +11,7 @@ use super::fingerprint::{RepoFingerprint, RoomChanges};
 use crate::capture::{Capture, Captured};
 use crate::check_results::CHECK_TIMEOUT;
 use crate::controls::Controls;
+use crate::durable;
 use crate::error::RunError;
 use crate::git::{BundleSource, GitError, SandboxGit};
 use crate::prepare;
@@ -66,7 +67,7 @@ pub(crate) struct BranchBundle {
 impl Drop for BranchBundle {
     fn drop(&mut self) {
         // Only a copy: the repository has all of it.
-        std::fs::remove_file(&self.file).ok();
+        durable::remove_leftover(&self.file);
     }
 }
 

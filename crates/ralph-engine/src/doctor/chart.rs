@@ -1,5 +1,8 @@
 //! What the doctor gets to see: the host's files and figures of the last iterations, each bounded.
 
+use std::io;
+use std::path::Path;
+
 use ralph_core::doctor::DoctorPromptInput;
 use ralph_core::event::IterationMetrics;
 use ralph_core::gutter::{GutterSignal, IterationFacts};
@@ -48,12 +51,16 @@ pub(super) fn build_chart(
     })
 }
 
-/// Returns the figures of an iteration in a line; none if there are none on disk.
+/// Returns the figures of an iteration in a line; none if its `metrics.json` cannot be used.
 fn iteration_summary(recorder: &Recorder, number: u32) -> Option<String> {
     let path = recorder.dir.iteration(number).join("metrics.json");
-    let size = std::fs::metadata(&path).ok()?.len();
-    let bytes = (size <= MAX_METRICS).then(|| std::fs::read(&path).ok())??;
-    let metrics: IterationMetrics = serde_json::from_slice(&bytes).ok()?;
+    let metrics = match read_metrics(&path) {
+        Ok(metrics) => metrics?,
+        Err(error) => {
+            tracing::warn!("cannot read `{}`: {error}", path.display());
+            return None;
+        }
+    };
     let report = metrics.gutter.as_ref();
     let signals = report.map(|report| report.signals.iter().map(GutterSignal::name).collect());
     let signals: Vec<&str> = signals.unwrap_or_default();
@@ -83,4 +90,17 @@ fn describe_changes(facts: &IterationFacts) -> String {
     });
     let sum = format!("{} lines changed", facts.changed_lines);
     files.chain([sum]).collect::<Vec<String>>().join("\n")
+}
+
+/// Reads the figures of an iteration; none if the file does not exist or is too large.
+fn read_metrics(path: &Path) -> io::Result<Option<IterationMetrics>> {
+    let size = match std::fs::metadata(path) {
+        Ok(metadata) => metadata.len(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if size > MAX_METRICS {
+        return Ok(None);
+    }
+    Ok(Some(serde_json::from_slice(&std::fs::read(path)?)?))
 }

@@ -8,6 +8,7 @@ use std::io;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
@@ -133,8 +134,10 @@ impl RunningGit {
         let stdin = self.child.stdin.take();
         let feeding = async move {
             if let Some(mut stdin) = stdin {
-                // If it reads no further, its own words say why.
-                stdin.write_all(input).await.ok();
+                // If git stops reading, its own error message says why.
+                if let Err(error) = stdin.write_all(input).await {
+                    tracing::debug!("git did not read its whole input: {error}");
+                }
             }
         };
         let (stdout, stderr) = (self.child.stdout.take(), self.child.stderr.take());
@@ -159,8 +162,11 @@ impl RunningGit {
 
     fn kill(&self) {
         if let Some(group) = self.group {
-            // What has ended already needs no signal.
-            kill_process_group(group, Signal::KILL).ok();
+            match kill_process_group(group, Signal::KILL) {
+                // It has ended already.
+                Ok(()) | Err(Errno::SRCH) => {}
+                Err(error) => tracing::warn!("cannot kill git: {error}"),
+            }
         }
     }
 }
@@ -203,8 +209,10 @@ fn limit_memory(pid: Pid) {
         current: Some(MAX_MEMORY),
         maximum: Some(MAX_MEMORY),
     };
-    // A lower limit of ralph's own stays in force.
-    prlimit(Some(pid), Resource::Data, limit).ok();
+    // Fails where ralph itself has a lower limit, which stays in force.
+    if let Err(error) = prlimit(Some(pid), Resource::Data, limit) {
+        tracing::debug!("cannot limit the memory of git: {error}");
+    }
 }
 
 #[cfg(not(target_os = "linux"))]

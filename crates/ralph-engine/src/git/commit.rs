@@ -162,7 +162,7 @@ impl SandboxGit<'_> {
         let sizes = self.exec_checked("cat-file", exec).await?;
         let total: u64 = String::from_utf8_lossy(&sizes)
             .lines()
-            .filter_map(|line| line.parse::<u64>().ok())
+            .flat_map(str::parse::<u64>)
             .sum();
         Ok((total > MAX_COMMIT_BYTES).then(|| {
             format!(

@@ -133,7 +133,7 @@ impl HostRepo {
         let entries = std::fs::read_dir(self.path.join("objects/pack"));
         let packs = entries.map_or(0, |entries| {
             entries
-                .filter_map(Result::ok)
+                .flatten()
                 .filter(|entry| entry.path().extension() == Some(OsStr::new("pack")))
                 .count()
         });
@@ -144,9 +144,10 @@ impl HostRepo {
                 .await;
             if joined.is_err() {
                 // Git before 2.32 can only join all of them.
-                self.run(&["repack", "-a", "-d", "--keep-unreachable", "--quiet"])
-                    .await
-                    .ok();
+                let joined = self
+                    .run(&["repack", "-a", "-d", "--keep-unreachable", "--quiet"])
+                    .await;
+                durable::warn_if_failed("join the packs of the repository", joined);
             }
         }
     }
@@ -271,7 +272,7 @@ impl HostRepo {
         message: &str,
     ) -> Result<CommitId, GitError> {
         let index = self.path.join("snapshot.index");
-        std::fs::remove_file(&index).ok();
+        durable::remove_leftover(&index);
         let with_tree = |args: &[&str]| {
             let mut command = self.git.command(dir);
             command
@@ -287,10 +288,15 @@ impl HostRepo {
         successful_stdout("add", &added)?;
         let tree = bounded::output(&mut with_tree(&["write-tree"]), "write-tree", b"").await?;
         let tree = successful_stdout("write-tree", &tree)?;
-        let parent = self
+        let parent = match self
             .run(&["rev-parse", "--verify", "--quiet", reference])
             .await
-            .ok();
+        {
+            Ok(parent) => Some(parent),
+            // The reference does not exist yet.
+            Err(GitError::Failed { .. }) => None,
+            Err(error) => return Err(error),
+        };
         let mut args = vec!["commit-tree".to_owned(), tree.trim().to_owned()];
         if let Some(parent) = &parent {
             args.extend(["-p".to_owned(), parent.trim().to_owned()]);
@@ -301,7 +307,7 @@ impl HostRepo {
         )?;
         self.run(&["update-ref", reference, commit.as_str()])
             .await?;
-        std::fs::remove_file(&index).ok();
+        durable::remove_leftover(&index);
         self.sync()?;
         Ok(commit)
     }

@@ -26,7 +26,12 @@ struct QuarantineDir(PathBuf);
 
 impl QuarantineDir {
     fn create(objects: PathBuf) -> Result<Self, StoreError> {
-        fs::remove_dir_all(&objects).ok();
+        match fs::remove_dir_all(&objects) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(StoreError::when("remove", &objects)(error));
+            }
+            Ok(()) | Err(_) => {}
+        }
         fs::create_dir_all(&objects).map_err(StoreError::when("create", &objects))?;
         Ok(Self(objects))
     }
@@ -34,7 +39,7 @@ impl QuarantineDir {
 
 impl Drop for QuarantineDir {
     fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
+        durable::warn_if_failed("remove quarantined objects", fs::remove_dir_all(&self.0));
     }
 }
 
@@ -77,8 +82,8 @@ impl HostRepo {
         let sizes = self.run_with_input(&args, ids.as_bytes()).await?;
         let large = sizes.lines().find_map(|line| {
             let (id, size) = line.split_once(' ')?;
-            let size = size.parse().ok().filter(|size| *size > MAX_OBJECT)?;
-            Some((id.to_owned(), size))
+            let size = size.parse::<u64>().unwrap_or(0);
+            (size > MAX_OBJECT).then(|| (id.to_owned(), size))
         });
         let Some((id, size)) = large else {
             return Ok(());
@@ -93,10 +98,14 @@ impl HostRepo {
     /// Returns the ids of all objects in the packs of a directory, one per line.
     async fn packed_ids(&self, packs: &Path) -> Result<String, GitError> {
         let mut ids = String::new();
-        let Ok(entries) = fs::read_dir(packs) else {
-            return Ok(ids);
+        let failed = StoreError::when("list", packs);
+        let entries = match fs::read_dir(packs) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ids),
+            Err(error) => return Err(failed(error).into()),
         };
-        for entry in entries.filter_map(Result::ok) {
+        let entries: io::Result<Vec<fs::DirEntry>> = entries.collect();
+        for entry in entries.map_err(failed)? {
             let file = entry.path();
             if file.extension().is_none_or(|end| end != "idx") {
                 continue;
@@ -122,7 +131,10 @@ impl HostRepo {
             &find,
             head.as_str(),
         ];
-        let found = self.run(&args).await.unwrap_or_default();
+        let found = self.run(&args).await.unwrap_or_else(|error| {
+            tracing::warn!("cannot find the file of object {object}: {error}");
+            String::new()
+        });
         let path = found.lines().find(|line| !line.is_empty());
         path.map_or_else(|| format!("object {object}"), |path| format!("`{path}`"))
     }
@@ -180,10 +192,8 @@ impl IncomingCommits {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries.map_err(StoreError::when("list", &from))?,
         };
-        let mut names: Vec<_> = entries
-            .filter_map(Result::ok)
-            .map(|entry| entry.file_name())
-            .collect();
+        let names: io::Result<Vec<_>> = entries.map(|entry| Ok(entry?.file_name())).collect();
+        let mut names = names.map_err(StoreError::when("list", &from))?;
         // A pack counts from the moment its index is there, so that comes last.
         names.sort_by_key(|name| Path::new(name).extension().is_some_and(|end| end == "idx"));
         for name in names {

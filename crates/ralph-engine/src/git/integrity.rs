@@ -1,6 +1,5 @@
 //! Repositories after a power cut: whether commits are complete, and getting back those that are not.
 
-use std::fs;
 use std::path::Path;
 
 use ralph_core::id::CommitId;
@@ -40,7 +39,7 @@ impl HostRepo {
 
     /// Sets a branch to a commit, wherever it was.
     pub(crate) async fn set_branch(&self, branch: &str, commit: &CommitId) -> Result<(), GitError> {
-        if self.head(branch).await.ok().as_ref() == Some(commit) {
+        if self.head(branch).await.is_ok_and(|head| head == *commit) {
             return Ok(());
         }
         let reference = format!("refs/heads/{branch}");
@@ -50,7 +49,7 @@ impl HostRepo {
             .is_err()
         {
             // A ref without content cannot be updated. Nobody else writes to this repository.
-            fs::remove_file(self.path().join(&reference)).ok();
+            durable::remove_leftover(&self.path().join(&reference));
             self.run(&["update-ref", &reference, commit.as_str()])
                 .await?;
         }

@@ -1,9 +1,9 @@
 //! Locks that git processes of the host left behind. Only one that was killed leaves any, as when
 //! the machine went down; one that just lost its runner comes to its end and takes its locks along.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use crate::durable::StoreError;
 
@@ -29,7 +29,16 @@ fn find_locks(repo: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut waiting = vec![repo.to_owned()];
     while let Some(dir) = waiting.pop() {
-        let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(error) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    tracing::warn!("cannot look for locks in `{}`: {error}", dir.display());
+                }
+                continue;
+            }
+        };
+        let entries = entries.flatten();
         for path in entries.map(|entry| entry.path()) {
             if path.extension().is_some_and(|name| name == "lock") {
                 found.push(path);

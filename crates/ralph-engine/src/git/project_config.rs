@@ -168,8 +168,9 @@ fn parse_tree_entry(
         kind,
         object: object.ok_or_else(unexpected)?.to_owned(),
         size: size
-            .and_then(|size| size.parse().ok())
-            .ok_or_else(unexpected)?,
+            .ok_or_else(unexpected)?
+            .parse()
+            .map_err(|_| unexpected())?,
     }))
 }
 
@@ -177,7 +178,10 @@ fn parse_tree_entry(
 fn take_blob(rest: &mut &[u8], entry: &ConfigTreeEntry) -> Option<Vec<u8>> {
     let head = format!("{} blob {}\n", entry.object, entry.size);
     let after = rest.strip_prefix(head.as_bytes())?;
-    let (bytes, after) = after.split_at_checked(usize::try_from(entry.size).ok()?)?;
+    let Ok(size) = usize::try_from(entry.size) else {
+        return None;
+    };
+    let (bytes, after) = after.split_at_checked(size)?;
     *rest = after.strip_prefix(b"\n")?;
     Some(bytes.to_vec())
 }

@@ -166,7 +166,12 @@ impl SandboxGit<'_> {
     /// Puts the workspace back to a snapshot and returns what had changed. Ignored files stay.
     pub(crate) async fn restore(&self, before: &WorkSnapshot) -> Result<Vec<String>, RunError> {
         let mut changed = Vec::new();
-        let refs = self.refs().await.ok();
+        let refs = match self.refs().await {
+            Ok(refs) => Some(refs),
+            // HEAD leads nowhere: it is set below.
+            Err(RunError::Git(GitError::InSandbox { .. })) => None,
+            Err(error) => return Err(error),
+        };
         if refs
             .as_ref()
             .is_none_or(|refs| refs.branch != before.refs.branch)

@@ -18,7 +18,12 @@ impl GitVersion {
         let text = output.trim().strip_prefix("git version ")?;
         let text = text.split_whitespace().next()?;
         let mut parts = text.split('.');
-        let mut number = || parts.next()?.parse().ok();
+        let mut number = || {
+            let Ok(number) = parts.next()?.parse::<u32>() else {
+                return None;
+            };
+            Some(number)
+        };
         Some(Self {
             number: (number()?, number()?),
             text: text.to_owned(),

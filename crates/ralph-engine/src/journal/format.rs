@@ -29,7 +29,7 @@ pub(super) fn parse(path: &Path, index: usize, line: &[u8]) -> Result<JournalRec
         Ok(record) => return Err(newer_error(path, record.v.into())),
         Err(error) => error,
     };
-    let value: Value = serde_json::from_slice(line).unwrap_or_default();
+    let value: Value = serde_json::from_slice(line).unwrap_or(Value::Null);
     if let Some(format) = newer_version(&value) {
         return Err(newer_error(path, format));
     }
@@ -67,7 +67,10 @@ pub(super) fn classify_unreadable(
     (index, line): (usize, &[u8]),
     next: Option<&[u8]>,
 ) -> JournalError {
-    let next = next.and_then(|next| serde_json::from_slice::<Value>(next).ok());
+    let next = match next.map(serde_json::from_slice::<Value>) {
+        Some(Ok(next)) => Some(next),
+        Some(Err(_)) | None => None,
+    };
     let is_damaged = match (&error, next) {
         (JournalError::Newer { .. }, Some(next)) => newer_version(&next).is_none(),
         (JournalError::Unknown { .. }, Some(next)) => {
@@ -101,7 +104,7 @@ pub(super) fn refuse_newer_tail(path: &Path, torn: &[u8]) -> Result<(), JournalE
     let digits = torn.strip_prefix(b"{\"v\":").unwrap_or_default();
     let length = digits.iter().take_while(|b| b.is_ascii_digit()).count();
     let is_whole = length < digits.len();
-    let number = std::str::from_utf8(&digits[..length]).unwrap_or_default();
+    let number = std::str::from_utf8(&digits[..length]).unwrap_or("");
     match number.parse::<u64>() {
         Ok(format) if is_whole && format > u64::from(RECORD_VERSION) => {
             Err(newer_error(path, format))
@@ -127,10 +130,13 @@ fn newer_error(path: &Path, format: u64) -> JournalError {
 
 /// Returns the version of the newer ralph that last opened a run, if the journal records it.
 fn writer_version(path: &Path) -> Option<String> {
-    let bytes = fs::read(path).ok()?;
+    // Only for a message: without the file, it names no version.
+    let Ok(bytes) = fs::read(path) else {
+        return None;
+    };
     let lines = bytes.split(|byte| *byte == b'\n').rev();
     lines
-        .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
+        .flat_map(serde_json::from_slice::<Value>)
         .filter(|record| newer_version(record).is_some())
         .find_map(|record| record["event"]["ralph"].as_str().map(str::to_owned))
 }
@@ -167,7 +173,7 @@ impl RunOutline {
         let file = fs::File::open(journal).map(|file| file.take(MAX_FIRST_RECORD));
         let read = file.and_then(|file| io::BufReader::new(file).read_until(b'\n', &mut line));
         let record: Value = match read {
-            Ok(_) => serde_json::from_slice(&line).unwrap_or_default(),
+            Ok(_) => serde_json::from_slice(&line).unwrap_or(Value::Null),
             Err(_) => Value::Null,
         };
         let plan = &record["event"]["plan"];
@@ -178,7 +184,7 @@ impl RunOutline {
             repo: text("repo"),
             branch: text("branch"),
             sandbox: text("sandbox"),
-            engine: EngineKind::deserialize(&plan["engine"]).ok(),
+            engine: Option::deserialize(&plan["engine"]).unwrap_or(None),
         }
     }
 }

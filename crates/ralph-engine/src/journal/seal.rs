@@ -4,8 +4,8 @@
 //! records looks like a shorter one. The seal is written when a process opens the journal and when it
 //! closes it, so it is never ahead of the journal. After a crash it is behind, which is no error.
 
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use ralph_core::id::Digest;
 use serde::Serialize;
@@ -31,15 +31,20 @@ impl Journal {
             seq: self.state.seq,
             sha256: &self.last_digest,
         };
-        let text = serde_json::to_vec(&seal).unwrap_or_default();
+        let text = serde_json::to_vec(&seal)
+            .map_err(io::Error::from)
+            .map_err(StoreError::when("write", &path))?;
         durable::write(&path, &text)
     }
 }
 
 /// Returns whether the seal beside a journal names another record with this number.
 pub(super) fn contradicts_seal(journal: &Path, seq: u64, line: &[u8]) -> bool {
-    let seal = fs::read(journal.with_file_name(SEAL_FILE)).unwrap_or_default();
-    let seal: Value = serde_json::from_slice(&seal).unwrap_or_default();
+    // A missing or damaged seal contradicts nothing.
+    let Ok(seal) = fs::read(journal.with_file_name(SEAL_FILE)) else {
+        return false;
+    };
+    let seal: Value = serde_json::from_slice(&seal).unwrap_or(Value::Null);
     seal["seq"] == seq && seal["sha256"] != Digest::compute(line).as_str()
 }
 
@@ -47,7 +52,7 @@ impl Drop for Journal {
     fn drop(&mut self) {
         // Without it the last seal stays in place, as after a crash. A process that lost the run writes nothing.
         if self.check_owner().is_ok() {
-            self.seal().ok();
+            durable::warn_if_failed("seal the journal", self.seal());
         }
     }
 }

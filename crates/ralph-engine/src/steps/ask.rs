@@ -56,7 +56,7 @@ pub(crate) fn quote_refusal(reply: &str) -> String {
 
 /// Asks the model, or takes the reply that was there before a restart. Costs are counted on the way.
 pub(crate) async fn ask_model(run: &mut Run) -> Result<AskOutcome, RunError> {
-    let mut responses = read_responses(&run.recorder);
+    let mut responses = read_responses(&mut run.recorder)?;
     if let Some(reply) = stored_reply(&run.recorder, &responses)
         && let Some(response) = accept_or_reject(&mut run.recorder, &reply, &mut responses)?
     {

@@ -43,18 +43,27 @@ pub(super) fn write_responses(recorder: &Recorder, responses: &Responses) -> Res
     Ok(durable::write(&path, &text)?)
 }
 
-/// Reads the replies of the open iteration. Only those that the journal knows count: one that was
-/// not charged is asked for again.
-pub(super) fn read_responses(recorder: &Recorder) -> Responses {
-    let text = std::fs::read(recorder.open_iteration_file("response.json")).unwrap_or_default();
-    let mut responses: Responses = serde_json::from_slice(&text).unwrap_or_default();
-    let known = recorder
-        .state()
-        .open
-        .as_ref()
-        .map_or(0, |open| open.replies);
-    responses.attempts.truncate(known);
+/// Reads the replies of the open iteration. Only those that the journal knows count: the model is asked again
+/// for one that was not charged.
+pub(super) fn read_responses(recorder: &mut Recorder) -> Result<Responses, RunError> {
+    let path = recorder.open_iteration_file("response.json");
+    let Some(text) = durable::read_if_present(&path)? else {
+        return Ok(Responses::default());
+    };
+    let mut responses: Responses = match serde_json::from_slice(&text) {
+        Ok(responses) => responses,
+        Err(error) => {
+            recorder.log_error(&format!(
+                "`response.json` is damaged, the model is asked again: {error}"
+            ))?;
+            Responses::default()
+        }
+    };
+    let open = recorder.state().open.as_ref();
     responses
+        .attempts
+        .truncate(open.map_or(0, |open| open.replies));
+    Ok(responses)
 }
 
 /// Returns the last reply from before a restart, unless it was rejected.

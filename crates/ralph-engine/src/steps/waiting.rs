@@ -78,7 +78,8 @@ pub(crate) async fn wait_for_model(
         && run.recorder.state().wanted_profile.is_none()
     {
         // The date decides after a sleep of the machine, but not if the clock was set back.
-        let by_date = Duration::try_from(until - run.recorder.clock.now()).unwrap_or_default();
+        let by_date =
+            Duration::try_from(until - run.recorder.clock.now()).unwrap_or(Duration::ZERO);
         let left = by_date.min((begun + wait).saturating_sub(elapsed(&run.recorder)));
         if left.is_zero() {
             break;

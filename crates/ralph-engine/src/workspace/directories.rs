@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use ralph_core::path::SandboxPath;
-use ralph_core::ports::{Exec, OutputSink, OutputStream, Sandbox, SandboxEntry, SandboxEntryKind};
+use ralph_core::ports::{
+    Exec, OutputSink, OutputStream, Sandbox, SandboxEntry, SandboxEntryKind, SandboxError,
+};
 
 use super::guard::repo_path;
 use super::inspect::TamperFinding;
@@ -19,7 +21,7 @@ pub(super) async fn remove_unless_directory(
     sandbox: &dyn Sandbox,
     name: &str,
 ) -> Result<bool, RunError> {
-    let root = entries(sandbox, &SandboxPath::repo()).await;
+    let root = entries(sandbox, &SandboxPath::repo()).await?;
     let path = repo_path(name)?;
     let is_there = is_directory(&root, name) && sandbox.list(&path).await.is_ok();
     if !is_there {
@@ -49,7 +51,7 @@ pub(super) async fn remove_foreign_iterations(
     sandbox: &dyn Sandbox,
     dir: &RunDir,
 ) -> Result<Vec<TamperFinding>, RunError> {
-    let state = entries(sandbox, &repo_path(STATE_DIR)?).await;
+    let state = entries(sandbox, &repo_path(STATE_DIR)?).await?;
     if !state.iter().any(|entry| entry.name == "iterations") {
         return Ok(Vec::new());
     }
@@ -62,18 +64,17 @@ pub(super) async fn remove_foreign_iterations(
         )]);
     }
     let mut findings = Vec::new();
-    for entry in entries(sandbox, &repo_path(ITERATIONS_DIR)?).await {
-        let number = entry.name.parse::<u32>().ok();
-        let is_finished = number.is_some_and(|number| dir.iteration(number).exists());
+    for entry in entries(sandbox, &repo_path(ITERATIONS_DIR)?).await? {
+        let number = entry.name.parse::<u32>();
+        let is_finished = number
+            .as_ref()
+            .is_ok_and(|number| dir.iteration(*number).exists());
         if is_finished && entry.kind == SandboxEntryKind::Directory {
             continue;
         }
         let path = format!("{ITERATIONS_DIR}/{}", entry.name);
-        let Some(place) = repo_path(&path)
-            .ok()
-            .filter(|_| is_valid_utf8_name(&entry.name))
-        else {
-            // No path leads to such a name; it goes with everything around it.
+        let (Ok(place), true) = (repo_path(&path), is_valid_utf8_name(&entry.name)) else {
+            // No path leads to such a name, so the whole directory is removed.
             sandbox.delete(&repo_path(ITERATIONS_DIR)?).await?;
             return Ok(vec![TamperFinding::new(
                 ITERATIONS_DIR,
@@ -82,7 +83,7 @@ pub(super) async fn remove_foreign_iterations(
         };
         sandbox.delete(&place).await?;
         // A process that died while it closed an iteration leaves a part of its files.
-        let is_open = number.is_some_and(|number| dir.open_iteration(number).exists());
+        let is_open = number.is_ok_and(|number| dir.open_iteration(number).exists());
         if !is_open {
             findings.push(TamperFinding::new(&path, "not the runner's; removed"));
         }
@@ -95,9 +96,26 @@ fn is_valid_utf8_name(name: &str) -> bool {
     !name.contains(char::REPLACEMENT_CHARACTER)
 }
 
-/// Returns the entries of a directory; none of one that cannot be listed.
-async fn entries(sandbox: &dyn Sandbox, path: &SandboxPath) -> Vec<SandboxEntry> {
-    sandbox.list(path).await.unwrap_or_default()
+/// Returns the entries of a directory; none if the path is missing, is no directory or is not readable.
+///
+/// An error of the sandbox itself is returned: an empty list would hide changes from the inspection.
+async fn entries(sandbox: &dyn Sandbox, path: &SandboxPath) -> Result<Vec<SandboxEntry>, RunError> {
+    match sandbox.list(path).await {
+        Ok(entries) => Ok(entries),
+        Err(
+            SandboxError::NotFound(_)
+            | SandboxError::NotRegular(_)
+            | SandboxError::Escapes(_)
+            | SandboxError::TooLarge { .. }
+            | SandboxError::Io { .. },
+        ) => Ok(Vec::new()),
+        Err(
+            error @ (SandboxError::Gone(_)
+            | SandboxError::Spawn { .. }
+            | SandboxError::Interrupted { .. }
+            | SandboxError::Provider(_)),
+        ) => Err(error.into()),
+    }
 }
 
 fn is_directory(entries: &[SandboxEntry], name: &str) -> bool {

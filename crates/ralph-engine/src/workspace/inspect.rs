@@ -289,9 +289,7 @@ impl Workspace {
         doubt: CrashState,
     ) -> Result<Option<TamperFinding>, RunError> {
         let host = files.dir().file(name);
-        let host_length = std::fs::metadata(&host)
-            .map(|meta| meta.len())
-            .unwrap_or_default();
+        let host_length = std::fs::metadata(&host).map_or(0, |metadata| metadata.len());
         let limit = MAX_AGENT_FILE.max(host_length.saturating_add(MAX_AGENT_FILE));
         let why = match sandbox.read(&state_file_path(name)?, limit).await {
             Ok(found) => {
