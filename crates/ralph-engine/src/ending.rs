@@ -32,6 +32,7 @@ pub(crate) fn record_failure_status(
         | RunError::Outage { .. }
         | RunError::UnusableSandbox(_)
         | RunError::CrashLoop(_)
+        | RunError::Thread(_)
         | RunError::Contract(_) => RunStatus::Paused(error.pause_reason()),
     };
     record_final_status(dir, journal, &status)?;

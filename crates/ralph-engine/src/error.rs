@@ -48,6 +48,9 @@ pub enum RunError {
     /// The sandbox is not one that work may go on in.
     #[error("{}", .0.what)]
     UnusableSandbox(ProviderProblem),
+    /// The thread of the run could not start, or panicked.
+    #[error("the thread of the run failed: {0}")]
+    Thread(String),
     /// A person ended it.
     #[error("stopped by a person")]
     Stopped,
@@ -101,7 +104,10 @@ impl RunError {
             Self::CrashLoop(_) => {
                 "find out whether it kills its parent or uses up the memory of the machine, change the task or the sandbox, then `ralph resume`, which repeats it".into()
             }
-            Self::Stopped | Self::Interrupted | Self::Sandbox(SandboxError::Interrupted { .. }) => {
+            Self::Thread(_)
+            | Self::Stopped
+            | Self::Interrupted
+            | Self::Sandbox(SandboxError::Interrupted { .. }) => {
                 "`ralph resume` continues".into()
             }
             Self::Sandbox(_) => "look at the sandbox's directory, then `ralph resume`".into(),
@@ -122,6 +128,7 @@ impl RunError {
             | Self::Outage { .. }
             | Self::UnusableSandbox(_)
             | Self::CrashLoop(_)
+            | Self::Thread(_)
             | Self::Contract(_) => PauseReason::Broken {
                 what: self.to_string(),
                 fix: self.hint(),

@@ -54,6 +54,7 @@ mod reservation;
 mod rules;
 pub mod run;
 mod run_lock;
+pub mod run_thread;
 mod running_time;
 mod services;
 mod steps;

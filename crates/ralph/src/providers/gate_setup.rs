@@ -9,6 +9,7 @@ use ralph_core::net::ProviderTool;
 use ralph_core::plan::{NetworkPlan, RunPlan};
 use ralph_core::ports::{Agent, GateControl};
 use ralph_core::price::PriceBook;
+use ralph_core::secret::Secret;
 use ralph_engine::durable;
 use ralph_gate::{Gate, Route, SandboxIdentity};
 use ralph_providers::agent::PresetAgentSettings;
@@ -98,6 +99,10 @@ impl Providers {
             clock: self.clock.clone(),
         };
         let (gate, keeper) = opening.open().await.map_err(|error| gate_error(&error))?;
+        for route in gate.routes() {
+            let token = route.placeholder().as_str().to_owned();
+            self.redactor.learn("gate token", Secret::new(token));
+        }
         let (way_out, address) = connect_gate(plan.network.as_ref(), &gate, &keeper).await?;
         let told = gate.routes().first().zip(credential);
         let told = told.map_or_else(AgentLogin::none, |(route, credential)| {

@@ -5,5 +5,6 @@ mod hosts;
 #[cfg(target_os = "linux")]
 mod interventions;
 mod messages;
+mod run_threads;
 mod script;
 mod test_run;

@@ -26,6 +26,7 @@ use ralph_engine::git::HostGit;
 use ralph_engine::journal::{self, Journal};
 use ralph_engine::mailbox::{CommandFile, Mailbox};
 use ralph_engine::run::{ProfileSelector, Services, drive};
+use ralph_engine::run_thread::{RunThread, spawn_run};
 use ralph_engine::store::{RunDir, StateDir};
 use ralph_engine::user_commands::{self, CommandResult};
 use ralph_providers::sandbox::LocalProvider;
@@ -160,7 +161,7 @@ impl EngineTestRun {
         self
     }
 
-    fn clock() -> Arc<dyn Clock> {
+    pub(super) fn clock() -> Arc<dyn Clock> {
         TestClock::running()
     }
 
@@ -209,6 +210,21 @@ impl EngineTestRun {
             work: tokio::spawn(work),
             interrupt,
         }
+    }
+
+    /// Drives the run on a thread of its own, with a clock that can block or panic.
+    pub(super) fn start_on_thread(
+        &self,
+        agent: ScriptedAgent,
+        clock: Arc<dyn Clock>,
+    ) -> (RunThread, watch::Sender<bool>) {
+        let (interrupt, interrupted) = watch::channel(false);
+        let services = Services {
+            clock,
+            ..self.services(Arc::new(agent))
+        };
+        let thread = spawn_run(self.dir.clone(), self.journal(), services, interrupted);
+        (thread.unwrap(), interrupt)
     }
 
     /// Works on the run until nobody does any more.

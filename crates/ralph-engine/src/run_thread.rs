@@ -1,0 +1,78 @@
+//! Drives a run on a thread and runtime of its own.
+//!
+//! The engine syncs files on the thread it runs on. With a thread each, the runs of one process do not wait for
+//! each other's disk, and a panic ends only the run in which it happens.
+
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+
+use ralph_core::run::RunStatus;
+use tokio::runtime::Builder;
+use tokio::sync::{oneshot, watch};
+
+use crate::error::RunError;
+use crate::journal::Journal;
+use crate::run::drive;
+use crate::services::Services;
+use crate::store::RunDir;
+
+/// A run that is driven on its own thread.
+pub struct RunThread {
+    ended: oneshot::Receiver<Result<RunStatus, RunError>>,
+}
+
+impl RunThread {
+    /// Waits until the run ends, as [`drive`] does. A panic of the run is returned as an error.
+    pub async fn join(self) -> Result<RunStatus, RunError> {
+        self.ended
+            .await
+            .unwrap_or_else(|_| Err(RunError::Thread("it ended without a result".into())))
+    }
+}
+
+/// Starts to [`drive`] a run on a thread of its own. The thread works until the run ends, even if the returned
+/// handle is dropped; `interrupt` ends it early.
+pub fn spawn_run(
+    dir: RunDir,
+    journal: Journal,
+    services: Services,
+    interrupt: watch::Receiver<bool>,
+) -> Result<RunThread, RunError> {
+    let name = format!("run {}", journal.state().plan.run);
+    let (sender, ended) = oneshot::channel();
+    let work = move || {
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let runtime = Builder::new_current_thread().enable_all().build()?;
+            Ok(runtime.block_on(drive(dir, journal, services, interrupt)))
+        }));
+        if sender.send(flatten(result)).is_err() {
+            tracing::debug!("a run ended that nothing waits for");
+        }
+    };
+    thread::Builder::new()
+        .name(name)
+        .spawn(work)
+        .map_err(|error| RunError::Thread(error.to_string()))?;
+    Ok(RunThread { ended })
+}
+
+fn flatten(
+    result: thread::Result<io::Result<Result<RunStatus, RunError>>>,
+) -> Result<RunStatus, RunError> {
+    match result {
+        Ok(Ok(ended)) => ended,
+        Ok(Err(error)) => Err(RunError::Thread(error.to_string())),
+        Err(panic) => Err(RunError::Thread(panic_message(&*panic))),
+    }
+}
+
+/// Returns the message of a panic, if it has one.
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("it panicked: {}", text.unwrap_or("without a message"))
+}
