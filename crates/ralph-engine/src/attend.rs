@@ -1,5 +1,5 @@
-//! Waits for work while listening to people, and looks after the run meanwhile: whether this process still
-//! owns it, and whether it was stopped.
+//! Waits for work while receiving user commands. Meanwhile checks whether this process still owns the run,
+//! and whether it was suspended.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::journal::Journal;
 /// How often a process checks during a wait whether it still owns the run, and whether it was stopped.
 const OWNERSHIP_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Waits for work to end while listening to people; dropping it is what a stop does.
+/// Waits for work to end while receiving user commands; a stop drops the work.
 pub(crate) async fn attend<T>(
     journal: &mut Journal,
     control: &mut Controls,

@@ -138,7 +138,7 @@ fn baseline_file_name(recorder: &Recorder, commands: &[NamedCommand]) -> String 
     format!("{digest}.json").replace(':', "-")
 }
 
-/// Tells whether a check would end in the same way again: a timeout may be the machine's.
+/// Returns whether a check would end the same way again: a timeout may be caused by the machine.
 fn is_reproducible(check: &CheckResult) -> bool {
     matches!(check.ended, ExecStatus::Exited(_))
 }

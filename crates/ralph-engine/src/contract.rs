@@ -397,14 +397,12 @@ fn differences(old: &TaskFile, new: &TaskFile) -> Vec<String> {
     );
     for now in &new.checkboxes {
         let was = old.checkbox(&now.id);
-        let of = |checkbox: Option<&Checkbox>| {
-            checkbox.map_or_else(|| "none".into(), |b| b.verify.join("; "))
-        };
-        note(&format!("verify of {}", now.id), of(was), of(Some(now)));
-        let text = |checkbox: Option<&Checkbox>| {
-            checkbox.map_or_else(|| "none".into(), |b| b.text.clone())
-        };
-        note(&format!("box {}", now.id), text(was), text(Some(now)));
+        let both =
+            |get: fn(&Checkbox) -> String| (was.map_or_else(|| "none".into(), get), get(now));
+        let (before, after) = both(|checkbox| checkbox.verify.join("; "));
+        note(&format!("verify of {}", now.id), before, after);
+        let (before, after) = both(|checkbox| checkbox.text.clone());
+        note(&format!("box {}", now.id), before, after);
     }
     if changes.is_empty() {
         changes.push("the text".into());

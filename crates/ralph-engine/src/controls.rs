@@ -1,4 +1,4 @@
-//! Listens to people: commands from the mailbox, and the signal that ends the program.
+//! Receives user commands from the mailbox, and the signal that ends the program.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::mailbox::{CommandFile, Mailbox};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(150);
 
-/// What a person wants at the next action boundary.
+/// A request of the user that takes effect at the next action boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PendingRequest {
     /// Wait.
@@ -20,30 +20,30 @@ pub(crate) enum PendingRequest {
     Rotate,
 }
 
-/// The way out of a run's sandbox, for whoever allows a host.
+/// The gate between a run's sandbox and the network, for commands that allow a host.
 #[derive(Clone)]
 pub(crate) enum GateHandle {
     /// It is open: a host that is allowed can be reached at once.
     Open(Arc<dyn GateControl>),
     /// There is none.
     Missing,
-    /// Nobody works on the run; whoever does next opens it.
+    /// No process works on the run; the next one opens the gate.
     Closed,
 }
 
-/// The ear of a running run.
+/// Receives user commands and the interrupt signal.
 pub(crate) struct Controls {
     mailbox: Mailbox,
     interrupt: watch::Receiver<bool>,
     pub(crate) gate: GateHandle,
-    /// What was done at once and is not in the activity log yet.
+    /// Results of immediate commands that are not in the activity log yet.
     pub(crate) unlogged: Vec<String>,
     pub(crate) pending: Option<PendingRequest>,
-    /// Whether a person said to go on since this was last set to false.
+    /// Whether the user resumed the run since this was last set to false.
     pub(crate) resumed: bool,
 }
 
-/// Something a person did.
+/// A command or signal of the user.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ControlEvent {
     /// A command arrived.

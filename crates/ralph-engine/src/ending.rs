@@ -14,7 +14,7 @@ use crate::services::Services;
 use crate::store::RunDir;
 use crate::workbench::Workbench;
 
-/// Writes down how a run stands after an error.
+/// Records the status of a run after an error.
 pub(crate) fn record_failure_status(
     dir: &RunDir,
     journal: &mut Journal,
@@ -71,7 +71,7 @@ pub(crate) async fn finish_with(
     recorder.files.sync()?;
     deliver_remaining(recorder, bench, services, pinned).await?;
     if status == RunStatus::Succeeded {
-        // After a restart it stands at running, and success only follows a verification.
+        // After a restart the status is `running`, and only a verifying run may succeed.
         recorder.set_status(RunStatus::Verifying)?;
     }
     // What is said about the run is decided; tidying up cannot change it.

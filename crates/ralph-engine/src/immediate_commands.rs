@@ -16,7 +16,7 @@ use crate::mailbox::CommandFile;
 use crate::recorder::Recorder;
 use crate::user_commands::CommandResult;
 
-/// Answers a person's call in the journal. A stop and an interrupt end the work at once.
+/// Records the answer to a user command. A stop and an interrupt end the work immediately.
 pub(crate) fn handle_control_event(
     journal: &mut Journal,
     control: &mut Controls,
@@ -139,7 +139,7 @@ pub(crate) fn queue_message(
     Ok(CommandResult::success("the message waits to be taken up"))
 }
 
-/// Lets commands reach the hosts that people have allowed before.
+/// Allows the hosts that the user allowed earlier in the run.
 pub(crate) fn restore_allowed_hosts(
     journal: &mut Journal,
     door: &GateHandle,

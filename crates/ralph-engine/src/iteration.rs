@@ -1,5 +1,5 @@
-//! The loop: one iteration, from a fresh prompt to files on disk. It fits on a page; each step is
-//! in the module that it is named after, and each looks first whether a crash left it done.
+//! The loop: one iteration, from a fresh prompt to files on disk. Each step is in the module it is named
+//! after, and checks first whether it was completed before a crash.
 
 use ralph_core::event::IterationOutcome;
 use ralph_core::run::{FailReason, PauseReason, RunStatus};

@@ -5,16 +5,19 @@
 //! - `agent` is an iteration in which an agent's program works instead.
 //! - [`run`] opens a run, prepares it, iterates until a verdict, obeys commands.
 //! - [`journal`] numbers the events and syncs them; [`store`] knows the directories; [`durable`]
-//!   writes files so that a crash leaves the old or the new one; `torn` puts half lines aside.
+//!   writes files so that a crash leaves the old or the new one; `torn_lines` moves incomplete lines aside.
 //! - `run_lock` decides which process may write to a run; [`creation`] keeps runs that are created at the same
 //!   time apart and records their order.
-//! - [`contract`] pins the task file and takes up what a person changes in it.
+//! - [`contract`] pins the task file; `contract_change` puts changes of the user in force.
 //! - [`workspace`] keeps the `.ralph/` files in the sandbox what the host says they are.
 //! - [`git`] moves commits as bundles, so the host never runs git in a directory an agent can write.
-//! - [`mailbox`] brings a person's commands to a running process.
-//! - [`user_commands`] does what such a command asks for: notes, signs, the doctor, debugging.
-//! - `live` does what cannot wait for that: it lets commands reach a host, and queues messages.
-//! - [`preflight`] looks from inside of a sandbox whether its walls stand, before work goes on there.
+//! - [`mailbox`] delivers user commands to a running process; `controls` receives them.
+//! - `recorder` writes the journal and the files of a run; `workbench` is its sandbox with the repository;
+//!   `services` are the model, the agent, the gate and the source host.
+//! - [`run_thread`] drives a run on a thread of its own.
+//! - [`user_commands`] carries user commands out: notes, guardrails, the doctor, debugging.
+//! - `immediate_commands` handles commands that cannot wait: allowed hosts and messages.
+//! - [`preflight`] checks a sandbox from inside before work continues there.
 //! - `running_time` waits without counting stops of the process.
 //! - [`file_digests`] records the digests of the run's files when a process ends its work.
 //! - [`replies`] reads what a model answered in an earlier run.
@@ -53,6 +56,8 @@ pub mod replies;
 mod reservation;
 mod rules;
 pub mod run;
+#[cfg(test)]
+mod run_fixture;
 mod run_lock;
 pub mod run_thread;
 mod running_time;

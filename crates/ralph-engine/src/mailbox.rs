@@ -1,4 +1,4 @@
-//! How a person's command reaches a running process: a file in the run's directory.
+//! Delivers user commands to a running process as files in the run's directory.
 //!
 //! A file survives a crash, needs no port and no socket, and its removal is the receipt; the answer
 //! is an event in the journal.

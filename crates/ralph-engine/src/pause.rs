@@ -1,4 +1,4 @@
-//! The place between two actions, and standing still there until a person says to go on.
+//! Handles user requests between two actions, and waits there while the run is paused.
 
 use ralph_core::run::{PauseReason, RunStatus};
 
@@ -10,7 +10,7 @@ use crate::preflight::check_sandbox;
 use crate::run::Run;
 use crate::user_commands::run_pending_commands;
 
-/// The place between two actions: here people's wishes take effect.
+/// Applies the requests of the user between two actions.
 pub(crate) async fn handle_pending_input(run: &mut Run) -> Result<(), RunError> {
     while let Some(call) = run.controls.poll() {
         handle_control_event(&mut run.recorder.journal, &mut run.controls, call)?;
@@ -22,7 +22,7 @@ pub(crate) async fn handle_pending_input(run: &mut Run) -> Result<(), RunError> 
     run_pending_commands(run).await
 }
 
-/// Waits until a person says to go on, and looks at the sandbox before that happens.
+/// Waits until the user resumes the run, and checks the sandbox before it continues.
 async fn wait_for_resume(run: &mut Run) -> Result<(), RunError> {
     let before = run.recorder.state().status.clone();
     run.recorder.log_activity("paused by a person")?;

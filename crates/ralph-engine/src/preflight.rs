@@ -308,7 +308,7 @@ fn forget_blocked_hosts(gate: &dyn GateControl, own: Vec<GateEvent>) {
     }
 }
 
-/// Looks from inside of the sandbox whether work can go on there; an error pauses the run.
+/// Checks from inside the sandbox whether work can continue there; an error pauses the run.
 pub(crate) async fn check_sandbox(
     recorder: &mut Recorder,
     bench: &mut Workbench,
@@ -323,7 +323,7 @@ pub(crate) async fn check_sandbox(
         Some(_) => probe_for_run(&recorder.state().plan, allowed),
         None => PreflightProbe::none(),
     };
-    // What others have done before is told as theirs.
+    // Earlier events belong to other commands.
     if let Some(gate) = &gate {
         record_pending_gate_events(&mut recorder.journal, &**gate)?;
     }

@@ -1,5 +1,5 @@
 //! Brings a run to the point where an iteration can begin: repository, sandbox, branch, files.
-//! Every step looks at what is there, so it can be repeated after a crash.
+//! Every step checks the existing state first, so it can be repeated after a crash.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub(crate) fn labels(run: &str, epoch: u32, purpose: &str) -> Labels {
     .collect()
 }
 
-/// Finds or makes the sandbox with the repository on its branch and the run's files in it.
+/// Attaches or creates the sandbox, with the repository on its branch and the run's files in it.
 pub(crate) async fn prepare_workspace(
     journal: &mut Journal,
     outside: &Services,
@@ -134,7 +134,7 @@ fn tool_environment() -> BTreeMap<String, String> {
     BTreeMap::from([("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned())])
 }
 
-/// Makes a sandbox and tells the journal.
+/// Creates a sandbox and records it.
 pub(crate) async fn create_sandbox(
     journal: &mut Journal,
     outside: &Services,
@@ -199,3 +199,6 @@ pub(crate) async fn remove_orphaned_sandboxes(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -52,10 +52,9 @@ pub struct Run {
     pub(crate) last_doctor_iteration: u32,
 }
 
-/// Works on a run until it ends, waits for a person, or the program is told to end.
+/// Works on a run until it ends, has to wait for the user, or is interrupted.
 ///
-/// The status that is returned is in the journal already. An error means that not even that could
-/// be written.
+/// The returned status is in the journal already. An error means that it could not be written.
 pub async fn drive(
     dir: RunDir,
     mut journal: Journal,
@@ -85,13 +84,13 @@ pub async fn drive(
     immediate_commands::restore_allowed_hosts(&mut journal, &gate)?;
     let controls = Controls::new(Mailbox::new(dir.commands()), interrupt, gate);
     match PreparedRun::prepare(dir.clone(), &mut journal, services, controls).await {
-        Ok(prepared) => prepared.into_run(journal).finish().await,
+        Ok(prepared) => Box::pin(prepared.into_run(journal).finish()).await,
         Err(error) => record_failure_status(&dir, &mut journal, &error),
     }
 }
 
 /// Everything of a run but its journal, which the preparation still writes to.
-struct PreparedRun {
+pub(crate) struct PreparedRun {
     dir: RunDir,
     services: Services,
     pinned: PinnedTask,
@@ -102,7 +101,7 @@ struct PreparedRun {
 }
 
 impl PreparedRun {
-    async fn prepare(
+    pub(crate) async fn prepare(
         dir: RunDir,
         journal: &mut Journal,
         services: Services,
@@ -135,7 +134,7 @@ impl PreparedRun {
         })
     }
 
-    fn into_run(self, journal: Journal) -> Run {
+    pub(crate) fn into_run(self, journal: Journal) -> Run {
         let is_replacement = self.workspace.is_new && journal.state().open.is_some();
         let (clock, redactor) = (self.services.clock.clone(), self.services.redactor.clone());
         Run {
@@ -193,7 +192,7 @@ impl Run {
         }
         loop {
             handle_pending_input(self).await?;
-            // Rotating between iterations is what happens anyway.
+            // Between iterations there is nothing to rotate.
             self.controls.pending = None;
             if let Some(status) = self.recorder.state().next_status.clone() {
                 return self.finish_with(status).await;

@@ -11,30 +11,30 @@ use ralph_core::state::RunState;
 
 use crate::git::HostGit;
 
-/// The outside of a run, chosen by the program.
+/// The services of a run, chosen by the program.
 #[derive(Clone)]
 pub struct Services {
-    /// Where commands run.
+    /// The provider of sandboxes.
     pub sandboxes: Arc<dyn SandboxProvider>,
-    /// Who answers.
+    /// The model that is asked.
     pub model: Arc<dyn Model>,
-    /// The program that does the work instead, where one does.
+    /// The program that works instead of the model, if any.
     pub agent: Option<Arc<dyn Agent>>,
-    /// Who keeps the door out of the sandbox, where there is one.
+    /// The gate between the sandbox and the network, if any.
     pub gate: Option<Arc<dyn GateControl>>,
-    /// What an answer costs.
+    /// The price of a model call.
     pub price: Price,
     /// How long a run waits for a provider that is not available.
     pub outage: OutagePolicy,
-    /// Who else could answer.
+    /// The other models that the run can switch to.
     pub profiles: ProfileSelector,
-    /// Where branches and pull requests go.
+    /// The source host, which receives branches and pull requests.
     pub scm: Arc<dyn Scm>,
     /// Git on the host.
     pub git: HostGit,
-    /// The time.
+    /// The clock of timestamps and timeouts.
     pub clock: Arc<dyn Clock>,
-    /// What must never be written down.
+    /// Removes secrets from everything that is written.
     pub redactor: Redactor,
 }
 
@@ -85,6 +85,6 @@ pub struct ChosenModel {
     pub choice: ModelChoice,
     /// The model.
     pub model: Arc<dyn Model>,
-    /// What an answer costs.
+    /// The price of a model call.
     pub price: Price,
 }

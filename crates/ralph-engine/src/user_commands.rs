@@ -31,7 +31,7 @@ use crate::workspace::{HostFiles, repair_logs};
 
 /// How long a command of the mode `debug` may take.
 const DEBUG_TIMEOUT: Duration = Duration::from_mins(30);
-/// How much of its output, or of a log, is told.
+/// How much of its output, or of a log, is returned.
 const MAX_OUTPUT: usize = 16 << 10;
 
 /// What came of a command.
@@ -113,7 +113,7 @@ pub(crate) async fn run_pending_commands(run: &mut Run) -> Result<(), RunError> 
     Ok(())
 }
 
-/// Lets the doctor look at the run if it is time, and applies its report if the task says so.
+/// Consults the doctor if it is due, and applies its report if the task allows it.
 pub(crate) async fn consult_doctor_if_due(run: &mut Run) -> Result<(), RunError> {
     if run.recorder.state().open.is_some() {
         return Ok(());
@@ -160,7 +160,7 @@ pub(crate) async fn consult_doctor_if_due(run: &mut Run) -> Result<(), RunError>
     run.bench.project(&run.recorder.files).await
 }
 
-/// Carries a command out and tells what came of it.
+/// Runs a command and records its result.
 async fn run_command(
     recorder: &mut Recorder,
     controls: &mut Controls,
@@ -219,7 +219,7 @@ async fn run_command(
     Ok(done)
 }
 
-/// Starts what an id of the pinned contract stands for.
+/// Runs the command, or reads the log, that a debug id names.
 async fn run_debug_command(
     recorder: &mut Recorder,
     controls: &mut Controls,
@@ -266,7 +266,7 @@ fn output_tail(text: &str) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(MAX_OUTPUT))..]
 }
 
-/// Returns the way out of a run that nobody works on.
+/// Returns the gate of a run that no process works on.
 fn gate_of_idle_run(journal: &Journal) -> GateHandle {
     match journal.state().plan.network {
         Some(_) => GateHandle::Closed,
@@ -338,7 +338,7 @@ pub fn apply_offline(
     Ok(Some(done))
 }
 
-/// Carries a command out for a run that nobody works on. None if it has to wait until the run goes on.
+/// Runs a command for a run that no process works on. None if it has to wait until the run is resumed.
 pub async fn run_offline(
     dir: &RunDir,
     mut journal: Journal,

@@ -35,7 +35,7 @@ fn join_first(entries: &[&str], separator: &str) -> String {
     }
 }
 
-/// Looks at every claim and ticks the boxes that hold.
+/// Checks every claim and ticks the boxes that are verified.
 pub(crate) async fn check_claims(run: &mut Run, claims: &Claims) -> Result<(), RunError> {
     let before = complete_milestones(&run.recorder, &run.pinned);
     let mut ticked = run.recorder.state().ticked.clone();
@@ -70,7 +70,7 @@ pub(crate) async fn check_claims(run: &mut Run, claims: &Claims) -> Result<(), R
     reject_unclear_claims(&mut run.recorder, &run.pinned, unclear)?;
     check_milestones(&mut run.recorder, &run.pinned, claims)?;
     let complete = complete_milestones(&run.recorder, &run.pinned);
-    // After a crash nobody knows which were complete before; one push too many is harmless.
+    // After a crash it is unknown which were complete before; one additional push is harmless.
     let unknown = run.scratch.resumed && !complete.is_empty();
     run.scratch.milestone_reached = complete != before || unknown;
     Ok(())

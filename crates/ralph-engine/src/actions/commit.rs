@@ -43,7 +43,7 @@ pub(super) async fn commit_action(
     recorder.record_tampering(findings)?;
     let mut outcome = try_commit(recorder, bench, controls, pinned, &message, paths).await;
     if outcome.as_ref().is_err_and(is_repository_damage) {
-        // A look puts the repository back.
+        // The inspection restores the repository.
         inspect_work_tree(recorder, bench, pinned).await?;
         outcome = try_commit(recorder, bench, controls, pinned, &message, paths).await;
     }

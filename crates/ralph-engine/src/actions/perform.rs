@@ -25,7 +25,7 @@ use crate::pause::handle_pending_input;
 use crate::recorder::Recorder;
 use crate::run::Run;
 
-/// Why actions are skipped when a person wants a fresh iteration.
+/// Why actions are skipped when the user requests a fresh iteration.
 const ROTATION_REQUESTED: &str = "a person wants a fresh iteration";
 /// Why actions are skipped when there is nothing left to spend.
 const OUT_OF_BUDGET: &str = "a budget is used up";
@@ -60,7 +60,7 @@ impl Performed {
 }
 
 impl Performed {
-    /// Takes up the reason for which actions were skipped before a restart.
+    /// Restores the reason for which actions were skipped before a restart.
     fn restore_skip_reason(&mut self, why: &str) -> &'static str {
         if why == ROTATION_REQUESTED {
             self.outcome = IterationOutcome::Rotated;
@@ -87,7 +87,7 @@ struct ActionLogEntry<'a> {
     stderr: &'a str,
 }
 
-/// What an action did, before it is told.
+/// The effect of an action before it is recorded.
 pub(super) struct ActionEffect {
     result: ActionResult,
     output: Captured,
@@ -147,7 +147,7 @@ pub(crate) async fn perform(run: &mut Run, response: &Response) -> Result<Perfor
     Ok(performed)
 }
 
-/// Looks between two actions: people's wishes and used-up budgets end an iteration early.
+/// Returns why the iteration ends before the next action: a request of the user, or a used-up budget.
 async fn early_stop_reason(
     run: &mut Run,
     performed: &mut Performed,
@@ -258,9 +258,8 @@ async fn execute_action(
     cleared: ClearedAction<'_>,
     pending: Option<PendingAction>,
 ) -> Result<ActionEffect, RunError> {
-    let action = cleared.action();
-    match action {
-        Action::Run {
+    match cleared.action() {
+        action @ Action::Run {
             command,
             cwd,
             timeout,
@@ -268,7 +267,7 @@ async fn execute_action(
             record_intent(&mut run.recorder, index, action, None)?;
             run_command(run, command, cwd.as_ref(), *timeout).await
         }
-        Action::Patch { path, .. } | Action::Write { path, .. } => {
+        action @ (Action::Patch { path, .. } | Action::Write { path, .. }) => {
             let step = plan_file_step(
                 &run.recorder,
                 &run.bench,
@@ -288,32 +287,30 @@ async fn execute_action(
             )
             .await
         }
-        Action::Commit { message, paths } => {
+        action @ Action::Commit { message, paths } => {
             let before = match pending {
                 Some(_) => commit_before_restart(&run.recorder, &run.bench, index).await?,
                 None => None,
             };
             record_intent(&mut run.recorder, index, action, None)?;
-            match before {
-                Some(effect) => Ok(effect),
-                None => {
-                    commit_action(
-                        &mut run.recorder,
-                        &mut run.bench,
-                        &mut run.controls,
-                        &run.pinned,
-                        index,
-                        message,
-                        paths,
-                    )
-                    .await
-                }
+            if let Some(effect) = before {
+                return Ok(effect);
             }
+            commit_action(
+                &mut run.recorder,
+                &mut run.bench,
+                &mut run.controls,
+                &run.pinned,
+                index,
+                message,
+                paths,
+            )
+            .await
         }
-        Action::Rotate { .. }
+        action @ (Action::Rotate { .. }
         | Action::Pause { .. }
         | Action::StopSuccess { .. }
-        | Action::StopFailure { .. } => {
+        | Action::StopFailure { .. }) => {
             record_intent(&mut run.recorder, index, action, None)?;
             let request = matches!(action, Action::StopSuccess { .. });
             Ok(ActionEffect::done(if request { "a request" } else { "" }))
@@ -393,7 +390,7 @@ async fn run_command(
     })
 }
 
-/// Tells an outcome: in `actions.jsonl`, in the logs, in the journal.
+/// Records an outcome in `actions.jsonl`, in the logs and in the journal.
 fn record_outcome(
     recorder: &mut Recorder,
     index: usize,
@@ -455,7 +452,7 @@ fn record_outcome(
     Ok(result)
 }
 
-/// Tells whether a command was not started because of the directory it should start in.
+/// Returns whether a command did not start because of its working directory.
 fn is_about_directory(error: &SandboxError) -> bool {
     match error {
         SandboxError::Escapes(_) | SandboxError::NotFound(_) | SandboxError::NotRegular(_) => true,
@@ -482,3 +479,6 @@ fn describe_result(result: &ActionResult) -> String {
         ActionResult::Interrupted => "interrupted by a restart".into(),
     }
 }
+
+#[cfg(test)]
+mod tests;

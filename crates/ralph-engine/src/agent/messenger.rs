@@ -1,4 +1,4 @@
-//! Hands people's messages to an agent while it works, and hears which it has taken up.
+//! Sends messages of the user to an agent while it works, and records which ones it acknowledged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::sink::AgentActivity;
 use crate::error::RunError;
 use crate::journal::Journal;
 
-/// How often it is looked whether the agent has said its last word.
+/// How often the input checks whether the agent is done.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The mouth: what is said here, the agent reads.
@@ -84,7 +84,7 @@ impl<'a> AgentMessenger<'a> {
         Ok(())
     }
 
-    /// Notes that the agent has taken a message up, which it tells by repeating it.
+    /// Records that the agent acknowledged a message, which it does by repeating it.
     pub(super) fn record_acknowledgement(
         &self,
         journal: &mut Journal,

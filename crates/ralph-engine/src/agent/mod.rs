@@ -7,6 +7,7 @@ mod blocked;
 mod messenger;
 mod prompt;
 mod session;
+mod session_record;
 mod settle;
 mod sink;
 mod ticks;

@@ -1,4 +1,4 @@
-//! What an agent is told: where things are, what is open, what went wrong, what people said.
+//! The prompt of an agent: file locations, open boxes, errors, messages of the user.
 
 use ralph_core::prompt::{self, AgentSnapshot};
 

@@ -1,30 +1,23 @@
 //! One session of an agent's program, from its prompt to how it ended.
 
-use std::time::Duration;
-
 use ralph_core::event::{AgentSessionEvent, Event};
-use ralph_core::id::Digest;
 use ralph_core::ports::{
     Agent, AgentEnd, AgentReport, Allowance, Exec, ExecProgram, ExecStatus, ProviderFailure,
     ProviderProblem, SandboxError,
 };
-use serde::Serialize;
 
 use super::prompt::agent_prompt;
+use super::session_record::{charge_unmetered, log_session, record_start, write_agent_response};
 use super::sink::{AgentActivity, AgentSink};
-use super::watch::watch_agent;
-use super::watch::{CutReason, WatchOutcome, event_channel};
+use super::watch::{CutReason, WatchOutcome, event_channel, watch_agent};
 use crate::capture::Capture;
 use crate::controls::Controls;
-use crate::durable;
 use crate::error::RunError;
 use crate::immediate_commands::drain_gate_events;
 use crate::journal::millis;
 use crate::messages::{acknowledged_messages, mark_messages_delivered};
 use crate::recorder::Recorder;
-use crate::redaction;
 use crate::run::Run;
-use crate::services::Services;
 
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,121 +28,71 @@ pub(super) struct SessionOutcome {
     pub(super) was_interrupted: bool,
 }
 
-/// What is kept of an agent's work; `response.json`.
-#[derive(Serialize)]
-struct AgentResponseFile<'a> {
-    agent: &'a str,
-    #[serde(flatten)]
-    end: &'a AgentEnd,
-    report: &'a AgentReport,
-}
-
-/// Starts the agent once and sees it to its end.
+/// Starts the agent once and waits until it has ended.
 pub(super) async fn run_agent_session(
     run: &mut Run,
     agent: &dyn Agent,
 ) -> Result<SessionOutcome, RunError> {
-    mark_messages_delivered(&mut run.recorder)?;
-    let prompt = agent_prompt(&run.recorder, &run.pinned)?;
-    durable::write_unsynced(
-        &run.recorder.open_iteration_file("prompt.md"),
-        prompt.as_bytes(),
-    )?;
-    let attempt = agent_attempts(&run.recorder) + 1;
-    run.recorder.append(AgentSessionEvent::AgentStarted {
-        iteration: run.recorder.state().iteration,
-        attempt,
-        agent: agent.name().to_owned(),
-        prompt: Digest::compute(prompt.as_bytes()),
-        prompt_bytes: prompt.len(),
-    })?;
-    // What is not written down yet would be granted twice.
-    drain_gate_events(&mut run.recorder, &mut run.controls)?;
-    set_allowance(&run.recorder, &run.controls);
-    let started = run.recorder.clock.monotonic();
-    let pulse = AgentActivity::new(run.recorder.clock.clone());
+    let Run {
+        recorder,
+        bench,
+        controls,
+        services,
+        pinned,
+        ..
+    } = run;
+    mark_messages_delivered(recorder)?;
+    let prompt = agent_prompt(recorder, pinned)?;
+    let attempt = record_start(recorder, agent.name(), &prompt)?;
+    // Spending that is not recorded yet would be allowed twice.
+    drain_gate_events(recorder, controls)?;
+    set_allowance(recorder, controls);
+    let started = recorder.clock.monotonic();
+    let pulse = AgentActivity::new(recorder.clock.clone());
     let (sender, events) = event_channel();
-    let capture = Capture::new(&run.recorder.redactor);
+    let capture = Capture::new(&recorder.redactor);
     let mut sink = AgentSink::new(agent.reader(), capture, pulse.clone(), sender);
-    let exec = agent_exec(&run.recorder, agent, &prompt);
-    let watched = watch_agent(
-        &mut run.recorder,
-        &run.bench,
-        &mut run.controls,
-        agent,
-        exec,
-        &mut sink,
-        (pulse, events),
-    )
-    .await;
-    let gate = run.controls.open_gate();
+    let exec = agent_exec(recorder, agent, &prompt);
+    let link = (pulse, events);
+    let watched = watch_agent(recorder, bench, controls, agent, exec, &mut sink, link).await;
+    let gate = controls.open_gate();
     let is_short = gate.is_some_and(|gate| gate.exhausted_budget().is_some());
     let failure = gate.and_then(|gate| gate.provider_failure());
-    // Nothing but the agent spends: not a test, and nothing that it left behind.
-    if let Some(gate) = run.controls.open_gate() {
+    // Only the agent may spend: neither a test nor a process that it left behind.
+    if let Some(gate) = gate {
         gate.set_allowance(Allowance::zero());
     }
     let watched = watched?;
-    let took = run.recorder.clock.monotonic().saturating_sub(started);
+    let took = recorder.clock.monotonic().saturating_sub(started);
     let mut worked = session_outcome(watched, &mut sink)?;
     if is_short && is_failure(&worked.end) {
-        // Its own words about a refused call are as many as there are agents.
+        // Every agent describes a refused call in its own way.
         worked.end = AgentEnd::OutOfBudget;
     }
     let untrusted = apply_provider_failure(&mut worked, failure);
     if let Some(trouble) = failure_message(&worked) {
-        run.recorder
-            .log_error(&format!("{}: {trouble}", agent.name()))?;
+        recorder.log_error(&format!("{}: {trouble}", agent.name()))?;
     }
-    log_session(&mut run.recorder, agent.name(), &sink.tools, &worked, took)?;
+    log_session(recorder, agent.name(), &sink.tools, &worked, took)?;
     let output = sink.capture.finish();
-    run.recorder
-        .append_test_output(agent.name(), &output, to_command_end(&worked.end))?;
-    write_agent_response(&run.recorder, agent.name(), &worked)?;
-    charge_unmetered(
-        &mut run.recorder,
-        &run.services,
-        agent.name(),
-        &worked.report,
-    )?;
-    // After a power cut the agent does not start again: its work must still be there.
-    run.bench.sandbox.sync().await?;
+    recorder.append_test_output(agent.name(), &output, to_command_end(&worked.end))?;
+    write_agent_response(recorder, agent.name(), &worked)?;
+    charge_unmetered(recorder, services, agent.name(), &worked.report)?;
+    // After a power cut the agent does not start again, so its work must be on disk.
+    bench.sandbox.sync().await?;
     let finished = Event::Agent(AgentSessionEvent::AgentFinished {
-        iteration: run.recorder.state().iteration,
+        iteration: recorder.state().iteration,
         attempt,
         end: worked.end.clone(),
         report: worked.report.clone(),
         duration_ms: millis(took),
     });
-    let taken_up = has_read_prompt(&worked.end).then(|| acknowledged_messages(&run.recorder));
-    let taken_up = taken_up.unwrap_or_default();
-    run.recorder
-        .append_all(std::iter::once(finished).chain(taken_up))?;
+    let read = has_read_prompt(&worked.end).then(|| acknowledged_messages(recorder));
+    let read = read.unwrap_or_default();
+    recorder.append_all(std::iter::once(finished).chain(read))?;
     untrusted.map_or(Ok(worked), |problem| {
         Err(RunError::UnusableSandbox(problem))
     })
-}
-
-/// Writes what the agent did into the activity log.
-fn log_session(
-    recorder: &mut Recorder,
-    agent: &str,
-    tools: &[String],
-    worked: &SessionOutcome,
-    took: Duration,
-) -> Result<(), RunError> {
-    for tool in tools {
-        recorder.log_activity(&format!("{agent} uses {tool}"))?;
-    }
-    let usage = &worked.report.usage;
-    recorder.log_activity(&format!(
-        "{agent} ends: {} after {} s, {} tools, {} input and {} output tokens by its own count",
-        worked.end.as_str(),
-        took.as_secs(),
-        tools.len(),
-        usage.input_tokens,
-        usage.output_tokens,
-    ))
 }
 
 fn agent_exec(recorder: &Recorder, agent: &dyn Agent, prompt: &str) -> Exec {
@@ -163,7 +106,7 @@ fn agent_exec(recorder: &Recorder, agent: &dyn Agent, prompt: &str) -> Exec {
     .with_stdin(command.stdin)
 }
 
-/// Tells the gate what may still be spent.
+/// Sets the remaining budget of the gate.
 fn set_allowance(recorder: &Recorder, controls: &Controls) {
     let Some(gate) = controls.open_gate() else {
         return;
@@ -176,48 +119,6 @@ fn set_allowance(recorder: &Recorder, controls: &Controls) {
             .max_tokens
             .map(|most| most.saturating_sub(spent.tokens)),
     });
-}
-
-/// Where no gate meters its calls, an agent is charged by what it says itself.
-fn charge_unmetered(
-    recorder: &mut Recorder,
-    services: &Services,
-    agent: &str,
-    report: &AgentReport,
-) -> Result<(), RunError> {
-    let is_metered = services.gate.as_ref().is_some_and(|gate| gate.is_metered());
-    if is_metered || report.usage.total() == 0 {
-        return Ok(());
-    }
-    let by_price = ralph_core::price::cost(&services.price, &report.usage);
-    recorder.append(AgentSessionEvent::AgentCharged {
-        iteration: recorder.state().iteration,
-        model: agent.to_owned(),
-        usage: report.usage,
-        cost_usd: report.cost_usd.unwrap_or(by_price),
-    })?;
-    Ok(())
-}
-
-fn write_agent_response(
-    recorder: &Recorder,
-    agent: &str,
-    worked: &SessionOutcome,
-) -> Result<(), RunError> {
-    let path = recorder.open_iteration_file("response.json");
-    let SessionOutcome { end, report, .. } = worked;
-    let kept = AgentResponseFile { agent, end, report };
-    let text = redaction::to_pretty(&recorder.redactor, &kept, &path)?;
-    durable::write_unsynced(&path, &text)?;
-    Ok(())
-}
-
-fn agent_attempts(recorder: &Recorder) -> u32 {
-    recorder
-        .state()
-        .open
-        .as_ref()
-        .map_or(0, |open| open.attempts)
 }
 
 /// Says how it went, by what was seen from outside before what the agent says itself.
@@ -325,7 +226,7 @@ fn may_be_an_outage(end: &AgentEnd) -> bool {
     }
 }
 
-/// Tells whether an agent failed at its work, and was not stopped.
+/// Returns whether an agent failed and was not stopped.
 fn is_failure(end: &AgentEnd) -> bool {
     match end {
         AgentEnd::GaveUp { .. }
@@ -341,7 +242,7 @@ fn is_failure(end: &AgentEnd) -> bool {
     }
 }
 
-/// Tells whether an agent that ended like that has done something with its prompt.
+/// Returns whether an agent that ended this way has read its prompt.
 fn has_read_prompt(end: &AgentEnd) -> bool {
     match end {
         AgentEnd::Finished | AgentEnd::GaveUp { .. } => true,
@@ -373,6 +274,7 @@ fn to_command_end(end: &AgentEnd) -> ExecStatus {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
 
     use ralph_core::ports::{AgentEvent, AgentReader, ExecOutcome};
     use ralph_core::secret::Redactor;

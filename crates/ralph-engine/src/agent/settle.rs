@@ -16,10 +16,10 @@ use crate::services::Services;
 use crate::steps::IterationScratch;
 use crate::steps::inspect_work_tree;
 
-/// After so many iterations in a row without any change a person should look.
+/// The run pauses after so many iterations in a row without any change.
 const IDLE_LIMIT: u32 = 3;
 
-/// Looks at what the agent says is done, and says how the iteration went.
+/// Checks the claims of the agent and returns the outcome of the iteration.
 pub(super) async fn settle_agent_session(
     run: &mut Run,
     end: AgentEnd,

@@ -1,4 +1,4 @@
-//! Listens to an agent while it works: to what it prints, to the gate, to people, to the clock.
+//! Watches an agent while it works: its output, the gate, user commands and timeouts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::recorder::Recorder;
 use crate::run::heartbeat;
 use crate::workbench::Workbench;
 
-/// How often the gate and the clock are looked at.
+/// How often the gate and the timeouts are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// How long the gate may read on the answers of calls whose agent has ended, to learn what they cost.
@@ -39,7 +39,7 @@ pub(super) enum CutReason {
     Stalled,
     /// It said its last word, but its process did not end.
     Lingering,
-    /// A person wants something else.
+    /// The user requested something else.
     Halted,
     /// The provider refuses its credential with this status, and it tries again and again.
     Refused(u16),
@@ -111,7 +111,7 @@ pub(super) async fn watch_agent(
             }
         }
     };
-    // What it did until then is told and charged, however it ended.
+    // All of its events are recorded and charged, however it ended.
     sink.flush();
     while let Ok(did) = events.try_recv() {
         record_agent_event(journal, &talk, did)?;
@@ -173,7 +173,7 @@ fn timeout_reason(
     (silence > limit).then_some(CutReason::Stalled)
 }
 
-/// Tells the gate what the agent does, so that a blocked host is told with it.
+/// Reports the running tool to the gate, which names it with a blocked host.
 fn report_to_gate(gate: Option<&dyn GateControl>, did: &AgentEvent) {
     if let (Some(gate), AgentEvent::Tool { tool, label, .. }) = (gate, did) {
         gate.set_running_command(Some(&format!("{tool}: {label}")));

@@ -24,7 +24,7 @@ use crate::steps::waiting::{WaitReason, random_jitter};
 /// What happens after an agent has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum SessionFollowUp {
-    /// What it did is looked at.
+    /// Its work is settled.
     Settle,
     /// It is started again at once: what ended it was not its doing.
     RestartNow,

@@ -11,7 +11,7 @@ use ralph_core::verdict::{self, CheckResult, CompletionState};
 
 use super::pull_body;
 use super::test_changes::{add_test_changes, refused_test_changes, unapproved_test_changes};
-use super::verify::verify_commit;
+use super::verify::{CleanRoomReport, verify_commit};
 use crate::contract::PinnedTask;
 use crate::contract_change::set_ticks;
 use crate::error::RunError;
@@ -30,7 +30,7 @@ pub(crate) enum DeliveryOutcome {
     Unfinished,
     /// The run has succeeded.
     Success,
-    /// A person must decide before it can succeed.
+    /// The user must decide before it can succeed.
     NeedsApproval(PauseReason),
 }
 
@@ -45,7 +45,7 @@ const SAVED_FILES: [&str; 5] = [
 /// How often saving is tried: runs of the same task save under the same ref.
 const MAX_SAVE_ATTEMPTS: usize = 20;
 
-/// Publishes what is due and tells whether the run has succeeded.
+/// Publishes the branch if due and returns whether the run has succeeded.
 pub(crate) async fn deliver(
     run: &mut Run,
     outcome: &IterationOutcome,
@@ -60,7 +60,8 @@ pub(crate) async fn deliver(
             }
             refuse_success(&mut run.recorder, refused)?;
         }
-        // With all boxes ticked, whoever does not hear what is missing goes on for nothing.
+        // All boxes are ticked, so report what still blocks success; otherwise the model keeps
+        // iterating without knowing.
         Err(reasons) if asked || standing.open_boxes.is_empty() => {
             refuse_success(&mut run.recorder, reasons)?;
         }
@@ -197,6 +198,12 @@ async fn try_success(run: &mut Run) -> Result<DeliveryOutcome, RunError> {
             .log_activity(&format!("verified: commit {}", head.short()))?;
         return Ok(DeliveryOutcome::Success);
     }
+    reopen_red_boxes(run, &report)?;
+    Ok(DeliveryOutcome::Unfinished)
+}
+
+/// Unticks the boxes whose checks are red in the clean room, and continues the run.
+fn reopen_red_boxes(run: &mut Run, report: &CleanRoomReport) -> Result<(), RunError> {
     let red: Vec<&str> = report.red_boxes.iter().map(String::as_str).collect();
     run.recorder.log_activity(&format!(
         "red in the clean room, boxes are open again: {}",
@@ -211,8 +218,7 @@ async fn try_success(run: &mut Run) -> Result<DeliveryOutcome, RunError> {
         .map(|why| format!("in the clean room: {why}"))
         .collect();
     refuse_success(&mut run.recorder, reasons)?;
-    run.recorder.set_status(RunStatus::Running)?;
-    Ok(DeliveryOutcome::Unfinished)
+    run.recorder.set_status(RunStatus::Running)
 }
 
 fn refuse_success(recorder: &mut Recorder, reasons: Vec<String>) -> Result<(), RunError> {
@@ -294,7 +300,7 @@ fn report_configuration_changes(
     Ok(())
 }
 
-/// Returns the rules that the branch breaks: secrets in it, workflows that nobody allowed.
+/// Returns the rules that the branch breaks: secrets, workflow changes without permission.
 async fn broken_rules(
     recorder: &Recorder,
     bench: &Workbench,
@@ -319,7 +325,7 @@ async fn broken_rules(
     Ok(broken)
 }
 
-/// Success is said of a branch that is there: somebody may have removed it meanwhile.
+/// Pushes the branch again if it was removed at the source host in the meantime.
 async fn push_if_missing(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -463,3 +469,6 @@ pub(crate) async fn save_state(
     recorder.append(event)?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

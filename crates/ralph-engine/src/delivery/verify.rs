@@ -31,7 +31,7 @@ pub(crate) struct CleanRoomReport {
 }
 
 impl CleanRoomReport {
-    /// Tells whether nothing speaks against success.
+    /// Returns whether all checks passed without objections.
     pub(crate) fn is_green(&self) -> bool {
         self.reasons.is_empty()
     }

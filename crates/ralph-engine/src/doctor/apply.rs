@@ -63,7 +63,7 @@ pub(crate) fn apply_report(
     Ok(Some(format!("report {number}: {done}")))
 }
 
-/// Looks whether the run can go on with the model of a profile.
+/// Checks whether the run can continue with the model of a profile.
 fn check_profile(recorder: &Recorder, services: &Services, profile: &str) -> Result<(), String> {
     Services::check_profile_switch(recorder.state())?;
     services

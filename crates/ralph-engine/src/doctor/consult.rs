@@ -33,7 +33,7 @@ const MAX_CALL_ATTEMPTS: u32 = 3;
 const MAX_RETRY_DELAY: Duration = Duration::from_mins(1);
 /// How long an answer may take.
 const REPLY_TIMEOUT: Duration = Duration::from_mins(15);
-/// How many bytes of a prompt make a token, where nobody has counted.
+/// Bytes of a prompt per token, for an estimate.
 const BYTES_PER_TOKEN: usize = 4;
 
 /// Who answers, and for how much.
@@ -139,7 +139,7 @@ fn choose_doctor_model(
     })
 }
 
-/// A provider bills a call whose answer nobody heard, too.
+/// Charges a call whose reply never arrived: the provider bills it, too.
 fn charge_abandoned(recorder: &mut Recorder, price: &Price) -> Result<(), RunError> {
     let Some((_, prompt_bytes)) = recorder.state().doctor.pending else {
         return Ok(());
@@ -331,7 +331,7 @@ fn record_doctor_failure(
     Ok(())
 }
 
-/// The file first: a report that the journal knows can be read by people.
+/// Writes a report. The file comes first: the user can read every report in the journal.
 fn write_report(
     recorder: &mut Recorder,
     about: DoctorReportHeader<'_>,

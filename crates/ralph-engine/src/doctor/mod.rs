@@ -7,3 +7,6 @@ mod chart;
 mod consult;
 pub(crate) use apply::apply_report;
 pub(crate) use consult::consult_doctor;
+
+#[cfg(test)]
+mod tests;

@@ -10,10 +10,10 @@ use crate::recorder::Recorder;
 use crate::services::Services;
 use crate::steps::IterationScratch;
 
-/// How many bytes of a prompt make a token, where nobody has counted.
+/// Bytes of a prompt per token, for an estimate.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// Begins an iteration, or goes on with the one that a restart left open.
+/// Starts an iteration, or resumes the one that a restart left open.
 pub(crate) fn begin_iteration(
     recorder: &mut Recorder,
     services: &Services,
@@ -24,7 +24,7 @@ pub(crate) fn begin_iteration(
     }
     let iteration = recorder.state().iteration + 1;
     let head = recorder.state().head.clone();
-    // The record first: a directory that the journal does not know belongs to nobody.
+    // The record comes first: a directory that is not in the journal would have no owner.
     recorder.append(IterationEvent::IterationStarted { iteration, head })?;
     recorder.dir.reopen_iteration(iteration)?;
     recorder.warn_about_budgets()?;
@@ -45,7 +45,7 @@ fn resume_iteration(
     charge_abandoned_call(recorder, services)
 }
 
-/// A provider bills a call whose answer nobody heard, too.
+/// Charges a call whose reply never arrived: the provider bills it, too.
 pub(crate) fn charge_abandoned_call(
     recorder: &mut Recorder,
     services: &Services,

@@ -186,7 +186,7 @@ fn record_failure(
         retry_in_ms: retry.map(millis),
     })?;
     if let ModelError::CutOff { partial, usage, .. } = error {
-        // For people: nothing of half an answer is ever performed.
+        // Only for the user: an incomplete reply is never performed.
         let partial = recorder.redactor.redact(partial);
         durable::write_unsynced(
             &recorder.open_iteration_file("response.partial"),
@@ -197,7 +197,7 @@ fn record_failure(
     Ok(())
 }
 
-/// Waits for an answer while listening to people, but not beyond the wall time.
+/// Waits for a reply while receiving user commands, but not beyond the wall time.
 async fn await_reply(
     recorder: &mut Recorder,
     controls: &mut Controls,

@@ -1,4 +1,4 @@
-//! Looks at the end of an iteration whether the run goes in circles, and does what the ladder says.
+//! Measures at the end of an iteration whether the run is circling, and takes the next step of the ladder.
 
 use ralph_core::event::{Event, IterationEvent, IterationOutcome};
 use ralph_core::gutter::{self, GutterReport, IterationFacts, LoopScore, TestFacts};
@@ -24,7 +24,7 @@ pub(super) struct Circling {
 }
 
 impl Circling {
-    /// Returns the event that tells a gutter; none if there is none.
+    /// Returns the event that records a gutter, if there is one.
     pub(super) fn event(&self, iteration: u32) -> Option<Event> {
         let (score, report) = (self.score?, self.report.as_ref()?);
         let mitigation = report.step.clone()?;
@@ -39,7 +39,7 @@ impl Circling {
     }
 }
 
-/// Notes what the iteration changed, while the workspace is looked at anyway.
+/// Stores the changes of the iteration for the measurement at its end.
 pub(super) async fn record_iteration_change(
     recorder: &Recorder,
     bench: &Workbench,
@@ -127,7 +127,7 @@ pub(super) fn measure_progress(
     })
 }
 
-/// Returns whether the agent's provider or a person ended the iteration before anything changed.
+/// Returns whether the agent's provider or the user ended the iteration before anything changed.
 fn was_interrupted_without_changes(recorder: &Recorder, scratch: &IterationScratch) -> bool {
     let open = recorder.state().open.as_ref();
     let is_interrupted = match open.and_then(|open| open.agent_end.as_ref()) {

@@ -19,12 +19,12 @@ use crate::messages::acknowledged_messages;
 use crate::recorder::Recorder;
 use crate::run::Run;
 
-/// What is known of the present iteration and need not survive a crash: it is looked at again.
+/// State of the open iteration that is determined again after a crash.
 #[derive(Debug, Default)]
 pub(crate) struct IterationScratch {
     /// Whether the iteration was begun by a process that died: what it saw is not known any more.
     pub(crate) resumed: bool,
-    /// Checks that hold for the files as they are.
+    /// Results of checks that are valid while the files stay the same, by command.
     pub(crate) checks: BTreeMap<String, CheckResult>,
     /// The last run of the test command.
     pub(crate) tests: Option<CheckResult>,
@@ -34,7 +34,7 @@ pub(crate) struct IterationScratch {
     pub(crate) diff: DiffSize,
     /// How many boxes were ticked.
     pub(crate) newly_ticked: usize,
-    /// What changed since then, file by file, and where the files stand.
+    /// The same changes by file, and the resulting tree.
     pub(crate) change: IterationChange,
     /// The code that it wrote.
     pub(crate) code: Option<CodeChange>,
@@ -42,7 +42,7 @@ pub(crate) struct IterationScratch {
     pub(crate) milestone_reached: bool,
 }
 
-/// Writes the last files, copies all seven into the sandbox, and tells the journal.
+/// Writes the last files, copies all seven into the sandbox, and records the end of the iteration.
 pub(crate) async fn close_iteration(
     run: &mut Run,
     summary: String,
@@ -74,7 +74,7 @@ pub(crate) async fn close_iteration(
         .log_activity(&format!("iteration {number} ends: {summary}"))?;
     let files = sync_artifacts(&run.recorder, &run.bench, number).await?;
     run.bench.project(&run.recorder.files).await?;
-    // The next iteration goes on from these files, also after a power cut.
+    // The next iteration continues from these files, even after a power cut.
     run.bench.sandbox.sync().await?;
     durable::rename(&open, &run.recorder.dir.iteration(number))?;
     let finished = Event::Iteration(IterationEvent::IterationFinished {
@@ -87,7 +87,7 @@ pub(crate) async fn close_iteration(
         then: circling.next_status.clone(),
     });
     let told = circling.event(number);
-    // Those of an agent were looked at when it ended.
+    // Those of an agent were acknowledged when it ended.
     let is_read = run
         .recorder
         .state()

@@ -1,7 +1,7 @@
 //! The steps of an iteration around its actions: `begin` it, `ask` the model by a `call` with a
 //! `snapshot` of the files, `settle` what really happened, `recover` a damaged repository, look for
 //! `circling`, `close` with files on disk. `quota` says how long a usage limit is waited for, `waiting`
-//! waits for that and for the end of an outage, `choice` takes up another model.
+//! waits for that and for the end of an outage, `profile_switch` switches to another model.
 
 mod ask;
 mod begin;

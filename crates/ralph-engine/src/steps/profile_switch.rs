@@ -1,16 +1,16 @@
-//! Another model for the next question, when a person, the ladder or the doctor wants one.
+//! Switches to another model when the user, the ladder or the doctor requests one.
 
 use ralph_core::event::RunEvent;
 
 use crate::error::RunError;
 use crate::run::Run;
 
-/// Takes up the profile that is wanted, or says why it cannot be used.
+/// Applies the requested profile, or logs why it cannot be used.
 pub(crate) fn apply_wanted_profile(run: &mut Run) -> Result<(), RunError> {
     let Some(profile) = run.recorder.state().wanted_profile.clone() else {
         return announce_substituted_profile(run);
     };
-    // A person may want another model even where the run's own stands in for all.
+    // The user may request another model even if the run's own replaces all profiles.
     match (run.services.profiles.choose)(&profile) {
         Ok(chosen) => {
             let model = chosen.choice.model.clone();
@@ -32,7 +32,7 @@ pub(crate) fn apply_wanted_profile(run: &mut Run) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Tells for which profile the run's own model answers, where it stands in for all.
+/// Logs the profile that the run's own model replaces, if it replaces all of them.
 fn announce_substituted_profile(run: &mut Run) -> Result<(), RunError> {
     let profile = run.recorder.state().profile.clone();
     if profile == run.announced_profile

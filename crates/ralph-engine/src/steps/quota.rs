@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How long to wait where the provider does not say; twice as long each time, up to the longest.
 const FIRST_WAIT: Duration = Duration::from_mins(15);
 const MAX_UNANNOUNCED_WAIT: Duration = Duration::from_hours(1);
-/// How often a limit may turn out not to be over before a person has to look at it.
+/// How often a limit may turn out to be still in effect before the run pauses.
 const MAX_WAITS: u32 = 48;
 /// The longest wait that is believed: some limits are weekly.
 const MAX_WAIT: Duration = Duration::from_hours(24 * 8);

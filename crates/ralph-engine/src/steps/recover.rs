@@ -114,7 +114,7 @@ async fn latest_descendant(
     })
 }
 
-/// Tells the model about files that git does not read, once for each change among them.
+/// Reports files that are too large for git to the model, once for each change among them.
 fn report_large_files(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -188,7 +188,7 @@ pub(crate) fn describe_large_files(large: &[String]) -> String {
     )
 }
 
-/// Tells whether git failed in the sandbox, which a fresh repository mends.
+/// Returns whether git failed in the sandbox, which a fresh repository repairs.
 pub(crate) fn is_repository_damage(error: &RunError) -> bool {
     matches!(
         error,

@@ -29,7 +29,7 @@ const MAX_LISTED_COMMITS: usize = 10;
 /// What the model should do after its commits were refused.
 const COMMIT_ON_TOP_HINT: &str = "commit on top of it instead of rewriting history";
 
-/// Looks at the workspace after the model's actions, takes its commits, writes down the diff.
+/// Inspects the workspace after the model's actions, imports its commits, and stores the diff.
 pub(crate) async fn settle_iteration(
     recorder: &mut Recorder,
     bench: &mut Workbench,
@@ -76,7 +76,7 @@ pub(crate) async fn settle_iteration(
     Ok(())
 }
 
-/// Looks at the workspace before the first iteration of this process.
+/// Inspects the workspace before the first iteration of this process.
 pub(crate) async fn load_workspace_view(
     recorder: &mut Recorder,
     bench: &mut Workbench,
@@ -123,7 +123,7 @@ async fn work_tree_diff_stat(bench: &Workbench, tree: &WorkTree) -> Result<Strin
     }
 }
 
-/// Takes the sandbox's commits into the host's repository. Tells whether they were taken.
+/// Imports the sandbox's commits into the host's repository. Returns whether they were accepted.
 async fn import_commits(
     recorder: &mut Recorder,
     bench: &mut Workbench,
@@ -169,7 +169,7 @@ async fn import_commits(
         .reset_to_branch(&branch, &known, pinned.own_files())
         .await
     {
-        // The next look finds the damage.
+        // The next inspection finds the damage.
         Err(error) if is_repository_damage(&error) => {}
         put_back => put_back?,
     }

@@ -1,4 +1,4 @@
-//! What a prompt is made of: the host's copies of the files, and the last look at the workspace.
+//! The input of a prompt: the host's copies of the files, and the last view of the workspace.
 
 use ralph_core::action;
 use ralph_core::ports::{ExecStatus, ModelRequest};

@@ -1,6 +1,7 @@
 //! Sees to it that the run's files lie in real directories of their own: a link or a file in the
 //! place of one would lead what the runner writes somewhere else.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use ralph_core::path::SandboxPath;
@@ -96,25 +97,19 @@ fn is_valid_utf8_name(name: &str) -> bool {
     !name.contains(char::REPLACEMENT_CHARACTER)
 }
 
-/// Returns the entries of a directory; none if the path is missing, is no directory or is not readable.
+/// Returns the entries of a directory; none if the path is missing or is not a directory.
 ///
-/// An error of the sandbox itself is returned: an empty list would hide changes from the inspection.
+/// Any other error is returned: an empty list would hide changes from the inspection.
 async fn entries(sandbox: &dyn Sandbox, path: &SandboxPath) -> Result<Vec<SandboxEntry>, RunError> {
     match sandbox.list(path).await {
         Ok(entries) => Ok(entries),
-        Err(
-            SandboxError::NotFound(_)
-            | SandboxError::NotRegular(_)
-            | SandboxError::Escapes(_)
-            | SandboxError::TooLarge { .. }
-            | SandboxError::Io { .. },
-        ) => Ok(Vec::new()),
-        Err(
-            error @ (SandboxError::Gone(_)
-            | SandboxError::Spawn { .. }
-            | SandboxError::Interrupted { .. }
-            | SandboxError::Provider(_)),
-        ) => Err(error.into()),
+        Err(SandboxError::NotFound(_) | SandboxError::NotRegular(_) | SandboxError::Escapes(_)) => {
+            Ok(Vec::new())
+        }
+        Err(SandboxError::Io { source, .. }) if source.kind() == ErrorKind::NotADirectory => {
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -11,3 +11,6 @@ pub(crate) use guard::repo_path;
 pub(crate) use files::repair_logs;
 pub use files::{FILE_OWNERS, HostFiles, RunFileOwner};
 pub use inspect::{TamperFinding, Workspace};
+
+#[cfg(test)]
+mod tests;
