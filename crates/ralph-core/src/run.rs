@@ -1,84 +1,87 @@
-//! The life of a run: its statuses, the commands people send, and which is allowed when.
+//! The statuses of a run, the commands of the user, and the commands that each status allows.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::advice::{Guardrail, Note};
 use crate::budget::Budget;
 use crate::id::Digest;
 use crate::task::RunMode;
 
-/// Where a run stands.
+mod command;
+
+pub use command::{Command, CommandTiming, CommandTraits, OfflineCommand};
+
+/// The status of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", content = "reason", rename_all = "snake_case")]
 pub enum RunStatus {
-    /// It exists, nothing has been started.
+    /// It exists; nothing has been started.
     Created,
-    /// Its sandbox and branch are being made.
+    /// Its sandbox and branch are being created.
     Preparing,
     /// It iterates.
     Running,
-    /// It waits for a person.
+    /// It waits for the user.
     Paused(PauseReason),
-    /// It waits until the model's usage limit is reset, and goes on by itself.
+    /// It waits until the model's usage limit is reset, and continues by itself.
     WaitingQuota(QuotaWait),
     /// The model's provider is not available; the run tries again by itself.
     WaitingProvider(ProviderWait),
-    /// Its commit is being checked in a clean room.
+    /// Its commit is being verified in a clean room.
     Verifying,
-    /// Its pull request holds a verified commit.
+    /// Its last commit is verified and delivered.
     Succeeded,
     /// It ended without success.
     Failed(FailReason),
-    /// A person ended it.
+    /// The user ended it.
     Stopped,
     /// Its sandbox is gone.
     SandboxLost,
 }
 
-/// Why a run waits.
+/// Why a run is paused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PauseReason {
-    /// A person asked for it.
+    /// The user paused it.
     Person,
-    /// The program was told to end (Ctrl-C, SIGTERM).
+    /// The program was interrupted (Ctrl-C, SIGTERM).
     Interrupted,
     /// The model asks for a decision.
     Model {
-        /// The model's words.
+        /// The model's question.
         question: String,
     },
-    /// It goes in circles, and everything else has been tried.
+    /// It is circling, and every other mitigation has been tried.
     Gutter {
-        /// How often in a row.
+        /// The number of consecutive circling iterations.
         consecutive: u32,
-        /// Why it looks like that.
+        /// The evidence for circling.
         evidence: String,
     },
-    /// Existing tests were changed, and the task wants a person to approve that.
+    /// Existing tests were changed, and the task requires the user's approval.
     TestChanges {
-        /// The changed files and what happened to each.
+        /// The changed files, each with its change.
         changes: Vec<String>,
         /// The digest of the changes; resuming the run approves exactly these.
         digest: Digest,
     },
-    /// Something outside is broken.
+    /// Something outside of the run is broken.
     Broken {
-        /// What is broken, and why.
+        /// The problem and its cause.
         what: String,
-        /// What to do about it.
+        /// The suggested fix.
         fix: String,
     },
 }
 
-/// What a run waits for that has reached a usage limit.
+/// A wait for the reset of a usage limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuotaWait {
-    /// When the model is asked again.
+    /// When the model is called again.
     pub until: jiff::Timestamp,
-    /// Which limit, in the provider's words.
+    /// The limit, in the provider's words.
     pub why: String,
 }
 
@@ -97,24 +100,24 @@ pub struct ProviderWait {
 pub enum FailReason {
     /// A budget is used up.
     Budget {
-        /// Which one.
+        /// The budget.
         budget: Budget,
     },
     /// The model gave up.
     Model {
-        /// The model's words.
+        /// The model's reason.
         reason: String,
     },
-    /// It goes in circles, and nobody and nothing could help.
+    /// It is circling, and no mitigation is left.
     Gutter {
-        /// How often in a row.
+        /// The number of consecutive circling iterations.
         consecutive: u32,
-        /// How often is allowed.
+        /// The limit of the task.
         limit: u32,
     },
-    /// The run could not be set up at all.
+    /// The run could not be set up.
     Setup {
-        /// Why not.
+        /// The error.
         why: String,
     },
 }
@@ -171,7 +174,7 @@ impl fmt::Display for FailReason {
 }
 
 impl RunStatus {
-    /// Returns the one word that scripts and lists show.
+    /// Returns the name that scripts and lists show.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Created => "created",
@@ -188,7 +191,7 @@ impl RunStatus {
         }
     }
 
-    /// Returns the reason in one line, where the status has one.
+    /// Returns the reason in one line, if the status has one.
     pub fn reason(&self) -> Option<String> {
         match self {
             Self::Paused(reason) => Some(reason.to_string()),
@@ -205,7 +208,7 @@ impl RunStatus {
         }
     }
 
-    /// Tells whether nothing can follow any more.
+    /// Reports whether the run has ended.
     pub fn is_final(&self) -> bool {
         match self {
             Self::Succeeded | Self::Failed(_) | Self::Stopped => true,
@@ -220,12 +223,12 @@ impl RunStatus {
         }
     }
 
-    /// Tells whether a process has it, if one is alive: one that works on it, or one that waits to go on.
+    /// Reports whether the run has a process, unless that crashed: one that works on it or waits.
     pub fn needs_process(&self) -> bool {
         self.is_active() || matches!(self, Self::WaitingQuota(_) | Self::WaitingProvider(_))
     }
 
-    /// Tells whether a process works on it, if one is alive.
+    /// Reports whether a process works on the run, unless that crashed.
     pub fn is_active(&self) -> bool {
         match self {
             Self::Created | Self::Preparing | Self::Running | Self::Verifying => true,
@@ -240,95 +243,7 @@ impl RunStatus {
     }
 }
 
-/// What a person can tell a run. Nothing else reaches it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Command {
-    /// Wait at the next action.
-    Pause,
-    /// Go on.
-    Resume,
-    /// End this iteration at the next action and start a fresh one.
-    Rotate,
-    /// End the run; the sandbox is kept for a look.
-    Stop,
-    /// Ask the model of another profile from the next iteration on.
-    Profile {
-        /// The profile.
-        name: String,
-    },
-    /// Put a changed task file in force before the next iteration.
-    Task {
-        /// The digest of the contract, which is kept in the run's directory under it.
-        contract: Digest,
-    },
-    /// Add a hint to the notes.
-    Note(Note),
-    /// Add a sign to the guardrails.
-    Guardrail(Guardrail),
-    /// Let the doctor look at the run.
-    Diagnose,
-    /// Do what the doctor's last report proposes.
-    Apply,
-    /// Start something by an id of the contract.
-    Debug {
-        /// The id; there is no way to send a command line.
-        id: String,
-    },
-    /// Let commands in the sandbox reach a host from now on.
-    AllowHost {
-        /// The host, as an allowlist writes it: `name`, `*.name`, `name:port`.
-        host: String,
-    },
-    /// Tell something to who does the work.
-    Message {
-        /// The words.
-        text: String,
-    },
-}
-
-impl Command {
-    /// Returns the verb that the command line uses.
-    pub fn verb(&self) -> &'static str {
-        match self {
-            Self::Pause => "pause",
-            Self::Resume => "resume",
-            Self::Rotate => "rotate",
-            Self::Stop => "stop",
-            Self::Profile { .. } => "profile",
-            Self::Task { .. } => "task",
-            Self::Note(_) => "note",
-            Self::Guardrail(_) => "guardrail",
-            Self::Diagnose => "diagnose",
-            Self::Apply => "apply",
-            Self::Debug { .. } => "debug",
-            Self::AllowHost { .. } => "allow",
-            Self::Message { .. } => "message",
-        }
-    }
-
-    /// Tells whether something has to be done for it besides changing the run's course.
-    pub fn needs_execution(&self) -> bool {
-        match self {
-            Self::Pause
-            | Self::Resume
-            | Self::Rotate
-            | Self::Stop
-            | Self::Profile { .. }
-            | Self::Task { .. } => false,
-            Self::Note(_)
-            | Self::Guardrail(_)
-            | Self::Diagnose
-            | Self::Apply
-            | Self::Debug { .. }
-            | Self::AllowHost { .. }
-            | Self::Message { .. } => true,
-        }
-    }
-}
-
-/// Decides whether a command makes sense now, and whether the run's mode lets people give it. The
-/// refusal says why not.
+/// Decides whether a status and a mode allow a command. The error is the reason for the rejection.
 pub fn legal(status: &RunStatus, mode: RunMode, command: &Command) -> Result<(), &'static str> {
     use Command as C;
     use RunMode as M;

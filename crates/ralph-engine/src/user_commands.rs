@@ -7,7 +7,7 @@ use ralph_core::debug::{self, DebugLog, DebugTarget};
 use ralph_core::doctor::{AppliedBy, DoctorTrigger};
 use ralph_core::event::CommandEvent;
 use ralph_core::ports::{Clock, Exec, Sandbox, SandboxProvider};
-use ralph_core::run::Command;
+use ralph_core::run::{Command, CommandTiming, OfflineCommand};
 use ralph_core::secret::Redactor;
 use ralph_core::task::DoctorApply;
 use tokio::sync::watch;
@@ -62,22 +62,9 @@ impl CommandResult {
     }
 }
 
-/// Tells whether a command may be carried out while an iteration is open. What changes files that the
-/// model may write as well, or asks for money, waits until the iteration has ended.
+/// Reports whether a command may be executed while an iteration is open.
 fn can_run_during_iteration(command: &Command) -> bool {
-    match command {
-        Command::Guardrail(_) | Command::Diagnose | Command::Apply => false,
-        Command::Note(_)
-        | Command::Debug { .. }
-        | Command::AllowHost { .. }
-        | Command::Message { .. }
-        | Command::Pause
-        | Command::Resume
-        | Command::Rotate
-        | Command::Stop
-        | Command::Profile { .. }
-        | Command::Task { .. } => true,
-    }
+    command.traits().timing != CommandTiming::NextIteration
 }
 
 /// Does what accepted commands ask for, as far as it can be done now.
@@ -307,19 +294,8 @@ pub fn apply_offline(
     (clock, redactor): (&dyn Clock, &Redactor),
 ) -> Result<Option<CommandResult>, RunError> {
     let CommandFile { id, command } = letter;
-    match command {
-        Command::AllowHost { .. } | Command::Message { .. } => {}
-        Command::Pause
-        | Command::Resume
-        | Command::Rotate
-        | Command::Stop
-        | Command::Profile { .. }
-        | Command::Task { .. }
-        | Command::Note(_)
-        | Command::Guardrail(_)
-        | Command::Diagnose
-        | Command::Apply
-        | Command::Debug { .. } => return Ok(None),
+    if command.traits().offline != OfflineCommand::Journaled {
+        return Ok(None);
     }
     let id = match accept(journal, id, command)? {
         Ok(id) => id,

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use ralph_core::outage::OutagePolicy;
 use ralph_core::plan::{ContainerPlan, RunPlan};
-use ralph_core::ports::{Clock, SandboxProvider};
+use ralph_core::ports::{Clock, Model, SandboxProvider};
+use ralph_core::price::Price;
 use ralph_core::profile::ModelChoice;
 use ralph_core::secret::Redactor;
 use ralph_engine::git::HostGit;
@@ -14,6 +15,7 @@ use ralph_engine::run::{ProfileSelector, Services};
 use ralph_engine::store::StateDir;
 use ralph_providers::docker::images::DockerImages;
 use ralph_providers::docker::{DockerEngine, DockerError};
+use ralph_providers::model::AbsentModel;
 use ralph_providers::sandbox::{DockerLimits, DockerProvider, DockerSettings, LocalProvider};
 use ralph_providers::scm::{GitProgram, LocalScm};
 
@@ -151,6 +153,25 @@ impl Providers {
         used: &[String],
         joined: GateSetup,
     ) -> Result<Services, CliError> {
+        let model = self.models.create(choice, used)?;
+        self.services_with_model(plan, (model, models::price_or_highest(choice)), joined)
+    }
+
+    /// Returns the services for a command that never calls the model: neither its script nor its key
+    /// has to exist.
+    pub(crate) fn services_without_model(&self, plan: &RunPlan) -> Result<Services, CliError> {
+        let choice = ModelChoice::for_model(&plan.model);
+        let model = Arc::new(AbsentModel::new(&plan.model));
+        let price = models::price_or_highest(&choice);
+        self.services_with_model(plan, (model, price), GateSetup::default())
+    }
+
+    fn services_with_model(
+        &self,
+        plan: &RunPlan,
+        (model, price): (Arc<dyn Model>, Price),
+        joined: GateSetup,
+    ) -> Result<Services, CliError> {
         let host = self.git()?;
         let (program, config) = host.program();
         let git = GitProgram {
@@ -179,8 +200,8 @@ impl Providers {
                 }
                 Some(_) | None => self.sandbox_provider_for(plan)?,
             },
-            model: self.models.create(choice, used)?,
-            price: models::price_or_highest(choice),
+            model,
+            price,
             outage: OutagePolicy::default(),
             profiles: self.profiles(),
             agent: joined.agent,

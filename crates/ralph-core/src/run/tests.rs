@@ -1,5 +1,5 @@
 use super::*;
-use crate::advice::NoteKind;
+use crate::advice::{Guardrail, Note, NoteKind};
 
 fn all_statuses() -> Vec<RunStatus> {
     vec![
@@ -112,6 +112,46 @@ debug succeeded:
 debug failed:
 debug stopped:
 debug sandbox_lost: resume stop profile task guardrail diagnose apply note allow message
+
+"]]
+    );
+}
+
+#[test]
+fn the_table_of_effects() {
+    use std::fmt::Write as _;
+    let mut table = String::new();
+    for command in all_commands() {
+        let CommandTraits {
+            timing,
+            offline,
+            is_slow,
+        } = command.traits();
+        let slow = if is_slow { ", slow" } else { "" };
+        let effect = command.effect(false);
+        writeln!(table, "{timing:?}, {offline:?}{slow}: {effect}").unwrap();
+        match timing {
+            CommandTiming::Immediate => assert!(!effect.contains("next"), "{effect}"),
+            CommandTiming::NextAction => assert!(effect.ends_with("at its next action")),
+            CommandTiming::NextIteration => assert!(effect.contains("the next iteration")),
+        }
+    }
+    snapbox::assert_data_eq!(
+        table,
+        snapbox::str![[r"
+NextAction, NeedsProcess: pause accepted; it waits at its next action
+Immediate, NeedsProcess: resume accepted; it continues
+NextAction, NeedsProcess: rotate accepted; a fresh iteration starts at its next action
+Immediate, EndsRun: stop accepted; its sandbox is kept for a look
+NextIteration, Recorded: profile accepted; its model answers from the next iteration on
+NextIteration, Recorded: task accepted; it is in force from the next iteration on
+NextIteration, Executed: guardrail accepted; it is done before the next iteration
+NextIteration, CallsModel, slow: diagnose accepted; the doctor is asked before the next iteration
+NextIteration, Executed: apply accepted; it is done before the next iteration
+NextAction, Executed: note accepted; it is done at its next action
+NextAction, Executed, slow: debug accepted; it is done at its next action
+Immediate, Journaled: allow accepted; it is done at once
+Immediate, Journaled: message accepted; it is done at once
 
 "]]
     );

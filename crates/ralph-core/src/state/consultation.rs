@@ -53,7 +53,7 @@ impl Consultation {
                 self.pending = Some((*trigger, *prompt_bytes));
             }
             DoctorEvent::DoctorReplied { .. } | DoctorEvent::DoctorAbandoned { .. } => {
-                self.pending = None
+                self.pending = None;
             }
             DoctorEvent::DoctorFailed {
                 number, given_up, ..

@@ -132,7 +132,7 @@ impl RunState {
     pub(super) fn apply_egress(&mut self, event: &EgressEvent) {
         match event {
             EgressEvent::HostBlocked { host, port, .. } => {
-                self.add_blocked(host_entry(host, *port))
+                self.add_blocked(host_entry(host, *port));
             }
             EgressEvent::FurtherHostsBlocked { count, .. } => {
                 self.further_blocked = self.further_blocked.saturating_add(*count);

@@ -29,13 +29,14 @@ pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, 
             format!("use one of {}", ids.join(", ")),
         ));
     }
-    let answer = Box::pin(send_command(&dir, Command::Debug { id }, context)).await?;
+    let command = Command::Debug { id };
+    let answer = Box::pin(send_command(&dir, command.clone(), context)).await?;
     let state = dir.state()?;
     let done = match answer {
         SentCommandOutcome::Done(done) => done,
         SentCommandOutcome::Deferred => {
-            let said = "debug accepted; the journal tells what came of it";
-            context.output().print_lines(&[run_line(&state, said)])?;
+            let said = command.effect(state.plan.agent.is_some());
+            context.output().print_lines(&[run_line(&state, &said)])?;
             return Ok(ExitCode::Success);
         }
     };

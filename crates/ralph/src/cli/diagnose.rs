@@ -26,8 +26,8 @@ pub(super) async fn run(args: DiagnoseArgs, context: &Context) -> Result<ExitCod
                 return Err(command_failed(&state, "diagnose", &done.detail));
             }
             SentCommandOutcome::Deferred => {
-                let said = "diagnose accepted; the doctor is asked before the next iteration";
-                output.print_lines(&[run_line(&state, said)])?;
+                let said = Command::Diagnose.effect(state.plan.agent.is_some());
+                output.print_lines(&[run_line(&state, &said)])?;
                 return Ok(ExitCode::Success);
             }
         }
@@ -58,9 +58,7 @@ async fn apply_report(args: &DiagnoseArgs, context: &Context) -> Result<ExitCode
         SentCommandOutcome::Done(done) => {
             return Err(command_failed(&state, "apply the report to", &done.detail));
         }
-        SentCommandOutcome::Deferred => {
-            "apply accepted; it is done before the next iteration".to_owned()
-        }
+        SentCommandOutcome::Deferred => Command::Apply.effect(state.plan.agent.is_some()),
     };
     if !args.json {
         context.output().print_lines(&[run_line(&state, &said)])?;

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use ralph_core::advice::{Guardrail, Note};
 use ralph_core::event::{CommandEvent, Event};
-use ralph_core::run::Command;
+use ralph_core::run::{Command, OfflineCommand};
 use ralph_core::state::RunState;
 use ralph_engine::error::RunError;
 use ralph_engine::journal::Journal;
@@ -32,7 +32,7 @@ use crate::terminal::styled_line::StyledLine;
 pub(super) enum SentCommandOutcome {
     /// It was done, or it could not be.
     Done(CommandResult),
-    /// It was accepted and will be done before the run's next iteration.
+    /// It was accepted, and is executed as [`Command::traits`] says.
     Deferred,
 }
 
@@ -72,15 +72,14 @@ async fn send_and_report(
     context: &Context,
 ) -> Result<ExitCode, CliError> {
     let dir = context.find_run(run)?;
-    let verb = command.verb();
-    let answer = Box::pin(send_command(&dir, command, context)).await?;
+    let answer = Box::pin(send_command(&dir, command.clone(), context)).await?;
     let state = dir.state()?;
     let said = match answer {
         SentCommandOutcome::Done(done) if done.succeeded => done.detail,
-        SentCommandOutcome::Done(done) => return Err(command_failed(&state, verb, &done.detail)),
-        SentCommandOutcome::Deferred => {
-            format!("{verb} accepted; it is done before the next iteration")
+        SentCommandOutcome::Done(done) => {
+            return Err(command_failed(&state, command.verb(), &done.detail));
         }
+        SentCommandOutcome::Deferred => command.effect(state.plan.agent.is_some()),
     };
     context.output().print_lines(&[run_line(&state, &said)])?;
     Ok(ExitCode::Success)
@@ -136,10 +135,15 @@ pub(super) async fn send_command(
         return Ok(SentCommandOutcome::Done(done));
     }
     let wiring = context.providers()?;
-    let (choice, joined) = (state.model_choice(), GateSetup::default());
+    let services = if letter.command.traits().offline == OfflineCommand::CallsModel {
+        let (choice, joined) = (state.model_choice(), GateSetup::default());
+        wiring.services(&state.plan, &choice, &state.used_script_lines, joined)?
+    } else {
+        wiring.services_without_model(&state.plan)?
+    };
     let outside = Services {
         outage: context.settings()?.model.outage_policy(),
-        ..wiring.services(&state.plan, &choice, &state.used_script_lines, joined)?
+        ..services
     };
     // Ctrl-C ends this process; what was begun is in the journal.
     let (_interrupt, interrupted) = watch::channel(false);
@@ -168,7 +172,7 @@ fn send_to_process(
     let mailbox = Mailbox::new(dir.commands());
     let id = new_command_id(context);
     mailbox.send(&id, command.clone())?;
-    let takes_long = matches!(command, Command::Diagnose | Command::Debug { .. });
+    let takes_long = command.traits().is_slow;
     let start = Instant::now();
     let mut accepted = false;
     loop {

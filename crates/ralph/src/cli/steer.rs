@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use ralph_core::event::{CommandEvent, Event, RunEvent};
-use ralph_core::run::{self, Command, RunStatus};
+use ralph_core::run::{self, Command, OfflineCommand, RunStatus};
 use ralph_core::state::RunState;
 use ralph_engine::file_digests;
 use ralph_engine::journal::Journal;
@@ -48,7 +48,7 @@ pub(super) fn run(
     let line = StyledLine::from_text("run ")
         .strong(state.plan.run.as_str())
         .plain(": ")
-        .plain(effect(command, &state));
+        .plain(&command.effect(state.plan.agent.is_some()));
     context.output().print_lines(&[line])?;
     Ok(ExitCode::Success)
 }
@@ -105,7 +105,7 @@ pub(super) fn new_command_id(context: &Context) -> String {
     format!("{nanoseconds:020}-{}", std::process::id())
 }
 
-/// Ends a run that nobody works on; nothing else can be done to it.
+/// Ends a run that no process works on, or records a command for its next process.
 fn apply_without_process(
     dir: &RunDir,
     state: &RunState,
@@ -113,21 +113,13 @@ fn apply_without_process(
     context: &Context,
 ) -> Result<(), CliError> {
     let id = &state.plan.run;
-    match command {
-        Command::Stop => {}
-        Command::Profile { .. } | Command::Task { .. } => {
-            return record_without_process(dir, state, command, context);
-        }
-        Command::Pause
-        | Command::Resume
-        | Command::Rotate
-        | Command::Note(_)
-        | Command::Guardrail(_)
-        | Command::Diagnose
-        | Command::Apply
-        | Command::Debug { .. }
-        | Command::AllowHost { .. }
-        | Command::Message { .. } => {
+    match command.traits().offline {
+        OfflineCommand::EndsRun => {}
+        OfflineCommand::Recorded => return record_without_process(dir, state, command, context),
+        OfflineCommand::NeedsProcess
+        | OfflineCommand::Journaled
+        | OfflineCommand::Executed
+        | OfflineCommand::CallsModel => {
             return Err(CliError::runtime(
                 format!("cannot {} run `{id}`", command.verb()),
                 "no process works on it",
@@ -209,29 +201,6 @@ fn kill_leftover_commands(state: &RunState, context: &Context) -> Result<(), Cli
         attached.map(|_| ExitCode::Success)
     })?;
     Ok(())
-}
-
-fn effect(command: &Command, state: &RunState) -> &'static str {
-    let has_agent = state.plan.agent.is_some();
-    match command {
-        Command::Pause if has_agent => "pause accepted; its agent is ended, what it wrote is kept",
-        Command::Rotate if has_agent => {
-            "rotate accepted; its agent is ended, and a fresh iteration starts"
-        }
-        Command::Pause => "pause accepted; it waits at its next action",
-        Command::Resume => "resume accepted",
-        Command::Rotate => "rotate accepted; a fresh iteration starts at its next action",
-        Command::Stop => "stop accepted; its sandbox is kept for a look",
-        Command::Profile { .. } => "profile accepted; its model answers from the next iteration on",
-        Command::Task { .. } => "task accepted; it is in force from the next iteration on",
-        Command::Note(_)
-        | Command::Guardrail(_)
-        | Command::Diagnose
-        | Command::Apply
-        | Command::Debug { .. }
-        | Command::AllowHost { .. }
-        | Command::Message { .. } => "accepted",
-    }
 }
 
 pub(super) fn refused_error(state: &RunState, command: &Command, why: &str) -> CliError {

@@ -31,6 +31,7 @@ mod export;
 mod follow;
 mod holding;
 mod honest;
+mod idle_commands;
 mod images;
 #[cfg(target_os = "linux")]
 mod left_processes;

@@ -56,12 +56,9 @@ pub(super) fn iteration_lines(
             lines
         }
         IterationEvent::BoxesTicked { ticked } => {
-            let total = state.checkboxes;
+            let (count, total) = (ticked.len(), state.checkboxes);
             let names = ticked.join(", ");
-            vec![quiet_line(&format!(
-                "boxes {}/{total}: {names}",
-                ticked.len()
-            ))]
+            vec![quiet_line(&format!("boxes {count}/{total}: {names}"))]
         }
         IterationEvent::TestsRun { check, .. } => vec![pieces::check_line(check)],
         IterationEvent::IterationFinished {

@@ -285,6 +285,15 @@ pub(super) fn gate() -> Vec<Event> {
     ]
 }
 
+fn blocked_host() -> Event {
+    Event::Egress(EgressEvent::HostBlocked {
+        host: "registry.example".into(),
+        port: 443,
+        reason: "it is not on the list".into(),
+        command: None,
+    })
+}
+
 /// What an agent's program does, what the gate says, and what people tell it.
 pub(super) fn agent() -> Vec<Event> {
     let did = |did| Event::Agent(AgentSessionEvent::AgentDid { iteration: 1, did });
@@ -311,12 +320,7 @@ pub(super) fn agent() -> Vec<Event> {
             tool: "Bash".into(),
             label: "npm ci".into(),
         }),
-        Event::Egress(EgressEvent::HostBlocked {
-            host: "registry.example".into(),
-            port: 443,
-            reason: "it is not on the list".into(),
-            command: None,
-        }),
+        blocked_host(),
         Event::Command(CommandEvent::HostAllowed {
             host: "registry.example".into(),
         }),

@@ -1,0 +1,179 @@
+//! The commands that the user sends to a run, and when each takes effect.
+
+use serde::{Deserialize, Serialize};
+
+use crate::advice::{Guardrail, Note};
+use crate::id::Digest;
+
+/// A command of the user to a run. There is no other way to influence it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
+    /// Wait at the next action.
+    Pause,
+    /// Continue.
+    Resume,
+    /// End this iteration at the next action and start a fresh one.
+    Rotate,
+    /// End the run; the sandbox is kept for inspection.
+    Stop,
+    /// Use the model of another profile from the next iteration.
+    Profile {
+        /// The name of the profile.
+        name: String,
+    },
+    /// Put a changed task file in force before the next iteration.
+    Task {
+        /// The digest of the contract, which names its file in the run's directory.
+        contract: Digest,
+    },
+    /// Add a hint to the notes.
+    Note(Note),
+    /// Add an entry to the guardrails.
+    Guardrail(Guardrail),
+    /// Consult the doctor.
+    Diagnose,
+    /// Apply the doctor's last report.
+    Apply,
+    /// Run a command that the contract names.
+    Debug {
+        /// The id of the command in the contract; a command line cannot be sent.
+        id: String,
+    },
+    /// Allow commands in the sandbox to reach a host from now on.
+    AllowHost {
+        /// The host as an entry of an allowlist: `name`, `*.name`, `name:port`.
+        host: String,
+    },
+    /// Send a message to the agent or model.
+    Message {
+        /// The text of the message.
+        text: String,
+    },
+}
+
+/// When the process that works on a run applies an accepted command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandTiming {
+    /// On receipt, also while an action or an agent runs.
+    Immediate,
+    /// At the next action. An agent's session has no actions: pause and rotate end it, other commands
+    /// wait for its end.
+    NextAction,
+    /// Before the next iteration, because the command changes files that the model may also change, or
+    /// costs money.
+    NextIteration,
+}
+
+/// How a command is applied to a run that no process works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfflineCommand {
+    /// It is rejected: it controls a process.
+    NeedsProcess,
+    /// The sender records it, and the next process applies it.
+    Recorded,
+    /// The sender ends the run.
+    EndsRun,
+    /// The sender executes it. The journal and the activity log suffice.
+    Journaled,
+    /// The sender executes it with the run's files, contract and sandbox.
+    Executed,
+    /// The sender executes it, and calls the model.
+    CallsModel,
+}
+
+/// When and how a command takes effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandTraits {
+    /// When the process that works on the run applies it.
+    pub timing: CommandTiming,
+    /// How it is applied if no process works on the run.
+    pub offline: OfflineCommand,
+    /// Whether it can take minutes; the sender waits for its result.
+    pub is_slow: bool,
+}
+
+impl Command {
+    /// Returns the verb that the command line uses.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Rotate => "rotate",
+            Self::Stop => "stop",
+            Self::Profile { .. } => "profile",
+            Self::Task { .. } => "task",
+            Self::Note(_) => "note",
+            Self::Guardrail(_) => "guardrail",
+            Self::Diagnose => "diagnose",
+            Self::Apply => "apply",
+            Self::Debug { .. } => "debug",
+            Self::AllowHost { .. } => "allow",
+            Self::Message { .. } => "message",
+        }
+    }
+
+    /// Returns when and how it takes effect: the one table that the engine and the command line use.
+    pub fn traits(&self) -> CommandTraits {
+        use CommandTiming as T;
+        use OfflineCommand as O;
+        let (timing, offline, is_slow) = match self {
+            Self::Pause | Self::Rotate => (T::NextAction, O::NeedsProcess, false),
+            Self::Resume => (T::Immediate, O::NeedsProcess, false),
+            Self::Stop => (T::Immediate, O::EndsRun, false),
+            Self::Profile { .. } | Self::Task { .. } => (T::NextIteration, O::Recorded, false),
+            Self::Note(_) => (T::NextAction, O::Executed, false),
+            Self::Guardrail(_) | Self::Apply => (T::NextIteration, O::Executed, false),
+            Self::Diagnose => (T::NextIteration, O::CallsModel, true),
+            Self::Debug { .. } => (T::NextAction, O::Executed, true),
+            Self::AllowHost { .. } | Self::Message { .. } => (T::Immediate, O::Journaled, false),
+        };
+        CommandTraits {
+            timing,
+            offline,
+            is_slow,
+        }
+    }
+
+    /// Reports whether it is executed and has a result, instead of changing the course of the run.
+    pub fn needs_execution(&self) -> bool {
+        match self.traits().offline {
+            OfflineCommand::NeedsProcess | OfflineCommand::Recorded | OfflineCommand::EndsRun => {
+                false
+            }
+            OfflineCommand::Journaled | OfflineCommand::Executed | OfflineCommand::CallsModel => {
+                true
+            }
+        }
+    }
+
+    /// Describes, for the user, what follows now that it is accepted.
+    pub fn effect(&self, has_agent: bool) -> String {
+        let when = match self.traits().timing {
+            CommandTiming::Immediate => "at once",
+            CommandTiming::NextAction if has_agent => "after its agent's session",
+            CommandTiming::NextAction => "at its next action",
+            CommandTiming::NextIteration => "before the next iteration",
+        };
+        let effect = match self {
+            Self::Pause if has_agent => "its agent is ended, what it wrote is kept".to_owned(),
+            Self::Pause => format!("it waits {when}"),
+            Self::Resume => "it continues".to_owned(),
+            Self::Rotate if has_agent => {
+                "its agent is ended, and a fresh iteration starts".to_owned()
+            }
+            Self::Rotate => format!("a fresh iteration starts {when}"),
+            Self::Stop => "its sandbox is kept for a look".to_owned(),
+            Self::Profile { .. } => "its model answers from the next iteration on".to_owned(),
+            Self::Task { .. } => "it is in force from the next iteration on".to_owned(),
+            Self::Diagnose => format!("the doctor is asked {when}"),
+            Self::Note(_)
+            | Self::Guardrail(_)
+            | Self::Apply
+            | Self::Debug { .. }
+            | Self::AllowHost { .. }
+            | Self::Message { .. } => format!("it is done {when}"),
+        };
+        format!("{} accepted; {effect}", self.verb())
+    }
+}
