@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::models;
 use crate::project::{Project, actions, control};
 
-/// Sends every command that needs no model, then ends the run.
-fn steer(project: &Project) {
+/// Sends every command that needs no model, expects so many results, and ends the run.
+fn steer(project: &Project, results: usize) {
     let guardrail = [
         "guardrail",
         "last",
@@ -24,13 +24,13 @@ fn steer(project: &Project) {
         &["note", "last", "use a.txt"],
         &guardrail,
         &["message", "last", "use a.txt"],
-        &["debug", "last", "activity"],
+        &["debug", "last", "log-activity"],
     ];
     for command in commands {
         project.ralph(command).expect(0);
     }
-    let results = project.event_values("command_done", "done");
-    assert_eq!(results, vec![json!(true); commands.len()]);
+    let done = project.event_values("command_done", "done");
+    assert_eq!(done, vec![json!(true); results]);
     let task = project.task_text() + "\nA sentence.\n";
     fs::write(project.task(), task).unwrap();
     project.ralph(&["task", "last"]).expect(0);
@@ -48,7 +48,7 @@ fn a_paused_run_is_steered_without_its_script() {
     fs::remove_file(project.path("replies.jsonl")).unwrap();
     let ended = project.ralph(&["diagnose", "last"]).expect(2);
     assert!(ended.stderr.contains("replies.jsonl"), "{}", ended.stderr);
-    steer(&project);
+    steer(&project, 4);
 }
 
 #[test]
@@ -58,6 +58,7 @@ fn a_paused_run_is_steered_without_its_key() {
     project.ralph(&["run"]).expect(11);
     let project = project.without_env("ACME_API_KEY");
     project.ralph(&["profile", "last", "file"]).expect(0);
-    steer(&project);
+    // The iteration is still open, so the guardrail waits for the next one.
+    steer(&project, 3);
     assert_eq!(api.received().len(), 1);
 }
