@@ -1,4 +1,4 @@
-//! The figures in events: of an iteration, of a diff, of a file.
+//! The measurements in events: of an iteration, a diff, and a file.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,64 +8,64 @@ use crate::money::Usd;
 use crate::ports::TokenUsage;
 use crate::verdict::TestCount;
 
-/// What changed in the repository during an iteration.
+/// The size of the changes to the repository during an iteration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiffSize {
-    /// Files touched.
+    /// The number of changed files.
     pub files: u64,
-    /// Lines added.
+    /// The number of added lines.
     pub added: u64,
-    /// Lines removed.
+    /// The number of removed lines.
     pub removed: u64,
 }
 
-/// How far a file that only grows had grown, and the digest of all of it.
+/// The length of an append-only file, and the digest of its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogPosition {
-    /// Its length.
+    /// The length.
     pub bytes: u64,
     /// The digest of these bytes.
     pub sha256: Digest,
 }
 
-/// The figures of one iteration; also `metrics.json`.
+/// The metrics of one iteration; also the content of `metrics.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IterationMetrics {
     /// Its number.
     pub iteration: u32,
-    /// From start to end.
+    /// The time from start to end.
     pub duration_ms: u64,
-    /// Waiting for the model.
+    /// The time spent waiting for the model.
     pub model_ms: u64,
-    /// Running commands: the model's, verify commands and tests.
+    /// The time spent running commands of the model, verify commands and tests.
     pub command_ms: u64,
-    /// Model calls, all attempts.
+    /// The number of model calls, all attempts.
     pub model_calls: u32,
-    /// Tokens of all attempts.
+    /// The tokens of all attempts.
     pub usage: TokenUsage,
-    /// Cost of all attempts.
+    /// The cost of all attempts.
     pub cost_usd: Usd,
-    /// Whether the reply had to be repaired before it could be read.
+    /// Whether the reply had to be repaired before it could be parsed.
     pub repaired: bool,
-    /// Actions in the reply.
+    /// The number of actions in the reply.
     pub actions: usize,
-    /// Of these, performed with success.
+    /// The number of these that succeeded.
     pub actions_ok: usize,
-    /// Size of the prompt.
+    /// The size of the prompt.
     pub prompt_bytes: usize,
-    /// What changed.
+    /// The size of the diff.
     pub diff: DiffSize,
-    /// Exit code of the last run of the test command, if it ran.
+    /// The exit code of the last run of the test command, if it ran.
     pub test_exit_code: Option<i32>,
     /// Its tests, if they could be counted.
     pub tests: Option<TestCount>,
-    /// Boxes that were ticked at the end.
+    /// The number of boxes that were ticked at the end.
     pub boxes_ticked: usize,
-    /// All boxes.
+    /// The number of all boxes.
     pub boxes_total: usize,
-    /// How much it looks like going in circles, if that was measured.
+    /// The loop score, if it was measured.
     pub loop_score: Option<f64>,
-    /// What that is made of, and what is done about it.
+    /// The parts of the loop score, and the mitigation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gutter: Option<Box<gutter::GutterReport>>,
     /// The branch's commit at the end.

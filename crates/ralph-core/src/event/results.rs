@@ -1,4 +1,4 @@
-//! How things ended: actions, iterations, and the way of a message.
+//! The results of actions and iterations, and the states of a message.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,51 +8,51 @@ use crate::gutter::OutputProblems;
 use crate::id::Digest;
 use crate::ports::ExecStatus;
 
-/// How an action ended.
+/// The result of an action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum ActionResult {
-    /// It did what it should.
+    /// It succeeded.
     Done {
-        /// What exactly, in a few words.
+        /// The effect, in a few words.
         detail: String,
     },
-    /// A command ran to its end, good or bad.
+    /// A command ran and ended, with success or not.
     Ran {
         /// How it ended.
         ended: ExecStatus,
-        /// Bytes on standard output, kept or not.
+        /// The size of its standard output, including bytes that are not kept.
         stdout_bytes: u64,
-        /// Bytes on standard error, kept or not.
+        /// The size of its standard error, including bytes that are not kept.
         stderr_bytes: u64,
-        /// What its failure looks like, see [`signature`](gutter::signature).
+        /// The signature of its failure, see [`signature`](gutter::signature).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<Digest>,
         /// The problems that it reported, if it failed.
         #[serde(default, skip_serializing_if = "OutputProblems::is_empty")]
         problems: OutputProblems,
     },
-    /// It could not be done; nothing was changed.
+    /// It failed; nothing was changed.
     Failed {
-        /// Why not.
+        /// The error.
         why: String,
     },
     /// It is not allowed; nothing was changed.
     Refused {
-        /// The rule it breaks.
+        /// The rule that it breaks.
         why: String,
     },
-    /// It was not tried.
+    /// It was not attempted.
     Skipped {
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// The program ended or died while it ran; what it did until then is unknown.
+    /// The program ended or crashed while it ran; its effects are unknown.
     Interrupted,
 }
 
 impl ActionResult {
-    /// Tells whether the actions after it may still be performed.
+    /// Reports whether the actions after it may still be performed.
     pub fn is_success(&self) -> bool {
         match self {
             Self::Done { .. } => true,
@@ -65,40 +65,41 @@ impl ActionResult {
     }
 }
 
-/// How an iteration ended.
+/// The outcome of an iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum IterationOutcome {
     /// All actions were performed.
     Completed,
-    /// An action failed or was refused, the rest was not tried.
+    /// An action failed or was refused; the remaining ones were not attempted.
     ActionFailed {
-        /// Which one.
+        /// The index of the action.
         index: usize,
     },
     /// The model's reply could not be used.
     Unreadable,
-    /// The model or a person wanted a fresh start.
+    /// The model or the user requested a fresh iteration.
     Rotated,
-    /// The model asked for a person.
+    /// The model asked for the user.
     Paused,
-    /// The model said it is done; whether that was true is told by the verification.
+    /// The model reported success; the verification decides.
     StopRequested,
     /// The model gave up.
     GaveUp,
-    /// A budget was used up on the way.
+    /// A budget was used up during the iteration.
     OutOfBudget,
-    /// Its sandbox was lost on the way; what was not committed is gone.
+    /// Its sandbox was lost; uncommitted changes are gone.
     SandboxLost,
-    /// The agent's program did not do its work to the end.
+    /// The agent's program ended before its work was complete.
     AgentStopped {
-        /// Why not.
+        /// The reason.
         why: String,
     },
 }
 
 impl IterationOutcome {
-    /// Tells whether it says something about who did the work; no person and no accident ended it.
+    /// Reports whether the model or agent caused the outcome, rather than the user, a budget or an
+    /// accident.
     pub fn is_attributable_to_model(&self) -> bool {
         match self {
             Self::Completed
@@ -113,14 +114,14 @@ impl IterationOutcome {
     }
 }
 
-/// Where a person's message to an agent stands.
+/// The state of a user's message to the agent or model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageState {
-    /// It waits for the agent.
+    /// It waits to be delivered.
     Queued,
-    /// It was handed to the agent's program, or is in the next prompt.
+    /// It was sent to the agent's program, or is in the next prompt.
     Delivered,
-    /// The agent's program has taken it up.
+    /// The agent's program has acknowledged it.
     Acknowledged,
 }

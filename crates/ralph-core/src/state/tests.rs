@@ -130,7 +130,7 @@ fn started(index: usize, after: Option<Digest>) -> Event {
     })
 }
 
-/// Folds events as a journal would hold them, one second of activity each.
+/// Folds events as the records of a journal, one second of activity each.
 fn after(events: impl IntoIterator<Item = Event>) -> RunState {
     let first = Event::Run(RunEvent::RunCreated {
         plan: Box::new(plan()),
@@ -168,7 +168,7 @@ fn ran() -> ActionResult {
     }
 }
 
-/// Opens the run again while it was at work, as after a death.
+/// Opens a run that was active, as after a crash.
 fn reopened(epoch: u32) -> Event {
     Event::Run(RunEvent::RunOpened {
         epoch,
@@ -178,7 +178,7 @@ fn reopened(epoch: u32) -> Event {
 }
 
 #[test]
-fn deaths_at_the_same_command_are_counted_until_a_person_decides() {
+fn crashes_at_the_same_command_are_counted_until_the_user_pauses_the_run() {
     let running = || {
         Event::Run(RunEvent::StatusChanged {
             status: RunStatus::Running,
@@ -192,22 +192,22 @@ fn deaths_at_the_same_command_are_counted_until_a_person_decides() {
     let paused = Event::Run(RunEvent::StatusChanged {
         status: RunStatus::Paused(PauseReason::Person),
     });
-    let deaths = |events: &[Event]| {
+    let crashes = |events: &[Event]| {
         let state = after(events.to_vec());
-        let deadly = state.crashed_command.clone();
+        let crashed = state.crashed_command.clone();
         (
-            deadly.map_or(0, |deadly| deadly.crashes),
+            crashed.map_or(0, |crashed| crashed.crashes),
             state.crash_loop().is_some(),
         )
     };
     let mut events = vec![reopened(1), running(), check("a"), reopened(2)];
-    assert_eq!(deaths(&events), (1, false));
+    assert_eq!(crashes(&events), (1, false));
     events.extend([running(), check("a"), reopened(3)]);
-    assert_eq!(deaths(&events), (2, true));
+    assert_eq!(crashes(&events), (2, true));
     let other = [&events[..], &[running(), check("b"), reopened(4)]].concat();
-    assert_eq!(deaths(&other), (1, false));
+    assert_eq!(crashes(&other), (1, false));
     let decided = [&events[..], &[paused, reopened(4)]].concat();
-    assert_eq!(deaths(&decided), (0, false));
+    assert_eq!(crashes(&decided), (0, false));
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn a_journal_without_a_creation_is_no_run() {
 }
 
 #[test]
-fn every_reply_is_charged_and_its_place_in_the_script_kept() {
+fn every_reply_is_charged_and_its_line_of_the_script_recorded() {
     let state = after([
         open_one(),
         asked(1),
@@ -254,7 +254,7 @@ fn every_reply_is_charged_and_its_place_in_the_script_kept() {
 }
 
 #[test]
-fn a_question_without_an_answer_leaves_no_reply_to_use() {
+fn a_call_without_a_reply_leaves_no_reply_to_use() {
     let rejected = Event::Model(ModelEvent::ReplyRejected {
         iteration: 1,
         attempt: 1,
@@ -320,7 +320,7 @@ fn a_finished_iteration_is_closed_and_only_five_scores_are_kept() {
 }
 
 #[test]
-fn a_refusal_is_told_to_exactly_one_iteration() {
+fn a_refusal_is_reported_to_exactly_one_iteration() {
     let refused = Event::Verification(VerificationEvent::SuccessRefused {
         iteration: 1,
         reasons: vec!["open boxes".into()],
@@ -336,7 +336,7 @@ fn a_refusal_is_told_to_exactly_one_iteration() {
 }
 
 #[test]
-fn sandboxes_come_and_go() {
+fn sandboxes_are_recorded_until_they_are_removed() {
     let made = |name: &str, purpose| {
         Event::Sandbox(SandboxEvent::SandboxCreated {
             sandbox: SandboxId(name.into()),

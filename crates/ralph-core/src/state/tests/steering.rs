@@ -1,4 +1,4 @@
-//! Hosts that people allow, and messages that they send.
+//! Hosts that the user allows, and messages of the user.
 
 use super::*;
 use crate::event::{CommandEvent, EgressEvent, MessageState};
