@@ -278,6 +278,7 @@ mod tests {
 
     use ralph_core::ports::{AgentEvent, AgentReader, ExecOutcome};
     use ralph_core::secret::Redactor;
+    use ralph_test::TestClock;
 
     use super::*;
 
@@ -318,19 +319,6 @@ mod tests {
         }))
     }
 
-    /// A clock that stands still.
-    struct SessionTestClock;
-
-    impl ralph_core::ports::Clock for SessionTestClock {
-        fn now(&self) -> jiff::Timestamp {
-            jiff::Timestamp::UNIX_EPOCH
-        }
-
-        fn monotonic(&self) -> Duration {
-            Duration::ZERO
-        }
-    }
-
     fn outcome_of(watched: WatchOutcome, says: Option<&AgentEnd>) -> (AgentEnd, bool) {
         let (sender, _events) = event_channel();
         let capture = Capture::new(&Redactor::new(Vec::new()));
@@ -338,7 +326,7 @@ mod tests {
         let mut sink = AgentSink::new(
             reader,
             capture,
-            AgentActivity::new(std::sync::Arc::new(SessionTestClock)),
+            AgentActivity::new(TestClock::at("2026-03-01T08:00:00Z")),
             sender,
         );
         let worked = session_outcome(watched, &mut sink).unwrap();
