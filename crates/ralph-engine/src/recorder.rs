@@ -56,7 +56,7 @@ impl Recorder {
     }
 
     /// Writes an event to the journal and syncs it.
-    pub(crate) fn append(&mut self, event: Event) -> Result<(), RunError> {
+    pub(crate) fn append(&mut self, event: impl Into<Event>) -> Result<(), RunError> {
         self.journal.append(event)?;
         Ok(())
     }

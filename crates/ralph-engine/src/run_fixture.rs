@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use ralph_core::action::{Action, Claims, Response};
-use ralph_core::event::Event;
+use ralph_core::event::{Event, RunEvent};
 use ralph_core::id::RunId;
 use ralph_core::outage::OutagePolicy;
 use ralph_core::path::WorkspacePath;
@@ -172,11 +172,11 @@ impl RunFixture {
         let services = services(&state_dir, &repo, replies);
         let (clock, redactor) = (services.clock.clone(), services.redactor.clone());
         let mut journal = Journal::create(&dir, plan, clock, redactor).unwrap();
-        let opened = Event::RunOpened {
+        let opened = Event::Run(RunEvent::RunOpened {
             epoch: 1,
             pid: std::process::id(),
             ralph: None,
-        };
+        });
         journal.append(opened).unwrap();
         let (interrupt, interrupted) = watch::channel(false);
         let mailbox = Mailbox::new(dir.commands());

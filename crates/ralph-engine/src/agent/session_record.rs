@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::event::Event;
+use ralph_core::event::AgentSessionEvent;
 use ralph_core::id::Digest;
 use ralph_core::ports::{AgentEnd, AgentReport};
 use serde::Serialize;
@@ -35,7 +35,7 @@ pub(super) fn record_start(
     )?;
     let open = recorder.state().open.as_ref();
     let attempt = open.map_or(0, |open| open.attempts) + 1;
-    recorder.append(Event::AgentStarted {
+    recorder.append(AgentSessionEvent::AgentStarted {
         iteration: recorder.state().iteration,
         attempt,
         agent: agent.to_owned(),
@@ -79,7 +79,7 @@ pub(super) fn charge_unmetered(
         return Ok(());
     }
     let by_price = ralph_core::price::cost(&services.price, &report.usage);
-    recorder.append(Event::AgentCharged {
+    recorder.append(AgentSessionEvent::AgentCharged {
         iteration: recorder.state().iteration,
         model: agent.to_owned(),
         usage: report.usage,
