@@ -1,30 +1,46 @@
 //! `ralph allow`: lets the commands of a run reach a host, also while they run.
 
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use ralph_app::AppError;
+use ralph_app::config::{AllowedHost, NetworkPolicySetting, allow_host_in_project};
+use ralph_app::steering::{SentCommandOutcome, refused_error, send_command};
+use ralph_app::trust::approve_host;
 use ralph_core::net::AllowlistEntry;
 use ralph_core::run::Command;
 use ralph_core::state::RunState;
 
 use super::context::Context;
-use super::error::CliError;
 use super::exit::ExitCode;
-use super::send_command::{self, SentCommandOutcome};
-use super::steer::refused_error;
-use super::steer_args::AllowArgs;
-use super::trust;
-use crate::config::{AllowHostError, AllowedHost, NetworkPolicySetting, allow_host_in_project};
+use super::run_arg::RunArg;
+use super::steer::run_line;
 use crate::terminal::styled_line::StyledLine;
+
+/// Arguments of `allow`.
+#[derive(Debug, Args)]
+pub(super) struct AllowArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// The host: a name, *.name for all names below it, or name:port
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub host: String,
+    /// List it in the project's ralph.toml too, for later runs
+    #[arg(long)]
+    pub project: bool,
+}
 
 /// Allows the host for the run, and lists it for later ones if that is wanted. A run that has ended reaches
 /// nothing any more: then the list is all there is to do.
-pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, CliError> {
+pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, AppError> {
     let host = AllowlistEntry::parse(&args.host).map_err(|error| {
-        CliError::usage(
+        AppError::usage(
             error.to_string(),
             "",
             "write a host as `example.com`, `*.example.com` or `example.com:8443`",
         )
     })?;
-    let dir = context.find_run(&args.run)?;
+    let dir = context.app.find_run(&args.run.run)?;
     if args.project {
         let state = dir.state()?;
         if state.status.is_final() {
@@ -34,7 +50,7 @@ pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, 
     let command = Command::AllowHost {
         host: host.to_string(),
     };
-    let answer = Box::pin(send_command::send_command(&dir, command.clone(), context)).await?;
+    let answer = Box::pin(send_command(&dir, command.clone(), &context.app)).await?;
     let state = dir.state()?;
     let said = match answer {
         SentCommandOutcome::Done(done) if done.succeeded => done.detail,
@@ -43,12 +59,10 @@ pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, 
         }
         SentCommandOutcome::Deferred => format!("commands can reach `{host}` when it goes on"),
     };
-    context
-        .output()
-        .print_lines(&[send_command::run_line(&state, &said)])?;
+    context.output().print_lines(&[run_line(&state, &said)])?;
     if args.project {
-        let listed = allow_host_in_project(context.environment().working_dir(), &host)?;
-        trust::approve_host(&host, context)?;
+        let listed = allow_host_in_project(context.app.environment().working_dir(), &host)?;
+        approve_host(&host, &context.app)?;
         context
             .output()
             .print_lines(&listing_lines(&listed, &host))?;
@@ -61,13 +75,13 @@ fn list_for_later_runs(
     state: &RunState,
     host: &AllowlistEntry,
     context: &Context,
-) -> Result<ExitCode, CliError> {
-    let listed = allow_host_in_project(context.environment().working_dir(), host)?;
-    trust::approve_host(host, context)?;
+) -> Result<ExitCode, AppError> {
+    let listed = allow_host_in_project(context.app.environment().working_dir(), host)?;
+    approve_host(host, &context.app)?;
     let mut lines = listing_lines(&listed, host);
     lines.insert(
         0,
-        send_command::run_line(
+        run_line(
             state,
             match listed.policy {
                 NetworkPolicySetting::Deny => "it has ended",
@@ -97,13 +111,4 @@ fn listing_lines(listed: &AllowedHost, host: &AllowlistEntry) -> Vec<StyledLine>
         NetworkPolicySetting::Allowlist | NetworkPolicySetting::AllowAll => {}
     }
     lines
-}
-
-impl From<AllowHostError> for CliError {
-    fn from(error: AllowHostError) -> Self {
-        match error {
-            AllowHostError::Config(error) => error.into(),
-            AllowHostError::Store(error) => error.into(),
-        }
-    }
 }

@@ -1,17 +1,30 @@
 //! `ralph audit`: lets the independent oracle look at a run.
 
-use super::args::AuditArgs;
-use super::context::Context;
-use super::error::CliError;
-use super::exit::ExitCode;
-use crate::terminal::sanitize;
+use clap::Args;
+use ralph_app::AppError;
 use ralph_audit::audit;
 
+use super::context::Context;
+use super::exit::ExitCode;
+use super::run_arg::RunArg;
+use crate::terminal::sanitize;
+
+/// Arguments of `audit`.
+#[derive(Debug, Args)]
+pub(super) struct AuditArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Prints what the oracle found. A red check makes the exit code 1.
-pub(super) fn run(args: &AuditArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let wiring = context.providers()?;
-    let dir = context.find_run(&args.run)?;
-    let secrets = context.environment().secrets();
+pub(super) fn run(args: &AuditArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let wiring = context.app.providers()?;
+    let dir = context.app.find_run(&args.run.run)?;
+    let secrets = context.app.environment().secrets();
     let found = audit(
         dir.root(),
         wiring.state.root(),

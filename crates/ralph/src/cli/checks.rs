@@ -1,87 +1,15 @@
 //! What `preflight` and `selftest` print: a line per check, and one to sum up.
 
+use ralph_app::AppError;
+use ralph_app::checks::{CheckOutcome, CheckSink};
 use ralph_core::ports::ProviderProblem;
 use ralph_core::secret::Redactor;
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::error::CliError;
 use super::exit::ExitCode;
 use super::output::CliOutput;
 use crate::terminal::styled_line::{StyledLine, Tone};
-
-/// How a check went.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum CheckOutcome {
-    /// Everything is as it should be, with what was seen.
-    Passed(String),
-    /// These things are wrong.
-    Failed(Vec<ProviderProblem>),
-    /// It could not be made, for this reason.
-    NotRun(String),
-}
-
-impl CheckOutcome {
-    /// Makes the outcome of a check that finds problems, or none and then this.
-    pub(super) fn from_problems(
-        problems: Vec<ProviderProblem>,
-        seen: impl FnOnce() -> String,
-    ) -> Self {
-        if problems.is_empty() {
-            Self::Passed(seen())
-        } else {
-            Self::Failed(problems)
-        }
-    }
-
-    /// Makes the outcome of a check that found one problem.
-    pub(super) fn failed(what: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self::Failed(vec![ProviderProblem {
-            what: what.into(),
-            fix: fix.into(),
-        }])
-    }
-
-    /// Returns the outcome without secrets: what was typed or configured may hold one.
-    fn redacted(self, redactor: &Redactor) -> Self {
-        let clean = |text: String| redactor.redact(&text).into_owned();
-        match self {
-            Self::Passed(seen) => Self::Passed(clean(seen)),
-            Self::Failed(problems) => Self::Failed(
-                problems
-                    .into_iter()
-                    .map(|problem| ProviderProblem {
-                        what: clean(problem.what),
-                        fix: clean(problem.fix),
-                    })
-                    .collect(),
-            ),
-            Self::NotRun(why) => Self::NotRun(clean(why)),
-        }
-    }
-
-    /// Tells whether something is wrong.
-    pub(super) fn is_failure(&self) -> bool {
-        matches!(self, Self::Failed(_))
-    }
-}
-
-impl From<ProviderProblem> for CheckOutcome {
-    fn from(problem: ProviderProblem) -> Self {
-        Self::Failed(vec![problem])
-    }
-}
-
-impl From<CliError> for CheckOutcome {
-    fn from(error: CliError) -> Self {
-        let what = if error.why.is_empty() {
-            error.what
-        } else {
-            format!("{}: {}", error.what, error.why)
-        };
-        Self::failed(what, error.fix)
-    }
-}
 
 /// The checks of a command, told one by one.
 #[derive(Debug)]
@@ -102,31 +30,12 @@ impl CheckReport {
             results: Vec::new(),
             notes: Vec::new(),
             output: context.output(),
-            redactor: context.redactor(),
+            redactor: context.app.redactor(),
             is_json,
         }
     }
 
-    /// Takes a check that was made.
-    pub(super) fn add(
-        &mut self,
-        name: &'static str,
-        outcome: CheckOutcome,
-    ) -> Result<(), CliError> {
-        let outcome = outcome.redacted(&self.redactor);
-        let lines = check_lines(name, &outcome);
-        self.results.push((name, outcome));
-        self.print(&lines)
-    }
-
-    /// Takes something that a reader should know.
-    pub(super) fn note(&mut self, text: String) -> Result<(), CliError> {
-        let line = StyledLine::from_text("  note: ").wrapped(Tone::Plain, &text);
-        self.notes.push(text);
-        self.print(&[line])
-    }
-
-    fn print(&self, lines: &[StyledLine]) -> Result<(), CliError> {
+    fn print(&self, lines: &[StyledLine]) -> Result<(), AppError> {
         if !self.is_json {
             self.output.print_lines(lines)?;
         }
@@ -134,7 +43,7 @@ impl CheckReport {
     }
 
     /// Sums up. A check that failed makes the exit code 1.
-    pub(super) fn finish(self) -> Result<ExitCode, CliError> {
+    pub(super) fn finish(self) -> Result<ExitCode, AppError> {
         let failed = self
             .results
             .iter()
@@ -161,6 +70,21 @@ impl CheckReport {
         } else {
             ExitCode::Runtime
         })
+    }
+}
+
+impl CheckSink for CheckReport {
+    fn add(&mut self, name: &'static str, outcome: CheckOutcome) -> Result<(), AppError> {
+        let outcome = outcome.redacted(&self.redactor);
+        let lines = check_lines(name, &outcome);
+        self.results.push((name, outcome));
+        self.print(&lines)
+    }
+
+    fn note(&mut self, text: String) -> Result<(), AppError> {
+        let line = StyledLine::from_text("  note: ").wrapped(Tone::Plain, &text);
+        self.notes.push(text);
+        self.print(&[line])
     }
 }
 

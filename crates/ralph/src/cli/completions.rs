@@ -1,14 +1,23 @@
 //! `ralph completions`: prints a script that completes the command line in a shell.
 
+use clap::Args;
 use clap::CommandFactory as _;
+use ralph_app::AppError;
 
-use super::args::{Cli, CompletionsArgs};
+use super::command_line::Cli;
 use super::context::Context;
-use super::error::CliError;
 use super::exit::ExitCode;
 
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub(super) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
 /// Prints the script.
-pub(super) fn run(args: &CompletionsArgs, context: &Context) -> Result<ExitCode, CliError> {
+pub(super) fn run(args: &CompletionsArgs, context: &Context) -> Result<ExitCode, AppError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "ralph", &mut script);
     context

@@ -1,21 +1,33 @@
 //! `ralph debug`: starts what an id of the task stands for, in the run's sandbox. There is no way to
 //! send a command line.
 
+use clap::Args;
+use ralph_app::AppError;
+use ralph_app::steering::{SentCommandOutcome, command_failed, send_command};
 use ralph_core::debug;
 use ralph_core::run::Command;
 use ralph_core::task::TaskFile;
 use ralph_engine::store::RunDir;
 
-use super::args::DebugArgs;
 use super::context::Context;
-use super::error::CliError;
 use super::exit::ExitCode;
-use super::send_command::{SentCommandOutcome, command_failed, run_line, send_command};
+use super::run_arg::RunArg;
+use super::steer::run_line;
 use crate::terminal::styled_line::StyledLine;
 
+/// Arguments of `debug`.
+#[derive(Debug, Args)]
+pub(super) struct DebugArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// The id; without it the ids are listed
+    pub id: Option<String>,
+}
+
 /// Lists the ids, or starts one and prints what it printed.
-pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let dir = context.find_run(&args.run)?;
+pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let dir = context.app.find_run(&args.run.run)?;
     let ids = contract_ids(&dir)?;
     let Some(id) = args.id else {
         let lines: Vec<StyledLine> = ids.iter().map(|id| StyledLine::from_text(id)).collect();
@@ -23,14 +35,14 @@ pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, 
         return Ok(ExitCode::Success);
     };
     if !ids.contains(&id) {
-        return Err(CliError::usage(
+        return Err(AppError::usage(
             format!("there is no id `{id}`"),
             "only what the task's contract names can be started",
             format!("use one of {}", ids.join(", ")),
         ));
     }
     let command = Command::Debug { id };
-    let answer = Box::pin(send_command(&dir, command.clone(), context)).await?;
+    let answer = Box::pin(send_command(&dir, command.clone(), &context.app)).await?;
     let state = dir.state()?;
     let done = match answer {
         SentCommandOutcome::Done(done) => done,
@@ -52,16 +64,16 @@ pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, 
 }
 
 /// Returns the ids of the contract in force.
-fn contract_ids(dir: &RunDir) -> Result<Vec<String>, CliError> {
+fn contract_ids(dir: &RunDir) -> Result<Vec<String>, AppError> {
     let state = dir.state()?;
     let path = dir.stored_contract(&state.contract);
     let bytes = std::fs::read(&path).map_err(|error| {
-        CliError::runtime(
+        AppError::runtime(
             format!("cannot read the contract of run `{}`", state.plan.run),
             error.to_string(),
             "`ralph audit` shows what is damaged",
         )
     })?;
-    let task = TaskFile::parse(&bytes).ok();
-    Ok(task.map_or_else(Vec::new, |task| debug::ids(&task.contract)))
+    // A contract that is damaged names no id; `ralph audit` reports it.
+    Ok(TaskFile::parse(&bytes).map_or_else(|_| Vec::new(), |task| debug::ids(&task.contract)))
 }

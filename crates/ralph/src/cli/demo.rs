@@ -4,15 +4,25 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
+use ralph_app::AppError;
+use ralph_app::planning::{self, RunRequest, TASK_FILE};
+use ralph_app::providers::Providers;
+use ralph_app::runs::{RunStart, UnfinishedRunPolicy};
 use ralph_core::image::ImageEffort;
 
-use super::args::{DemoArgs, RunArgs, UnfinishedRunArgs};
 use super::context::Context;
-use super::create_run::UnfinishedRunPolicy;
-use super::error::CliError;
+use super::drive::drive;
 use super::exit::ExitCode;
-use super::{create_run, planning, run};
-use crate::providers::Providers;
+use super::run;
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub(super) struct DemoArgs {
+    /// Put the demo into this directory instead of a temporary one
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+}
 
 /// The project as it is before the run.
 const PROJECT_FILES: [(&str, &str); 3] = [
@@ -24,10 +34,11 @@ const TASK: &str = include_str!("../../demo/ralph_task.md");
 const REPLIES: &str = include_str!("../../demo/replies.jsonl");
 
 /// Makes the project, runs its task and tells where everything is.
-pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let wiring = context.providers()?;
+pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let app = &context.app;
+    let wiring = app.providers()?;
     let dir = match args.dir {
-        Some(dir) => context.environment().working_dir().join(dir),
+        Some(dir) => app.environment().working_dir().join(dir),
         None => create_demo_dir(&wiring)?,
     };
     create_project(&dir, &wiring).await?;
@@ -38,20 +49,18 @@ pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, C
          one early claim of success. The sandbox, git, the checks and the clean room are real.\n\n",
         dir.display()
     ))?;
-    let run_args = demo_run_args(&dir);
-    let (file, task) = planning::read_task(&run_args.file, context)?;
-    let ways = (context, &wiring);
-    let mut planned = planning::plan_run(&run_args, file, task, None, ways).await?;
-    create_run::reserve(&mut planned.plan, &wiring)?;
-    let (id, branch) = (planned.plan.run.clone(), planned.plan.branch.clone());
-    let work = run::RunStart {
+    let request = demo_request(&dir);
+    let task = planning::read_task(&request.file, app)?;
+    let planned = planning::plan_run(&request, task, app).await?;
+    let work = RunStart {
         planned,
-        access: None,
         effort: ImageEffort::Reuse,
         unfinished_runs: UnfinishedRunPolicy::Allow,
-        is_json: run_args.json,
     };
-    let code = Box::pin(run::start(work, context, &wiring)).await?;
+    let (run, mode) = Box::pin(run::prepare(work, false, context)).await?;
+    let plan = &run.journal().state().plan;
+    let (id, branch) = (plan.run.clone(), plan.branch.clone());
+    let code = Box::pin(drive(run, mode)).await?;
     let state = wiring.state.run(&id).state()?;
     let pull = state
         .pull
@@ -72,33 +81,22 @@ pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, C
     Ok(code)
 }
 
-/// Returns the command line of the run.
-fn demo_run_args(dir: &Path) -> RunArgs {
-    RunArgs {
-        file: dir.join("ralph_task.md"),
-        repo: None,
-        sandbox: None,
-        engine: None,
-        agent: None,
-        profile: None,
-        model: Some(format!("scripted:{}", dir.join("replies.jsonl").display())),
-        rebuild: false,
-        dry_run: false,
-        json: false,
-        again: UnfinishedRunArgs {
-            new: true,
-            resume: false,
-        },
+/// Returns the request of the demo's run.
+fn demo_request(dir: &Path) -> RunRequest {
+    let replies = dir.join("replies.jsonl");
+    RunRequest {
+        model: Some(format!("scripted:{}", replies.display())),
+        ..RunRequest::for_file(dir.join(TASK_FILE))
     }
 }
 
 /// Makes a directory that nobody had before.
-fn create_demo_dir(wiring: &Providers) -> Result<PathBuf, CliError> {
+fn create_demo_dir(wiring: &Providers) -> Result<PathBuf, AppError> {
     let stamp = wiring.clock.now().as_microsecond();
     let dir = std::env::temp_dir().join(format!("ralph-demo-{stamp}"));
     let made = fs::DirBuilder::new().mode(0o700).create(&dir);
     made.map(|()| dir.clone()).map_err(|error| {
-        CliError::runtime(
+        AppError::runtime(
             format!("cannot make `{}`", dir.display()),
             error.to_string(),
             "name a directory with `--dir`",
@@ -106,10 +104,10 @@ fn create_demo_dir(wiring: &Providers) -> Result<PathBuf, CliError> {
     })
 }
 
-async fn create_project(dir: &Path, wiring: &Providers) -> Result<(), CliError> {
+async fn create_project(dir: &Path, wiring: &Providers) -> Result<(), AppError> {
     let occupied = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
     if occupied {
-        return Err(CliError::usage(
+        return Err(AppError::usage(
             format!("cannot put the demo into `{}`", dir.display()),
             "the directory is not empty",
             "name another with `--dir`",
@@ -126,7 +124,7 @@ async fn create_project(dir: &Path, wiring: &Providers) -> Result<(), CliError> 
         &["commit", "--quiet", "--message=Start"],
     ] {
         git.run_as_user(dir, args).await.map_err(|error| {
-            CliError::runtime(
+            AppError::runtime(
                 "cannot make the demo's repository",
                 error.to_string(),
                 error.hint(),
@@ -137,12 +135,12 @@ async fn create_project(dir: &Path, wiring: &Providers) -> Result<(), CliError> 
     write(&dir.join("replies.jsonl"), REPLIES)
 }
 
-fn write(path: &PathBuf, text: &str) -> Result<(), CliError> {
+fn write(path: &PathBuf, text: &str) -> Result<(), AppError> {
     let parent = path.parent().unwrap_or(path);
     fs::create_dir_all(parent)
         .and_then(|()| fs::write(path, text))
         .map_err(|error| {
-            CliError::runtime(
+            AppError::runtime(
                 format!("cannot write `{}`", path.display()),
                 error.to_string(),
                 "name a directory you can write with `--dir`",

@@ -1,24 +1,40 @@
 //! `ralph diagnose`: asks the doctor why a run is stuck, shows its report, applies it.
 
+use clap::Args;
+use ralph_app::AppError;
+use ralph_app::steering::{SentCommandOutcome, command_failed, send_command};
 use ralph_core::doctor::DoctorReport;
 use ralph_core::run::Command;
 use ralph_core::state::RunState;
 
-use super::args::DiagnoseArgs;
 use super::context::Context;
-use super::error::CliError;
 use super::exit::ExitCode;
-use super::send_command::{SentCommandOutcome, command_failed, run_line, send_command};
+use super::run_arg::RunArg;
+use super::steer::run_line;
 use crate::terminal::lines::field_line;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
+/// Arguments of `diagnose`.
+#[derive(Debug, Args)]
+pub(super) struct DiagnoseArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// Apply the last report; ask first if there is none
+    #[arg(long)]
+    pub apply: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Asks, shows, and applies if that is wanted.
-pub(super) async fn run(args: DiagnoseArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let dir = context.find_run(&args.run)?;
+pub(super) async fn run(args: DiagnoseArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let dir = context.app.find_run(&args.run.run)?;
     let mut state = dir.state()?;
     let output = context.output();
     if !args.apply || state.doctor.report.is_none() {
-        let answer = Box::pin(send_command(&dir, Command::Diagnose, context)).await?;
+        let answer = Box::pin(send_command(&dir, Command::Diagnose, &context.app)).await?;
         state = dir.state()?;
         match answer {
             SentCommandOutcome::Done(done) if done.succeeded => {}
@@ -45,13 +61,13 @@ pub(super) async fn run(args: DiagnoseArgs, context: &Context) -> Result<ExitCod
     Ok(ExitCode::Success)
 }
 
-async fn apply_report(args: &DiagnoseArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let dir = context.find_run(&args.run)?;
+async fn apply_report(args: &DiagnoseArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let dir = context.app.find_run(&args.run.run)?;
     if dir.state()?.doctor.report.is_none() {
         // The task's own policy was faster.
         return Ok(ExitCode::Success);
     }
-    let answer = Box::pin(send_command(&dir, Command::Apply, context)).await?;
+    let answer = Box::pin(send_command(&dir, Command::Apply, &context.app)).await?;
     let state = dir.state()?;
     let said = match answer {
         SentCommandOutcome::Done(done) if done.succeeded => format!("applied {}", done.detail),

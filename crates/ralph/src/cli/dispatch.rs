@@ -2,38 +2,46 @@
 
 use std::ffi::OsString;
 use std::future::Future;
+use std::path::PathBuf;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
+use ralph_app::AppError;
+use ralph_app::config::Environment;
 
-use super::args::{Cli, CliCommand};
+use super::command_line::{Cli, CliCommand, command_line};
 use super::context::Context;
-use super::error::CliError;
 use super::exit::ExitCode;
 use super::{
     allow, argument_order, audit, completions, debug, demo, diagnose, export, image, init, lint,
-    logs, models, preflight, profile, proxy, prune, replay, resume, run, runs, selftest,
-    send_command, show, steer, task, tokens, trust, usage,
+    logs, models, preflight, profile, proxy, prune, replay, resume, run, runs, selftest, show,
+    steer, task, tokens, trust, usage,
 };
-use crate::config::Environment;
 
 /// Runs the program: parses the arguments, does what they say, reports what went wrong.
 pub fn main() -> std::process::ExitCode {
     disable_process_inspection();
     let arguments: Vec<OsString> = argument_order::command_first(std::env::args_os().collect());
-    let cli = match Cli::try_parse_from(&arguments) {
+    let matches = command_line().try_get_matches_from(&arguments);
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return usage::report(&error, &arguments).into(),
     };
-    let context = Context::new(Environment::from_process());
+    let context = Context::new(process_environment());
     context.start_log(cli.verbose);
     let is_json = cli.command.is_json();
     let ended = dispatch(cli.command, &context).unwrap_or_else(|error| {
         tracing::debug!(%error, "the command failed");
-        let error = error.redacted(&context.redactor());
+        let error = error.redacted(&context.app.redactor());
         context.output().print_error(&error, is_json);
-        error.code
+        ExitCode::for_error(error.kind)
     });
     ended.into()
+}
+
+/// Reads the variables and the working directory of this process.
+fn process_environment() -> Environment {
+    let directory = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    Environment::new(std::env::vars_os(), directory)
 }
 
 /// Keeps the user's other processes, such as those of a local sandbox, from reading the credentials
@@ -41,14 +49,14 @@ pub fn main() -> std::process::ExitCode {
 #[cfg(target_os = "linux")]
 fn disable_process_inspection() {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-    // Where it cannot be done, nothing is worse than without it.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
+    // Where it fails, nothing is worse than without it.
+    let _set = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
 #[cfg(not(target_os = "linux"))]
-fn keep_private() {}
+fn disable_process_inspection() {}
 
-fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, CliError> {
+fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, AppError> {
     use ralph_core::run::Command as Steer;
     match command {
         CliCommand::Init(args) => init::run(&args, context),
@@ -57,17 +65,17 @@ fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, CliError
         CliCommand::Runs(args) => runs::run(&args, context),
         CliCommand::Show(args) => show::run(&args, context),
         CliCommand::Logs(args) => logs::run(&args, context),
-        CliCommand::Pause(args) => steer::run(&args, &Steer::Pause, context),
+        CliCommand::Pause(args) => block_on(steer::run(&args, &Steer::Pause, context)),
         CliCommand::Resume(args) => block_on(resume::run(args, context)),
-        CliCommand::Rotate(args) => steer::run(&args, &Steer::Rotate, context),
-        CliCommand::Stop(args) => steer::run(&args, &Steer::Stop, context),
-        CliCommand::Profile(args) => profile::run(&args, context),
-        CliCommand::Task(args) => task::run(&args, context),
+        CliCommand::Rotate(args) => block_on(steer::run(&args, &Steer::Rotate, context)),
+        CliCommand::Stop(args) => block_on(steer::run(&args, &Steer::Stop, context)),
+        CliCommand::Profile(args) => block_on(profile::run(args, context)),
+        CliCommand::Task(args) => block_on(task::run(args, context)),
         CliCommand::Export(args) => block_on(export::run(args, context)),
         CliCommand::Models(args) => models::run(args, context),
-        CliCommand::Guardrail(args) => block_on(send_command::guardrail(args, context)),
-        CliCommand::Note(args) => block_on(send_command::note(args, context)),
-        CliCommand::Message(args) => block_on(send_command::message(args, context)),
+        CliCommand::Guardrail(args) => block_on(steer::guardrail(args, context)),
+        CliCommand::Note(args) => block_on(steer::note(args, context)),
+        CliCommand::Message(args) => block_on(steer::message(args, context)),
         CliCommand::Allow(args) => block_on(allow::run(args, context)),
         CliCommand::Diagnose(args) => block_on(diagnose::run(args, context)),
         CliCommand::Debug(args) => block_on(debug::run(args, context)),
@@ -91,13 +99,13 @@ fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, CliError
 /// is enough: a run waits for its model and its commands, and handing each of their answers from one
 /// thread to another would cost more than what is done with it.
 pub(super) fn block_on(
-    command: impl Future<Output = Result<ExitCode, CliError>>,
-) -> Result<ExitCode, CliError> {
+    command: impl Future<Output = Result<ExitCode, AppError>>,
+) -> Result<ExitCode, AppError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| {
-            CliError::runtime(
+            AppError::runtime(
                 "cannot start",
                 error.to_string(),
                 "look at the limits of this user (`ulimit -a`)",

@@ -1,55 +1,48 @@
-//! Works on a run in the foreground: shows it, listens to Ctrl-C, says how it ended.
+//! Drives a run in the foreground: shows it, listens to Ctrl-C, returns how it ended.
 
-use ralph_engine::error::RunError;
-use ralph_engine::journal::{Journal, JournalError};
-use ralph_engine::run::{self, Services};
-use ralph_engine::store::RunDir;
+use ralph_app::AppError;
+use ralph_app::follow::JournalFollower;
+use ralph_app::runs::ReadyRun;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::error::CliError;
 use super::exit::ExitCode;
-use crate::terminal::follow::JournalFollower;
 use crate::terminal::{OutputMode, RunView};
 
 /// Drives a run until nothing is left to do here.
-pub(super) async fn drive(
-    dir: RunDir,
-    journal: Journal,
-    outside: Services,
-    mode: OutputMode,
-) -> Result<ExitCode, CliError> {
+pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, AppError> {
     // Entered for the whole thread: every task on it works for this run.
-    let _run = tracing::info_span!("run", run = %journal.state().plan.run).entered();
+    let _run = tracing::info_span!("run", run = %run.journal().state().plan.run).entered();
     let (interrupt, interrupted) = watch::channel(false);
-    let mut latest = journal.latest();
-    let mut reader = JournalFollower::new(&dir);
-    // What an earlier process has shown is not shown again.
-    if journal.state().epoch > 0 {
+    let mut latest = run.journal().latest();
+    let mut reader = JournalFollower::new(run.dir());
+    // An earlier process has shown these.
+    if run.journal().state().epoch > 0 {
         reader.read_new(&mut |_, _| {})?;
     }
-    let view = RunView::new(Box::new(std::io::stdout()), mode);
+    let mut view = RunView::new(Box::new(std::io::stdout()), mode);
     let showing = tokio::task::spawn(async move {
-        let mut view = view;
-        let mut show = |reader: &mut JournalFollower| {
-            reader.read_new(&mut |record, state| view.show(record, state))
+        let mut show = || {
+            let read = reader.read_new(&mut |record, state| view.show(record, state));
+            // The run itself notices and reports a journal that cannot be read.
+            if let Err(error) = read {
+                tracing::warn!(%error, "cannot show the journal");
+            }
         };
-        show(&mut reader).ok();
+        show();
         while latest.changed().await.is_ok() {
-            show(&mut reader).ok();
+            show();
         }
-        show(&mut reader).ok();
+        show();
     });
     let listening = tokio::task::spawn(forward_signals(interrupt));
-    // Boxed: the whole machine is in this future.
-    let ended = Box::pin(run::drive(dir.clone(), journal, outside, interrupted)).await;
+    let ended = run.drive(interrupted).await;
     listening.abort();
     // The journal is closed now, so the view ends after the last record.
-    showing.await.ok();
-    let status = ended.map_err(|error| {
-        tracing::warn!(%error, "the run cannot continue");
-        run_failed(&dir, error)
-    })?;
+    if let Err(error) = showing.await {
+        tracing::warn!(%error, "the view of the run ended early");
+    }
+    let status = ended.inspect_err(|error| tracing::warn!(%error, "the run cannot continue"))?;
     tracing::info!(?status, "this process has ended its work on the run");
     Ok(ExitCode::for_status(&status))
 }
@@ -79,21 +72,4 @@ async fn forward_signals(interrupt: watch::Sender<bool>) {
         reason = "the second Ctrl-C is a demand; the journal is sound at every moment"
     )]
     std::process::exit(i32::from(ExitCode::Interrupted.code()));
-}
-
-fn run_failed(dir: &RunDir, error: RunError) -> CliError {
-    if let RunError::Journal(lost @ JournalError::Lost { .. }) = error {
-        return lost.into();
-    }
-    let run = dir
-        .root()
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    CliError::runtime(
-        format!("run `{run}` cannot go on"),
-        error.to_string(),
-        error.hint(),
-    )
 }

@@ -1,5 +1,6 @@
 //! The exit codes of `ralph`. Scripts rely on them, so a code never changes its meaning.
 
+use ralph_app::ErrorKind;
 use ralph_core::run::{PauseReason, RunStatus};
 
 /// How a command ended, as the shell sees it.
@@ -43,6 +44,17 @@ impl ExitCode {
             | RunStatus::WaitingQuota(_)
             | RunStatus::WaitingProvider(_)
             | RunStatus::Verifying => Self::Runtime,
+        }
+    }
+
+    /// Returns the code of an error.
+    pub fn for_error(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::Usage => Self::Usage,
+            ErrorKind::Runtime => Self::Runtime,
+            ErrorKind::TaskRejected => Self::LintRefused,
+            ErrorKind::RunLost => Self::Paused,
+            ErrorKind::Interrupted => Self::Interrupted,
         }
     }
 

@@ -2,25 +2,44 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
+use ralph_app::AppError;
 use ralph_engine::git::GitError;
 use ralph_engine::store::RunDir;
 
 use super::context::Context;
-use super::error::CliError;
 use super::exit::ExitCode;
-use super::steer_args::ExportArgs;
+use super::run_arg::RunArg;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+pub(super) struct ExportArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// The directory, which is empty or does not exist
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Write the changes as one patch file instead of a checkout
+    #[arg(long)]
+    pub patch: bool,
+}
+
 /// Writes the branch, or the changes, into an empty directory.
-pub(super) async fn run(args: ExportArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let dir = context.find_run(&args.run)?;
+pub(super) async fn run(args: ExportArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let dir = context.app.find_run(&args.run.run)?;
     let state = dir.state()?;
-    let target = context.environment().working_dir().join(&args.directory);
+    let target = context
+        .app
+        .environment()
+        .working_dir()
+        .join(&args.directory);
     let target = std::path::absolute(&target).unwrap_or(target);
     prepare_target(&target)?;
-    let repo = context.providers()?.git()?.repo(dir.repo());
+    let repo = context.app.providers()?.git()?.repo(dir.repo());
     let (branch, head) = (&state.plan.branch, &state.head);
     let written = if args.patch {
         let patch = repo.patch(&state.plan.base, head).await;
@@ -53,7 +72,7 @@ pub(super) async fn run(args: ExportArgs, context: &Context) -> Result<ExitCode,
 }
 
 /// Makes the directory, or checks that it is empty.
-fn prepare_target(target: &Path) -> Result<(), CliError> {
+fn prepare_target(target: &Path) -> Result<(), AppError> {
     match fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
         Ok(true) => Ok(()),
         Ok(false) => Err(unusable_target(target, "it is not empty".into())),
@@ -64,16 +83,16 @@ fn prepare_target(target: &Path) -> Result<(), CliError> {
     }
 }
 
-fn unusable_target(target: &Path, why: String) -> CliError {
-    CliError::usage(
+fn unusable_target(target: &Path, why: String) -> AppError {
+    AppError::usage(
         format!("cannot export to `{}`", target.display()),
         why,
         "name a directory that is empty or does not exist",
     )
 }
 
-fn export_failed(dir: &RunDir, error: &GitError) -> CliError {
-    CliError::runtime(
+fn export_failed(dir: &RunDir, error: &GitError) -> AppError {
+    AppError::runtime(
         format!("cannot export from `{}`", dir.repo().display()),
         error.to_string(),
         error.hint(),

@@ -4,22 +4,34 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use clap::Args;
+use ralph_app::AppError;
+use ralph_app::config::ModelProfiles;
+use ralph_app::planning::TASK_FILE;
 use ralph_core::templates;
 
-use super::args::{InitArgs, TASK_FILE};
 use super::context::Context;
-use super::error::CliError;
 use super::exit::ExitCode;
-use crate::config::ModelProfiles;
 use crate::terminal::styled_line::StyledLine;
 
+/// Arguments of `init`.
+#[derive(Debug, Args)]
+pub(super) struct InitArgs {
+    /// Overwrite files that exist
+    #[arg(long)]
+    pub force: bool,
+    /// Write config/models.yaml too
+    #[arg(long)]
+    pub models: bool,
+}
+
 /// Writes what is missing; with `--force` also what is there.
-pub(super) fn run(args: &InitArgs, context: &Context) -> Result<ExitCode, CliError> {
+pub(super) fn run(args: &InitArgs, context: &Context) -> Result<ExitCode, AppError> {
     let mut wanted = vec![(TASK_FILE, templates::TASK)];
     if args.models {
         wanted.push((ModelProfiles::FILE, templates::MODELS));
     }
-    let directory = context.environment().working_dir();
+    let directory = context.app.environment().working_dir();
     let mut lines = Vec::new();
     let mut kept = Vec::new();
     for (name, text) in &wanted {
@@ -27,7 +39,7 @@ pub(super) fn run(args: &InitArgs, context: &Context) -> Result<ExitCode, CliErr
             Ok(()) => lines.push(StyledLine::from_text("wrote ").strong(name)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => kept.push(*name),
             Err(error) => {
-                return Err(CliError::runtime(
+                return Err(AppError::runtime(
                     format!("cannot write `{name}`"),
                     error.to_string(),
                     "go to a directory that is yours, then try again",
@@ -36,7 +48,7 @@ pub(super) fn run(args: &InitArgs, context: &Context) -> Result<ExitCode, CliErr
         }
     }
     if kept.len() == wanted.len() {
-        return Err(CliError::runtime(
+        return Err(AppError::runtime(
             format!("will not overwrite `{}`", kept.join("`, `")),
             "it exists",
             "add --force to write it anew, or remove it",

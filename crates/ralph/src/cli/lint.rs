@@ -1,27 +1,36 @@
 //! `ralph lint`: says what a task file lacks before it is run.
 
-use std::path::Path;
+use std::path::PathBuf;
 
+use clap::Args;
+use ralph_app::AppError;
+use ralph_app::config::RegularFileError;
+use ralph_app::format;
+use ralph_app::planning::TASK_FILE;
+use ralph_app::planning::{model_choice, read_task_bytes};
 use ralph_core::lint::{self, LintFinding, LintSeverity};
 use ralph_core::task::TaskFile;
 use serde_json::json;
 
-use super::args::LintArgs;
 use super::context::Context;
-use super::error::CliError;
 use super::exit::ExitCode;
-use super::planning;
-use crate::config::{RegularFileError, read_user_named};
-use crate::terminal::format;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
-/// More of a file is never read; the linter refuses it long before that.
-const MAX_TASK_BYTES: u64 = 16 << 20;
+/// Arguments of `lint`.
+#[derive(Debug, Args)]
+pub(super) struct LintArgs {
+    /// The task file
+    #[arg(default_value = TASK_FILE)]
+    pub file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Prints the findings. Errors make the exit code 1.
-pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, CliError> {
+pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, AppError> {
     let shown = args.file.display().to_string();
-    let findings = match read_task_bytes(&args.file, context) {
+    let findings = match read_task_bytes(&args.file, &context.app) {
         Ok(bytes) => {
             let report = lint::check(&bytes);
             let mut findings = report.findings;
@@ -31,7 +40,7 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, CliErr
         }
         Err(error) if error.is_missing() => {
             if !args.json {
-                return Err(CliError::runtime(
+                return Err(AppError::runtime(
                     format!("there is no task file `{shown}`"),
                     "nothing has that name",
                     "name another file, or write one with `ralph init`",
@@ -40,7 +49,7 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, CliErr
             vec![LintFinding::missing_task_file(&shown)]
         }
         Err(error) => {
-            return Err(CliError::runtime(
+            return Err(AppError::runtime(
                 format!("cannot read `{shown}`"),
                 error.to_string(),
                 match &error {
@@ -70,14 +79,10 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, CliErr
 
 /// Looks whether the task's model has a price. A profile that is not here says nothing about the task.
 fn unknown_price(task: &TaskFile, context: &Context) -> Option<LintFinding> {
-    let choice = planning::model_choice(None, None, Some(task), context).ok()?;
+    let Ok(choice) = model_choice(None, None, Some(task), &context.app) else {
+        return None;
+    };
     lint::unenforceable_cost_limit(task, &choice.model, choice.price.as_ref())
-}
-
-/// Returns the start of a task file, which must be a regular file of the repository that it is named in.
-pub(super) fn read_task_bytes(file: &Path, context: &Context) -> Result<Vec<u8>, RegularFileError> {
-    let directory = context.environment().working_dir();
-    Ok(read_user_named(file, directory, MAX_TASK_BYTES)?.bytes)
 }
 
 fn count_severity(findings: &[LintFinding], severity: LintSeverity) -> usize {

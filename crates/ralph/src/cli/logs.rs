@@ -4,23 +4,38 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
+use clap::Args;
+use ralph_app::AppError;
+use ralph_app::follow::POLL_INTERVAL;
 use ralph_engine::durable::StoreError;
 use ralph_engine::store::RunDir;
 
-use super::args::LogsArgs;
 use super::context::Context;
-use super::error::CliError;
 use super::exit::ExitCode;
 use super::output::{CliOutput, StdoutReader};
-use crate::terminal::follow::POLL_INTERVAL;
+use super::run_arg::RunArg;
 use crate::terminal::sanitize;
+
+/// Arguments of `logs`.
+#[derive(Debug, Args)]
+pub(super) struct LogsArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// Go on printing until nobody works on the run
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Print the errors instead
+    #[arg(long)]
+    pub errors: bool,
+}
 
 /// How much is read at once; a longer line is printed in pieces.
 const CHUNK_BYTES: u64 = 64 * 1024;
 
 /// Prints the log.
-pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let dir = context.find_run(&args.run)?;
+pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let dir = context.app.find_run(&args.run.run)?;
     let name = if args.errors {
         "errors.log"
     } else {
@@ -39,7 +54,7 @@ pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, CliErr
     Ok(ExitCode::Success)
 }
 
-fn follow(dir: &RunDir, log: &mut LogTail) -> Result<(), CliError> {
+fn follow(dir: &RunDir, log: &mut LogTail) -> Result<(), AppError> {
     loop {
         // Asked before reading, so that the last lines of a process are not missed.
         let held = dir.is_held();
@@ -73,7 +88,7 @@ struct LogTail {
 
 impl LogTail {
     /// Prints what has come since the last time.
-    fn print_new(&mut self, rest: PartialLine) -> Result<StdoutReader, CliError> {
+    fn print_new(&mut self, rest: PartialLine) -> Result<StdoutReader, AppError> {
         loop {
             let bytes = match self.read_chunk() {
                 Ok(bytes) => bytes,

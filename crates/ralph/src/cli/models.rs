@@ -2,6 +2,14 @@
 
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Subcommand};
+use ralph_app::AppError;
+use ralph_app::config::PriceSource;
+use ralph_app::format;
+use ralph_app::providers::models::{
+    KeyStatus, ModelFactory, absolute_script, listed_price, price_or_highest, sourced_price,
+};
 use ralph_core::action;
 use ralph_core::money::Usd;
 use ralph_core::ports::{FinishReason, ModelError, ModelReply, ModelRequest};
@@ -12,19 +20,48 @@ use ralph_engine::run::ChosenModel;
 use serde::Serialize;
 use serde_json::json;
 
-use super::args::{ModelsArgs, ModelsCommand};
 use super::context::Context;
 use super::dispatch::block_on;
-use super::error::CliError;
 use super::exit::ExitCode;
 use super::update_prices;
-use crate::config::PriceSource;
-use crate::providers::models::{
-    KeyStatus, ModelFactory, absolute_script, listed_price, price_or_highest, sourced_price,
-};
 use crate::terminal::lines::field_line;
 use crate::terminal::styled_line::{StyledLine, Tone};
-use crate::terminal::{format, sanitize, width};
+use crate::terminal::{sanitize, width};
+
+/// Arguments of `models`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct ModelsArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// What to do instead of listing them.
+    #[command(subcommand)]
+    pub command: Option<ModelsCommand>,
+}
+
+/// What can be done with models besides listing them.
+#[derive(Debug, Subcommand)]
+pub(super) enum ModelsCommand {
+    /// Ask a model once and show what comes back
+    Test {
+        /// The profile, or a model such as zai/glm-4.7
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
+        profile: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Store a price map in LiteLLM's format, for all later runs
+    UpdatePrices {
+        /// The map: a file, or an https address
+        #[arg(value_name = "FILE|URL", value_parser = NonEmptyStringValueParser::new())]
+        source: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
 
 /// The question of a test. Its answer is a reply that does nothing.
 const TEST_SYSTEM_PROMPT: &str = "You answer with one JSON object and nothing else.";
@@ -37,7 +74,7 @@ const SHOWN_COLUMNS: usize = 200;
 const HEADER: [&str; 5] = ["PROFILE", "MODEL", "$/M IN·OUT", "KEY", "TAGS"];
 
 /// Lists the profiles, or asks one of their models.
-pub(super) fn run(args: ModelsArgs, context: &Context) -> Result<ExitCode, CliError> {
+pub(super) fn run(args: ModelsArgs, context: &Context) -> Result<ExitCode, AppError> {
     match args.command {
         None => list_profiles(args.json, context),
         Some(ModelsCommand::Test { profile, json }) => {
@@ -87,9 +124,9 @@ impl From<KeyStatus> for ProfileKeyInfo {
     }
 }
 
-fn list_profiles(is_json: bool, context: &Context) -> Result<ExitCode, CliError> {
-    let profiles = context.profiles()?;
-    let models = context.models()?;
+fn list_profiles(is_json: bool, context: &Context) -> Result<ExitCode, AppError> {
+    let profiles = context.app.profiles()?;
+    let models = context.app.models()?;
     let sources = profiles.price_sources()?;
     let entries: Vec<ProfileEntry> = profiles
         .iter()
@@ -244,7 +281,7 @@ fn format_price(price: &Price) -> String {
 }
 
 /// Asks a model once.
-async fn test_model(name: String, is_json: bool, context: &Context) -> Result<ExitCode, CliError> {
+async fn test_model(name: String, is_json: bool, context: &Context) -> Result<ExitCode, AppError> {
     let chosen = choose_model(&name, context)?;
     let request = ModelRequest {
         system: TEST_SYSTEM_PROMPT.into(),
@@ -252,7 +289,7 @@ async fn test_model(name: String, is_json: bool, context: &Context) -> Result<Ex
         schema: Some(action::json_schema()),
         max_output_tokens: None,
     };
-    let clock = context.clock();
+    let clock = context.app.clock();
     let started = clock.monotonic();
     let asked = chosen.model.ask_once(&request).await;
     let waited = clock.monotonic().saturating_sub(started);
@@ -285,16 +322,16 @@ async fn test_model(name: String, is_json: bool, context: &Context) -> Result<Ex
 }
 
 /// Takes a profile, or a model by its name.
-fn choose_model(name: &str, context: &Context) -> Result<ChosenModel, CliError> {
-    let models = context.models()?;
-    let profiles = context.profiles()?;
+fn choose_model(name: &str, context: &Context) -> Result<ChosenModel, AppError> {
+    let models = context.app.models()?;
+    let profiles = context.app.profiles()?;
     let is_model = name.contains(['/', ':']);
     if profiles.resolve(name).is_ok() || !is_model {
         return models.for_profile(name);
     }
-    let model = absolute_script(name, context.environment().working_dir());
+    let model = absolute_script(name, context.app.environment().working_dir());
     let mut choice = ModelChoice::for_model(model);
-    choice.price = listed_price(&profiles, &choice, context.environment())?;
+    choice.price = listed_price(&profiles, &choice, context.app.environment())?;
     Ok(ChosenModel {
         model: models.create(&choice, &[])?,
         price: price_or_highest(&choice),
@@ -302,7 +339,7 @@ fn choose_model(name: &str, context: &Context) -> Result<ChosenModel, CliError> 
     })
 }
 
-fn test_failed(choice: &ModelChoice, error: ModelError) -> CliError {
+fn test_failed(choice: &ModelChoice, error: ModelError) -> AppError {
     let why = error.to_string();
     let what = format!("model `{}` did not answer", choice.model);
     let hint = match &error {
@@ -315,7 +352,7 @@ fn test_failed(choice: &ModelChoice, error: ModelError) -> CliError {
             .hint()
             .replace("`ralph resume`", "try again"),
     };
-    CliError::runtime(what, why, hint)
+    AppError::runtime(what, why, hint)
 }
 
 /// Says why an answer could not be performed.

@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 
+use ralph_app::{AppError, ErrorDetails};
 use ralph_core::printable;
 use serde::Serialize;
 
-use super::error::CliError;
+use super::lint::finding_lines;
 use crate::terminal::StdoutStyle;
+use crate::terminal::sanitize;
 use crate::terminal::styled_line::{Colour, StyledLine};
 
 /// Whether whoever reads standard output is still there.
@@ -39,7 +41,7 @@ impl CliOutput {
     pub fn print_lines<'a>(
         self,
         lines: impl IntoIterator<Item = &'a StyledLine>,
-    ) -> Result<StdoutReader, CliError> {
+    ) -> Result<StdoutReader, AppError> {
         let columns = self.look.columns();
         let text: String = lines
             .into_iter()
@@ -49,21 +51,21 @@ impl CliOutput {
     }
 
     /// Prints a value as JSON in one line.
-    pub fn print_json(self, value: &impl Serialize) -> Result<StdoutReader, CliError> {
+    pub fn print_json(self, value: &impl Serialize) -> Result<StdoutReader, AppError> {
         // Our own types always serialize.
         let line = serde_json::to_string(value).unwrap_or_default();
         self.print_text(&format!("{}\n", printable::escape_json(&line)))
     }
 
     /// Prints text as it is. It must be safe for a terminal.
-    pub fn print_text(self, text: &str) -> Result<StdoutReader, CliError> {
+    pub fn print_text(self, text: &str) -> Result<StdoutReader, AppError> {
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Ok(()) => Ok(StdoutReader::Connected),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 Ok(StdoutReader::Disconnected)
             }
-            Err(error) => Err(CliError::runtime(
+            Err(error) => Err(AppError::runtime(
                 "cannot write to standard output",
                 error.to_string(),
                 "look where it goes to",
@@ -74,17 +76,46 @@ impl CliOutput {
     /// Prints lines on standard error.
     pub fn print_stderr_lines<'a>(self, lines: impl IntoIterator<Item = &'a StyledLine>) {
         for line in lines {
-            // There is nobody left to tell when this does not work.
-            writeln!(io::stderr(), "{}", line.render(Colour::Unused, None)).ok();
+            // Without standard error there is no place to report that it failed.
+            let _written = writeln!(io::stderr(), "{}", line.render(Colour::Unused, None));
         }
     }
 
     /// Prints an error where people see it, and for scripts also where they read.
-    pub fn print_error(self, error: &CliError, is_json: bool) {
-        // There is nobody left to tell when this does not work.
-        writeln!(io::stderr(), "{error}").ok();
+    pub fn print_error(self, error: &AppError, is_json: bool) {
+        self.print_stderr_lines(&detail_lines(&error.details));
+        // Without standard error there is no place to report that it failed.
+        let _written = writeln!(io::stderr(), "{}", error_line(error));
         if is_json {
-            self.print_json(&error.json()).ok();
+            let _printed = self.print_json(&error.json());
         }
+    }
+}
+
+/// Returns the one line of an error, whatever is in its parts.
+fn error_line(error: &AppError) -> String {
+    let parts: Vec<String> = error.parts().map(sanitize::line).collect();
+    format!("ralph: {}", parts.join(" — "))
+}
+
+fn detail_lines(details: &ErrorDetails) -> Vec<StyledLine> {
+    match details {
+        ErrorDetails::None => Vec::new(),
+        ErrorDetails::Findings { file, findings } => finding_lines(file, findings),
+        ErrorDetails::BuildLog(lines) => lines
+            .iter()
+            .map(|line| StyledLine::from_text(line).indented())
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_always_printed_on_one_line() {
+        let error = AppError::usage("a\nb", "\u{1b}[31mred", "c\u{202e}d");
+        assert_eq!(error_line(&error), "ralph: a b — red — c�d");
     }
 }

@@ -1,18 +1,31 @@
 //! `ralph profile`: lets the model of another profile answer from the next iteration on.
 
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use ralph_app::AppError;
 use ralph_core::run::Command;
 
 use super::context::Context;
-use super::error::CliError;
 use super::exit::ExitCode;
+use super::run_arg::RunArg;
 use super::steer;
-use super::steer_args::ProfileArgs;
+
+/// Arguments of `profile`.
+#[derive(Debug, Args)]
+pub(super) struct ProfileArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// The profile in config/models.yaml
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub profile: String,
+}
 
 /// Looks whether the profile can be used, and sends the command.
-pub(super) fn run(args: &ProfileArgs, context: &Context) -> Result<ExitCode, CliError> {
-    context.models()?.for_profile(&args.profile)?;
+pub(super) async fn run(args: ProfileArgs, context: &Context) -> Result<ExitCode, AppError> {
+    context.app.models()?.for_profile(&args.profile)?;
     let command = Command::Profile {
         name: args.profile.clone(),
     };
-    steer::run(&args.run, &command, context)
+    steer::run(&args.run, &command, context).await
 }

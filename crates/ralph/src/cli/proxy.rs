@@ -5,6 +5,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
+use ralph_app::AppError;
+use ralph_app::proxy::{
+    CredentialError, Health, LeaseOutcome, ProxyCredential, ProxyExit, ProxyNotice, ProxyUpstream,
+    RequestLog, acquire_lease, read_credential, serve,
+};
+use ralph_app::tokens::{AgentAuth, AgentName, AuthMode, BaseUrl};
 use ralph_core::budget::{BudgetLimits as Budgets, Spent};
 use ralph_core::id::RunId;
 use ralph_core::net::{Allowlist, EgressPolicy};
@@ -17,24 +24,35 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::Context;
 use super::dispatch::block_on;
-use super::error::CliError;
+use super::duration;
 use super::exit::ExitCode;
-use super::token_args::ProxyArgs;
-use crate::proxy::{
-    CredentialError, Health, LeaseError, LeaseOutcome, ProxyCredential, ProxyExit, ProxyNotice,
-    ProxyUpstream, RequestLog, acquire_lease, read_credential, serve,
-};
 use crate::terminal::styled_line::StyledLine;
-use crate::tokens::{AgentAuth, AgentName, AuthMode, BaseUrl};
+
+/// Arguments of `proxy`.
+#[derive(Debug, Args)]
+pub(super) struct ProxyArgs {
+    /// The agent whose API is spoken
+    #[arg(long, value_name = "NAME", default_value = AgentName::DEFAULT, value_parser = AgentName::parse)]
+    pub agent: AgentName,
+    /// Listen here
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:18080")]
+    pub listen: SocketAddr,
+    /// Send requests to this API instead of the provider's own
+    #[arg(long, value_name = "URL", value_parser = BaseUrl::parse)]
+    pub target: Option<BaseUrl>,
+    /// End after this time without a request, such as 300s; 0 never does
+    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = duration::parse)]
+    pub idle_timeout: Duration,
+}
 
 /// How long a connection may carry nothing: a provider that does not answer is given up then.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Reads the credential and serves until nobody needs it any more.
-pub(super) fn run(args: &ProxyArgs, context: &Context) -> Result<ExitCode, CliError> {
+pub(super) fn run(args: &ProxyArgs, context: &Context) -> Result<ExitCode, AppError> {
     let agent = AgentAuth::for_agent(&args.agent);
     let upstream = ProxyUpstream::for_agent(&agent, args.target.as_ref()).ok_or_else(|| {
-        CliError::usage(
+        AppError::usage(
             format!("cannot be the proxy of agent {}", args.agent),
             "ralph does not know the API of this agent",
             "use the name of an agent whose API it speaks: claude, codex, opencode",
@@ -42,24 +60,24 @@ pub(super) fn run(args: &ProxyArgs, context: &Context) -> Result<ExitCode, CliEr
     })?;
     let pipe = "pipe it in: `ralph get-token | ralph proxy`";
     if io::stdin().is_terminal() {
-        return Err(CliError::usage(
+        return Err(AppError::usage(
             "no credential provided on stdin",
             "it is a terminal",
             pipe,
         ));
     }
     let credential = read_credential(io::stdin().lock(), &agent).map_err(|error| match &error {
-        CredentialError::Empty => CliError::runtime(error.to_string(), "", pipe),
+        CredentialError::Empty => AppError::runtime(error.to_string(), "", pipe),
         CredentialError::Lines { .. }
         | CredentialError::Mode
         | CredentialError::UnsupportedMode(_)
-        | CredentialError::Read(_) => CliError::runtime(
+        | CredentialError::Read(_) => AppError::runtime(
             "cannot take the credential from stdin",
             error.to_string(),
             pipe,
         ),
     })?;
-    context.add_secret("CREDENTIAL", &credential.secret);
+    context.app.add_secret("CREDENTIAL", &credential.secret);
     block_on(serve_proxy(args, upstream, credential, context))
 }
 
@@ -69,25 +87,25 @@ async fn require_own_credential(
     upstream: &ProxyUpstream,
     credential: &ProxyCredential,
     context: &Context,
-) -> Result<(), CliError> {
+) -> Result<(), AppError> {
     let (own, mark) = (&upstream.address, upstream.wire.key_prefix());
     let secret = credential.secret.expose();
     if let Some(address) = stored_address(agent, secret, context).await? {
-        return Err(CliError::usage(
+        return Err(AppError::usage(
             format!("the token of agent {agent} is not for {own}"),
             format!("it was stored for {address} alone"),
             format!("name that with `--target {address}`"),
         ));
     }
     if credential.mode == AuthMode::Gateway {
-        return Err(CliError::usage(
+        return Err(AppError::usage(
             format!("the key of a gateway is not for {own}"),
             "it is sent to its gateway only",
             "name that with `--target URL`",
         ));
     }
     if !upstream.wire.matches_key(secret) {
-        return Err(CliError::usage(
+        return Err(AppError::usage(
             format!("the credential does not look like one for {own}"),
             format!("those begin with `{mark}`"),
             "name the API that it is for with `--target URL`",
@@ -101,8 +119,8 @@ async fn stored_address(
     agent: &AgentName,
     secret: &str,
     context: &Context,
-) -> Result<Option<BaseUrl>, CliError> {
-    let tokens = context.tokens_read_only()?;
+) -> Result<Option<BaseUrl>, AppError> {
+    let tokens = context.app.tokens_read_only()?;
     for mode in AuthMode::ALL {
         // What cannot be read there was not piped in from there.
         if let Ok(found) = tokens.find(agent, Some(mode)).await
@@ -120,13 +138,13 @@ async fn serve_proxy(
     upstream: ProxyUpstream,
     credential: ProxyCredential,
     context: &Context,
-) -> Result<ExitCode, CliError> {
+) -> Result<ExitCode, AppError> {
     if args.target.is_none() {
         require_own_credential(&args.agent, &upstream, &credential, context).await?;
     }
     let ProxyCredential { mode, secret } = credential;
     let mut notice = ProxyNotice::new(args.listen, mode, upstream.address.as_str(), &secret);
-    let directory = context.state_dir()?.proxies();
+    let directory = context.app.state_dir()?.proxies();
     let lease = match acquire_lease(&directory, &args.agent, &notice, mode).await? {
         LeaseOutcome::Acquired(lease) => lease,
         LeaseOutcome::AlreadyRunning(notice) => {
@@ -137,14 +155,14 @@ async fn serve_proxy(
     let sockets = TcpListener::bind(args.listen).await;
     let bound = sockets.and_then(|sockets| Ok((sockets.local_addr()?, sockets)));
     let (address, sockets) = bound.map_err(|error| {
-        CliError::runtime(
+        AppError::runtime(
             format!("cannot listen on {}", args.listen),
             error.to_string(),
             "end what listens there, or choose another place with `--listen`",
         )
     })?;
     let route = upstream.route(mode, secret).map_err(|error| {
-        CliError::runtime(
+        AppError::runtime(
             "cannot use the credential",
             error.to_string(),
             "look at what is piped in, and at `--target`",
@@ -178,7 +196,7 @@ async fn open_gate(
     health: Health,
     is_named: bool,
     context: &Context,
-) -> Result<Gate, CliError> {
+) -> Result<Gate, AppError> {
     let mut reachable = Reachable::public();
     if is_named {
         // Whoever names an API on the command line means its address, a private one, too.
@@ -187,7 +205,7 @@ async fn open_gate(
             reachable = reachable.with_address(address);
         }
     }
-    let allowed = context.settings()?.sandbox.network.provider_tools;
+    let allowed = context.app.settings()?.sandbox.network.provider_tools;
     let provider_tools = allowed.into_iter().collect();
     let run = RunId::parse("proxy").ok_or_else(|| cannot_start(&"it has no name"))?;
     let settings = GateSettings {
@@ -204,7 +222,7 @@ async fn open_gate(
             ..GateLimits::default()
         },
     };
-    let clock = context.clock();
+    let clock = context.app.clock();
     let budgets = (Budgets::default(), Spent::default(), MeterRates::default());
     let outside = GateDeps {
         resolver: Arc::new(SystemResolver),
@@ -219,8 +237,8 @@ async fn open_gate(
     Gate::standalone(settings, outside, health.text()).map_err(|error| cannot_start(&error))
 }
 
-fn cannot_start(why: &impl ToString) -> CliError {
-    CliError::runtime(
+fn cannot_start(why: &impl ToString) -> AppError {
+    AppError::runtime(
         "cannot start the proxy",
         why.to_string(),
         "look at the limits of this user (`ulimit -a`)",
@@ -233,7 +251,7 @@ fn announce(
     does: &str,
     notice: &ProxyNotice,
     context: &Context,
-) -> Result<(), CliError> {
+) -> Result<(), AppError> {
     let ProxyNotice {
         address,
         mode,
@@ -271,10 +289,10 @@ fn print_notice(context: &Context, text: &str) {
 }
 
 /// Returns what waits for a signal that ends the proxy.
-fn shutdown_signal() -> Result<impl Future<Output = ()>, CliError> {
+fn shutdown_signal() -> Result<impl Future<Output = ()>, AppError> {
     let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
     let [Ok(mut interrupt), Ok(mut terminate)] = kinds.map(signal) else {
-        return Err(CliError::runtime(
+        return Err(AppError::runtime(
             "cannot listen for signals",
             "the system does not allow it",
             "look at the limits of this user (`ulimit -a`)",
@@ -286,17 +304,4 @@ fn shutdown_signal() -> Result<impl Future<Output = ()>, CliError> {
             _ = terminate.recv() => {}
         }
     })
-}
-
-impl From<LeaseError> for CliError {
-    fn from(error: LeaseError) -> Self {
-        match error {
-            LeaseError::Store(error) => error.into(),
-            LeaseError::Held { .. } => Self::runtime(
-                error.to_string(),
-                "it neither answers nor ends",
-                "look for it with `ps`, and end it",
-            ),
-        }
-    }
 }

@@ -12,7 +12,7 @@ use clap::{Arg, Command, CommandFactory as _};
 use snapbox::Data;
 use snapbox::assert_data_eq;
 
-use super::args::Cli;
+use super::command_line::Cli;
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

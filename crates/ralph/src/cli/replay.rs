@@ -2,16 +2,17 @@
 
 use std::io;
 
-use super::args::RunArg;
+use ralph_app::AppError;
+use ralph_app::follow::JournalFollower;
+
 use super::context::Context;
-use super::error::CliError;
 use super::exit::ExitCode;
-use crate::terminal::follow::JournalFollower;
+use super::run_arg::RunArg;
 use crate::terminal::{RunView, SpinnerVisibility};
 
 /// Shows all records.
-pub(super) fn run(args: &RunArg, context: &Context) -> Result<ExitCode, CliError> {
-    let dir = context.find_run(args)?;
+pub(super) fn run(args: &RunArg, context: &Context) -> Result<ExitCode, AppError> {
+    let dir = context.app.find_run(&args.run)?;
     // Nothing is waited for any more, so nothing turns.
     let mode = context
         .output()

@@ -2,170 +2,220 @@
 
 use std::path::PathBuf;
 
-use ralph_core::image::{AgentImage, ImageEffort};
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, ValueEnum};
+use ralph_app::AppError;
+use ralph_app::planning::TASK_FILE;
+use ralph_app::planning::{self, PlannedRun, RunRequest};
+use ralph_app::runs::{
+    ApprovalMode, ReadyRun, RunStart, UnfinishedRunChoice, UnfinishedRunPolicy, find_unfinished,
+    prepare_start, require_approval,
+};
+use ralph_app::trust::{TrustReview, refusal_error};
+use ralph_core::image::ImageEffort;
+use ralph_core::plan::EngineKind;
 use ralph_core::task::TaskFile;
-use ralph_engine::run::Services;
-use ralph_engine::store::RunDir;
 use serde_json::json;
 
-use super::agent::{self, AgentAccess};
-use super::args::{RunArg, RunArgs};
 use super::context::Context;
-use super::create_run::{self, UnfinishedRunPolicy};
 use super::drive::drive;
-use super::error::CliError;
 use super::exit::ExitCode;
-use super::image;
-use super::planning::{self, PlannedRun};
-use super::prune;
+use super::image::ImageProgressOutput;
+use super::questions::TerminalQuestions;
 use super::resume;
-use super::secrets;
-use super::trust::{self, TrustReview};
-use super::unfinished_run::{self, UnfinishedRunChoice};
-use crate::providers::Providers;
-use crate::providers::gate_setup::pin_prices;
+use super::run_arg::RunArg;
+use super::trust;
+use crate::terminal::OutputMode;
 use crate::terminal::lines::lifecycle;
 use crate::terminal::styled_line::StyledLine;
 
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// The task file
+    #[arg(default_value = TASK_FILE)]
+    pub file: PathBuf,
+    /// Take this repository instead of the task's
+    #[arg(long, value_name = "PATH|URL", value_parser = NonEmptyStringValueParser::new())]
+    pub repo: Option<String>,
+    /// Run commands in a sandbox of this provider
+    #[arg(long, value_name = "PROVIDER", value_parser = NonEmptyStringValueParser::new())]
+    pub sandbox: Option<String>,
+    /// Choose who does the work
+    #[arg(long, value_enum)]
+    pub engine: Option<EngineName>,
+    /// Let this agent do the work: claude, codex, opencode, or one of config/agents.toml
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub agent: Option<String>,
+    /// Use this model profile
+    #[arg(long, conflicts_with = "model", value_parser = NonEmptyStringValueParser::new())]
+    pub profile: Option<String>,
+    /// Use this model, such as zai/glm-4.7 or scripted:FILE.jsonl
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub model: Option<String>,
+    /// Look for newer versions of the image and build it anew
+    #[arg(long)]
+    pub rebuild: bool,
+    /// Print the plan and start nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON, one record per line
+    #[arg(long)]
+    pub json: bool,
+    /// What to do when the task has an unfinished run.
+    #[command(flatten)]
+    pub again: UnfinishedRunArgs,
+}
+
+/// What to do when the task has an unfinished run.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(super) struct UnfinishedRunArgs {
+    /// Start a new run even if the task has an unfinished one
+    #[arg(long)]
+    pub new: bool,
+    /// Continue the task's unfinished run
+    #[arg(long)]
+    pub resume: bool,
+}
+
+/// Who does the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum EngineName {
+    /// The model answers with actions and ralph performs them
+    Actions,
+    /// A coding agent's program works inside the sandbox
+    Agent,
+}
+
+impl From<EngineName> for EngineKind {
+    fn from(name: EngineName) -> Self {
+        match name {
+            EngineName::Actions => Self::Actions,
+            EngineName::Agent => Self::Agent,
+        }
+    }
+}
+
 /// Plans and starts a run, or continues the task's unfinished one.
-pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let wiring = context.providers()?;
-    let (file, task) = planning::read_task(&args.file, context)?;
-    let unfinished = match unfinished_run::find_unfinished(&file.to_string_lossy(), &wiring) {
-        // A run that cannot be read is not in the way of one that starts over.
+pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let app = &context.app;
+    let request = args.request();
+    let (file, task) = planning::read_task(&request.file, app)?;
+    let unfinished = match find_unfinished(&file.to_string_lossy(), &app.state_dir()?) {
+        // A run that cannot be read does not prevent a new one.
         Err(_) if args.again.new || args.dry_run => None,
         found => found?,
     };
     if let Some(unfinished) = unfinished
         && !args.dry_run
-        && unfinished.choose(&args)? == UnfinishedRunChoice::Resume
+        && unfinished.choose(args.unfinished_choice(), &TerminalQuestions)?
+            == UnfinishedRunChoice::Resume
     {
-        unfinished.refuse_other_plan(&args, context)?;
+        unfinished.refuse_other_plan(&request, args.effort(), app)?;
         let run = RunArg {
             run: unfinished.plan.run.to_string(),
         };
         return Box::pin(resume::resume(&run, args.json, context)).await;
     }
-    let review = trust::require_approval(&args, (&file, &task), (context, &wiring)).await?;
+    let mode = if args.dry_run {
+        ApprovalMode::Report
+    } else {
+        ApprovalMode::Require
+    };
+    let asking = (app, &TerminalQuestions as _);
+    let review = require_approval(&request, (&file, &task), mode, asking).await?;
     if !review.is_clear() {
-        return Box::pin(show_refused(&args, (file, task), &review, context)).await;
+        return Box::pin(show_refused(
+            &request,
+            (file, task),
+            &review,
+            (context, args.json),
+        ))
+        .await;
     }
-    let access = agent::agent_for_run(&args, &task.contract, context).await?;
-    // A credential that was found is kept out of everything from here on.
-    let wiring = context.providers()?;
-    let ways = (context, &wiring);
-    let mut planned = planning::plan_run(&args, file, task, access.as_ref(), ways).await?;
-    secrets::refuse_in_plan(&planned.plan, &wiring.redactor)?;
+    let planned = planning::plan_run(&request, (file, task), app).await?;
     if args.dry_run {
         show_plan(&planned, &review, args.json, context)?;
         return Ok(ExitCode::Success);
     }
-    let effort = if args.rebuild {
-        ImageEffort::Rebuild
-    } else {
-        ImageEffort::Reuse
-    };
-    let beside = if args.again.new {
-        UnfinishedRunPolicy::Allow
-    } else {
-        UnfinishedRunPolicy::Refuse
-    };
-    create_run::reserve(&mut planned.plan, &wiring)?;
     let work = RunStart {
         planned,
-        access,
-        effort,
-        unfinished_runs: beside,
-        is_json: args.json,
+        effort: args.effort(),
+        unfinished_runs: if args.again.new {
+            UnfinishedRunPolicy::Allow
+        } else {
+            UnfinishedRunPolicy::Refuse
+        },
     };
-    Box::pin(start(work, context, &wiring)).await
+    let (run, mode) = Box::pin(prepare(work, args.json, context)).await?;
+    Box::pin(drive(run, mode)).await
 }
 
-/// What is to be started.
-pub(super) struct RunStart {
-    /// Its id is reserved.
-    pub(super) planned: PlannedRun,
-    pub(super) access: Option<AgentAccess>,
-    pub(super) effort: ImageEffort,
-    pub(super) unfinished_runs: UnfinishedRunPolicy,
-    pub(super) is_json: bool,
-}
-
-/// Starts a planned run and works on it, once its image is there.
-pub(super) async fn start(
-    work: RunStart,
-    context: &Context,
-    wiring: &Providers,
-) -> Result<ExitCode, CliError> {
-    let dir = wiring.state.run(&work.planned.plan.run);
-    let started = Box::pin(start_in(&dir, work, context, wiring)).await;
-    if started.is_err() {
-        dir.release();
+impl RunArgs {
+    fn request(&self) -> RunRequest {
+        RunRequest {
+            file: self.file.clone(),
+            repo: self.repo.clone(),
+            sandbox: self.sandbox.clone(),
+            engine: self.engine.map(EngineKind::from),
+            agent: self.agent.clone(),
+            profile: self.profile.clone(),
+            model: self.model.clone(),
+        }
     }
-    started
+
+    fn unfinished_choice(&self) -> Option<UnfinishedRunChoice> {
+        if self.again.new {
+            Some(UnfinishedRunChoice::New)
+        } else {
+            self.again.resume.then_some(UnfinishedRunChoice::Resume)
+        }
+    }
+
+    fn effort(&self) -> ImageEffort {
+        if self.rebuild {
+            ImageEffort::Rebuild
+        } else {
+            ImageEffort::Reuse
+        }
+    }
 }
 
-async fn start_in(
-    dir: &RunDir,
+/// Prepares a planned run, and shows the progress of its image.
+pub(super) async fn prepare(
     work: RunStart,
+    is_json: bool,
     context: &Context,
-    wiring: &Providers,
-) -> Result<ExitCode, CliError> {
-    let RunStart {
-        mut planned,
-        access,
-        effort,
-        unfinished_runs: beside,
-        is_json,
-    } = work;
-    let settings = context.settings()?;
-    let mode = context.view_mode(is_json, &settings);
-    let image = access.as_ref().map(|access| access.preset.image.as_str());
-    let image = image.map_or(AgentImage::Plain, AgentImage::for_agent);
-    image::ensure_image((&mut planned.plan, image), effort, mode, context, wiring).await?;
-    let mut joined = wiring
-        .set_up_gate(&planned.plan, access, dir.root())
-        .await?;
-    let prices = joined.unpinned_prices.take();
-    let outside = Services {
-        outage: settings.model.outage_policy(),
-        ..wiring.services(&planned.plan, &planned.choice, &[], joined)?
-    };
-    planned
-        .notices
-        .extend(prune::prune_orphans(&planned.plan, wiring).await);
-    let journal = create_run::create(dir, planned, beside, wiring).await?;
-    pin_prices(prices.as_ref(), dir.root())?;
-    Box::pin(drive(dir.clone(), journal, outside, mode)).await
+) -> Result<(ReadyRun, OutputMode), AppError> {
+    let mode = context.view_mode(is_json, &context.app.settings()?);
+    let mut shown = ImageProgressOutput::with_mode(mode);
+    let prepared = prepare_start(work, &context.app, &mut |progress| shown.show(progress)).await;
+    match prepared {
+        Ok(run) => Ok((run, mode)),
+        Err(error) => Err(shown.into_error(error)),
+    }
 }
 
 /// Shows the plan of a run that its repository's proposals keep from being started, as far as it can be
 /// made without them, and refuses it.
 async fn show_refused(
-    args: &RunArgs,
-    (file, task): (PathBuf, TaskFile),
+    request: &RunRequest,
+    task: (PathBuf, TaskFile),
     review: &TrustReview,
-    context: &Context,
-) -> Result<ExitCode, CliError> {
-    let refusal = trust::refusal_error(review, &args.file, &context.layers());
-    let planned = async {
-        let access = agent::agent_for_run(args, &task.contract, context).await?;
-        let wiring = context.providers()?;
-        let ways = (context, &wiring);
-        let planned = planning::plan_run(args, file, task, access.as_ref(), ways).await?;
-        secrets::refuse_in_plan(&planned.plan, &wiring.redactor)?;
-        Ok::<PlannedRun, CliError>(planned)
-    };
-    match planned.await {
-        Ok(planned) => show_plan(&planned, review, args.json, context)?,
-        Err(_) if args.json => {
+    (context, is_json): (&Context, bool),
+) -> Result<ExitCode, AppError> {
+    let refusal = refusal_error(review, &request.file, &context.app.layers());
+    match planning::plan_run(request, task, &context.app).await {
+        Ok(planned) => show_plan(&planned, review, is_json, context)?,
+        Err(_) if is_json => {
             let proposals = json!({"proposals": trust::review_json(review)});
             context.output().print_json(&proposals)?;
         }
         Err(_) => drop(context.output().print_lines(&trust::review_lines(review))?),
     }
     context.output().print_error(&refusal, false);
-    Ok(refusal.code)
+    Ok(ExitCode::for_error(refusal.kind))
 }
 
 fn show_plan(
@@ -173,7 +223,7 @@ fn show_plan(
     review: &TrustReview,
     is_json: bool,
     context: &Context,
-) -> Result<(), CliError> {
+) -> Result<(), AppError> {
     if is_json {
         // Our own types always serialize.
         let mut plan = serde_json::to_value(&planned.plan).unwrap_or_default();

@@ -1,14 +1,23 @@
 //! `ralph runs`: lists all runs.
 
+use clap::Args;
+use ralph_app::AppError;
+use ralph_app::format;
+use ralph_app::runs::{DAMAGED, INTERRUPTED, NEEDS_UPGRADE, RunSummary};
 use ralph_core::money::Usd;
 
-use super::args::RunsArgs;
 use super::context::Context;
-use super::error::CliError;
 use super::exit::ExitCode;
-use super::summary::{DAMAGED, INTERRUPTED, NEEDS_UPGRADE, RunSummary};
 use crate::terminal::styled_line::{StyledLine, Tone};
-use crate::terminal::{format, sanitize, width};
+use crate::terminal::{sanitize, width};
+
+/// Arguments of `runs`.
+#[derive(Debug, Args)]
+pub(super) struct RunsArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 const HEADER: [&str; 8] = [
     "RUN", "TASK", "STATUS", "ITER", "LOOP", "COST", "ACTIVE", "PR",
@@ -18,8 +27,8 @@ const STATUS_COLUMN: usize = 2;
 const MAX_COLUMN_WIDTH: usize = 40;
 
 /// Prints the runs, the newest first.
-pub(super) fn run(args: &RunsArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let state = context.state_dir()?;
+pub(super) fn run(args: &RunsArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let state = context.app.state_dir()?;
     let summaries: Vec<RunSummary> = state
         .runs()?
         .iter()
@@ -32,7 +41,7 @@ pub(super) fn run(args: &RunsArgs, context: &Context) -> Result<ExitCode, CliErr
     } else if summaries.is_empty() {
         output.print_lines(&[StyledLine::from_text("no runs yet; `ralph run` starts one")])?;
     } else {
-        output.print_lines(&table(&summaries, context.clock().now()))?;
+        output.print_lines(&table(&summaries, context.app.clock().now()))?;
         let unread = summaries.iter().filter(|run| run.status == NEEDS_UPGRADE);
         let notes: Vec<StyledLine> = unread.filter_map(unreadable_note).collect();
         output.print_lines(&notes)?;

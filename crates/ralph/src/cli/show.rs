@@ -1,24 +1,36 @@
 //! `ralph show`: tells where a run stands.
 
+use clap::Args;
+use ralph_app::AppError;
+use ralph_app::format;
+use ralph_app::runs::{RunSummary, SteeringDetails};
 use ralph_core::state::RunState;
 use ralph_core::verdict::{TestCount, VerifyFinding};
 use ralph_engine::store::RunDir;
 use serde::Serialize;
 
-use super::args::ShowArgs;
 use super::context::Context;
-use super::error::CliError;
 use super::exit::ExitCode;
+use super::run_arg::RunArg;
 use super::runs::status_tone;
-use super::show_steering::SteeringDetails;
-use super::summary::RunSummary;
-use crate::terminal::format;
+use super::show_steering::steering_lines;
 use crate::terminal::lines::{self, Style, budgets, field_line, lifecycle};
 use crate::terminal::styled_line::StyledLine;
 
+/// Arguments of `show`.
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Prints a block for people, or the fields for scripts.
-pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let dir = context.find_run(&args.run)?;
+pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let dir = context.app.find_run(&args.run.run)?;
     let state = dir.state()?;
     let summary = RunSummary::from_state(&dir, &state);
     let output = context.output();
@@ -38,7 +50,7 @@ pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, CliErr
             &dir,
             &state,
             &summary,
-            context.clock().now(),
+            context.app.clock().now(),
             style,
         ))?;
     }
@@ -79,7 +91,7 @@ fn run_lines(
     lines.push(field_line("head", state.head.as_str()));
     lines.push(field_line("mode", state.mode.as_str()));
     lines.extend(circling_lines(state));
-    lines.extend(SteeringDetails::from_state(state).lines());
+    lines.extend(steering_lines(&SteeringDetails::from_state(state)));
     if let Some((commit, green)) = &state.verified {
         let green = if *green { "green" } else { "not green" };
         let verdict = format!("{} is {green} in a clean room", commit.short());

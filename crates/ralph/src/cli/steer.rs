@@ -1,241 +1,161 @@
-//! `ralph pause`, `rotate`, `stop` and `profile`: tell a run what to do and wait for its answer.
-//!
-//! A process that works on the run takes the command from its mailbox and answers in the journal. A
-//! run that nobody works on can still be ended: then this process writes the journal.
+//! `ralph pause`, `rotate`, `stop`, `guardrail`, `note` and `message`: send a command to a run and print its answer.
 
-use std::time::{Duration, Instant};
-
-use ralph_core::event::{CommandEvent, Event, RunEvent};
-use ralph_core::run::{self, Command, OfflineCommand, RunStatus};
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, ValueEnum};
+use ralph_app::AppError;
+use ralph_app::steering::{self, SentCommandOutcome, SteerReport, command_failed, send_command};
+use ralph_core::advice::NoteKind;
+use ralph_core::advice::{Guardrail, Note};
+use ralph_core::run::Command;
 use ralph_core::state::RunState;
-use ralph_engine::file_digests;
-use ralph_engine::journal::Journal;
-use ralph_engine::mailbox::Mailbox;
-use ralph_engine::store::RunDir;
-use ralph_engine::user_commands;
 
-use super::args::RunArg;
 use super::context::Context;
-use super::dispatch::block_on;
-use super::error::CliError;
 use super::exit::ExitCode;
-use super::run_owner;
-use crate::terminal::follow::{JournalFollower, POLL_INTERVAL};
+use super::run_arg::RunArg;
 use crate::terminal::styled_line::StyledLine;
 
-/// How long an answer is waited for.
-pub(super) const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Arguments of `message`.
+#[derive(Debug, Args)]
+pub(super) struct MessageArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// The message
+    #[arg(required = true, num_args = 1.., value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    pub words: Vec<String>,
+}
 
-/// Sends the command and tells the answer.
-pub(super) fn run(
+/// Arguments of `guardrail`.
+#[derive(Debug, Args)]
+pub(super) struct GuardrailArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// Name the sign in a few words
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub name: String,
+    /// Say when the mistake tends to happen
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub trigger: String,
+    /// Say what to do instead
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub instruction: String,
+    /// Say what showed it
+    #[arg(long, default_value = "")]
+    pub evidence: String,
+}
+
+/// Arguments of `note`.
+#[derive(Debug, Args)]
+pub(super) struct NoteArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// The hint, in one line
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub text: String,
+    /// Say what it is about
+    #[arg(long, value_enum, default_value = "clarify")]
+    pub kind: NoteKindName,
+    /// Say who gives it
+    #[arg(long, default_value = "")]
+    pub author: String,
+}
+
+/// What a note is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum NoteKindName {
+    /// It makes a requirement clear
+    Clarify,
+    /// It points to a file
+    File,
+    /// It tells a decision
+    Decision,
+}
+
+impl From<NoteKindName> for NoteKind {
+    fn from(name: NoteKindName) -> Self {
+        match name {
+            NoteKindName::Clarify => Self::Clarify,
+            NoteKindName::File => Self::File,
+            NoteKindName::Decision => Self::Decision,
+        }
+    }
+}
+
+/// Sends a command that changes how the run continues, and prints its effect.
+pub(super) async fn run(
     args: &RunArg,
     command: &Command,
     context: &Context,
-) -> Result<ExitCode, CliError> {
-    let dir = context.find_run(args)?;
-    let state = dir.state()?;
-    if let Some(why) = state.rejection_reason(command) {
-        return Err(refused_error(&state, command, &why));
-    }
-    let answered = if dir.is_held() {
-        send_and_wait(&dir, &state, command, context)?
-    } else {
-        SteerReply::NoProcess
-    };
-    if answered == SteerReply::NoProcess {
-        apply_without_process(&dir, &state, command, context)?;
-    }
+) -> Result<ExitCode, AppError> {
+    let report = steering::steer(&args.run, command, &context.app).await?;
+    print_report(&report, context)
+}
+
+/// Prints the effect of a command.
+pub(super) fn print_report(report: &SteerReport, context: &Context) -> Result<ExitCode, AppError> {
     let line = StyledLine::from_text("run ")
-        .strong(state.plan.run.as_str())
+        .strong(report.run.as_str())
         .plain(": ")
-        .plain(&command.effect(state.plan.agent.is_some()));
+        .plain(&report.effect);
     context.output().print_lines(&[line])?;
     Ok(ExitCode::Success)
 }
 
-/// What came back from the process that works on the run.
-#[derive(Debug, PartialEq, Eq)]
-enum SteerReply {
-    Accepted,
-    /// There is no such process, or it went away before it answered.
-    NoProcess,
-}
-
-/// Leaves the command in the mailbox and waits for the answer in the journal.
-fn send_and_wait(
-    dir: &RunDir,
-    state: &RunState,
-    command: &Command,
+/// Adds a sign to the guardrails.
+pub(super) async fn guardrail(
+    args: GuardrailArgs,
     context: &Context,
-) -> Result<SteerReply, CliError> {
-    let mut reader = JournalFollower::new(dir);
-    reader.read_new(&mut |_, _| {})?;
-    let mailbox = Mailbox::new(dir.commands());
-    let id = new_command_id(context);
-    mailbox.send(&id, command.clone())?;
-    let start = Instant::now();
-    loop {
-        let held = dir.is_held();
-        let mut answer = None;
-        reader.read_new(&mut |record, _| {
-            if let Event::Command(CommandEvent::CommandReceived {
-                id: of, refused, ..
-            }) = &record.event
-                && *of == id
-            {
-                answer = Some(refused.clone());
-            }
-        })?;
-        match answer {
-            Some(None) => return Ok(SteerReply::Accepted),
-            Some(Some(why)) => return Err(refused_error(state, command, &why)),
-            None if !held => {
-                mailbox.discard(&id);
-                return Ok(SteerReply::NoProcess);
-            }
-            None if start.elapsed() > REPLY_TIMEOUT => return Err(no_reply_error(state, command)),
-            None => std::thread::sleep(POLL_INTERVAL),
-        }
-    }
-}
-
-/// Makes the name of a command. Names sort by time, so commands are taken in the order they were given.
-pub(super) fn new_command_id(context: &Context) -> String {
-    let nanoseconds = context.clock().now().as_nanosecond();
-    format!("{nanoseconds:020}-{}", std::process::id())
-}
-
-/// Ends a run that no process works on, or records a command for its next process.
-fn apply_without_process(
-    dir: &RunDir,
-    state: &RunState,
-    command: &Command,
-    context: &Context,
-) -> Result<(), CliError> {
-    let id = &state.plan.run;
-    match command.traits().offline {
-        OfflineCommand::EndsRun => {}
-        OfflineCommand::Recorded => return record_without_process(dir, state, command, context),
-        OfflineCommand::NeedsProcess
-        | OfflineCommand::Journaled
-        | OfflineCommand::Executed
-        | OfflineCommand::CallsModel => {
-            return Err(CliError::runtime(
-                format!("cannot {} run `{id}`", command.verb()),
-                "no process works on it",
-                format!("continue it with `ralph resume {id}`"),
-            ));
-        }
-    }
-    let mut journal = Journal::open(dir, context.clock(), context.redactor())?;
-    kill_leftover_commands(journal.state(), context)?;
-    // It may have ended while we were looking.
-    let (status, mode) = (&journal.state().status, journal.state().mode);
-    run::legal(status, mode, command).map_err(|why| refused_error(state, command, why))?;
-    clean_up(dir, &mut journal, context)?;
-    let stopped = [
-        Event::Command(CommandEvent::CommandReceived {
-            id: format!("alone-{}", std::process::id()),
-            command: command.clone(),
-            refused: None,
-        }),
-        Event::Run(RunEvent::StatusChanged {
-            status: RunStatus::Stopped,
-        }),
-    ];
-    let files = file_digests::files_event(dir, journal.state());
-    journal.append_all(files.into_iter().chain(stopped))?;
-    Ok(())
-}
-
-/// Records a profile or a task file for a run that no process works on; `ralph resume` applies it.
-fn record_without_process(
-    dir: &RunDir,
-    state: &RunState,
-    command: &Command,
-    context: &Context,
-) -> Result<(), CliError> {
-    let mut journal = Journal::open(dir, context.clock(), context.redactor())?;
-    let (status, mode) = (&journal.state().status, journal.state().mode);
-    run::legal(status, mode, command).map_err(|why| refused_error(state, command, why))?;
-    journal.append(CommandEvent::CommandReceived {
-        id: format!("alone-{}", std::process::id()),
-        command: command.clone(),
-        refused: None,
-    })?;
-    Ok(())
-}
-
-/// Cleans up after a process that died: the run will not be resumed.
-fn clean_up(dir: &RunDir, journal: &mut Journal, context: &Context) -> Result<(), CliError> {
-    let plan = journal.state().plan.clone();
-    let sandboxes = context.providers()?.sandbox_provider_for(&plan)?;
-    block_on(async {
-        let cleaned = user_commands::clean_up_after_crash(dir, journal, &*sandboxes).await;
-        let cleaned = cleaned.map_err(|error| {
-            CliError::runtime(
-                format!("cannot clean up after run `{}`", plan.run),
-                error.to_string(),
-                error.hint(),
-            )
-        });
-        cleaned.map(|()| ExitCode::Success)
-    })?;
-    Ok(())
-}
-
-/// Ends commands that a killed process left running in the run's sandbox.
-fn kill_leftover_commands(state: &RunState, context: &Context) -> Result<(), CliError> {
-    let Some(sandbox) = &state.sandbox else {
-        return Ok(());
+) -> Result<ExitCode, AppError> {
+    let sign = Guardrail {
+        name: args.name,
+        trigger: args.trigger,
+        instruction: args.instruction,
+        evidence: args.evidence,
     };
-    let sandboxes = context.providers()?.sandbox_provider_for(&state.plan)?;
-    block_on(async {
-        let attached = sandboxes.attach(sandbox).await.map_err(|error| {
-            CliError::runtime(
-                format!("cannot end what runs in sandbox `{sandbox}`"),
-                error.to_string(),
-                "end it by hand, then try again",
-            )
-        });
-        attached.map(|_| ExitCode::Success)
-    })?;
-    Ok(())
+    send_and_report(&args.run, Command::Guardrail(sign), context).await
 }
 
-pub(super) fn refused_error(state: &RunState, command: &Command, why: &str) -> CliError {
-    let id = &state.plan.run;
-    let what = match command {
-        Command::AllowHost { host } => format!("cannot let run `{id}` reach `{host}`"),
-        Command::Message { .. } => format!("cannot send run `{id}` a message"),
-        Command::Task { .. } => format!("cannot change the task of run `{id}`"),
-        Command::Pause
-        | Command::Resume
-        | Command::Rotate
-        | Command::Stop
-        | Command::Profile { .. }
-        | Command::Note(_)
-        | Command::Guardrail(_)
-        | Command::Diagnose
-        | Command::Apply
-        | Command::Debug { .. } => format!("cannot {} run `{id}`", command.verb()),
+/// Adds a hint to the notes.
+pub(super) async fn note(args: NoteArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let note = Note {
+        kind: args.kind.into(),
+        text: args.text,
+        author: args.author,
     };
-    CliError::runtime(
-        what,
-        why,
-        format!("see where it stands with `ralph show {id}`"),
-    )
+    send_and_report(&args.run, Command::Note(note), context).await
 }
 
-pub(super) fn no_reply_error(state: &RunState, command: &Command) -> CliError {
-    let id = &state.plan.run;
-    CliError::runtime(
-        format!("no answer from run `{id}` to {}", command.verb()),
-        format!(
-            "it has not answered within {} s; {}",
-            REPLY_TIMEOUT.as_secs(),
-            run_owner::describe_owner(state)
-        ),
-        format!("the command waits for it; see `ralph show {id}` later"),
-    )
+/// Sends a message to who does the work.
+pub(super) async fn message(args: MessageArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let text = args.words.join(" ");
+    send_and_report(&args.run, Command::Message { text }, context).await
+}
+
+async fn send_and_report(
+    run: &RunArg,
+    command: Command,
+    context: &Context,
+) -> Result<ExitCode, AppError> {
+    let dir = context.app.find_run(&run.run)?;
+    let answer = Box::pin(send_command(&dir, command.clone(), &context.app)).await?;
+    let state = dir.state()?;
+    let said = match answer {
+        SentCommandOutcome::Done(done) if done.succeeded => done.detail,
+        SentCommandOutcome::Done(done) => {
+            return Err(command_failed(&state, command.verb(), &done.detail));
+        }
+        SentCommandOutcome::Deferred => command.effect(state.plan.agent.is_some()),
+    };
+    context.output().print_lines(&[run_line(&state, &said)])?;
+    Ok(ExitCode::Success)
+}
+
+/// Tells something about a run in a line.
+pub(super) fn run_line(state: &RunState, said: &str) -> StyledLine {
+    StyledLine::from_text("run ")
+        .strong(state.plan.run.as_str())
+        .plain(": ")
+        .plain(said)
 }

@@ -2,34 +2,46 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
+use ralph_app::AppError;
+use ralph_app::planning;
+use ralph_app::steering::refused_error;
 use ralph_core::run::Command;
 use ralph_engine::contract::{self, ContractProposal};
 
 use super::context::Context;
-use super::error::CliError;
 use super::exit::ExitCode;
-use super::planning;
+use super::run_arg::RunArg;
 use super::steer;
-use super::steer_args::TaskArgs;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
+/// Arguments of `task`.
+#[derive(Debug, Args)]
+pub(super) struct TaskArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: RunArg,
+    /// The changed task file [default: the one that the run was started with]
+    pub file: Option<PathBuf>,
+}
+
 /// Checks the file, shows what it changes, and sends the command.
-pub(super) fn run(args: &TaskArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let dir = context.find_run(&args.run)?;
+pub(super) async fn run(args: TaskArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let dir = context.app.find_run(&args.run.run)?;
     let state = dir.state()?;
     let run = &state.plan.run;
     let probed = Command::Task {
         contract: state.contract.clone(),
     };
     if let Some(why) = state.rejection_reason(&probed) {
-        return Err(steer::refused_error(&state, &probed, &why));
+        return Err(refused_error(&state, &probed, &why));
     }
     let given = args.file.clone();
     let file = given.unwrap_or_else(|| PathBuf::from(&state.plan.task_file));
-    let (_, task) = planning::read_task(&file, context)?;
-    let proposal =
-        contract::propose(&dir, &state.contract, &task, &context.redactor()).map_err(|error| {
-            CliError::runtime(
+    let (_, task) = planning::read_task(&file, &context.app)?;
+    let proposal = contract::propose(&dir, &state.contract, &task, &context.app.redactor())
+        .map_err(|error| {
+            AppError::runtime(
                 format!("cannot change the task of run `{run}`"),
                 error.to_string(),
                 error.hint(),
@@ -45,14 +57,14 @@ pub(super) fn run(args: &TaskArgs, context: &Context) -> Result<ExitCode, CliErr
             return Ok(ExitCode::Success);
         }
         ContractProposal::ContainsSecret(name) => {
-            return Err(CliError::usage(
+            return Err(AppError::usage(
                 format!("cannot change the task of run `{run}`"),
                 format!("the text contains the value of `{name}`"),
                 "remove it from the file",
             ));
         }
         ContractProposal::ChangesFixedKey(key) => {
-            return Err(CliError::usage(
+            return Err(AppError::usage(
                 format!("cannot change the task of run `{run}`"),
                 format!("`{key}` cannot change while a run is under way"),
                 "change it back, or start another run with `ralph run --new`",
@@ -64,5 +76,5 @@ pub(super) fn run(args: &TaskArgs, context: &Context) -> Result<ExitCode, CliErr
         .map(|change| StyledLine::from_text("  ").wrapped(Tone::Plain, change))
         .collect();
     context.output().print_lines(&lines)?;
-    steer::run(&args.run, &Command::Task { contract }, context)
+    steer::run(&args.run, &Command::Task { contract }, context).await
 }

@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
+use ralph_app::AppError;
+use ralph_app::config::{MAX_PRICE_BYTES, StoredPrices, read_regular};
+use ralph_app::format;
 use ralph_core::price::{Price, PriceBook, PriceChange, PriceChanges, PriceMap};
 use ralph_providers::download::{DownloadError, download};
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::error::CliError;
 use super::exit::ExitCode;
-use crate::config::{MAX_PRICE_BYTES, StoredPrices, read_regular};
 use crate::terminal::lines::field_line;
+use crate::terminal::sanitize;
 use crate::terminal::styled_line::{StyledLine, Tone};
-use crate::terminal::{format, sanitize};
 
 /// How many changed prices are shown.
 const MAX_SHOWN_CHANGES: usize = 5;
@@ -22,18 +23,18 @@ pub(super) async fn run(
     source: &str,
     is_json: bool,
     context: &Context,
-) -> Result<ExitCode, CliError> {
+) -> Result<ExitCode, AppError> {
     let is_address = source.contains("://");
     let (bytes, origin) = if is_address {
         // What follows is not needed to name the source, and may be a secret.
         let origin = source.split(['?', '#']).next().unwrap_or_default();
         (fetch_prices(source, context).await?, origin.to_owned())
     } else {
-        let path = context.environment().working_dir().join(source);
+        let path = context.app.environment().working_dir().join(source);
         (read_prices(&path, source)?, path.display().to_string())
     };
     let map = parse_prices(&bytes, source)?;
-    let state = context.state_dir()?;
+    let state = context.app.state_dir()?;
     let path = StoredPrices::path(state.root());
     let before = match StoredPrices::load(&path) {
         Ok(Some(stored)) => stored.price_book(),
@@ -42,7 +43,7 @@ pub(super) async fn run(
     };
     let after = map.book();
     let changes = PriceChanges::between(&before, &after);
-    let stored = StoredPrices::new(&map, origin, context.clock().now());
+    let stored = StoredPrices::new(&map, origin, context.app.clock().now());
     stored.save(&path)?;
     if is_json {
         let value = change_json(&stored, &path, after.len(), &changes);
@@ -54,9 +55,9 @@ pub(super) async fn run(
     Ok(ExitCode::Success)
 }
 
-async fn fetch_prices(address: &str, context: &Context) -> Result<Vec<u8>, CliError> {
+async fn fetch_prices(address: &str, context: &Context) -> Result<Vec<u8>, AppError> {
     let limit = usize::try_from(MAX_PRICE_BYTES).unwrap_or(usize::MAX);
-    let network = context.models()?.network();
+    let network = context.app.models()?.network();
     download(address, limit, &network).await.map_err(|error| {
         let fix = match error {
             DownloadError::Address(_) | DownloadError::Insecure(_) | DownloadError::Credential => {
@@ -68,12 +69,12 @@ async fn fetch_prices(address: &str, context: &Context) -> Result<Vec<u8>, CliEr
                 "check the address and the proxy variables, then try again"
             }
         };
-        CliError::runtime(rejection_message(address), error.to_string(), fix)
+        AppError::runtime(rejection_message(address), error.to_string(), fix)
     })
 }
 
-fn read_prices(path: &Path, source: &str) -> Result<Vec<u8>, CliError> {
-    let failed = |why: String, fix: &str| CliError::runtime(rejection_message(source), why, fix);
+fn read_prices(path: &Path, source: &str) -> Result<Vec<u8>, AppError> {
+    let failed = |why: String, fix: &str| AppError::runtime(rejection_message(source), why, fix);
     let file = read_regular(path, Path::new("/"), MAX_PRICE_BYTES)
         .map_err(|problem| failed(problem.to_string(), "name a file that you can read"))?;
     if file.size > MAX_PRICE_BYTES {
@@ -86,11 +87,11 @@ fn read_prices(path: &Path, source: &str) -> Result<Vec<u8>, CliError> {
     Ok(file.bytes)
 }
 
-fn parse_prices(bytes: &[u8], source: &str) -> Result<PriceMap, CliError> {
+fn parse_prices(bytes: &[u8], source: &str) -> Result<PriceMap, AppError> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned());
     let map = text.and_then(|text| PriceMap::parse(text).map_err(|error| error.to_string()));
     map.map_err(|why| {
-        CliError::runtime(
+        AppError::runtime(
             rejection_message(source),
             why,
             "name a price map in LiteLLM's format; the prices in force stay as they are",

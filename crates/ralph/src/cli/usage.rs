@@ -6,9 +6,9 @@ use std::io::Write as _;
 
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use ralph_app::AppError;
 
-use super::args::Cli;
-use super::error::CliError;
+use super::command_line::Cli;
 use super::exit::ExitCode;
 use super::output::CliOutput;
 use crate::terminal::StdoutStyle;
@@ -44,7 +44,7 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     clippy::wildcard_enum_match_arm,
     reason = "clap's list of kinds is open; its own words serve for the rest"
 )]
-fn to_cli_error(error: &clap::Error, command: &str) -> Option<CliError> {
+fn to_cli_error(error: &clap::Error, command: &str) -> Option<AppError> {
     let help = format!("see `{command} --help`");
     let argument = context_text(error, ContextKind::InvalidArg);
     let value = context_text(error, ContextKind::InvalidValue);
@@ -99,7 +99,7 @@ fn to_cli_error(error: &clap::Error, command: &str) -> Option<CliError> {
         }
         _ => return None,
     };
-    Some(CliError::usage(
+    Some(AppError::usage(
         what,
         why,
         suggestion(error).unwrap_or(help),

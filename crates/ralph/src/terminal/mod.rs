@@ -3,14 +3,11 @@
 //! - [`RunView`] takes the records of a run one by one and shows them: with colours, budget bars and a
 //!   spinner on a terminal, as plain lines in a pipe, as JSON for scripts.
 //! - [`ProgressDisplay`] shows what is no run and takes its time.
-//! - [`mod@lines`] says what each event looks like; [`mod@styled_line`] is one line of it, [`mod@format`] its
-//!   numbers.
+//! - [`mod@lines`] says what each event looks like; [`mod@styled_line`] is one line of it, [`ralph_app::format`]
+//!   its numbers.
 //! - [`sanitize`] and [`width`] keep text from doing anything but being read, within the width.
-//! - [`follow`] reads a journal as it grows.
 //! - [`StdoutStyle`] decides once what this terminal can show.
 
-pub mod follow;
-pub mod format;
 pub mod lines;
 mod progress;
 pub mod sanitize;

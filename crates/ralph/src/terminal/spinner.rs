@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ralph_app::format;
+
 use super::stdout_style::Width;
 use super::styled_line::{Colour, StyledLine, Tone};
-use super::{format, width};
+use super::width;
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const REDRAW: Duration = Duration::from_millis(100);

@@ -2,9 +2,10 @@
 
 use std::io::IsTerminal as _;
 
+use ralph_app::config::Environment;
+
 use super::styled_line::Colour;
 use super::view::{OutputMode, SpinnerVisibility};
-use crate::config::Environment;
 
 /// Where the number of columns comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +86,11 @@ mod tests {
     #[test]
     fn colours_need_a_terminal_that_wants_them() {
         let look = |variables: &[(&str, &str)], is_terminal| {
-            StdoutStyle::for_terminal(&Environment::for_test(variables), is_terminal)
+            let variables = variables
+                .iter()
+                .map(|(name, value)| (name.into(), value.into()));
+            let environment = Environment::new(variables, "/".into());
+            StdoutStyle::for_terminal(&environment, is_terminal)
         };
         let rich = |columns| StdoutStyle::Rich(Width::Terminal(columns));
         assert_eq!(look(&[("TERM", "xterm")], true), rich(80));

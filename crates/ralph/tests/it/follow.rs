@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 use std::time::Duration;
 
-use ralph::terminal::follow::{FollowEnd, JournalFollower, follow};
+use ralph_app::follow::{FollowEnd, JournalFollower, follow};
 use ralph_core::run::{PauseReason, RunStatus};
 
 use crate::support::{RalphOutput, TestRalph, status, working};

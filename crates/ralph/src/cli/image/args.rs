@@ -1,13 +1,12 @@
 //! What can be typed after `ralph image`.
 
-use std::path::PathBuf;
-
 use clap::{Args, Subcommand};
+use ralph_app::image::DockerfileChoice;
 use ralph_core::image::{AgentImage, ImageName};
 
 /// Arguments of `image`.
 #[derive(Debug, Args)]
-pub struct ImageArgs {
+pub(in crate::cli) struct ImageArgs {
     /// What to do.
     #[command(subcommand)]
     pub command: ImageCommand,
@@ -15,7 +14,7 @@ pub struct ImageArgs {
 
 impl ImageArgs {
     /// Tells whether its output is meant for a script.
-    pub fn is_json(&self) -> bool {
+    pub(in crate::cli) fn is_json(&self) -> bool {
         match &self.command {
             ImageCommand::Status(args) => args.json,
             ImageCommand::Build(_) | ImageCommand::Pull(_) => false,
@@ -25,7 +24,7 @@ impl ImageArgs {
 
 /// What can be done with images.
 #[derive(Debug, Subcommand)]
-pub enum ImageCommand {
+pub(in crate::cli) enum ImageCommand {
     /// Build an image, with nix where it is installed, else from a Dockerfile
     #[command(
         after_help = "Examples:\n  ralph image build\n  ralph image build --agent claude\n  ralph image build --dockerfile my.Dockerfile --tag my-image:1"
@@ -39,12 +38,12 @@ pub enum ImageCommand {
 
 /// Arguments of `image build`.
 #[derive(Debug, Args)]
-pub struct BuildArgs {
+pub(in crate::cli) struct BuildArgs {
     /// Build with nix
     #[arg(long, conflicts_with_all = ["dockerfile", "agent"])]
     pub nix: bool,
     /// Build from this Dockerfile, or from the one that ships with ralph
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", value_parser = DockerfileChoice::parse)]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", value_parser = parse_dockerfile)]
     pub dockerfile: Option<DockerfileChoice>,
     /// Build the image of this agent: claude, codex or plain
     #[arg(long, value_name = "NAME", value_parser = AgentImage::parse)]
@@ -54,31 +53,20 @@ pub struct BuildArgs {
     pub tag: Option<ImageName>,
 }
 
-/// Which Dockerfile is built.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DockerfileChoice {
-    /// The one that ships with ralph.
-    Bundled,
-    /// Somebody's.
-    File(PathBuf),
-}
-
-impl DockerfileChoice {
-    #[expect(
-        clippy::unnecessary_wraps,
-        reason = "clap takes functions that can fail"
-    )]
-    fn parse(text: &str) -> Result<Self, std::convert::Infallible> {
-        Ok(match text {
-            "" => Self::Bundled,
-            path => Self::File(PathBuf::from(path)),
-        })
-    }
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "clap takes functions that can fail"
+)]
+fn parse_dockerfile(text: &str) -> Result<DockerfileChoice, std::convert::Infallible> {
+    Ok(match text {
+        "" => DockerfileChoice::Bundled,
+        path => DockerfileChoice::File(path.into()),
+    })
 }
 
 /// Arguments of `image pull`.
 #[derive(Debug, Args)]
-pub struct PullArgs {
+pub(in crate::cli) struct PullArgs {
     /// Pull this image instead of the one in ralph.toml
     #[arg(long, value_name = "NAME", value_parser = ImageName::parse)]
     pub image: Option<ImageName>,
@@ -89,7 +77,7 @@ pub struct PullArgs {
 
 /// Arguments of `image status`.
 #[derive(Debug, Args)]
-pub struct StatusArgs {
+pub(in crate::cli) struct StatusArgs {
     /// Show this image instead of the one in ralph.toml
     #[arg(long, value_name = "NAME", value_parser = ImageName::parse)]
     pub image: Option<ImageName>,

@@ -1,113 +1,87 @@
-//! What the commands on images share.
+//! Runs the three commands on images.
 
-use ralph_core::image::ImageName;
-use ralph_core::ports::ProviderProblem;
+use ralph_app::AppError;
+use ralph_app::image::{ImageBuild, ImageBuildRequest, ImagePull, image_status};
 
-use super::args::{ImageArgs, ImageCommand};
-use super::progress::show_progress;
-use super::{build, pull, status};
-use crate::cli::container;
+use super::args::{BuildArgs, ImageArgs, ImageCommand, PullArgs, StatusArgs};
+use super::progress::ImageProgressOutput;
+use super::status::status_lines;
 use crate::cli::context::Context;
-use crate::cli::error::CliError;
 use crate::cli::exit::ExitCode;
-use crate::config::Settings;
-use crate::providers::image::{DockerImages, ImageBase, ImageError, ImageProgress};
-use crate::terminal::styled_line::StyledLine;
-use crate::terminal::{OutputMode, ProgressDisplay};
+use crate::terminal::styled_line::{StyledLine, Tone};
 
 /// Does what was typed.
-pub(in crate::cli) async fn run(args: ImageArgs, context: &Context) -> Result<ExitCode, CliError> {
-    let settings = context.settings()?;
+pub(in crate::cli) async fn run(args: ImageArgs, context: &Context) -> Result<ExitCode, AppError> {
     match args.command {
-        ImageCommand::Build(args) => build::run(args, &settings, context).await,
-        ImageCommand::Pull(args) => pull::run(args, &settings, context).await,
-        ImageCommand::Status(args) => status::run(args, &settings, context).await,
+        ImageCommand::Build(args) => build(args, context).await,
+        ImageCommand::Pull(args) => pull(args, context).await,
+        ImageCommand::Status(args) => status(args, context).await,
     }
 }
 
-/// Returns what a project's sandboxes start from, by its settings.
-pub(super) fn configured_base(settings: &Settings) -> Result<ImageBase, CliError> {
-    let sandbox = &settings.sandbox;
-    ImageBase::from_settings(&sandbox.image, &sandbox.base_image).map_err(|error| {
-        CliError::usage(
-            "`ralph.toml` names an image that cannot be one",
-            error.to_string(),
-            "correct `image` and `base_image` under `[sandbox]`",
-        )
-    })
+/// Builds an image and prints its names.
+async fn build(args: BuildArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let request = ImageBuildRequest {
+        nix: args.nix,
+        dockerfile: args.dockerfile,
+        agent: args.agent,
+        tag: args.tag,
+    };
+    let build = ImageBuild::prepare(request, &context.app).await?;
+    let mut shown = ImageProgressOutput::new(context, &context.app.settings()?);
+    if let Some(note) = build.note {
+        shown.line(&StyledLine::new().quiet(note));
+    }
+    let mut show = |progress| shown.show(progress);
+    let built = match build.run(&context.app, &mut show).await {
+        Ok(built) => built,
+        Err(error) => return Err(shown.into_error(error)),
+    };
+    for name in &built.names {
+        shown.line(
+            &StyledLine::new()
+                .span(Tone::Good, "built ")
+                .strong(name.as_str()),
+        );
+    }
+    if let Some(hint) = &built.hint {
+        shown.line(&StyledLine::new().quiet(hint));
+    }
+    Ok(ExitCode::Success)
 }
 
-/// Returns what the agents' images are built on, if the settings say.
-pub(super) fn agent_base_image(settings: &Settings) -> Result<Option<ImageName>, CliError> {
-    let mut settings = settings.clone();
-    ImageBase::AUTO.clone_into(&mut settings.sandbox.image);
-    Ok(match configured_base(&settings)? {
-        ImageBase::Agent { on } => on,
-        ImageBase::Named(_) => None,
-    })
+/// Pulls an image, unless the engine has it and the settings say that this is enough.
+async fn pull(args: PullArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let pull = ImagePull::prepare(args.image, args.force, &context.app).await?;
+    let mut shown = ImageProgressOutput::new(context, &context.app.settings()?);
+    if pull.is_satisfied {
+        shown.line(
+            &StyledLine::from_text("image ")
+                .strong(pull.image.as_str())
+                .plain(" is here already; --force pulls it anyway"),
+        );
+        return Ok(ExitCode::Success);
+    }
+    let pulled = pull.run(&mut |progress| shown.show(progress)).await;
+    if let Err(error) = pulled {
+        return Err(shown.into_error(error));
+    }
+    shown.line(
+        &StyledLine::new()
+            .span(Tone::Good, "pulled ")
+            .strong(pull.image.as_str()),
+    );
+    Ok(ExitCode::Success)
 }
 
-/// Connects to the engine that runs would use, too.
-pub(super) async fn connect_images(
-    settings: &Settings,
-    context: &Context,
-) -> Result<DockerImages, CliError> {
-    let host = container::find_docker_engine(settings, context).await?;
-    let connected = context.providers()?.images(host.as_deref()).await;
-    connected.map_err(|error| problem_error(&error.problem()))
-}
-
-/// Work with an image, shown on standard output.
-pub(super) struct ImageProgressOutput<'a> {
-    context: &'a Context,
-    work: ProgressDisplay,
-}
-
-impl<'a> ImageProgressOutput<'a> {
-    /// Shows it as it fits standard output and the settings.
-    pub(super) fn new(context: &'a Context, settings: &Settings) -> Self {
-        Self::with_mode(context, context.view_mode(false, settings))
+/// Prints the status of an image. An engine that does not answer is not an error.
+async fn status(args: StatusArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let report = image_status(args.image, args.agent, &context.app).await?;
+    if args.json {
+        context.output().print_json(&report.json())?;
+    } else {
+        let now = context.app.clock().now();
+        context.output().print_lines(&status_lines(&report, now))?;
     }
-
-    /// Shows it in this way.
-    pub(super) fn with_mode(context: &'a Context, mode: OutputMode) -> Self {
-        Self {
-            context,
-            work: ProgressDisplay::new(Box::new(std::io::stdout()), mode),
-        }
-    }
-
-    /// Shows one thing that was told.
-    pub(super) fn show(&mut self, progress: ImageProgress) {
-        show_progress(&mut self.work, progress);
-    }
-
-    /// Shows a line that stays.
-    pub(super) fn line(&self, line: &StyledLine) {
-        self.work.line(line);
-    }
-
-    /// Returns what went wrong, after showing the end of a build that was hidden so far.
-    pub(super) fn into_error(self, error: &ImageError) -> CliError {
-        let was_hidden = self.work.has_spinner();
-        drop(self.work);
-        if was_hidden {
-            let lines: Vec<StyledLine> = error
-                .tail()
-                .iter()
-                .map(|line| StyledLine::from_text(line).indented())
-                .collect();
-            self.context.output().print_stderr_lines(&lines);
-        }
-        problem_error(&error.problem())
-    }
-}
-
-/// Turns a problem into a line with three parts.
-pub(super) fn problem_error(problem: &ProviderProblem) -> CliError {
-    let (what, why) = problem
-        .what
-        .split_once(": ")
-        .unwrap_or((&problem.what, "the Docker Engine has nothing of that name"));
-    CliError::runtime(what, why, &problem.fix)
+    Ok(ExitCode::Success)
 }

@@ -1,11 +1,53 @@
-//! Says what goes on while an image is made.
+//! Shows the progress of an image.
 
-use crate::providers::image::ImageProgress;
+use ralph_app::config::Settings;
+use ralph_app::format;
+use ralph_app::image::ImageProgress;
+use ralph_app::{AppError, ErrorDetails};
+
+use crate::cli::context::Context;
 use crate::terminal::styled_line::{StyledLine, Tone};
-use crate::terminal::{ProgressDisplay, format};
+use crate::terminal::{OutputMode, ProgressDisplay};
+
+/// Work with an image, shown on standard output.
+pub(in crate::cli) struct ImageProgressOutput {
+    work: ProgressDisplay,
+}
+
+impl ImageProgressOutput {
+    /// Shows it as it fits standard output and the settings.
+    pub(super) fn new(context: &Context, settings: &Settings) -> Self {
+        Self::with_mode(context.view_mode(false, settings))
+    }
+
+    /// Shows it in this way.
+    pub(in crate::cli) fn with_mode(mode: OutputMode) -> Self {
+        Self {
+            work: ProgressDisplay::new(Box::new(std::io::stdout()), mode),
+        }
+    }
+
+    /// Shows one step.
+    pub(in crate::cli) fn show(&mut self, progress: ImageProgress) {
+        show_progress(&mut self.work, progress);
+    }
+
+    /// Shows a line that stays.
+    pub(super) fn line(&self, line: &StyledLine) {
+        self.work.line(line);
+    }
+
+    /// Ends the display. The error keeps the end of the build's output only if a spinner hid that output.
+    pub(in crate::cli) fn into_error(self, mut error: AppError) -> AppError {
+        if !self.work.has_spinner() && matches!(error.details, ErrorDetails::BuildLog(_)) {
+            error.details = ErrorDetails::None;
+        }
+        error
+    }
+}
 
 /// Shows one thing that was told.
-pub(super) fn show_progress(work: &mut ProgressDisplay, progress: ImageProgress) {
+fn show_progress(work: &mut ProgressDisplay, progress: ImageProgress) {
     match progress {
         ImageProgress::Started(what) => {
             work.line(&StyledLine::from_text(&what));

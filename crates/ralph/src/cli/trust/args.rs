@@ -6,7 +6,7 @@ use clap::Args;
 
 /// Arguments of `trust`.
 #[derive(Debug, Args)]
-pub struct TrustArgs {
+pub(in crate::cli) struct TrustArgs {
     /// The repository, or a task file in it [default: the working directory]
     pub path: Option<PathBuf>,
     /// What to do besides showing.
@@ -19,7 +19,7 @@ pub struct TrustArgs {
 
 /// What `trust` does besides showing.
 #[derive(Debug, Args)]
-pub struct TrustActionArgs {
+pub(in crate::cli) struct TrustActionArgs {
     /// Approve all proposals without asking
     #[arg(long, conflicts_with_all = ["list", "revoke"])]
     pub yes: bool,

@@ -2,43 +2,42 @@
 
 use std::path::{Path, PathBuf};
 
+use ralph_app::AppError;
+use ralph_app::checks::load_project_config;
+use ralph_app::config::{Approvals, ConfigLayers};
+use ralph_app::format;
+use ralph_app::planning::{self, TASK_FILE};
+use ralph_app::trust::{ReviewScope, TrustReview, refusal_error};
 use ralph_core::lint;
-use ralph_core::net::AllowlistEntry;
 use ralph_core::task::TaskFile;
-use ralph_core::trust::TrustProposal;
 use ralph_engine::git::HostGit;
 use serde_json::json;
 
-use super::approval::{confirm, refusal_error};
 use super::args::TrustArgs;
 use super::lines::{review_json, review_lines};
-use super::review::{ReviewScope, TrustReview};
-use crate::cli::args::TASK_FILE;
 use crate::cli::context::Context;
-use crate::cli::error::CliError;
 use crate::cli::exit::ExitCode;
-use crate::cli::{planning, selftest};
-use crate::config::{Approvals, ConfigLayers, load_settings};
-use crate::terminal::format;
+use crate::cli::questions::confirm_proposals;
 use crate::terminal::styled_line::StyledLine;
 
 /// Shows, approves, lists or ends approvals.
-pub(in crate::cli) async fn run(args: TrustArgs, context: &Context) -> Result<ExitCode, CliError> {
+pub(in crate::cli) async fn run(args: TrustArgs, context: &Context) -> Result<ExitCode, AppError> {
     if args.task.list {
         return list_approvals(args.json, context);
     }
     let named = context
+        .app
         .environment()
         .working_dir()
         .join(args.path.as_deref().unwrap_or(Path::new(".")));
     let directory = named_directory(&named)?;
-    let layers = ConfigLayers::for_directory(context.environment(), &directory);
+    let layers = ConfigLayers::for_directory(context.app.environment(), &directory);
     if args.task.revoke {
         return revoke(&layers, context);
     }
     let task = named_task(&named, context)?;
     let mut review = TrustReview::from_files(&layers, ReviewScope::ALL)?;
-    let git = context.git_read_only();
+    let git = context.app.git_read_only();
     if let Some((file, task)) = &task {
         let repository = task_repository(file, task, &git, context).await;
         let layers = (&layers, ReviewScope::ALL);
@@ -52,10 +51,10 @@ fn decide(
     mut review: TrustReview,
     args: &TrustArgs,
     (layers, context): (&ConfigLayers, &Context),
-) -> Result<ExitCode, CliError> {
+) -> Result<ExitCode, AppError> {
     let is_pending = !review.pending.is_empty();
-    if is_pending && (args.task.yes || !args.json && confirm(&review, "Approve?")) {
-        context.state_dir()?;
+    if is_pending && (args.task.yes || !args.json && confirm_proposals(&review, "Approve?")) {
+        context.app.state_dir()?;
         review.approve()?;
     }
     if args.json {
@@ -84,14 +83,14 @@ fn decide(
 }
 
 /// Returns the named directory, or that of the named task file.
-fn named_directory(named: &Path) -> Result<PathBuf, CliError> {
+fn named_directory(named: &Path) -> Result<PathBuf, AppError> {
     let directory = if named.is_dir() {
         named
     } else {
         named.parent().unwrap_or(named)
     };
     directory.canonicalize().map_err(|error| {
-        CliError::usage(
+        AppError::usage(
             format!("cannot use `{}`", named.display()),
             error.to_string(),
             "name a repository, or a task file in one",
@@ -101,7 +100,7 @@ fn named_directory(named: &Path) -> Result<PathBuf, CliError> {
 
 /// Returns the named task file, or that of the named directory if it has one. A file that a run
 /// refuses to read is refused here, too.
-fn named_task(named: &Path, context: &Context) -> Result<Option<(PathBuf, TaskFile)>, CliError> {
+fn named_task(named: &Path, context: &Context) -> Result<Option<(PathBuf, TaskFile)>, AppError> {
     let file = if named.is_dir() {
         named.join(TASK_FILE)
     } else {
@@ -110,13 +109,13 @@ fn named_task(named: &Path, context: &Context) -> Result<Option<(PathBuf, TaskFi
     if named.is_dir() && file.symlink_metadata().is_err() {
         return Ok(None);
     }
-    let (path, bytes) = planning::read_bytes(&file, context)?;
+    let (path, bytes) = planning::read_bytes(&file, &context.app)?;
     let report = lint::check(&bytes);
     match report.task {
         Some(task) => Ok(Some((path, task))),
         // The repository's other files can be reviewed without its task file.
         None if named.is_dir() => Ok(None),
-        None => Err(CliError::usage(
+        None => Err(AppError::usage(
             format!("cannot use the task file `{}`", file.display()),
             report
                 .findings
@@ -136,13 +135,20 @@ async fn task_repository(
     context: &Context,
 ) -> Option<PathBuf> {
     let url = task.contract.repo_url.as_ref()?.as_str();
-    let path = planning::local_path(url, context.environment().working_dir()).ok()?;
+    let named = planning::local_path(url, context.app.environment().working_dir());
+    // A repository that cannot be used is reported by the plan.
+    let Ok(path) = named else {
+        return None;
+    };
     let path = if path.is_dir() {
         path
     } else {
         file.parent()?.to_owned()
     };
-    planning::top_level(&path, git).await.ok()
+    match planning::top_level(&path, git).await {
+        Ok(path) => Some(path),
+        Err(_) => None,
+    }
 }
 
 /// Adds the image of the commit that a run would start from; outside of a repository, that of the
@@ -162,13 +168,13 @@ async fn add_image(
                 .await;
         }
     } else {
-        let config = selftest::load_project_config(directory);
+        let config = load_project_config(directory);
         review.add_config(&config, ReviewScope::ALL);
     }
 }
 
 /// Ends the approvals of a repository, whatever its files contain.
-fn revoke(layers: &ConfigLayers, context: &Context) -> Result<ExitCode, CliError> {
+fn revoke(layers: &ConfigLayers, context: &Context) -> Result<ExitCode, AppError> {
     let mut approvals = layers.approvals().clone();
     let count = approvals.revoke()?;
     let count = format::plural(count as u64, "approval", "approvals");
@@ -177,8 +183,8 @@ fn revoke(layers: &ConfigLayers, context: &Context) -> Result<ExitCode, CliError
     Ok(ExitCode::Success)
 }
 
-fn list_approvals(is_json: bool, context: &Context) -> Result<ExitCode, CliError> {
-    let records = Approvals::load_all(&context.environment().state_dir()?);
+fn list_approvals(is_json: bool, context: &Context) -> Result<ExitCode, AppError> {
+    let records = Approvals::load_all(&context.app.environment().state_dir()?);
     let records: Vec<_> = records
         .into_iter()
         .filter(|record| !record.approved.is_empty())
@@ -202,25 +208,4 @@ fn list_approvals(is_json: bool, context: &Context) -> Result<ExitCode, CliError
     }
     context.output().print_lines(&lines)?;
     Ok(ExitCode::Success)
-}
-
-/// Approves the host that `ralph allow --project` listed, and the policy that gives the list its effect.
-pub(in crate::cli) fn approve_host(
-    host: &AllowlistEntry,
-    context: &Context,
-) -> Result<(), CliError> {
-    let layers = context.layers();
-    let findings = load_settings(&layers)?.findings;
-    let is_meant = |proposal: &TrustProposal| match proposal.key.as_str() {
-        "sandbox.network.policy" => true,
-        "sandbox.network.allowed" => AllowlistEntry::parse(&proposal.value).as_ref() == Ok(host),
-        _ => false,
-    };
-    let meant: Vec<_> = findings.proposals.into_iter().filter(is_meant).collect();
-    if meant.is_empty() {
-        return Ok(());
-    }
-    context.state_dir()?;
-    let mut approvals = layers.approvals().clone();
-    Ok(approvals.add(&meant)?)
 }

@@ -1,9 +1,9 @@
 //! What a review looks like.
 
+use ralph_app::trust::{TrustReview, proposal_text};
 use ralph_core::trust::TrustProposal;
 use serde_json::{Value, json};
 
-use super::review::TrustReview;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
 /// Returns the lines of a review; none if the repository asks for nothing.
@@ -55,14 +55,6 @@ fn entry_line((tone, word): (Tone, &str), text: &str) -> StyledLine {
 
 fn detail_line(text: &str) -> StyledLine {
     StyledLine::from_text("                  ").quiet(text)
-}
-
-/// Returns a proposal as its file states it.
-pub(super) fn proposal_text(proposal: &TrustProposal) -> String {
-    let TrustProposal {
-        file, key, value, ..
-    } = proposal;
-    format!("{file}: {key} = {value}")
 }
 
 /// Returns a review for scripts.

@@ -1,5 +1,6 @@
 //! What an agent's program does in the sandbox, and what happens at the gate.
 
+use ralph_app::format;
 use ralph_core::event::{AgentSessionEvent, EgressEvent};
 use ralph_core::net::{ProviderTool, ProviderToolAction};
 use ralph_core::ports::{AgentEnd, AgentEvent, AgentReport};
@@ -7,7 +8,6 @@ use ralph_core::state::{RunState, host_entry};
 
 use super::Style;
 use super::pieces::{quiet_line, result_line, warning_line};
-use crate::terminal::format;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
 pub(super) fn session_lines(event: &AgentSessionEvent, style: Style) -> Vec<StyledLine> {

@@ -1,5 +1,6 @@
 //! A run that goes in circles, and what is done about it.
 
+use ralph_app::format;
 use ralph_core::doctor::DoctorReport;
 use ralph_core::event::DoctorEvent;
 use ralph_core::mitigation::{MitigationStep, SkippedRung};
@@ -7,7 +8,6 @@ use ralph_core::mitigation::{MitigationStep, SkippedRung};
 use super::Style;
 use super::iteration::intent_lines;
 use super::pieces::{quiet_line, reason_lines, warning_line};
-use crate::terminal::format;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
 pub(super) fn gutter_lines(

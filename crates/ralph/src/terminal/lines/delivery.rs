@@ -1,5 +1,6 @@
 //! Commits, the pull request and the verification.
 
+use ralph_app::format;
 use ralph_core::event::{DeliveryEvent, VerificationEvent};
 use ralph_core::id::CommitId;
 use ralph_core::ports::{PullRequest, PullState};
@@ -7,7 +8,6 @@ use ralph_core::verdict::CheckResult;
 
 use super::Style;
 use super::pieces::{self, BAD, heading_lines, marked_line, quiet_line, reason_lines, result_line};
-use crate::terminal::format;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
 pub(super) fn delivery_lines(event: &DeliveryEvent) -> Vec<StyledLine> {

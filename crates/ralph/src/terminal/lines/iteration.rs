@@ -1,5 +1,6 @@
 //! What the model does in an iteration, and what the runner finds out about it.
 
+use ralph_app::format;
 use ralph_core::event::{
     ActionResult, IterationEvent, IterationMetrics, IterationOutcome, ModelEvent,
 };
@@ -11,7 +12,6 @@ use super::pieces::{
     BAD, GOOD, SKIPPED, heading_lines, marked_line, quiet_line, reason_lines, result_line,
 };
 use super::{Style, budgets, circling, pieces};
-use crate::terminal::format;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
 /// How many lines of a failed command's output are shown; the rest is in its file.

@@ -1,7 +1,7 @@
 //! The run as a whole: its plan, what happens around the iterations, and how it ends.
 
+use ralph_app::format;
 use ralph_core::event::{CommandEvent, MessageState, RunEvent, SandboxEvent, SandboxPurpose};
-use ralph_core::net::EgressPolicy;
 use ralph_core::plan::{Delivery, EngineKind, NetworkPlan, RunPlan, SuggestedHost};
 use ralph_core::ports::{Isolation, PullRequest};
 use ralph_core::profile::ModelChoice;
@@ -11,7 +11,6 @@ use ralph_core::state::RunState;
 use super::delivery::state_name;
 use super::pieces::{self, BAD, GOOD, field_line, quiet_line, warning_line};
 use super::{Style, budgets};
-use crate::terminal::format;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
 pub(super) fn run_lines(event: &RunEvent, state: &RunState, style: Style) -> Vec<StyledLine> {
@@ -182,11 +181,12 @@ pub fn plan_lines(plan: &RunPlan) -> Vec<StyledLine> {
         ]
         .map(|text| field_line("", &text))
     }));
-    lines.extend(
-        plan.network
-            .as_ref()
-            .map(|network| field_line("network", &network_summary(network))),
-    );
+    lines.extend(plan.network.as_ref().map(|network| {
+        field_line(
+            "network",
+            &ralph_app::planning::network::network_summary(network),
+        )
+    }));
     lines.extend(plan.network.as_ref().and_then(uninspected_hosts_line));
     lines.extend([
         engine_line(plan),
@@ -253,19 +253,6 @@ fn engine_line(plan: &RunPlan) -> StyledLine {
         None => String::new(),
     };
     field_line("agent", &format!("{} · {model}{login}", agent.name))
-}
-
-/// Says what commands may reach.
-pub fn network_summary(network: &NetworkPlan) -> String {
-    match &network.policy {
-        EgressPolicy::Deny => "nothing".into(),
-        EgressPolicy::AllowAll => "every public host".into(),
-        EgressPolicy::Allowlist(list) if list.entries().is_empty() => "nothing".into(),
-        EgressPolicy::Allowlist(list) => {
-            let hosts: Vec<String> = list.entries().iter().map(ToString::to_string).collect();
-            hosts.join(", ")
-        }
-    }
 }
 
 /// Returns the word that scripts and people see for an engine.

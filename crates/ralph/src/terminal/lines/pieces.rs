@@ -1,10 +1,11 @@
 //! Pieces that several lines share.
 
+use ralph_app::format;
 use ralph_core::verdict::{CheckResult, VerifyFinding};
 
 use super::Style;
 use crate::terminal::styled_line::{StyledLine, Tone};
-use crate::terminal::{format, width};
+use crate::terminal::width;
 
 /// A thing that went well.
 pub(super) const GOOD: &str = "✓";

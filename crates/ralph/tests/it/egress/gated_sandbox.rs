@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ralph::clock::SystemClock;
-use ralph::gate::{EgressLog, GateConnector, RunGate};
+use ralph_app::clock::SystemClock;
+use ralph_app::gate::{EgressLog, GateConnector, RunGate};
 use ralph_core::budget::{BudgetLimits as Budgets, Spent};
 use ralph_core::id::RunId;
 use ralph_core::net::{Allowlist, EgressPolicy, Endpoint};

@@ -59,7 +59,7 @@ async fn room() -> (GatedSandbox, VisitLog) {
 /// Returns where the credential port is in a room, and the stand-in.
 fn access(room: &GatedSandbox) -> (String, String) {
     let route = &room.gate.routes()[0];
-    let base = route.base_url(ralph::gate::CREDENTIAL_ADDRESS);
+    let base = route.base_url(ralph_app::gate::CREDENTIAL_ADDRESS);
     (base, route.placeholder().as_str().to_owned())
 }
 

@@ -1,0 +1,193 @@
+//! Which agent does the work of a run, and what it logs in with.
+
+use ralph_core::net::{Endpoint, ProviderTool};
+use ralph_core::plan::AgentPlan;
+use ralph_gate::{Route, RouteError};
+use ralph_providers::agent::{AgentCredential, CredentialKind, Preset};
+
+use crate::error::AppError;
+use crate::tokens::{
+    AgentAuth, AgentName, AuthMode, BaseUrl, FoundToken, TokenError, TokenStorage, store_command,
+};
+
+/// An agent that can be started.
+pub struct AgentAccess {
+    /// How.
+    pub preset: Preset,
+    /// The model that it is told to use.
+    pub model: Option<String>,
+    /// What it logs in with, if it has to.
+    pub login: Option<ProviderLogin>,
+}
+
+/// What an agent logs in with.
+pub struct ProviderLogin {
+    /// What it is told.
+    pub credential: AgentCredential,
+    /// How the gate shows the credential to the provider.
+    pub route: Route,
+    /// The address of the provider, if a person named one: it is reached even if it is private.
+    pub custom_endpoint: Option<Endpoint>,
+    /// That address as a person wrote it.
+    custom_base_url: Option<BaseUrl>,
+    /// How the credential is shown to the provider.
+    pub mode: AuthMode,
+    /// The command that stores another one.
+    renew_command: String,
+}
+
+/// Refuses to start an agent without a model that cannot choose one.
+pub fn require_model(preset: &Preset, model: Option<&str>) -> Result<(), AppError> {
+    let wants_one = preset.command.iter().any(|word| word.contains("{model}"));
+    if !wants_one || model.is_some() {
+        return Ok(());
+    }
+    Err(AppError::usage(
+        format!("agent `{}` has no model", preset.name),
+        "it cannot choose one by itself",
+        "name one with `--model`",
+    ))
+}
+
+impl AgentAccess {
+    /// Says where the credential goes, if that is not its provider's usual address.
+    pub fn destination(&self) -> Option<String> {
+        let login = self.login.as_ref()?;
+        let (name, mode) = (&self.preset.name, login.mode);
+        let address = login.custom_base_url.as_ref()?;
+        Some(format!(
+            "the credential of `{name}` ({mode}) goes to {address}"
+        ))
+    }
+
+    /// Returns what a plan says of it.
+    pub fn to_plan(&self, asked: Option<&String>, provider_tools: &[ProviderTool]) -> AgentPlan {
+        AgentPlan {
+            name: self.preset.name.clone(),
+            model: asked.cloned(),
+            auth: self.login.as_ref().map(|login| login.mode.to_string()),
+            renew: self.login.as_ref().map(|login| login.renew_command.clone()),
+            provider_tools: provider_tools.iter().copied().collect(),
+        }
+    }
+}
+
+/// A credential that an agent can use, and whose it is.
+pub struct ChosenCredential {
+    /// What the agent is told.
+    pub credential: AgentCredential,
+    /// The credential.
+    pub found: FoundToken,
+    /// The agent that it is stored for.
+    pub owner: AgentName,
+}
+
+/// Finds a credential that the agent can use, the best first; none if it needs none.
+pub async fn find_credential(
+    preset: &Preset,
+    wanted: Option<AuthMode>,
+    tokens: &TokenStorage,
+) -> Result<Option<ChosenCredential>, AppError> {
+    let mut missing = None;
+    for credential in &preset.credentials {
+        let kind = credential.kind;
+        let modes = auth_modes(kind).iter().copied();
+        for mode in modes.filter(|mode| wanted.is_none_or(|wanted| wanted == *mode)) {
+            for owner in credential_owners(&preset.name, kind, mode) {
+                match tokens.find_valid(&owner, Some(mode)).await {
+                    Ok(found) => {
+                        return Ok(Some(ChosenCredential {
+                            credential: credential.clone(),
+                            found,
+                            owner,
+                        }));
+                    }
+                    Err(TokenError::Missing { unasked, .. }) => {
+                        missing = missing.or(Some((owner, mode, unasked)));
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+    }
+    let Some((agent, mode, unasked)) = missing else {
+        return Ok(None);
+    };
+    // Where it has several ways to log in, any would do.
+    let mode = (preset.credentials.len() == 1 || wanted.is_some()).then_some(mode);
+    let error = TokenError::Missing {
+        agent,
+        mode,
+        unasked,
+    };
+    Err(error.into())
+}
+
+/// Returns the agents whose credentials of a kind it can use: its own, if it can have one, and those of the
+/// agent that they are usually for.
+fn credential_owners(name: &str, kind: CredentialKind, mode: AuthMode) -> Vec<AgentName> {
+    let usual = match kind {
+        CredentialKind::AnthropicApiKey
+        | CredentialKind::AnthropicOauth
+        | CredentialKind::AnthropicGateway => "claude",
+        CredentialKind::Openai => "codex",
+    };
+    let mut names: Vec<AgentName> = [name, usual]
+        .into_iter()
+        .filter_map(|name| AgentName::parse(name).ok())
+        .filter(|name| AgentAuth::for_agent(name).modes.contains(&mode))
+        .collect();
+    names.dedup();
+    names
+}
+
+/// Returns how a credential of a kind may be shown to its provider, the usual way first.
+pub fn auth_modes(kind: CredentialKind) -> &'static [AuthMode] {
+    match kind {
+        CredentialKind::AnthropicOauth => &[AuthMode::Oauth],
+        CredentialKind::AnthropicApiKey => &[AuthMode::ApiKey],
+        CredentialKind::AnthropicGateway => &[AuthMode::Gateway],
+        CredentialKind::Openai => &[AuthMode::ApiKey, AuthMode::Gateway],
+    }
+}
+
+/// Returns what an agent logs in with, from a credential that was found.
+pub fn login_from_credential(chosen: ChosenCredential) -> Result<ProviderLogin, AppError> {
+    let ChosenCredential {
+        credential,
+        found,
+        owner,
+    } = chosen;
+    let FoundToken { token, mode, .. } = found;
+    let address = token.base_url;
+    let unusable = |error: RouteError| {
+        AppError::runtime(
+            "the credential cannot be used",
+            error.to_string(),
+            "store it again with `ralph store-token`",
+        )
+    };
+    let made = match credential.kind {
+        CredentialKind::AnthropicOauth => Route::anthropic_login(token.secret),
+        CredentialKind::AnthropicApiKey => Route::anthropic_key(token.secret),
+        CredentialKind::AnthropicGateway => {
+            let address = address.as_ref().map(BaseUrl::as_str);
+            Route::anthropic_compatible("anthropic", address.unwrap_or_default(), token.secret)
+        }
+        CredentialKind::Openai => Route::openai(token.secret),
+    };
+    let made = made.and_then(|route| match &address {
+        Some(address) => route.with_base_url(address.as_str()),
+        None => Ok(route),
+    });
+    let route = made.map_err(unusable)?;
+    let named = address.as_ref().map(|_| route.endpoint().clone());
+    Ok(ProviderLogin {
+        credential,
+        route,
+        custom_endpoint: named,
+        custom_base_url: address,
+        mode,
+        renew_command: store_command(&owner, Some(mode)),
+    })
+}

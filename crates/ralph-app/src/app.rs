@@ -1,0 +1,174 @@
+//! The entry to the application layer. Nothing is read before it is needed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ralph_core::ports::Clock;
+use ralph_core::secret::{Redactor, Secret};
+use ralph_engine::git::HostGit;
+use ralph_engine::journal;
+use ralph_engine::store::{RunDir, StateDir};
+use ralph_providers::agent::Agents;
+
+use crate::clock::SystemClock;
+use crate::config::{
+    ConfigLayers, Environment, ModelProfiles, Settings, load_agents, load_profiles, load_settings,
+};
+use crate::error::AppError;
+use crate::providers::models::ModelFactory;
+use crate::providers::{self, Providers};
+use crate::tokens::{StoreSelection, TokenSources, TokenStorage};
+
+/// Where programs are looked for when the environment does not say.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Everything that an operation needs besides its arguments: the environment, the clock, and the secrets
+/// that were found since the start.
+#[derive(Debug)]
+pub struct App {
+    environment: Environment,
+    clock: SystemClock,
+    redactor: Redactor,
+}
+
+impl App {
+    /// Takes the environment.
+    pub fn new(environment: Environment) -> Self {
+        let secrets = environment.secrets().into_iter();
+        let secrets = secrets.map(|(name, value)| (name, Secret::new(value)));
+        Self {
+            redactor: Redactor::new(secrets.collect()),
+            environment,
+            clock: SystemClock::new(),
+        }
+    }
+
+    /// Returns the environment.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Returns the machine's clock.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::new(self.clock)
+    }
+
+    /// Opens the state directory.
+    pub fn state_dir(&self) -> Result<StateDir, AppError> {
+        Ok(StateDir::open(self.environment.state_dir()?)?)
+    }
+
+    /// Finds the run that was named. A run of a newer ralph is refused here, before anything is read or
+    /// written for it.
+    pub fn find_run(&self, query: &str) -> Result<RunDir, AppError> {
+        let state = self.state_dir()?;
+        let id = state.find(query)?;
+        let dir = state.run(&id);
+        journal::refuse_newer(&dir.journal())?;
+        Ok(dir)
+    }
+
+    /// Returns the layers of the configuration in the working directory.
+    pub fn layers(&self) -> ConfigLayers {
+        ConfigLayers::for_working_dir(&self.environment)
+    }
+
+    /// Returns the settings in force in the working directory.
+    pub fn settings(&self) -> Result<Settings, AppError> {
+        Ok(load_settings(&self.layers())?.value)
+    }
+
+    /// Returns the model profiles in force in the working directory.
+    pub fn profiles(&self) -> Result<ModelProfiles, AppError> {
+        Ok(load_profiles(&self.layers())?.value)
+    }
+
+    /// Returns the coding agents in force in the working directory.
+    pub fn agents(&self) -> Result<Agents, AppError> {
+        Ok(load_agents(&self.layers())?.value)
+    }
+
+    /// Returns what concrete providers are made from.
+    pub fn providers(&self) -> Result<Providers, AppError> {
+        Ok(self.providers_with(self.state_dir()?))
+    }
+
+    /// Returns what concrete providers are made from, for looking only: the state directory is neither
+    /// made nor changed.
+    pub fn providers_read_only(&self) -> Result<Providers, AppError> {
+        let root = self.environment.state_dir()?;
+        Ok(self.providers_with(StateDir::read_only(root)))
+    }
+
+    /// Returns the host's git for looking at the user's own repositories only: nothing is written.
+    pub fn git_read_only(&self) -> HostGit {
+        let home = self.environment.home().map(Path::to_path_buf);
+        HostGit::read_only(self.search_path(), home)
+    }
+
+    fn providers_with(&self, state: StateDir) -> Providers {
+        Providers {
+            models: self.models_with(state.clone()),
+            state,
+            search_path: self.search_path().to_owned(),
+            home: self.environment.home().map(Path::to_path_buf),
+            config: self.environment.config_dir(),
+            toolchains: self.environment.toolchains(),
+            clock: self.clock(),
+            redactor: self.redactor(),
+        }
+    }
+
+    /// Returns what models are made from.
+    pub fn models(&self) -> Result<ModelFactory, AppError> {
+        Ok(self.models_with(self.state_dir()?))
+    }
+
+    fn models_with(&self, state: StateDir) -> ModelFactory {
+        ModelFactory {
+            environment: self.environment.clone(),
+            state,
+            clock: self.clock(),
+        }
+    }
+
+    /// Returns where programs are found.
+    pub fn search_path(&self) -> &str {
+        self.environment.search_path().unwrap_or(DEFAULT_PATH)
+    }
+
+    /// Returns the credentials of agents, from these places.
+    pub fn tokens(&self, among: StoreSelection) -> Result<TokenStorage, AppError> {
+        Ok(self.tokens_in(&self.state_dir()?, among))
+    }
+
+    /// Returns the credentials of agents for looking only: the state directory is neither made nor
+    /// changed.
+    pub fn tokens_read_only(&self) -> Result<TokenStorage, AppError> {
+        let root = self.environment.state_dir()?;
+        Ok(self.tokens_in(&StateDir::read_only(root), StoreSelection::All))
+    }
+
+    fn tokens_in(&self, state: &StateDir, among: StoreSelection) -> TokenStorage {
+        TokenStorage::new(TokenSources {
+            selection: among,
+            files: state.tokens(),
+            keyring: providers::keyring(self.search_path()),
+            variables: self.environment.agent_credentials(),
+            gateway: self.environment.gateway(),
+            clock: self.clock(),
+        })
+    }
+
+    /// Adds a secret that did not come from the environment, so that nothing prints it.
+    pub fn add_secret(&self, name: &str, secret: &Secret) {
+        let copy = Secret::new(secret.expose().to_owned());
+        self.redactor.learn(name, copy);
+    }
+
+    /// Returns the redactor of the environment's secrets and of those added since. All clones share
+    /// what they learn.
+    pub fn redactor(&self) -> Redactor {
+        self.redactor.clone()
+    }
+}

@@ -1,0 +1,114 @@
+//! Whoever does the work instead of a model that ralph asks: there is one, and it can log in.
+
+use ralph_providers::agent::Preset;
+
+use super::preflight_context::{PreflightContext, PreflightWorker};
+use crate::agent;
+use crate::checks::CheckOutcome;
+use crate::error::AppError;
+use crate::planning::{SourceRepository, agent_script, worker};
+use crate::tokens::stores::find_program;
+use crate::tokens::{FoundToken, format_date};
+
+/// The agent is one that there is.
+pub(super) async fn check_agent(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    match &ground.worker {
+        PreflightWorker::Model => None,
+        PreflightWorker::Unknown => Some(CheckOutcome::NotRun(
+            "the task file cannot be used, and may choose one".into(),
+        )),
+        PreflightWorker::Contradiction(error) | PreflightWorker::Agent(Err(error)) => {
+            Some(error.clone().into())
+        }
+        PreflightWorker::Agent(Ok(preset)) => Some(match worker::refuse_profile(&ground.request) {
+            Ok(()) => check_startable(preset, ground).await,
+            Err(error) => error.into(),
+        }),
+    }
+}
+
+/// Looks for the program of an agent that works on this machine, where an image has its own, and for a
+/// script of the repository.
+async fn check_startable(preset: &Preset, ground: &PreflightContext<'_>) -> CheckOutcome {
+    let program = preset.command.first().map_or("", String::as_str);
+    let search_path = ground.app.search_path();
+    let is_local = ground.sandbox.as_deref() == Ok("local");
+    if is_local && !program.contains('/') && find_program(search_path, program).is_none() {
+        return CheckOutcome::failed(
+            format!(
+                "there is no `{program}` on PATH, which the agent `{}` is started as",
+                preset.name
+            ),
+            "install it, or let it work in a container with `--sandbox docker`",
+        );
+    }
+    if let Err(error) = check_script(preset, ground).await {
+        return error.into();
+    }
+    CheckOutcome::Passed(format!("{}, which is started as `{program}`", preset.name))
+}
+
+/// Looks for the agent's script; why there is no repository to have it is told by another check.
+async fn check_script(preset: &Preset, ground: &PreflightContext<'_>) -> Result<(), AppError> {
+    let (Some(file), Some(task)) = (&ground.task, ground.usable_task()) else {
+        return Ok(());
+    };
+    let git = ground.app.git_read_only();
+    let found = SourceRepository::find(&ground.request, task, &file.path, &git, ground.app).await;
+    match found {
+        Ok(source) => agent_script::require_committed_script(preset, &source, &git).await,
+        Err(_) => Ok(()),
+    }
+}
+
+/// The agent can log in, for a while yet. Its provider is not asked.
+pub(super) async fn check_credential(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    let preset = match &ground.worker {
+        PreflightWorker::Model | PreflightWorker::Unknown => return None,
+        PreflightWorker::Contradiction(_) | PreflightWorker::Agent(Err(_)) => {
+            return Some(CheckOutcome::NotRun(
+                "nobody knows which agent needs it".into(),
+            ));
+        }
+        PreflightWorker::Agent(Ok(preset)) => preset,
+    };
+    Some(match find_credential(preset, ground).await {
+        Ok(told) => CheckOutcome::Passed(told),
+        Err(error) => error.into(),
+    })
+}
+
+async fn find_credential(
+    preset: &Preset,
+    ground: &PreflightContext<'_>,
+) -> Result<String, AppError> {
+    let tokens = ground.app.tokens_read_only()?;
+    let Some(chosen) = agent::find_credential(preset, None, &tokens).await? else {
+        return Ok(format!("`{}` needs none", preset.name));
+    };
+    let told = describe_credential(&chosen.found, tokens.now());
+    agent::login_from_credential(chosen)?;
+    Ok(told)
+}
+
+/// Says where a credential goes if a person named that, where it was found and how long it holds, and nothing
+/// of itself.
+pub(in crate::checks) fn describe_credential(found: &FoundToken, now: jiff::Timestamp) -> String {
+    let FoundToken {
+        token,
+        mode,
+        store: place,
+    } = found;
+    let address = token.base_url.as_ref();
+    let mode = address.map_or_else(
+        || mode.to_string(),
+        |address| format!("{mode} to {address}"),
+    );
+    match (token.expires, token.days_left(now)) {
+        (Some(expires), Some(days)) => {
+            let date = format_date(expires);
+            format!("{mode}, found in {place}, expires {date}, {days} days remaining")
+        }
+        (_, _) => format!("{mode}, found in {place}, no expiry known"),
+    }
+}

@@ -1,0 +1,99 @@
+//! The list of checks.
+
+use super::preflight_context::PreflightContext;
+use super::{agent, machine, network, project, sandbox};
+use crate::checks::CheckOutcome;
+
+/// One check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PreflightCheck {
+    Git,
+    State,
+    Settings,
+    Task,
+    Repository,
+    Trust,
+    Agent,
+    Credential,
+    Model,
+    Network,
+    Sandbox,
+    Image,
+    Disk,
+}
+
+impl PreflightCheck {
+    /// All checks, in the order in which they are told.
+    pub(super) const ALL: [Self; 13] = [
+        Self::Git,
+        Self::State,
+        Self::Settings,
+        Self::Task,
+        Self::Repository,
+        Self::Trust,
+        Self::Agent,
+        Self::Credential,
+        Self::Model,
+        Self::Network,
+        Self::Sandbox,
+        Self::Image,
+        Self::Disk,
+    ];
+
+    /// Returns the name that is printed.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Git => "git",
+            Self::State => "state directory",
+            Self::Settings => "settings",
+            Self::Task => "task file",
+            Self::Repository => "repository",
+            Self::Trust => "trust",
+            Self::Agent => "agent",
+            Self::Credential => "credential",
+            Self::Model => "model",
+            Self::Network => "network",
+            Self::Sandbox => "sandbox",
+            Self::Image => "image",
+            Self::Disk => "disk space",
+        }
+    }
+
+    /// Looks, and changes nothing. None if there is nothing to look at.
+    pub(super) async fn run(self, ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
+        match self {
+            Self::Git => Some(machine::check_git(ground)),
+            Self::State => Some(machine::check_state_dir(ground)),
+            Self::Settings => Some(project::check_settings(ground)),
+            Self::Task => project::check_task(ground),
+            Self::Repository => project::check_repository(ground).await,
+            Self::Trust => project::check_trust(ground).await,
+            Self::Agent => agent::check_agent(ground).await,
+            Self::Credential => agent::check_credential(ground).await,
+            Self::Model => Some(project::check_model(ground)),
+            Self::Network => network::check_gate(ground).await,
+            Self::Sandbox => Some(sandbox::check_provider(ground).await),
+            Self::Image => sandbox::check_image(ground).await,
+            Self::Disk => Some(machine::check_disk(ground)),
+        }
+    }
+
+    /// Says why a check was left out, unless another has said it.
+    pub(super) fn skip_reason(self) -> Option<&'static str> {
+        match self {
+            Self::Task => Some("there is no ralph_task.md here, so no task file was checked"),
+            Self::Repository => Some("without a task file no repository was checked"),
+            Self::Agent => Some("ralph asks the model itself, so no agent was checked"),
+            Self::Network => Some("commands of this sandbox provider reach whatever you reach"),
+            Self::Image => Some("this sandbox provider needs no image"),
+            Self::Git
+            | Self::State
+            | Self::Settings
+            | Self::Trust
+            | Self::Credential
+            | Self::Model
+            | Self::Sandbox
+            | Self::Disk => None,
+        }
+    }
+}

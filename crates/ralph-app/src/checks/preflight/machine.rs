@@ -1,0 +1,141 @@
+//! What the machine must have: git, a place for the state, space.
+
+use std::path::{Path, PathBuf};
+
+use ralph_core::ports::ProviderProblem;
+use rustix::fs::{Access, access, statvfs};
+
+use super::preflight_context::PreflightContext;
+use crate::checks::CheckOutcome;
+
+/// Free space that a run's files need, in bytes.
+const MIN_STATE_BYTES: u64 = 1 << 30;
+/// Free space that containers need, in bytes: a workspace, and what tests write.
+const MIN_ENGINE_BYTES: u64 = 2 << 30;
+
+/// Git can be started.
+pub(super) fn check_git(ground: &PreflightContext<'_>) -> CheckOutcome {
+    match &ground.git {
+        Ok(version) => CheckOutcome::Passed(version.trim().to_owned()),
+        Err(error) => error.clone().into(),
+    }
+}
+
+/// The state directory can be written, or made.
+pub(super) fn check_state_dir(ground: &PreflightContext<'_>) -> CheckOutcome {
+    let root = match &ground.providers {
+        Ok(wiring) => wiring.state.root(),
+        Err(error) => return error.clone().into(),
+    };
+    let shown = root.display();
+    let Some(place) = nearest_existing(root) else {
+        return CheckOutcome::failed(
+            format!("no directory of `{shown}` can be looked at"),
+            "set RALPH_HOME to a directory of yours",
+        );
+    };
+    let usable = place.is_dir() && access(&place, Access::WRITE_OK | Access::EXEC_OK).is_ok();
+    if !usable {
+        return CheckOutcome::failed(
+            format!("cannot write in `{}`", place.display()),
+            "make it a directory that you can write, or set RALPH_HOME to another",
+        );
+    }
+    CheckOutcome::Passed(if place == root {
+        shown.to_string()
+    } else {
+        format!("{shown}, which the first run makes")
+    })
+}
+
+/// There is space for the state, and for containers where the engine is on this machine.
+pub(super) fn check_disk(ground: &PreflightContext<'_>) -> CheckOutcome {
+    let mut places = Vec::new();
+    if let Ok(wiring) = &ground.providers {
+        let fix = "free some space, or set RALPH_HOME to a directory on another disk";
+        places.push((wiring.state.root().to_owned(), MIN_STATE_BYTES, fix));
+    }
+    if let Some((_, facts)) = &ground.engine
+        && facts.is_local_socket
+        && !facts.is_desktop
+        && Path::new(&facts.data_root).exists()
+    {
+        let fix = "make room with `docker system prune`, which removes what no container uses";
+        places.push((PathBuf::from(&facts.data_root), MIN_ENGINE_BYTES, fix));
+    }
+    let spaces = places.iter().filter_map(|(path, needed, fix)| {
+        let free = free_bytes(path)?;
+        Some((path.as_path(), free, *needed, *fix))
+    });
+    check_space(&spaces.collect::<Vec<_>>())
+}
+
+fn check_space(spaces: &[(&Path, u64, u64, &str)]) -> CheckOutcome {
+    let told = |path: &Path, free| format!("`{}` has {} free", path.display(), gibibytes(free));
+    let problems = spaces
+        .iter()
+        .filter(|(_, free, needed, _)| free < needed)
+        .map(|(path, free, needed, fix)| ProviderProblem {
+            what: format!("{}, {} is needed", told(path, *free), gibibytes(*needed)),
+            fix: (*fix).to_owned(),
+        });
+    CheckOutcome::from_problems(problems.collect(), || {
+        let seen: Vec<String> = spaces
+            .iter()
+            .map(|(path, free, _, _)| told(path, *free))
+            .collect();
+        seen.join(", ")
+    })
+}
+
+fn gibibytes(bytes: u64) -> String {
+    let tenths = bytes / ((1 << 30) / 10);
+    format!("{}.{} GiB", tenths / 10, tenths % 10)
+}
+
+/// Returns the bytes that can still be written at a path; none where that cannot be found out.
+fn free_bytes(path: &Path) -> Option<u64> {
+    let place = nearest_existing(path)?;
+    let stat = statvfs(&place).ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+/// Returns the path itself, or the nearest directory above it that is there.
+fn nearest_existing(path: &Path) -> Option<PathBuf> {
+    let mut places = path.ancestors();
+    places.find(|place| place.exists()).map(Path::to_path_buf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_space_is_reported_with_numbers() {
+        let (state, engine) = (Path::new("/state"), Path::new("/docker"));
+        let fix = "free some space";
+        assert_eq!(
+            check_space(&[
+                (state, 5 << 30, MIN_STATE_BYTES, fix),
+                (engine, 2 << 30, MIN_ENGINE_BYTES, fix),
+            ]),
+            CheckOutcome::Passed("`/state` has 5.0 GiB free, `/docker` has 2.0 GiB free".into())
+        );
+        assert_eq!(
+            check_space(&[
+                (state, 300 << 20, MIN_STATE_BYTES, fix),
+                (engine, 0, MIN_ENGINE_BYTES, fix),
+            ]),
+            CheckOutcome::Failed(vec![
+                ProviderProblem {
+                    what: "`/state` has 0.2 GiB free, 1.0 GiB is needed".into(),
+                    fix: fix.into(),
+                },
+                ProviderProblem {
+                    what: "`/docker` has 0.0 GiB free, 2.0 GiB is needed".into(),
+                    fix: fix.into(),
+                },
+            ])
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! What commands may reach, and the gate that decides about it.
+
+use std::collections::BTreeSet;
+
+use ralph_core::id::RunId;
+use ralph_core::net::EgressPolicy;
+use ralph_core::plan::NetworkPlan;
+use ralph_core::price::PriceBook;
+use ralph_gate::{Gate, SandboxIdentity};
+
+use super::preflight_context::PreflightContext;
+use crate::checks::CheckOutcome;
+use crate::error::AppError;
+use crate::gate::{CredentialPort, GateConfig};
+use crate::planning::network;
+use crate::providers::Providers;
+
+/// The rules for the network have a meaning, and a gate can keep them.
+pub(super) async fn check_gate(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    let (Ok(settings), Ok(wiring)) = (&ground.settings, &ground.providers) else {
+        return Some(CheckOutcome::NotRun("the settings cannot be used".into()));
+    };
+    let preset = ground.worker.preset();
+    match ground.sandbox.as_deref() {
+        Ok("docker") => {
+            let hosts = preset.map(|preset| preset.hosts.as_slice());
+            let plan = network::network_plan(&settings.sandbox.network, hosts.unwrap_or_default());
+            Some(match plan {
+                Ok(plan) => {
+                    let idle = network::unused_list_notice(&settings.sandbox.network);
+                    check_container_gate(plan, idle, wiring).await
+                }
+                Err(error) => error.into(),
+            })
+        }
+        // Only what the agent asks of its model goes through a gate.
+        Ok(_) if preset.is_some() => Some(check_agent_gate(wiring).await),
+        Ok(_) => None,
+        Err(_) => Some(CheckOutcome::NotRun("the settings cannot be used".into())),
+    }
+}
+
+async fn check_container_gate(
+    plan: NetworkPlan,
+    idle: Option<String>,
+    wiring: &Providers,
+) -> CheckOutcome {
+    let idle = idle.map_or_else(String::new, |idle| format!("; {idle}"));
+    let told = format!("{}{idle}", describe_policy(&plan));
+    match open_gate(plan, wiring).await {
+        Ok(_) => CheckOutcome::Passed(told),
+        Err(error) => error.into(),
+    }
+}
+
+async fn check_agent_gate(wiring: &Providers) -> CheckOutcome {
+    let gate = match open_gate(NetworkPlan::default(), wiring).await {
+        Ok(gate) => gate,
+        Err(error) => return error.into(),
+    };
+    match CredentialPort::open(gate).await {
+        Ok(_) => CheckOutcome::Passed(
+            "the agent asks its model through the gate, and reaches whatever else you reach".into(),
+        ),
+        Err(error) => gate_error(&error).into(),
+    }
+}
+
+/// Says the policy in words.
+pub(in crate::checks) fn describe_policy(plan: &NetworkPlan) -> String {
+    let name = match &plan.policy {
+        EgressPolicy::Deny => "deny",
+        EgressPolicy::Allowlist(_) => "allowlist",
+        EgressPolicy::AllowAll => "allow-all",
+    };
+    format!(
+        "{name}: commands can reach {}",
+        network::network_summary(plan)
+    )
+}
+
+/// Opens a gate. Nothing is written before it has decided something.
+async fn open_gate(network: NetworkPlan, wiring: &Providers) -> Result<Gate, AppError> {
+    let opening = GateConfig {
+        identity: SandboxIdentity {
+            run: RunId::new(wiring.clock.now(), 0),
+            sandbox: "preflight".into(),
+        },
+        network,
+        routes: Vec::new(),
+        provider_tools: BTreeSet::new(),
+        private_providers: Vec::new(),
+        prices: PriceBook::default(),
+        egress_log: wiring.state.root().join("preflight"),
+        redactor: wiring.redactor.clone(),
+        clock: wiring.clock.clone(),
+    };
+    let opened = opening.open().await;
+    opened
+        .map(|(gate, _)| gate)
+        .map_err(|error| gate_error(&error))
+}
+
+/// Says why no gate can be opened.
+pub(in crate::checks) fn gate_error(error: &dyn std::error::Error) -> AppError {
+    AppError::runtime(
+        "no gate can be opened",
+        error.to_string(),
+        "look at the base URL of its provider, and at the limits of this user (`ulimit -a`)",
+    )
+}

@@ -1,0 +1,170 @@
+//! What the checks look at, read once.
+
+use std::path::{Path, PathBuf};
+
+use ralph_core::lint::{self, LintReport};
+use ralph_core::plan::{ContainerPlan, EngineKind as Who};
+use ralph_core::task::{Contract, TaskFile};
+use ralph_providers::agent::Preset;
+use ralph_providers::docker::{DockerEngine, DockerInfo};
+
+use crate::app::App;
+use crate::config::{ModelProfiles, RegularFileError, Settings};
+use crate::error::AppError;
+use crate::planning::{
+    RunRequest, TASK_FILE, container, read_task_bytes, require_git, sandbox_choice, worker,
+};
+use crate::providers::Providers;
+
+/// A task file that was named, or that is in the working directory.
+pub(super) struct PreflightTask {
+    /// As it was named.
+    pub(super) display_path: String,
+    /// Where it is.
+    pub(super) path: PathBuf,
+    /// What there is to say about it, or why it cannot be read.
+    pub(super) report: Result<LintReport, RegularFileError>,
+}
+
+/// Who does the work of the run that would be started.
+pub(super) enum PreflightWorker {
+    /// A model that ralph asks itself.
+    Model,
+    /// An agent's program.
+    Agent(Result<Preset, AppError>),
+    /// The flags contradict each other.
+    Contradiction(AppError),
+    /// The task file says it, and cannot be used.
+    Unknown,
+}
+
+impl PreflightWorker {
+    fn find(request: &RunRequest, task: Option<&PreflightTask>, app: &App) -> Self {
+        let contract = task
+            .and_then(PreflightTask::usable)
+            .map(|task| &task.contract);
+        let is_said = request.engine.is_some() || request.agent.is_some();
+        if task.is_some() && contract.is_none() && !is_said {
+            return Self::Unknown;
+        }
+        match worker::engine(request, contract) {
+            Ok(Who::Actions) => Self::Model,
+            Ok(Who::Agent) => {
+                let name = worker::agent_name(request, contract);
+                Self::Agent(worker::find_preset(name, app))
+            }
+            Err(error) => Self::Contradiction(error),
+        }
+    }
+
+    /// Returns the agent, if one that there is does the work.
+    pub(super) fn preset(&self) -> Option<&Preset> {
+        match self {
+            Self::Agent(Ok(preset)) => Some(preset),
+            Self::Agent(Err(_)) | Self::Model | Self::Contradiction(_) | Self::Unknown => None,
+        }
+    }
+}
+
+/// What the checks look at.
+pub(super) struct PreflightContext<'a> {
+    pub(super) app: &'a App,
+    /// The run that would be started.
+    pub(super) request: RunRequest,
+    pub(super) providers: Result<Providers, AppError>,
+    pub(super) settings: Result<Settings, AppError>,
+    pub(super) profiles: Result<ModelProfiles, AppError>,
+    pub(super) task: Option<PreflightTask>,
+    /// Who does the work.
+    pub(super) worker: PreflightWorker,
+    /// What git says about its version.
+    pub(super) git: Result<String, AppError>,
+    /// The name of the sandbox provider.
+    pub(super) sandbox: Result<String, AppError>,
+    /// The containers, where the provider has containers.
+    pub(super) container: Option<Result<ContainerPlan, AppError>>,
+    /// The engine of the containers, if it answers.
+    pub(super) engine: Option<(DockerEngine, DockerInfo)>,
+}
+
+impl<'a> PreflightContext<'a> {
+    /// Reads everything that the checks look at. What cannot be read is told by the check it belongs to.
+    pub(super) async fn load(file: Option<PathBuf>, request: RunRequest, app: &'a App) -> Self {
+        let task = find_task(file.as_deref(), app);
+        let request = RunRequest {
+            file: file.unwrap_or_else(|| TASK_FILE.into()),
+            ..request
+        };
+        let wiring = app.providers_read_only();
+        let settings = app.settings();
+        let usable = task.as_ref().and_then(PreflightTask::usable);
+        let sandbox = sandbox_choice::provider_name(&request, usable, app);
+        let container = match sandbox.as_deref() {
+            Ok("docker") => {
+                let contract = usable.map(|task| &task.contract);
+                Some(container_plan(contract, app).await)
+            }
+            Ok(_) | Err(_) => None,
+        };
+        let engine = match &container {
+            Some(Ok(plan)) => connect_engine(plan).await,
+            Some(Err(_)) | None => None,
+        };
+        Self {
+            worker: PreflightWorker::find(&request, task.as_ref(), app),
+            git: require_git(&app.git_read_only()).await,
+            profiles: app.profiles(),
+            app,
+            request,
+            providers: wiring,
+            settings,
+            task,
+            sandbox,
+            container,
+            engine,
+        }
+    }
+
+    /// Returns the task, if it can be run.
+    pub(super) fn usable_task(&self) -> Option<&TaskFile> {
+        self.task.as_ref().and_then(PreflightTask::usable)
+    }
+}
+
+impl PreflightTask {
+    fn usable(&self) -> Option<&TaskFile> {
+        let report = self.report.as_ref().ok()?;
+        report.task.as_ref().filter(|_| report.is_ok())
+    }
+}
+
+/// Finds the task file: the one that was named, or else the usual one if it is there.
+fn find_task(named: Option<&Path>, app: &App) -> Option<PreflightTask> {
+    let file = named.unwrap_or(Path::new(TASK_FILE));
+    let path = app.environment().working_dir().join(file);
+    if named.is_none() && path.symlink_metadata().is_err() {
+        return None;
+    }
+    Some(PreflightTask {
+        display_path: file.display().to_string(),
+        report: read_task_bytes(file, app).map(|bytes| lint::check(&bytes)),
+        path: path.canonicalize().unwrap_or(path),
+    })
+}
+
+/// Returns what the containers are like, with the image that the task asks for.
+async fn container_plan(contract: Option<&Contract>, app: &App) -> Result<ContainerPlan, AppError> {
+    let resources = contract.and_then(|contract| contract.sandbox_resources);
+    let mut plan = container::container_plan_for(resources, app).await?;
+    if let Some(image) = contract.and_then(|contract| contract.sandbox_image.as_ref()) {
+        plan.image.clone_from(image);
+    }
+    Ok(plan)
+}
+
+/// Speaks to the engine. Why one does not answer is told by the provider.
+async fn connect_engine(plan: &ContainerPlan) -> Option<(DockerEngine, DockerInfo)> {
+    let engine = DockerEngine::connect(plan.engine.as_deref()).await.ok()?;
+    let facts = engine.info().await.ok()?;
+    Some((engine, facts))
+}

@@ -1,0 +1,161 @@
+//! What the project must have: settings, a task, a repository, a model.
+
+use ralph_core::lint::LintSeverity;
+use ralph_core::ports::ProviderProblem;
+
+use super::preflight_context::{PreflightContext, PreflightTask, PreflightWorker};
+use crate::checks::CheckOutcome;
+use crate::error::AppError;
+use crate::format;
+use crate::planning::{self, SourceRepository, secrets};
+use crate::{agent, trust};
+
+/// `ralph.toml` and `config/models.yaml` say something that has a meaning.
+pub(super) fn check_settings(ground: &PreflightContext<'_>) -> CheckOutcome {
+    let settings = ground.settings.as_ref().err();
+    let profiles = ground.profiles.as_ref().err();
+    let errors = settings.into_iter().chain(profiles);
+    let problems = errors.map(|error| ProviderProblem {
+        what: format!("{}: {}", error.what, error.why),
+        fix: error.fix.clone(),
+    });
+    CheckOutcome::from_problems(problems.collect(), || {
+        let warning = secrets::unredacted_warning(&ground.app.redactor());
+        warning.map_or_else(
+            || "they can be read".into(),
+            |warning| format!("they can be read; {warning}"),
+        )
+    })
+}
+
+/// The task file keeps the rules.
+pub(super) fn check_task(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    let PreflightTask {
+        display_path: shown,
+        report,
+        ..
+    } = ground.task.as_ref()?;
+    let report = match report {
+        Ok(report) => report,
+        Err(error) if error.is_missing() => {
+            return Some(CheckOutcome::failed(
+                format!("there is no task file `{shown}`"),
+                "name another file, or write one with `ralph init`",
+            ));
+        }
+        Err(error) => {
+            return Some(CheckOutcome::failed(
+                format!("cannot read `{shown}`: {error}"),
+                error.hint(),
+            ));
+        }
+    };
+    let errors = report.findings.iter();
+    let errors = errors.filter(|finding| finding.severity == LintSeverity::Error);
+    let problems = errors.map(|finding| {
+        let (what, fix) = planning::describe_finding(finding);
+        let what = format!("`{shown}`, {what}");
+        ProviderProblem { what, fix }
+    });
+    Some(CheckOutcome::from_problems(problems.collect(), || {
+        shown.clone()
+    }))
+}
+
+/// There is a repository with the branch that the work starts from.
+pub(super) async fn check_repository(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    let file = ground.task.as_ref()?;
+    let Some(task) = ground.usable_task() else {
+        return Some(CheckOutcome::NotRun("the task file cannot be used".into()));
+    };
+    if ground.git.is_err() {
+        return Some(CheckOutcome::NotRun("git cannot be used".into()));
+    }
+    let git = ground.app.git_read_only();
+    let found = SourceRepository::find(&ground.request, task, &file.path, &git, ground.app).await;
+    Some(match found {
+        Ok(source) => CheckOutcome::Passed(format!(
+            "{}, branch {} at {}",
+            source.path.display(),
+            source.base_branch,
+            source.base.short()
+        )),
+        Err(error) => error.into(),
+    })
+}
+
+/// What the repository's files propose is approved, and they set nothing that only the user may set. None
+/// if they propose nothing.
+pub(super) async fn check_trust(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    let file = ground.task.as_ref().map(|task| task.path.as_path());
+    let task = file.zip(ground.usable_task());
+    let git = ground.app.git_read_only();
+    let review = match trust::review_run(&ground.request, task, &git, ground.app).await {
+        Ok(review) => review,
+        // Another check reports what cannot be read.
+        Err(_) if ground.app.environment().dotenv_problem().is_none() => return None,
+        Err(error) => return Some(error.into()),
+    };
+    let refused = review.overreach.iter().map(|overreach| ProviderProblem {
+        what: format!(
+            "{} may not set `{}`: {}",
+            overreach.file, overreach.key, overreach.allows
+        ),
+        fix: "remove it, or put it into your own configuration".to_owned(),
+    });
+    let pending = review.pending.iter().map(|proposal| ProviderProblem {
+        what: format!(
+            "{}: {} = {} is not approved: {}",
+            proposal.file, proposal.key, proposal.value, proposal.allows
+        ),
+        fix: "see and approve it with `ralph trust`".to_owned(),
+    });
+    let problems: Vec<ProviderProblem> = refused.chain(pending).collect();
+    let approved = review.approved.len();
+    (approved > 0 || !problems.is_empty()).then(|| {
+        CheckOutcome::from_problems(problems, || {
+            let count = format::plural(approved as u64, "proposal", "proposals");
+            format!("{count} of this repository approved")
+        })
+    })
+}
+
+/// A model is chosen, and this version has it; an agent asks one of its own.
+pub(super) fn check_model(ground: &PreflightContext<'_>) -> CheckOutcome {
+    match &ground.worker {
+        PreflightWorker::Model | PreflightWorker::Unknown => check_resolved_model(ground),
+        PreflightWorker::Contradiction(_) | PreflightWorker::Agent(Err(_)) => {
+            CheckOutcome::NotRun("nobody knows which agent asks it".into())
+        }
+        PreflightWorker::Agent(Ok(preset)) => {
+            let model = ground.request.model.as_deref();
+            match agent::require_model(preset, model) {
+                Ok(()) => CheckOutcome::Passed(match model {
+                    Some(model) => format!("`{}` is told to use `{model}`", preset.name),
+                    None => format!("`{}` chooses one itself", preset.name),
+                }),
+                Err(error) => error.into(),
+            }
+        }
+    }
+}
+
+fn check_resolved_model(ground: &PreflightContext<'_>) -> CheckOutcome {
+    if ground.task.is_some() && ground.usable_task().is_none() && ground.request.model.is_none() {
+        return CheckOutcome::NotRun("the task file cannot be used, and may choose one".into());
+    }
+    let (Ok(wiring), Ok(_)) = (&ground.providers, &ground.profiles) else {
+        return CheckOutcome::NotRun("the settings cannot be used".into());
+    };
+    let chosen = || -> Result<String, AppError> {
+        let (request, task) = (&ground.request, ground.usable_task());
+        let (model, profile) = (request.model.as_deref(), request.profile.as_deref());
+        let choice = planning::model_choice(model, profile, task, ground.app)?;
+        wiring.models.create(&choice, &[])?;
+        Ok(choice.model)
+    };
+    match chosen() {
+        Ok(name) => CheckOutcome::Passed(name),
+        Err(error) => error.into(),
+    }
+}

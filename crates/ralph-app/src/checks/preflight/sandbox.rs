@@ -1,0 +1,112 @@
+//! What the sandbox provider must have.
+
+use ralph_core::image::AgentImage;
+use ralph_core::plan::ContainerPlan;
+use ralph_core::ports::{Isolation, ProviderProblem};
+
+use super::preflight_context::PreflightContext;
+use crate::checks::CheckOutcome;
+use crate::image;
+use crate::planning::container;
+use crate::providers::image::ImageBase;
+
+/// The provider works here.
+pub(super) async fn check_provider(ground: &PreflightContext<'_>) -> CheckOutcome {
+    let (Ok(name), Ok(wiring)) = (&ground.sandbox, &ground.providers) else {
+        return CheckOutcome::NotRun("the settings cannot be used".into());
+    };
+    if let Err(error) = container::require_known(name) {
+        return error.into();
+    }
+    let container = match &ground.container {
+        Some(Ok(plan)) => Some(plan),
+        Some(Err(error)) => return error.clone().into(),
+        None => None,
+    };
+    let contract = ground.usable_task().map(|task| &task.contract);
+    let limits = match container::local_limits(contract, ground.app) {
+        Ok(limits) => limits,
+        Err(error) => return error.into(),
+    };
+    let provider = match wiring.sandbox_provider(name, container, limits) {
+        Ok(provider) => provider,
+        Err(error) => return error.into(),
+    };
+    let isolation = match provider.isolation() {
+        Isolation::None => "no isolation: commands run as you",
+        Isolation::Container => "containers without a network",
+        Isolation::Machine => "virtual machines",
+    };
+    let confined = provider
+        .confinement()
+        .map_or_else(String::new, |confinement| {
+            format!(
+                "; {}; {}",
+                confinement.describe_isolation(),
+                confinement.describe_limits()
+            )
+        });
+    let engine = ground.engine.as_ref();
+    let engine = engine.map_or_else(String::new, |(engine, facts)| {
+        let (version, address) = (&facts.version, engine.address());
+        format!("; Docker Engine {version} at {address}")
+    });
+    CheckOutcome::from_problems(provider.preflight().await, || {
+        format!("{name}: {isolation}{confined}{engine}")
+    })
+}
+
+/// The image is there, for the engine's machine.
+pub(super) async fn check_image(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    let plan = ground.container.as_ref()?;
+    let (Ok(plan), Some((engine, facts))) = (plan, &ground.engine) else {
+        return Some(CheckOutcome::NotRun("no Docker Engine answers".into()));
+    };
+    if plan.image == ImageBase::AUTO {
+        return Some(check_agent_image(ground, plan).await);
+    }
+    Some(match image::find_image(engine, facts, &plan.image).await {
+        Ok(image) => CheckOutcome::Passed(image.to_string()),
+        Err(problem) => problem.into(),
+    })
+}
+
+/// Looks at the image that ships for whoever does the work. That it is missing is fine: it is built.
+async fn check_agent_image(ground: &PreflightContext<'_>, plan: &ContainerPlan) -> CheckOutcome {
+    let (Ok(wiring), Ok(settings)) = (&ground.providers, &ground.settings) else {
+        return CheckOutcome::NotRun("the settings cannot be used".into());
+    };
+    let preset = ground.worker.preset();
+    let agent = preset.map_or(AgentImage::Plain, |preset| {
+        AgentImage::for_agent(&preset.image)
+    });
+    let looked = async || {
+        let base = ImageBase::from_settings(&plan.image, &settings.sandbox.base_image);
+        let base = base.map_err(|error| ProviderProblem {
+            what: error.to_string(),
+            fix: "correct `base_image` in ralph.toml".into(),
+        })?;
+        let ImageBase::Agent { on } = base else {
+            return Ok(None);
+        };
+        let images = wiring.images(plan.engine.as_deref()).await;
+        let images = images.map_err(|error| error.problem())?;
+        let tag = images.base_tag(agent, on.as_ref()).await;
+        let Some(tag) = tag.map_err(|error| error.problem())? else {
+            return Ok(None);
+        };
+        let is_here = images.exists(&tag).await;
+        let is_here = is_here.map_err(|error| error.problem())?;
+        Ok::<_, ProviderProblem>(Some((tag, is_here)))
+    };
+    match looked().await {
+        Ok(Some((tag, true))) => CheckOutcome::Passed(tag.to_string()),
+        Ok(Some((tag, false))) => {
+            CheckOutcome::Passed(format!("{tag}, which is built when it is first needed"))
+        }
+        Ok(None) => CheckOutcome::Passed(format!(
+            "the image `{agent}`, which is built when it is first needed"
+        )),
+        Err(problem) => problem.into(),
+    }
+}

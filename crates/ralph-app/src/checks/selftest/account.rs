@@ -1,0 +1,116 @@
+//! Who is tried out, and what it logs in with.
+
+use ralph_core::secret::Secret;
+use ralph_providers::agent::Preset;
+
+use super::SelftestRequest;
+use super::fake_provider::FakeModelProvider;
+use crate::agent::{self, ChosenCredential, ProviderLogin};
+use crate::app::App;
+use crate::checks::preflight;
+use crate::error::AppError;
+use crate::planning::worker;
+use crate::tokens::stores::TokenStoreKind;
+use crate::tokens::{AgentName, AuthToken, BaseUrl, FoundToken, StoreSelection};
+
+/// A credential that nobody has.
+const FAKE_CREDENTIAL: &str = "sk-ant-selftest-made-up-0000000000000000";
+
+/// An agent with what it logs in with.
+pub(super) struct SelftestAccount {
+    /// The agent.
+    pub(super) preset: Preset,
+    /// What it logs in with, if it has to.
+    pub(super) login: Option<ProviderLogin>,
+    /// What a gateway wants before the name of a model.
+    pub(super) model_prefix: String,
+    /// What there is to say about the credential.
+    pub(super) description: String,
+    /// Who answers instead of the provider; it ends with this.
+    _upstream: Option<FakeModelProvider>,
+}
+
+impl SelftestAccount {
+    /// Finds the agent and its credential, or makes one up.
+    pub(super) async fn find(request: &SelftestRequest, app: &App) -> Result<Self, AppError> {
+        let name = request.agent.as_deref().unwrap_or(AgentName::DEFAULT);
+        let preset = worker::find_preset(name, app)?;
+        if request.offline {
+            return Self::with_fake_credential(preset).await;
+        }
+        let tokens = app.tokens(StoreSelection::All)?;
+        let found = agent::find_credential(&preset, None, &tokens).await;
+        let found = found.map_err(|error| AppError {
+            fix: format!(
+                "{}, or try everything else with `ralph selftest --offline`",
+                error.fix
+            ),
+            ..error
+        })?;
+        let Some(chosen) = found else {
+            let told = format!("`{name}` needs none");
+            return Ok(Self::without_login(preset, told));
+        };
+        let found = &chosen.found;
+        app.add_secret(&format!("{name} credential"), &found.token.secret);
+        let model_prefix = found.token.model_prefix.clone().unwrap_or_default();
+        let told = preflight::describe_credential(found, tokens.now());
+        let login = Some(agent::login_from_credential(chosen)?);
+        Ok(Self {
+            login,
+            model_prefix,
+            ..Self::without_login(preset, told)
+        })
+    }
+
+    fn without_login(preset: Preset, told: String) -> Self {
+        Self {
+            preset,
+            login: None,
+            model_prefix: String::new(),
+            description: told,
+            _upstream: None,
+        }
+    }
+
+    async fn with_fake_credential(preset: Preset) -> Result<Self, AppError> {
+        let told = "made up: a stand-in for the provider takes it".to_owned();
+        let usual = preset.credentials.first().cloned();
+        let name = AgentName::parse(&preset.name).ok();
+        let Some((credential, owner)) = usual.zip(name) else {
+            let told = format!("`{}` needs none", preset.name);
+            return Ok(Self::without_login(preset, told));
+        };
+        let secret = || Secret::new(FAKE_CREDENTIAL.to_owned());
+        let upstream = FakeModelProvider::start(secret()).await.map_err(|error| {
+            AppError::runtime(
+                "the stand-in for the provider cannot be started",
+                error.to_string(),
+                "look at the limits of this user (`ulimit -a`)",
+            )
+        })?;
+        let address = format!("http://{}", upstream.address());
+        let token = AuthToken {
+            secret: secret(),
+            expires: None,
+            base_url: BaseUrl::parse(&address).ok(),
+            model_prefix: None,
+        };
+        let place = TokenStoreKind::Variable("nowhere");
+        let mode = agent::auth_modes(credential.kind)[0];
+        let chosen = ChosenCredential {
+            credential,
+            found: FoundToken {
+                token,
+                mode,
+                store: place,
+            },
+            owner,
+        };
+        Ok(Self {
+            login: Some(agent::login_from_credential(chosen)?),
+            _upstream: Some(upstream),
+            ..Self::without_login(preset, told)
+        })
+    }
+}

@@ -1,0 +1,231 @@
+//! The agent logs in through the gate, with what stands for its credential.
+
+use std::time::Duration;
+
+use ralph_core::ports::{AgentEnd, Exec, ExecProgram, ExecStatus, OutputSink, OutputStream};
+use ralph_providers::agent::{CredentialKind, PresetAgentSettings};
+use serde_json::json;
+
+use super::account::SelftestAccount;
+use super::gate::{SandboxLogin, SelftestGate};
+use super::session::{QUICK_TIMEOUT, SelftestSession, sandbox_failure};
+use crate::checks::CheckOutcome;
+use crate::format;
+use crate::providers::Providers;
+
+/// What the agent is asked for.
+const PROMPT: &str = "say ok";
+/// How long it may take.
+const AGENT_TIMEOUT: Duration = Duration::from_mins(1);
+/// How much of what it prints is kept.
+const MAX_OUTPUT_BYTES: usize = 4 << 20;
+/// How much of what it said is told.
+const MAX_QUOTED_CHARACTERS: usize = 200;
+
+/// Asks through the gate, and prints the status of the answer.
+const REQUEST_SCRIPT: &str = r#"
+if command -v curl >/dev/null 2>&1; then
+    curl -q -s -m 55 -o /dev/null -w '%{http_code}' ${BODY:+--data "$BODY"} -H "authorization: Bearer $KEY" \
+        -H 'content-type: application/json' -H 'anthropic-version: 2023-06-01' "$URL"
+elif command -v python3 >/dev/null 2>&1; then
+    python3 -I -c '
+import os, urllib.error, urllib.request
+headers = {"authorization": "Bearer " + os.environ["KEY"], "content-type": "application/json", "anthropic-version": "2023-06-01"}
+body = os.environ["BODY"].encode() or None
+opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+try:
+    print(opener.open(urllib.request.Request(os.environ["URL"], body, headers), timeout=55).status)
+except urllib.error.HTTPError as error:
+    print(error.code)
+'
+else
+    echo untried
+fi"#;
+
+/// The agent says a word, which its provider pays for with the credential. Without its program, a
+/// request as it would send one.
+pub(super) async fn check_login(
+    session: &SelftestSession<'_>,
+    account: &SelftestAccount,
+    gateway: &SelftestGate,
+    wiring: &Providers,
+) -> CheckOutcome {
+    let Some(pass) = &gateway.login else {
+        return CheckOutcome::Passed(format!("`{}` needs no credential", account.preset.name));
+    };
+    let program = account.preset.command.first().map_or("", String::as_str);
+    let found = session.shell(&format!("command -v '{program}'")).await;
+    match found {
+        Ok(answer) if answer.outcome.ended.is_success() => {
+            with_program(session, account, pass, wiring).await
+        }
+        Ok(_) => with_script(session, account, pass, program).await,
+        Err(error) => sandbox_failure(error),
+    }
+}
+
+/// What a program printed, on each stream up to a bound.
+#[derive(Default)]
+struct SelftestAgentOutput {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+impl OutputSink for SelftestAgentOutput {
+    fn chunk(&mut self, stream: OutputStream, bytes: &[u8]) {
+        let kept = match stream {
+            OutputStream::Stdout => &mut self.stdout,
+            OutputStream::Stderr => &mut self.stderr,
+        };
+        let room = MAX_OUTPUT_BYTES.saturating_sub(kept.len());
+        kept.extend(&bytes[..bytes.len().min(room)]);
+    }
+}
+
+async fn with_program(
+    session: &SelftestSession<'_>,
+    account: &SelftestAccount,
+    pass: &SandboxLogin,
+    wiring: &Providers,
+) -> CheckOutcome {
+    let name = &account.preset.name;
+    let settings = PresetAgentSettings {
+        model: Some(small_model(account, pass.kind)),
+        base_url: pass.base_url.clone(),
+        login: pass.environment.clone(),
+        clock: wiring.clock.clone(),
+    };
+    let agent = match account.preset.build_agent(&settings) {
+        Ok(agent) => agent,
+        Err(error) => return CheckOutcome::failed(error.to_string(), "report it"),
+    };
+    let command = agent.command(PROMPT);
+    let exec = Exec {
+        program: ExecProgram::Argv(command.argv),
+        env: command.env,
+        ..Exec::shell("", AGENT_TIMEOUT)
+    };
+    let mut both = SelftestAgentOutput::default();
+    let ran = session
+        .sandbox
+        .exec(exec.with_stdin(command.stdin), None, &mut both);
+    let outcome = match ran.await {
+        Ok(outcome) => outcome,
+        Err(error) => return sandbox_failure(error),
+    };
+    let mut reader = agent.reader();
+    for line in String::from_utf8_lossy(&both.stdout).lines() {
+        reader.parse_line(line);
+    }
+    let stderr = String::from_utf8_lossy(&both.stderr);
+    let (end, report) = reader.finish(outcome.ended, &stderr);
+    match check_agent_end(name, &end, outcome.ended) {
+        None => CheckOutcome::Passed(format!(
+            "`{name}` said `{}` in {}",
+            truncate(&report.summary),
+            format::duration(outcome.duration)
+        )),
+        Some(wrong) => wrong,
+    }
+}
+
+/// Returns a model that costs little.
+fn small_model(account: &SelftestAccount, kind: CredentialKind) -> String {
+    let name = match kind {
+        CredentialKind::AnthropicApiKey
+        | CredentialKind::AnthropicOauth
+        | CredentialKind::AnthropicGateway => "haiku",
+        CredentialKind::Openai => "gpt-5-nano",
+    };
+    format!("{}{name}", account.model_prefix)
+}
+
+fn check_agent_end(name: &str, end: &AgentEnd, ended: ExecStatus) -> Option<CheckOutcome> {
+    let look = "look at what it says, then try again".to_owned();
+    let (why, fix) = match end {
+        AgentEnd::Finished => return None,
+        AgentEnd::Unauthorized { why } => (
+            format!("its credential was refused: {why}"),
+            refusal_message(name),
+        ),
+        AgentEnd::GaveUp { why } | AgentEnd::Overloaded { why } | AgentEnd::Quota { why, .. } => {
+            (why.clone(), look)
+        }
+        AgentEnd::Crashed { why } => (format!("{why} ({ended})"), look),
+        AgentEnd::OutOfBudget => ("it wanted more tokens than a word needs".to_owned(), look),
+        AgentEnd::Halted => ("it was ended".to_owned(), look),
+        AgentEnd::Stalled | AgentEnd::TimedOut => (
+            format!("it did not answer within {} s", AGENT_TIMEOUT.as_secs()),
+            "look whether its provider can be reached from this machine".to_owned(),
+        ),
+    };
+    Some(CheckOutcome::failed(
+        format!("`{name}` said nothing: {}", truncate(&why)),
+        fix,
+    ))
+}
+
+fn refusal_message(name: &str) -> String {
+    format!("store a valid one with `ralph store-token --agent {name}`")
+}
+
+async fn with_script(
+    session: &SelftestSession<'_>,
+    account: &SelftestAccount,
+    pass: &SandboxLogin,
+    program: &str,
+) -> CheckOutcome {
+    let (path, body) = request(account, pass.kind);
+    let exec = Exec::shell(REQUEST_SCRIPT, AGENT_TIMEOUT.max(QUICK_TIMEOUT))
+        .with_env("URL", format!("{}{path}", pass.base_url))
+        .with_env("KEY", &pass.placeholder_token)
+        .with_env("BODY", body);
+    let answer = match session.run(exec).await {
+        Ok(answer) => answer,
+        Err(error) => return sandbox_failure(error),
+    };
+    let name = &account.preset.name;
+    match answer.text.parse::<u16>() {
+        Ok(status @ 200..300) => CheckOutcome::Passed(format!(
+            "a request as `{name}` sends it was answered with {status}; the image has no `{program}`"
+        )),
+        Ok(status @ (401 | 403)) => CheckOutcome::failed(
+            format!("the credential of `{name}` was refused with {status}"),
+            refusal_message(name),
+        ),
+        Ok(status) => CheckOutcome::failed(
+            format!("a request as `{name}` sends it was answered with {status}"),
+            "look whether its provider can be reached from this machine",
+        ),
+        Err(_) if answer.text == "untried" => CheckOutcome::NotRun(format!(
+            "the image has neither `{program}` nor curl nor python3"
+        )),
+        Err(_) => CheckOutcome::failed(
+            format!(
+                "a request as `{name}` sends it was not answered: {}",
+                truncate(&answer.text)
+            ),
+            "look whether the gate can be reached from inside",
+        ),
+    }
+}
+
+/// Returns a small request: where to, and what.
+fn request(account: &SelftestAccount, kind: CredentialKind) -> (&'static str, String) {
+    match kind {
+        CredentialKind::AnthropicApiKey
+        | CredentialKind::AnthropicOauth
+        | CredentialKind::AnthropicGateway => {
+            let model = format!("{}claude-haiku-4-5", account.model_prefix);
+            let messages = json!([{"role": "user", "content": PROMPT}]);
+            let body = json!({"model": model, "max_tokens": 8, "messages": messages});
+            ("/v1/messages", body.to_string())
+        }
+        CredentialKind::Openai => ("/models", String::new()),
+    }
+}
+
+fn truncate(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(MAX_QUOTED_CHARACTERS).collect()
+}

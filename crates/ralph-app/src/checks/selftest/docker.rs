@@ -1,0 +1,298 @@
+//! The checks of Docker sandboxes.
+
+use ralph_core::plan::ContainerPlan;
+use ralph_core::ports::{ProviderProblem, SandboxProvider as _};
+use ralph_providers::docker::{DockerEngine, DockerInfo};
+
+use super::SelftestRequest;
+use super::account::SelftestAccount;
+use super::gate::SelftestGate;
+use super::interrupts::Interrupts;
+use super::session::{SelftestSession, sandbox_failure};
+use super::{PREREQUISITES, prerequisites, skip_checks};
+use super::{auth, basics, image, isolation};
+use crate::app::App;
+use crate::checks::{CheckOutcome, CheckSink};
+use crate::error::{AppError, ErrorKind};
+use crate::planning::container;
+use crate::providers::Providers;
+
+const TOKEN: &str = "check token";
+const ENGINE: &str = "engine";
+const HEALTH: &str = "proxy health";
+const IMAGE: &str = "build image";
+const CREATE: &str = "create sandbox";
+const POLICY: &str = "network policy";
+const GATE: &str = "gate reachable from sandbox";
+const AUTH: &str = "agent auth via gate";
+const NETWORK: &str = "network isolation";
+const EXEC: &str = "run a command";
+const FILES: &str = "files";
+const USER: &str = "unprivileged user";
+const TIMEOUT: &str = "timeout";
+const LIMITS: &str = "limits";
+const CLEANUP: &str = "cleanup";
+
+/// What comes before there is a sandbox, in its order.
+const SETUP_CHECKS: [&str; 6] = [TOKEN, PREREQUISITES, ENGINE, HEALTH, IMAGE, CREATE];
+/// What needs a sandbox.
+const SANDBOX_CHECKS: [&str; 10] = [
+    POLICY, GATE, AUTH, NETWORK, EXEC, FILES, USER, TIMEOUT, LIMITS, CLEANUP,
+];
+
+/// Tries out Docker sandboxes with an agent behind the gate. Without a token, an engine, a gate, an
+/// image or a sandbox the rest is not tried.
+pub(super) async fn run(
+    request: &SelftestRequest,
+    checks: &mut dyn CheckSink,
+    app: &App,
+) -> Result<(), AppError> {
+    let wiring = app.providers()?;
+    match DockerSelftest::prepare(request, checks, app, &wiring).await? {
+        Ok(ready) => ready.run_in_sandboxes(checks, &wiring).await,
+        Err(missing) => {
+            let after = SETUP_CHECKS
+                .iter()
+                .skip_while(|name| **name != missing.check);
+            let rest: Vec<&str> = after.skip(1).chain(&SANDBOX_CHECKS).copied().collect();
+            skip_checks(checks, &rest, missing.why)
+        }
+    }
+}
+
+/// Why the rest cannot be tried.
+struct MissingPrerequisite {
+    /// The last check that was made.
+    check: &'static str,
+    why: &'static str,
+}
+
+/// Everything that a sandbox needs.
+struct DockerSelftest {
+    account: SelftestAccount,
+    gateway: SelftestGate,
+    plan: ContainerPlan,
+}
+
+impl DockerSelftest {
+    /// Looks at everything that a sandbox needs.
+    async fn prepare(
+        request: &SelftestRequest,
+        checks: &mut dyn CheckSink,
+        app: &App,
+        wiring: &Providers,
+    ) -> Result<Result<Self, MissingPrerequisite>, AppError> {
+        let missing = |check, why| Ok(Err(MissingPrerequisite { check, why }));
+        let mut account = match SelftestAccount::find(request, app).await {
+            Ok(account) => account,
+            Err(error) => {
+                checks.add(TOKEN, error.into())?;
+                return missing(TOKEN, "there is no token to use");
+            }
+        };
+        checks.add(TOKEN, CheckOutcome::Passed(account.description.clone()))?;
+        if !add_and_test(checks, PREREQUISITES, prerequisites(app).await)? {
+            return missing(PREREQUISITES, "a program is missing");
+        }
+        let plan = container::container_plan_for(None, app).await;
+        let plan = match check_engine(plan, wiring).await {
+            Ok((plan, told)) => {
+                checks.add(ENGINE, CheckOutcome::Passed(told))?;
+                plan
+            }
+            Err(outcome) => {
+                checks.add(ENGINE, outcome)?;
+                return missing(ENGINE, "no engine can be used");
+            }
+        };
+        let gateway = match SelftestGate::open(&mut account, app, wiring).await {
+            Ok(gateway) => gateway,
+            Err(error) => {
+                checks.add(HEALTH, error.into())?;
+                return missing(HEALTH, "there is no gate");
+            }
+        };
+        if !add_and_test(checks, HEALTH, gateway.check_health().await)? {
+            return missing(HEALTH, "there is no gate");
+        }
+        let agent = &account.preset.image;
+        let built = image::build(agent, &plan, checks, app, wiring).await?;
+        Ok(match built {
+            Some(plan) => Ok(Self {
+                account,
+                gateway,
+                plan,
+            }),
+            None => Err(MissingPrerequisite {
+                check: IMAGE,
+                why: "there is no image to use",
+            }),
+        })
+    }
+
+    /// Makes sandboxes, tries them out, and removes them whatever happens.
+    async fn run_in_sandboxes(
+        &self,
+        checks: &mut dyn CheckSink,
+        wiring: &Providers,
+    ) -> Result<(), AppError> {
+        let mut interrupts = Interrupts::listen();
+        let provider = wiring.docker_provider(Some(&self.plan));
+        let provider = provider.with_egress(self.gateway.way_out());
+        let name = format!("agent-loop-selftest-{}", self.account.preset.name);
+        let session = match SelftestSession::start(&provider, &name).await {
+            Ok(session) => session,
+            Err(error) => {
+                checks.add(CREATE, sandbox_failure(error))?;
+                return skip_checks(checks, &SANDBOX_CHECKS, "there is no sandbox");
+            }
+        };
+        let told = format!("{} for {name}", session.sandbox.id());
+        checks.add(CREATE, CheckOutcome::Passed(told))?;
+        let tried = interrupts.run_until_signal(self.run_sandbox_checks(checks, &session, wiring));
+        let (tried, small) = match tried.await {
+            Some(Ok(())) => {
+                self.check_limits(checks, &name, &mut interrupts, wiring)
+                    .await
+            }
+            other => (other, None),
+        };
+        let ended = combine_outcomes([Some(session.remove_and_verify().await), small]);
+        let is_green = !ended.is_failure();
+        checks.add(CLEANUP, ended)?;
+        if is_green {
+            checks.note("images are kept: they are the cache of the next run".into())?;
+        }
+        tried.unwrap_or_else(|| Err(interrupted_error()))
+    }
+
+    /// Tries out the limits in a sandbox that has little, so that it is quick to use more. The answer
+    /// is none if it was interrupted, and how the sandbox was removed.
+    async fn check_limits(
+        &self,
+        checks: &mut dyn CheckSink,
+        name: &str,
+        interrupts: &mut Interrupts,
+        wiring: &Providers,
+    ) -> (Option<Result<(), AppError>>, Option<CheckOutcome>) {
+        let little = wiring.docker_provider(Some(&ContainerPlan {
+            memory: Some(isolation::LIMITS.memory),
+            disk: isolation::LIMITS.disk,
+            processes: isolation::LIMITS.processes,
+            ..self.plan.clone()
+        }));
+        let small = match SelftestSession::start(&little, name).await {
+            Ok(small) => small,
+            Err(error) => return (Some(checks.add(LIMITS, sandbox_failure(error))), None),
+        };
+        let outcome = interrupts
+            .run_until_signal(isolation::check_limits(&small))
+            .await;
+        let ended = small.remove_and_verify().await;
+        let added = outcome.map(|outcome| checks.add(LIMITS, outcome));
+        (added, Some(ended))
+    }
+
+    async fn run_sandbox_checks(
+        &self,
+        checks: &mut dyn CheckSink,
+        session: &SelftestSession<'_>,
+        wiring: &Providers,
+    ) -> Result<(), AppError> {
+        let Self {
+            account, gateway, ..
+        } = self;
+        let look = gateway.network_probe();
+        match look.run_in(&*session.sandbox).await {
+            Ok(seen) => {
+                checks.add(POLICY, gateway.check_policy())?;
+                checks.add(GATE, isolation::check_gate(&look, &seen))?;
+                let auth = auth::check_login(session, account, gateway, wiring).await;
+                checks.add(AUTH, auth)?;
+                checks.add(
+                    NETWORK,
+                    isolation::check_network(session, &look, &seen).await,
+                )?;
+            }
+            Err(error) => {
+                checks.add(POLICY, sandbox_failure(error))?;
+                skip_checks(checks, &[GATE, AUTH, NETWORK], "no command can be run")?;
+            }
+        }
+        checks.add(EXEC, basics::check_exec(session).await)?;
+        checks.add(FILES, basics::check_files(session).await)?;
+        checks.add(USER, isolation::check_user(session).await)?;
+        checks.add(TIMEOUT, basics::check_timeout(session).await)
+    }
+}
+
+/// Adds a check and tells whether nothing is wrong.
+fn add_and_test(
+    checks: &mut dyn CheckSink,
+    name: &'static str,
+    outcome: CheckOutcome,
+) -> Result<bool, AppError> {
+    let passed = !outcome.is_failure();
+    checks.add(name, outcome)?;
+    Ok(passed)
+}
+
+/// Makes one outcome of several.
+fn combine_outcomes(outcomes: [Option<CheckOutcome>; 2]) -> CheckOutcome {
+    let (mut problems, mut seen) = (Vec::new(), Vec::new());
+    for outcome in outcomes.into_iter().flatten() {
+        match outcome {
+            CheckOutcome::Passed(text) | CheckOutcome::NotRun(text) => seen.push(text),
+            CheckOutcome::Failed(more) => problems.extend(more),
+        }
+    }
+    CheckOutcome::from_problems(problems, || seen.join(", "))
+}
+
+/// The engine answers, and its machine has what the settings ask for.
+async fn check_engine(
+    plan: Result<ContainerPlan, AppError>,
+    wiring: &Providers,
+) -> Result<(ContainerPlan, String), CheckOutcome> {
+    let plan = plan?;
+    let problems = wiring.docker_provider(Some(&plan)).preflight().await;
+    if !problems.is_empty() {
+        return Err(CheckOutcome::Failed(problems));
+    }
+    let (engine, facts) = connect_engine(&plan).await?;
+    Ok((plan, describe_engine(&engine, &facts)))
+}
+
+/// Says that a person or the system ended the selftest.
+pub(super) fn interrupted_error() -> AppError {
+    AppError::new(
+        ErrorKind::Interrupted,
+        "the selftest was interrupted",
+        "the program was told to end",
+        "start it again",
+    )
+}
+
+async fn connect_engine(
+    plan: &ContainerPlan,
+) -> Result<(DockerEngine, DockerInfo), ProviderProblem> {
+    let engine = DockerEngine::connect(plan.engine.as_deref()).await;
+    let engine = engine.map_err(|error| error.problem())?;
+    let facts = engine.info().await.map_err(|error| error.problem())?;
+    Ok((engine, facts))
+}
+
+fn describe_engine(engine: &DockerEngine, facts: &DockerInfo) -> String {
+    let DockerInfo {
+        version,
+        api_version,
+        architecture,
+        cpus,
+        ..
+    } = facts;
+    format!(
+        "Docker Engine {version} (API {api_version}) at {}: linux/{architecture}, {cpus} processors, {} GiB of memory",
+        engine.address(),
+        facts.memory >> 30
+    )
+}

@@ -1,0 +1,184 @@
+//! The gate of the sandbox that is tried out.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ralph_core::id::RunId;
+use ralph_core::net::EgressRules;
+use ralph_core::plan::NetworkPlan;
+use ralph_core::ports::{Allowance, CREDENTIAL_ADDRESS, GateControl as _, GateEvent};
+use ralph_core::price::PriceBook;
+use ralph_engine::preflight::PreflightProbe;
+use ralph_gate::{Gate, SandboxIdentity};
+use ralph_providers::agent::CredentialKind;
+use ralph_providers::sandbox::egress::SandboxEgress;
+
+use super::account::SelftestAccount;
+use crate::agent::ProviderLogin;
+use crate::app::App;
+use crate::checks::CheckOutcome;
+use crate::checks::preflight;
+use crate::error::AppError;
+use crate::gate::{CredentialPort, GateConfig, GateConnector, RunGate};
+use crate::planning::network;
+use crate::providers::Providers;
+use crate::tokens::{BaseUrl, http};
+
+/// What an agent may use to say one word.
+const TOKEN_BUDGET: u64 = 200_000;
+
+/// A gate, and what is told about it inside.
+pub(super) struct SelftestGate {
+    gate: Gate,
+    run_gate: Arc<RunGate>,
+    plan: NetworkPlan,
+    /// The file of its decisions, which goes with it.
+    decision_log: PathBuf,
+    /// What the agent logs in with inside of the sandbox.
+    pub(super) login: Option<SandboxLogin>,
+}
+
+/// What an agent logs in with inside of the sandbox.
+pub(super) struct SandboxLogin {
+    /// What it is.
+    pub(super) kind: CredentialKind,
+    /// What stands for the credential.
+    pub(super) placeholder_token: String,
+    /// Where the gate is.
+    pub(super) base_url: String,
+    /// The variables of the agent.
+    pub(super) environment: BTreeMap<String, String>,
+}
+
+impl SelftestGate {
+    /// Opens the gate that the settings describe, with the credential of the account.
+    pub(super) async fn open(
+        account: &mut SelftestAccount,
+        app: &App,
+        wiring: &Providers,
+    ) -> Result<Self, AppError> {
+        let settings = app.settings()?.sandbox.network;
+        let plan = network::network_plan(&settings, &account.preset.hosts)?;
+        let (credential, route, named) = match account.login.take() {
+            Some(ProviderLogin {
+                credential,
+                route,
+                custom_endpoint: named,
+                ..
+            }) => (Some(credential), Some(route), named),
+            None => (None, None, None),
+        };
+        let name = format!("selftest-{}.jsonl", std::process::id());
+        let records = wiring.state.root().join(name);
+        let opening = GateConfig {
+            identity: SandboxIdentity {
+                run: RunId::new(wiring.clock.now(), 0),
+                sandbox: "selftest".into(),
+            },
+            network: plan.clone(),
+            routes: Vec::from_iter(route),
+            provider_tools: [].into(),
+            private_providers: Vec::from_iter(named),
+            prices: PriceBook::default(),
+            egress_log: records.clone(),
+            redactor: app.redactor(),
+            clock: wiring.clock.clone(),
+        };
+        let opened = opening.open().await;
+        let (gate, keeper) = opened.map_err(|error| preflight::gate_error(&error))?;
+        keeper.set_allowance(Allowance {
+            cost: None,
+            tokens: Some(TOKEN_BUDGET),
+        });
+        let pass = gate.routes().first().zip(credential);
+        let pass = pass.map(|(route, credential)| {
+            let (phantom, base_url) = (
+                route.placeholder().as_str(),
+                route.base_url(CREDENTIAL_ADDRESS),
+            );
+            SandboxLogin {
+                kind: credential.kind,
+                placeholder_token: phantom.to_owned(),
+                environment: credential.environment(phantom, &base_url),
+                base_url,
+            }
+        });
+        Ok(Self {
+            gate,
+            run_gate: keeper,
+            plan,
+            decision_log: records,
+            login: pass,
+        })
+    }
+
+    /// Returns the way out of a sandbox that leads to it.
+    pub(super) fn way_out(&self) -> Arc<dyn SandboxEgress> {
+        let door = GateConnector::new(self.gate.clone());
+        Arc::new(if self.plan.inspect.entries().is_empty() {
+            door
+        } else {
+            door.with_trusted_authorities(&crate::gate::trusted_authorities_pem())
+        })
+    }
+
+    /// Returns what is tried from inside.
+    pub(super) fn network_probe(&self) -> PreflightProbe {
+        PreflightProbe::for_rules(&EgressRules::new(self.plan.policy.clone()))
+    }
+
+    /// It answers on this machine.
+    pub(super) async fn check_health(&self) -> CheckOutcome {
+        let port = match CredentialPort::open(self.gate.clone()).await {
+            Ok(port) => port,
+            Err(error) => return preflight::gate_error(&error).into(),
+        };
+        let address = format!("http://{}", port.address());
+        let Ok(base) = BaseUrl::parse(&address) else {
+            return CheckOutcome::failed(format!("`{address}` is no address"), "report it");
+        };
+        match http::get(&base, "/health").await {
+            Ok(answer) if answer.status == 200 => {
+                let text = String::from_utf8_lossy(&answer.body).trim().to_owned();
+                CheckOutcome::Passed(format!("`{text}` at {address}"))
+            }
+            Ok(answer) => CheckOutcome::failed(
+                format!("the gate at {address} answers with {}", answer.status),
+                "look whether another program uses this port",
+            ),
+            Err(error) => CheckOutcome::failed(
+                format!("the gate at {address} does not answer: {error}"),
+                "look whether a firewall keeps programs of this machine from each other",
+            ),
+        }
+    }
+
+    /// Says the policy, and whom the gate has refused by it.
+    pub(super) fn check_policy(&self) -> CheckOutcome {
+        let refused = self
+            .run_gate
+            .drain_events()
+            .into_iter()
+            .find_map(|news| match news {
+                GateEvent::Blocked { host, .. } => Some(host),
+                GateEvent::Charged { .. }
+                | GateEvent::Refused { .. }
+                | GateEvent::FurtherBlocked { .. }
+                | GateEvent::ProviderTool { .. } => None,
+            });
+        let policy = preflight::describe_policy(&self.plan);
+        CheckOutcome::Passed(match refused {
+            Some(host) => format!("{policy}; the gate has refused `{host}`"),
+            None => policy,
+        })
+    }
+}
+
+impl Drop for SelftestGate {
+    fn drop(&mut self) {
+        // There is none if nothing had to be decided.
+        fs::remove_file(&self.decision_log).ok();
+    }
+}

@@ -1,0 +1,122 @@
+//! The image of the sandboxes: it can be built, with the layer of the project in this directory.
+
+use std::fs;
+use std::path::Path;
+
+use ralph_core::image::{AgentImage, ImageEffort, ProjectConfig};
+use ralph_core::plan::ContainerPlan;
+use ralph_core::ports::ProviderProblem;
+
+use crate::app::App;
+use crate::checks::{CheckOutcome, CheckSink};
+use crate::error::AppError;
+use crate::providers::Providers;
+use crate::providers::image::{ImageBase, ImageProject, ImageRecipe};
+use crate::trust::unapproved_image;
+
+const IMAGE: &str = "build image";
+const PROJECT: &str = "build project image";
+/// The most that is taken of a project's directory.
+const MAX_BYTES: u64 = 20 << 20;
+
+/// Builds what sandboxes of this plan are made from. The answer is the plan with that image; none if
+/// there is no image.
+pub(super) async fn build(
+    agent: &str,
+    plan: &ContainerPlan,
+    checks: &mut dyn CheckSink,
+    app: &App,
+    wiring: &Providers,
+) -> Result<Option<ContainerPlan>, AppError> {
+    let base_image = app.settings()?.sandbox.base_image;
+    let base = match ImageBase::from_settings(&plan.image, &base_image) {
+        Ok(base) => base,
+        Err(error) => {
+            let fix = "correct `image` in ralph.toml".to_owned();
+            let what = error.to_string();
+            checks.add(IMAGE, ProviderProblem { what, fix }.into())?;
+            return Ok(None);
+        }
+    };
+    let mut recipe = ImageRecipe {
+        agent: AgentImage::for_agent(agent),
+        base,
+        project: None,
+    };
+    let Some(image) = build_and_report(IMAGE, &recipe, plan, checks, wiring).await? else {
+        return Ok(None);
+    };
+    let directory = app.environment().working_dir();
+    let config = load_project_config(directory);
+    let image = if config.image_source().is_none() {
+        checks.note("no .agent-loop/ config in cwd, skipping".into())?;
+        image
+    } else {
+        let name = directory.file_name().unwrap_or_default();
+        let name = name.to_string_lossy().into_owned();
+        if let Some(problem) = unapproved_problem(&config, app) {
+            checks.add(PROJECT, problem.into())?;
+            return Ok(None);
+        }
+        recipe.project = Some(ImageProject { name, config });
+        match build_and_report(PROJECT, &recipe, plan, checks, wiring).await? {
+            Some(image) => image,
+            None => return Ok(None),
+        }
+    };
+    Ok(Some(ContainerPlan {
+        image,
+        ..plan.clone()
+    }))
+}
+
+/// Returns why the layer of a project is not built: the user did not approve it.
+fn unapproved_problem(config: &ProjectConfig, app: &App) -> Option<ProviderProblem> {
+    let proposal = unapproved_image(config, &app.layers())?;
+    Some(ProviderProblem {
+        what: format!("`{}` is not approved: {}", proposal.file, proposal.allows),
+        fix: "see and approve it with `ralph trust`".to_owned(),
+    })
+}
+
+/// Builds one image and adds how that went; none if it went wrong.
+async fn build_and_report(
+    check: &'static str,
+    recipe: &ImageRecipe,
+    plan: &ContainerPlan,
+    checks: &mut dyn CheckSink,
+    wiring: &Providers,
+) -> Result<Option<String>, AppError> {
+    let images = match wiring.images(plan.engine.as_deref()).await {
+        Ok(images) => images,
+        Err(error) => {
+            checks.add(check, error.problem().into())?;
+            return Ok(None);
+        }
+    };
+    match images.ensure(recipe, ImageEffort::Reuse, &mut |_| {}).await {
+        Ok(image) => {
+            checks.add(check, CheckOutcome::Passed(image.to_string()))?;
+            Ok(Some(image.to_string()))
+        }
+        Err(error) => {
+            checks.add(check, error.problem().into())?;
+            for line in error.tail() {
+                checks.note(line.clone())?;
+            }
+            Ok(None)
+        }
+    }
+}
+
+/// Reads the directory in which a project says what its image has; without one, nothing.
+pub fn load_project_config(directory: &Path) -> ProjectConfig {
+    let entries = fs::read_dir(directory.join(ProjectConfig::DIRECTORY));
+    let files = entries.into_iter().flatten().flatten().filter_map(|entry| {
+        let metadata = entry.metadata().ok()?;
+        let wanted = metadata.is_file() && metadata.len() <= MAX_BYTES;
+        let name = entry.file_name().into_string().ok()?;
+        wanted.then(|| Some((name, fs::read(entry.path()).ok()?)))?
+    });
+    ProjectConfig::from_files(files)
+}

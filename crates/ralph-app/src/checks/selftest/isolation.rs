@@ -1,0 +1,235 @@
+//! What a provider that isolates must keep from commands: power, the network, the rest of the machine.
+
+use std::time::Duration;
+
+use ralph_core::net::Host;
+use ralph_core::ports::{Exec, ExecStatus, ProviderProblem};
+use ralph_engine::preflight::{PreflightProbe, PreflightReport};
+
+use super::session::{QUICK_TIMEOUT, SelftestSession, sandbox_failure};
+use crate::checks::CheckOutcome;
+
+/// What the sandbox of a selftest may use: little, so that it is quick to use more.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SelftestLimits {
+    /// Bytes of memory.
+    pub(super) memory: u64,
+    /// Bytes in the workspace.
+    pub(super) disk: u64,
+    /// Processes and threads.
+    pub(super) processes: u32,
+}
+
+/// The limits that are tried out.
+pub(super) const LIMITS: SelftestLimits = SelftestLimits {
+    memory: 128 << 20,
+    disk: 64 << 20,
+    processes: 64,
+};
+
+/// How long a name is looked for.
+const DNS_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Commands run as somebody without any power.
+pub(super) async fn check_user(session: &SelftestSession<'_>) -> CheckOutcome {
+    let look = "id -u; sed -n -e 's/^CapEff:[[:space:]]*//p' -e 's/^NoNewPrivs:[[:space:]]*//p' /proc/self/status";
+    let told = match session.run_successfully(look).await {
+        Ok(told) => told,
+        Err(outcome) => return outcome,
+    };
+    let mut words = told.split_whitespace();
+    let mut next = || words.next().unwrap_or("nothing");
+    let (id, capabilities, no_new) = (next(), next(), next());
+    let mut problems = Vec::new();
+    let mut wrong = |what: String| {
+        let fix = "do not run tasks with this ralph; report it".to_owned();
+        problems.push(ProviderProblem { what, fix });
+    };
+    if id == "0" || id.parse::<u32>().is_err() {
+        wrong(format!("commands run as the user {id}"));
+    }
+    if capabilities.chars().any(|digit| digit != '0') {
+        wrong(format!("commands have the capabilities {capabilities}"));
+    }
+    if no_new != "1" {
+        wrong("commands can get more power by programs of other users".into());
+    }
+    CheckOutcome::from_problems(problems, || {
+        format!("commands run as the user {id} without capabilities")
+    })
+}
+
+/// The gate answers from inside.
+pub(super) fn check_gate(look: &PreflightProbe, seen: &PreflightReport) -> CheckOutcome {
+    let mut problems = seen.gate_problems(look);
+    for problem in &mut problems {
+        problem.fix = "look whether the engine runs on this machine, or speaks to it over a connection that holds".into();
+    }
+    problems.extend(seen.missing_results(look));
+    CheckOutcome::from_problems(problems, || {
+        let place = look.gate.map(|gate| gate.to_string()).unwrap_or_default();
+        format!("it answers at {place}")
+    })
+}
+
+/// Nothing outside can be reached but through the gate, and there nothing that is not allowed.
+pub(super) async fn check_network(
+    session: &SelftestSession<'_>,
+    look: &PreflightProbe,
+    seen: &PreflightReport,
+) -> CheckOutcome {
+    let mut problems = seen.leaks(look);
+    problems.extend(seen.missing_results(look));
+    if !problems.is_empty() {
+        return CheckOutcome::Failed(problems);
+    }
+    let mut words = PreflightReport::blocked_summary(look);
+    for looked in [
+        check_names(session, look.forbidden.as_ref()).await,
+        check_interfaces(session).await,
+    ] {
+        match looked {
+            Ok(text) => words.extend(text),
+            Err(outcome) => return outcome,
+        }
+    }
+    CheckOutcome::Passed(words.join(", "))
+}
+
+fn leak_outcome(what: impl Into<String>) -> CheckOutcome {
+    let fix = "do not run tasks on this engine; a sandbox must have no network of its own";
+    CheckOutcome::failed(what, fix)
+}
+
+/// Tunnels that a kernel shows in every network do not count: they are down and lead nowhere.
+async fn check_interfaces(session: &SelftestSession<'_>) -> Result<Option<String>, CheckOutcome> {
+    let look = r#"while IFS=: read -r name rest; do
+            case $name in *"|"*) continue ;; esac
+            name=${name##* }
+            flags=$(cat "/sys/class/net/$name/flags" 2>/dev/null) || flags=0x1
+            echo "$name $flags"
+        done </proc/net/dev"#;
+    let told = session.run_successfully(look).await?;
+    let up: Vec<&str> = told.lines().filter_map(active_interface).collect();
+    if up.is_empty() {
+        Ok(Some("there is no interface but lo".into()))
+    } else {
+        Err(leak_outcome(format!(
+            "the sandbox has the network interface {}",
+            up.join(", ")
+        )))
+    }
+}
+
+/// Returns the name of an interface that is up and not the loop.
+fn active_interface(line: &str) -> Option<&str> {
+    let (name, flags) = line.split_once(' ')?;
+    let digits = flags.trim().trim_start_matches("0x");
+    let flags = u32::from_str_radix(digits, 16).unwrap_or(1);
+    (name != "lo" && flags & 1 == 1).then_some(name)
+}
+
+/// Every name that may be reached has an address inside; no other has one.
+async fn check_names(
+    session: &SelftestSession<'_>,
+    forbidden: Option<&Host>,
+) -> Result<Option<String>, CheckOutcome> {
+    let Some(host) = forbidden else {
+        return Ok(None);
+    };
+    let command = format!(
+        r#"if command -v getent >/dev/null 2>&1; then
+            getent hosts {host} >/dev/null 2>&1 && echo resolved || echo blocked
+        elif command -v python3 >/dev/null 2>&1; then
+            python3 -I -c 'import socket; socket.getaddrinfo("{host}", 443)' >/dev/null 2>&1 &&
+                echo resolved || echo blocked
+        else
+            echo untried
+        fi"#
+    );
+    let exec = Exec::shell(command, DNS_TIMEOUT);
+    let answer = session.run(exec).await.map_err(sandbox_failure)?;
+    match answer.text.as_str() {
+        "resolved" => Err(leak_outcome(format!(
+            "a command can look up the name `{host}`"
+        ))),
+        "untried" => Ok(Some(
+            "the image has no program to look up a name with".into(),
+        )),
+        _ => Ok(Some("its name cannot be looked up".into())),
+    }
+}
+
+/// Who uses too much is stopped, and it is told why.
+pub(super) async fn check_limits(session: &SelftestSession<'_>) -> CheckOutcome {
+    let mut problems = Vec::new();
+    let mut check = |found: Result<bool, CheckOutcome>, what: String| match found {
+        Ok(false) => problems.push(ProviderProblem {
+            what,
+            fix: "look whether the engine's machine has cgroups, and the engine uses them".into(),
+        }),
+        Err(CheckOutcome::Failed(more)) => problems.extend(more),
+        Ok(true) | Err(CheckOutcome::Passed(_) | CheckOutcome::NotRun(_)) => {}
+    };
+    let SelftestLimits {
+        memory,
+        disk,
+        processes,
+    } = LIMITS;
+    let megabytes = |bytes: u64| bytes >> 20;
+    let swallow = format!("x=$(head -c {} /dev/zero | tr '\\0' x)", memory * 2);
+    check(
+        ends_with(session, &swallow, ExecStatus::OutOfMemory).await,
+        format!(
+            "a command could use more than {} MiB of memory",
+            megabytes(memory)
+        ),
+    );
+    // While others free space on the same disk it may take half a minute until it is noticed.
+    let fill = format!("head -c {} /dev/zero >../scratch/full; sleep 50", disk * 2);
+    let filled = session.run(Exec::shell(fill, LIMIT_TIMEOUT)).await;
+    let filled = filled.map_err(sandbox_failure);
+    check(
+        filled.map(|answer| answer.outcome.ended == ExecStatus::DiskLimit),
+        format!("a command could write more than {} MiB", megabytes(disk)),
+    );
+    session.shell("rm -f ../scratch/full").await.ok();
+    let crowd = format!(
+        "i=0; while [ $i -lt {} ]; do sleep 5 & i=$((i + 1)); done 2>/dev/null",
+        processes * 2
+    );
+    check(
+        hits_process_limit(session, &crowd).await,
+        format!("a command could start more than {processes} processes"),
+    );
+    CheckOutcome::from_problems(problems, || {
+        format!(
+            "memory, disk and processes end at {} MiB, {} MiB and {processes}",
+            megabytes(memory),
+            megabytes(disk)
+        )
+    })
+}
+
+/// How long something may take that is usually noticed at once.
+const LIMIT_TIMEOUT: Duration = Duration::from_mins(1);
+
+async fn ends_with(
+    session: &SelftestSession<'_>,
+    command: &str,
+    ended: ExecStatus,
+) -> Result<bool, CheckOutcome> {
+    let answer = session.run(Exec::shell(command, QUICK_TIMEOUT)).await;
+    Ok(answer.map_err(sandbox_failure)?.outcome.ended == ended)
+}
+
+async fn hits_process_limit(
+    session: &SelftestSession<'_>,
+    command: &str,
+) -> Result<bool, CheckOutcome> {
+    let answer = session.run(Exec::shell(command, QUICK_TIMEOUT)).await;
+    Ok(answer.map_err(sandbox_failure)?.outcome.process_limit)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! The checks of local sandboxes.
+
+use ralph_core::ports::SandboxProvider;
+
+use super::basics;
+use super::docker::interrupted_error;
+use super::interrupts::Interrupts;
+use super::session::{SelftestSession, sandbox_failure};
+use super::{PREREQUISITES, prerequisites, skip_checks};
+use crate::app::App;
+use crate::checks::{CheckOutcome, CheckSink};
+use crate::error::AppError;
+use crate::planning::container;
+
+const MACHINE: &str = "machine";
+const CREATE: &str = "create sandbox";
+const EXEC: &str = "run a command";
+const FILES: &str = "files";
+const TIMEOUT: &str = "timeout";
+const CLEANUP: &str = "cleanup";
+
+/// What needs a sandbox.
+const SANDBOX_CHECKS: [&str; 4] = [EXEC, FILES, TIMEOUT, CLEANUP];
+
+/// Tries out local sandboxes.
+pub(super) async fn run(checks: &mut dyn CheckSink, app: &App) -> Result<(), AppError> {
+    let wiring = app.providers()?;
+    checks.add(PREREQUISITES, prerequisites(app).await)?;
+    let limits = container::local_limits(None, app)?;
+    let provider = wiring.local_provider(limits);
+    let outcome = CheckOutcome::from_problems(provider.preflight().await, || {
+        wiring.state.sandboxes().display().to_string()
+    });
+    let is_usable = !outcome.is_failure();
+    checks.add(MACHINE, outcome)?;
+    checks.note("there is no isolation: commands of local sandboxes run as you".into())?;
+    if let Some(confinement) = provider.confinement() {
+        checks.note(confinement.describe_isolation())?;
+        checks.note(confinement.describe_limits())?;
+    }
+    if !is_usable {
+        let why = "this machine cannot be used";
+        checks.add(CREATE, CheckOutcome::NotRun(why.into()))?;
+        return skip_checks(checks, &SANDBOX_CHECKS, why);
+    }
+    run_in_sandbox(checks, &*provider).await
+}
+
+async fn run_in_sandbox(
+    checks: &mut dyn CheckSink,
+    provider: &dyn SandboxProvider,
+) -> Result<(), AppError> {
+    let mut interrupts = Interrupts::listen();
+    let session = match SelftestSession::start(provider, "selftest").await {
+        Ok(session) => session,
+        Err(error) => {
+            checks.add(CREATE, sandbox_failure(error))?;
+            return skip_checks(checks, &SANDBOX_CHECKS, "there is no sandbox");
+        }
+    };
+    let tried = interrupts
+        .run_until_signal(run_sandbox_checks(checks, &session))
+        .await;
+    checks.add(CLEANUP, session.remove_and_verify().await)?;
+    tried.unwrap_or_else(|| Err(interrupted_error()))
+}
+
+async fn run_sandbox_checks(
+    checks: &mut dyn CheckSink,
+    session: &SelftestSession<'_>,
+) -> Result<(), AppError> {
+    checks.add(
+        CREATE,
+        CheckOutcome::Passed(session.sandbox.id().to_string()),
+    )?;
+    checks.add(EXEC, basics::check_exec(session).await)?;
+    checks.add(FILES, basics::check_files(session).await)?;
+    checks.add(TIMEOUT, basics::check_timeout(session).await)
+}

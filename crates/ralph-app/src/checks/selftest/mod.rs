@@ -1,0 +1,73 @@
+//! Creates a real sandbox on this machine, tries out what a run relies on, and leaves nothing behind.
+//!
+//! - `docker` and `local` are the checks of each provider.
+//! - `account` is the tested agent with its credential, `gate` the gate that it logs in through, `auth` lets it
+//!   do that, and `fake_provider` answers instead of its provider.
+//! - `session` is the tested sandbox; `basics` are the checks that every provider passes, `isolation` those of
+//!   a provider that isolates.
+
+mod account;
+mod auth;
+mod basics;
+mod docker;
+mod fake_provider;
+mod gate;
+mod image;
+mod interrupts;
+mod isolation;
+mod local;
+mod session;
+
+use super::outcome::{CheckOutcome, CheckSink};
+use crate::app::App;
+use crate::error::AppError;
+use crate::planning;
+use crate::providers::LocalOrDocker;
+
+pub use image::load_project_config;
+
+/// The first check of every provider.
+const PREREQUISITES: &str = "prerequisites";
+
+/// A request to test a sandbox provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelftestRequest {
+    /// The provider.
+    pub provider: LocalOrDocker,
+    /// The coding agent that logs in; none means the default one.
+    pub agent: Option<String>,
+    /// Whether a stand-in inside of this program answers instead of the agent's provider.
+    pub offline: bool,
+}
+
+/// Tries out a sandbox provider.
+pub async fn run_selftest(
+    request: &SelftestRequest,
+    app: &App,
+    checks: &mut dyn CheckSink,
+) -> Result<(), AppError> {
+    match request.provider {
+        LocalOrDocker::Docker => Box::pin(docker::run(request, checks, app)).await,
+        LocalOrDocker::Local => Box::pin(local::run(checks, app)).await,
+    }
+}
+
+/// Checks the programs that every run needs.
+async fn prerequisites(app: &App) -> CheckOutcome {
+    match planning::require_git(&app.git_read_only()).await {
+        Ok(version) => CheckOutcome::Passed(version.trim().to_owned()),
+        Err(error) => error.into(),
+    }
+}
+
+/// Reports checks that were not made.
+fn skip_checks(
+    checks: &mut dyn CheckSink,
+    names: &[&'static str],
+    why: &str,
+) -> Result<(), AppError> {
+    for name in names {
+        checks.add(name, CheckOutcome::NotRun(why.to_owned()))?;
+    }
+    Ok(())
+}

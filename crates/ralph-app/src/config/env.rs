@@ -1,0 +1,478 @@
+//! The environment, read once. No other module looks at an environment variable.
+//!
+//! A `.env` in the working directory adds settings and credentials; the real environment wins. What
+//! decides where ralph keeps its state or which programs it finds never comes from a `.env`: the
+//! working directory may be somebody else's repository.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use ralph_core::path::absolute_search_path;
+use ralph_core::secret::Secret;
+
+use super::dotenv;
+use super::regular_file::{RegularFileError, project_root, read_regular};
+use crate::error::AppError;
+use crate::tokens::BaseUrl;
+
+/// The variables that a `.env` may set besides credentials.
+const DOTENV_VARIABLES: [&str; 3] = [
+    "RALPH_DEFAULT_MODEL_PROFILE",
+    "RALPH_FALLBACK_MODEL_PROFILE",
+    PROVIDER_VARIABLE,
+];
+
+/// The variable with the sandbox provider of tasks that name none.
+const PROVIDER_VARIABLE: &str = "RALPH_DEFAULT_PROVIDER";
+
+/// Variables that say where a toolchain lives, with where it usually does below the home directory.
+const TOOLCHAIN_VARIABLES: [(&str, Option<&str>); 9] = [
+    ("ASDF_DATA_DIR", Some(".asdf")),
+    ("GOROOT", None),
+    ("JAVA_HOME", None),
+    ("NVM_DIR", Some(".nvm")),
+    ("PYENV_ROOT", Some(".pyenv")),
+    ("RBENV_ROOT", Some(".rbenv")),
+    ("RUSTUP_HOME", Some(".rustup")),
+    ("SDKMAN_DIR", Some(".sdkman")),
+    ("VOLTA_HOME", Some(".volta")),
+];
+
+/// The variables that agents take their credentials from.
+const AGENT_CREDENTIALS: [&str; 6] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CODEX_API_KEY",
+    "CURSOR_API_KEY",
+    "OPENAI_API_KEY",
+];
+
+/// How much of a `.env` is read.
+const MAX_DOTENV_BYTES: u64 = 256 * 1024;
+
+/// What the environment says. Its `Debug` shows no values, they may be secrets.
+#[derive(Clone, Default)]
+pub struct Environment {
+    variables: BTreeMap<String, String>,
+    /// The names whose value comes from a `.env`.
+    from_dotenv: BTreeSet<String>,
+    directory: PathBuf,
+    /// Why the `.env` was not read.
+    dotenv_problem: Option<String>,
+}
+
+/// There is no place for the state directory.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no place for the state directory: neither RALPH_HOME nor HOME is set")]
+pub struct NoStateDirError;
+
+impl Environment {
+    /// Takes the variables and the working directory of a process, and reads the `.env` there.
+    pub fn new(
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+        directory: PathBuf,
+    ) -> Self {
+        let (dotenv, problem) = match read_dotenv(&directory) {
+            Ok(text) => (text, None),
+            Err(error) if error.is_missing() => (String::new(), None),
+            Err(error) => (String::new(), Some(error.to_string())),
+        };
+        Self {
+            dotenv_problem: problem,
+            ..Self::from_variables(variables, directory, &dotenv)
+        }
+    }
+
+    fn from_variables(
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+        directory: PathBuf,
+        dotenv: &str,
+    ) -> Self {
+        let mut all: BTreeMap<String, String> = dotenv::parse(dotenv)
+            .into_iter()
+            .filter(|(name, _)| DOTENV_VARIABLES.contains(&name.as_str()) || is_secret_name(name))
+            .collect();
+        let mut from_dotenv: BTreeSet<String> = all.keys().cloned().collect();
+        for (name, value) in variables {
+            if let (Ok(name), Ok(value)) = (name.into_string(), value.into_string()) {
+                from_dotenv.remove(&name);
+                all.insert(name, value);
+            }
+        }
+        if let Some(path) = all.get_mut("PATH") {
+            *path = absolute_search_path(path);
+        }
+        Self {
+            variables: all,
+            from_dotenv,
+            directory,
+            dotenv_problem: None,
+        }
+    }
+
+    /// Makes an environment from these variables alone.
+    #[cfg(test)]
+    pub(crate) fn for_test(variables: &[(&str, &str)]) -> Self {
+        let variables = variables
+            .iter()
+            .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        Self::from_variables(variables, PathBuf::from("/"), "")
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.variables
+            .get(name)
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
+    }
+
+    /// Returns the working directory.
+    pub fn working_dir(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Returns the state directory: `RALPH_HOME`, or `ralph` in the user's state directory.
+    pub fn state_dir(&self) -> Result<PathBuf, NoStateDirError> {
+        if let Some(home) = self.get("RALPH_HOME") {
+            return Ok(self.directory.join(home));
+        }
+        // Relative ones are to be ignored, says the specification of XDG directories.
+        let state = self
+            .get("XDG_STATE_HOME")
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+            .or_else(|| {
+                let home = self.get("HOME")?;
+                Some(Path::new(home).join(".local/state"))
+            });
+        state
+            .map(|state| state.join("ralph"))
+            .ok_or(NoStateDirError)
+    }
+
+    /// Returns the directory of the user's own configuration: `RALPH_CONFIG_DIR`, or `ralph` in the
+    /// user's configuration directory.
+    pub fn config_dir(&self) -> Option<PathBuf> {
+        if let Some(directory) = self.get("RALPH_CONFIG_DIR") {
+            return Some(self.directory.join(directory));
+        }
+        let config = self
+            .get("XDG_CONFIG_HOME")
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute());
+        let config = config.or_else(|| Some(self.home()?.join(".config")))?;
+        Some(config.join("ralph"))
+    }
+
+    /// Returns why the `.env` of the working directory was not read, if it is there and was not.
+    pub fn dotenv_problem(&self) -> Option<&str> {
+        self.dotenv_problem.as_deref()
+    }
+
+    /// Returns the user's home directory.
+    pub fn home(&self) -> Option<&Path> {
+        self.get("HOME").map(Path::new)
+    }
+
+    /// Returns the absolute directories of `PATH`, where programs are found.
+    pub fn search_path(&self) -> Option<&str> {
+        self.get("PATH")
+    }
+
+    /// Tells whether a terminal may get colours: `NO_COLOR` is not set and `TERM` is not `dumb`.
+    pub fn wants_colour(&self) -> bool {
+        self.get("NO_COLOR").is_none() && self.get("TERM") != Some("dumb")
+    }
+
+    /// Returns which events the diagnostics log takes, as written in `RALPH_LOG`.
+    pub fn log_filter(&self) -> Option<&str> {
+        self.get("RALPH_LOG")
+    }
+
+    /// Returns the terminal's width as the shell knows it.
+    pub fn columns(&self) -> Option<usize> {
+        let columns = self.get("COLUMNS")?.parse().ok()?;
+        (columns > 0).then_some(columns)
+    }
+
+    /// Returns the model profile of tasks that name none.
+    pub fn default_profile(&self) -> Option<&str> {
+        self.get("RALPH_DEFAULT_MODEL_PROFILE")
+    }
+
+    /// Returns the fallback profile of tasks that name none.
+    pub fn fallback_profile(&self) -> Option<&str> {
+        self.get("RALPH_FALLBACK_MODEL_PROFILE")
+    }
+
+    /// Returns the Docker Engine that the user's other tools speak to.
+    pub fn docker_host(&self) -> Option<&str> {
+        self.get("DOCKER_HOST")
+    }
+
+    /// Returns the sandbox provider that the user chose in the real environment. No file of a
+    /// repository may choose a weaker one.
+    pub fn user_provider(&self) -> Option<&str> {
+        self.get(PROVIDER_VARIABLE)
+            .filter(|_| !self.from_dotenv.contains(PROVIDER_VARIABLE))
+    }
+
+    /// Returns the sandbox provider of tasks that name none: the user's, or that of a `.env`.
+    pub fn default_provider(&self) -> Option<&str> {
+        self.get(PROVIDER_VARIABLE)
+    }
+
+    /// Returns the value of a variable whose name says that it is a credential.
+    pub fn credential(&self, name: &str) -> Option<&str> {
+        self.get(name).filter(|_| is_secret_name(name))
+    }
+
+    /// Returns the credentials of agents, by the variable's name.
+    pub fn agent_credentials(&self) -> Vec<(&'static str, Secret)> {
+        AGENT_CREDENTIALS
+            .into_iter()
+            .filter_map(|name| Some((name, Secret::new(self.credential(name)?.to_owned()))))
+            .collect()
+    }
+
+    /// Returns the address of the gateway that `ANTHROPIC_AUTH_TOKEN` is for.
+    pub fn gateway(&self) -> Option<BaseUrl> {
+        BaseUrl::parse(self.get("ANTHROPIC_BASE_URL")?).ok()
+    }
+
+    /// Tells whether a variable's name says that its value is a credential.
+    pub fn is_credential_name(name: &str) -> bool {
+        is_secret_name(name)
+    }
+
+    /// Returns the value of a variable that says where an API is. A `.env` cannot set one: it could send
+    /// the user's credentials anywhere.
+    pub fn api_address(&self, name: &str) -> Option<&str> {
+        let is_address = name.ends_with("_API_BASE") || name.ends_with("_BASE_URL");
+        self.get(name).filter(|_| is_address)
+    }
+
+    /// Returns the proxy for addresses of a scheme, `http` or `https`.
+    pub fn proxy(&self, scheme: &str) -> Option<&str> {
+        let small = format!("{scheme}_proxy");
+        [
+            small.as_str(),
+            &small.to_uppercase(),
+            "all_proxy",
+            "ALL_PROXY",
+        ]
+        .into_iter()
+        .find_map(|name| self.get(name))
+    }
+
+    /// Returns the hosts that are reached without a proxy.
+    pub fn no_proxy(&self) -> Option<&str> {
+        self.get("no_proxy").or(self.get("NO_PROXY"))
+    }
+
+    /// Returns the variables that say where toolchains live: as set, or where they usually are.
+    pub fn toolchains(&self) -> BTreeMap<String, String> {
+        let usual = |directory: &str| {
+            let path = self.home()?.join(directory);
+            path.is_dir().then(|| path.to_string_lossy().into_owned())
+        };
+        TOOLCHAIN_VARIABLES
+            .into_iter()
+            .filter_map(|(name, directory)| {
+                let value = self
+                    .get(name)
+                    .map(str::to_owned)
+                    .or_else(|| usual(directory?))?;
+                Some((name.to_owned(), value))
+            })
+            .collect()
+    }
+
+    /// Returns everything that looks like a secret, by name and value, for the redactor. The redactor
+    /// decides which values can be searched for.
+    pub fn secrets(&self) -> Vec<(String, String)> {
+        self.variables
+            .iter()
+            .filter(|(name, value)| !value.trim().is_empty() && is_secret_name(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment")
+            .field("directory", &self.directory)
+            .field("variables", &self.variables.keys())
+            .field("from_dotenv", &self.from_dotenv)
+            .field("dotenv_problem", &self.dotenv_problem)
+            .finish()
+    }
+}
+
+/// Returns the start of a directory's `.env`, which must be a regular file of the same repository.
+fn read_dotenv(directory: &Path) -> Result<String, RegularFileError> {
+    let path = directory.join(".env");
+    let file = read_regular(&path, project_root(directory), MAX_DOTENV_BYTES)?;
+    Ok(String::from_utf8_lossy(&file.bytes).into_owned())
+}
+
+/// Tells whether a variable's name says that its value is a secret.
+fn is_secret_name(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    let mut words = upper.split('_');
+    // Where a secret is found is no secret.
+    let is_place = ["_SOCK", "_FILE", "_PATH", "_DIR"]
+        .iter()
+        .any(|ending| upper.ends_with(ending));
+    let says_so = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"]
+        .iter()
+        .any(|word| upper.contains(word));
+    let has_word = words.any(|word| {
+        matches!(word, "PAT" | "PEM" | "AUTH" | "AUTHORIZATION" | "KEYS") || word.ends_with("KEY")
+    });
+    !is_place && (says_so || has_word)
+}
+
+impl From<NoStateDirError> for AppError {
+    fn from(_: NoStateDirError) -> Self {
+        Self::runtime(
+            "there is no place for the state directory",
+            "neither RALPH_HOME nor HOME is set",
+            "set RALPH_HOME to a directory of yours",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_directory_comes_from_the_nearest_setting() {
+        for (variables, expected) in [
+            (vec![("RALPH_HOME", "/r"), ("HOME", "/h")], Ok("/r")),
+            (vec![("RALPH_HOME", "r"), ("HOME", "/h")], Ok("/r")),
+            (
+                vec![("RALPH_HOME", ""), ("XDG_STATE_HOME", "/x"), ("HOME", "/h")],
+                Ok("/x/ralph"),
+            ),
+            (
+                vec![("XDG_STATE_HOME", "relative"), ("HOME", "/h")],
+                Ok("/h/.local/state/ralph"),
+            ),
+            (vec![("HOME", "/h")], Ok("/h/.local/state/ralph")),
+            (vec![], Err(NoStateDirError)),
+        ] {
+            let found = Environment::for_test(&variables).state_dir();
+            assert_eq!(found, expected.map(PathBuf::from), "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn a_dotenv_adds_settings_and_credentials_and_nothing_else() {
+        let dotenv = "RALPH_HOME=/evil\nPATH=/evil\nHOME=/evil\nHTTPS_PROXY=http://evil\nDOCKER_HOST=tcp://evil\n\
+                      RALPH_DEFAULT_PROVIDER=docker\nRALPH_DEFAULT_MODEL_PROFILE=cheap\n\
+                      ZAI_API_KEY=from-dotenv\nOPENAI_API_KEY=from-dotenv\n";
+        let real = [
+            ("OPENAI_API_KEY", "from-the-shell"),
+            ("RALPH_DEFAULT_PROVIDER", "local"),
+        ]
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let environment = Environment::from_variables(real, PathBuf::from("/p"), dotenv);
+        let variables: Vec<(&str, &str)> = environment
+            .variables
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        assert_eq!(
+            variables,
+            [
+                ("OPENAI_API_KEY", "from-the-shell"),
+                ("RALPH_DEFAULT_MODEL_PROFILE", "cheap"),
+                ("RALPH_DEFAULT_PROVIDER", "local"),
+                ("ZAI_API_KEY", "from-dotenv"),
+            ]
+        );
+        assert_eq!(environment.state_dir(), Err(NoStateDirError));
+        assert_eq!(environment.config_dir(), None);
+        assert_eq!(environment.user_provider(), Some("local"));
+        assert!(!format!("{environment:?}").contains("from-dotenv"));
+    }
+
+    #[test]
+    fn a_provider_of_a_dotenv_is_not_the_users() {
+        let dotenv =
+            "RALPH_DEFAULT_PROVIDER=local\nRALPH_CONFIG_DIR=/evil\nXDG_CONFIG_HOME=/evil\n";
+        let environment = Environment::from_variables([], PathBuf::from("/p"), dotenv);
+        assert_eq!(environment.default_provider(), Some("local"));
+        assert_eq!(environment.user_provider(), None);
+        assert_eq!(environment.config_dir(), None);
+    }
+
+    #[test]
+    fn the_users_configuration_directory_comes_from_the_nearest_setting() {
+        for (variables, expected) in [
+            (vec![("RALPH_CONFIG_DIR", "/c"), ("HOME", "/h")], Some("/c")),
+            (
+                vec![("XDG_CONFIG_HOME", "/x"), ("HOME", "/h")],
+                Some("/x/ralph"),
+            ),
+            (
+                vec![("XDG_CONFIG_HOME", "relative"), ("HOME", "/h")],
+                Some("/h/.config/ralph"),
+            ),
+            (vec![], None),
+        ] {
+            let found = Environment::for_test(&variables).config_dir();
+            assert_eq!(found, expected.map(PathBuf::from), "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_known_by_their_names() {
+        for name in [
+            "ANTHROPIC_API_KEY",
+            "OPENAI_APIKEY",
+            "GITHUB_PAT",
+            "GH_TOKEN",
+            "AWS_SECRET_ACCESS_KEY",
+            "DB_PASSWORD",
+            "MYSQL_PASSWD",
+            "GOOGLE_CREDENTIALS",
+            "GITHUB_APP_PRIVATE_KEY_PEM",
+            "NPM_AUTH",
+            "HTTP_AUTHORIZATION",
+            "npm_config__authToken",
+        ] {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in [
+            "PATH",
+            "HOME",
+            "SSH_AUTH_SOCK",
+            "KEYBOARD",
+            "PATTERN",
+            "XAUTHORITY",
+            "TOKEN_FILE",
+            "AUTHOR",
+            "GITHUB_APP_ID",
+        ] {
+            assert!(!is_secret_name(name), "{name}");
+        }
+        let environment = Environment::for_test(&[
+            ("A_KEY", "short"),
+            ("B_KEY", "long enough"),
+            ("EMPTY_KEY", " "),
+            ("NOTHING", "long enough"),
+        ]);
+        let secrets = [("A_KEY", "short"), ("B_KEY", "long enough")];
+        let secrets = secrets.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(environment.secrets(), secrets);
+        assert_eq!(environment.credential("A_KEY"), Some("short"));
+        assert_eq!(environment.credential("NOTHING"), None);
+    }
+}

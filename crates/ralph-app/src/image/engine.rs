@@ -1,0 +1,51 @@
+//! The engine that images live on, and the base that the settings name.
+
+use ralph_core::image::ImageName;
+use ralph_core::ports::ProviderProblem;
+
+use crate::app::App;
+use crate::config::Settings;
+use crate::error::AppError;
+use crate::planning::container;
+use crate::providers::image::{DockerImages, ImageBase};
+
+/// Returns what a project's sandboxes start from, by its settings.
+pub(crate) fn configured_base(settings: &Settings) -> Result<ImageBase, AppError> {
+    let sandbox = &settings.sandbox;
+    ImageBase::from_settings(&sandbox.image, &sandbox.base_image).map_err(|error| {
+        AppError::usage(
+            "`ralph.toml` names an image that cannot be one",
+            error.to_string(),
+            "correct `image` and `base_image` under `[sandbox]`",
+        )
+    })
+}
+
+/// Returns what the agents' images are built on, if the settings say.
+pub(crate) fn agent_base_image(settings: &Settings) -> Result<Option<ImageName>, AppError> {
+    let mut settings = settings.clone();
+    ImageBase::AUTO.clone_into(&mut settings.sandbox.image);
+    Ok(match configured_base(&settings)? {
+        ImageBase::Agent { on } => on,
+        ImageBase::Named(_) => None,
+    })
+}
+
+/// Connects to the engine that runs would use, too.
+pub(crate) async fn connect_images(
+    settings: &Settings,
+    app: &App,
+) -> Result<DockerImages, AppError> {
+    let host = container::find_docker_engine(settings, app).await?;
+    let connected = app.providers()?.images(host.as_deref()).await;
+    connected.map_err(|error| problem_error(&error.problem()))
+}
+
+/// Turns a problem into a line with three parts.
+pub(crate) fn problem_error(problem: &ProviderProblem) -> AppError {
+    let (what, why) = problem
+        .what
+        .split_once(": ")
+        .unwrap_or((&problem.what, "the Docker Engine has nothing of that name"));
+    AppError::runtime(what, why, &problem.fix)
+}

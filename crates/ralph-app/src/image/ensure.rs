@@ -1,0 +1,84 @@
+//! Gives a run its image.
+
+use std::path::Path;
+
+use ralph_core::id::CommitId;
+use ralph_core::image::{AgentImage, ImageEffort};
+use ralph_core::plan::RunPlan;
+
+use super::ImageProgressSink;
+use super::engine::problem_error;
+use crate::app::App;
+use crate::error::{AppError, ErrorDetails};
+use crate::providers::Providers;
+use crate::providers::image::{ImageBase, ImageError, ImageProject, ImageRecipe};
+use crate::trust::unapproved_image;
+
+/// Gives the containers of a plan the image that they start from, after building what is missing of
+/// it: that of the agent, with what the project adds. What the project says about it is read from the commit that the run starts from.
+pub(crate) async fn ensure_image(
+    (plan, agent): (&mut RunPlan, AgentImage),
+    effort: ImageEffort,
+    progress: ImageProgressSink<'_>,
+    (app, wiring): (&App, &Providers),
+) -> Result<(), AppError> {
+    let Some(container) = &mut plan.container else {
+        return Ok(());
+    };
+    let base_image = app.settings()?.sandbox.base_image;
+    let base = ImageBase::from_settings(&container.image, &base_image).map_err(|error| {
+        AppError::usage(
+            "the image of the containers cannot be one",
+            error.to_string(),
+            "correct `sandbox_image` in the task file, or `image` in ralph.toml",
+        )
+    })?;
+    let project = load_project(plan.repo.as_ref(), &plan.base, wiring).await?;
+    // The branch may have moved since the user approved what was on it.
+    if let Some(proposal) = unapproved_image(&project.config, &app.layers()) {
+        return Err(AppError::usage(
+            format!("the image of `{}` is not approved", proposal.file),
+            proposal.allows,
+            "see and approve it with `ralph trust`",
+        ));
+    }
+    let recipe = ImageRecipe {
+        agent,
+        base,
+        project: Some(project),
+    };
+    let images = wiring.images(container.engine.as_deref()).await;
+    let images = images.map_err(|error| problem_error(&error.problem()))?;
+    let ensured = images.ensure(&recipe, effort, progress).await;
+    container.image = ensured.map_err(|error| build_error(&error))?.to_string();
+    Ok(())
+}
+
+/// Returns the error of an image that could not be built or pulled, with the end of the build's output.
+pub(super) fn build_error(error: &ImageError) -> AppError {
+    AppError {
+        details: ErrorDetails::BuildLog(error.tail().to_vec()),
+        ..problem_error(&error.problem())
+    }
+}
+
+/// Returns what a repository says about its image at a commit.
+async fn load_project(
+    repository: &Path,
+    commit: &CommitId,
+    wiring: &Providers,
+) -> Result<ImageProject, AppError> {
+    let config = wiring
+        .git()?
+        .project_config(repository, commit)
+        .await
+        .map_err(|error| {
+            let what = format!("cannot read `.agent-loop` of `{}`", repository.display());
+            AppError::runtime(what, error.to_string(), error.hint())
+        })?;
+    let name = repository.file_name().unwrap_or_default();
+    Ok(ImageProject {
+        name: name.to_string_lossy().trim_end_matches(".git").to_owned(),
+        config,
+    })
+}

@@ -1,0 +1,20 @@
+//! The images of container sandboxes.
+//!
+//! - [`ImageBuild`], [`ImagePull`] and [`image_status`] are the operations of a front end.
+//! - `ensure_image` gives a run its image, `ready_image` finds one for a check.
+
+mod build;
+mod engine;
+mod ensure;
+mod nix;
+mod pull;
+mod ready_image;
+mod status;
+
+pub use build::{BuiltImages, DockerfileChoice, ImageBuild, ImageBuildRequest};
+pub(crate) use ensure::ensure_image;
+pub use pull::ImagePull;
+pub(crate) use ready_image::find_image;
+pub use status::{ImageAvailability, ImageStatusReport, image_status};
+
+pub use crate::providers::image::{ImageProgress, ImageProgressSink};

@@ -1,0 +1,67 @@
+//! The image that Docker sandboxes are made from: whether it is there, and for which machines.
+
+use std::fmt;
+
+use ralph_core::ports::ProviderProblem;
+use ralph_providers::docker::{DockerEngine, DockerError, DockerInfo, go_architecture};
+
+/// An image that sandboxes can be made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReadyImage {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its digest.
+    id: String,
+    /// What it takes on the engine's disk, in bytes.
+    size: u64,
+}
+
+impl fmt::Display for ReadyImage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digest = self.id.trim_start_matches("sha256:");
+        let short = digest.get(..12).unwrap_or(digest);
+        let megabytes = self.size / 1_000_000;
+        write!(f, "{} ({short}, {megabytes} MB)", self.name)
+    }
+}
+
+/// Finds the image on an engine. One that is missing is named, with the way to get it.
+pub(crate) async fn find_image(
+    engine: &DockerEngine,
+    facts: &DockerInfo,
+    name: &str,
+) -> Result<ReadyImage, ProviderProblem> {
+    let looked = engine.api().inspect_image(name);
+    let image = match engine.call("look at an image", looked).await {
+        Ok(image) => image,
+        Err(error) => return Err(with_requested_name(error, name).problem()),
+    };
+    let has = image.architecture.unwrap_or_default();
+    if !has.is_empty() && go_architecture(&has) != facts.architecture {
+        return Err(DockerError::WrongArchitecture {
+            image: name.to_owned(),
+            has,
+            needs: facts.architecture.clone(),
+        }
+        .problem());
+    }
+    Ok(ReadyImage {
+        name: name.to_owned(),
+        id: image.id.unwrap_or_default(),
+        size: image
+            .size
+            .and_then(|size| size.try_into().ok())
+            .unwrap_or(0),
+    })
+}
+
+/// An engine names a missing image by its digest or with a tag added; people know it by their name.
+fn with_requested_name(error: DockerError, name: &str) -> DockerError {
+    if error.is_missing() || matches!(error, DockerError::ImageMissing { .. }) {
+        DockerError::ImageMissing {
+            image: name.to_owned(),
+        }
+    } else {
+        error
+    }
+}

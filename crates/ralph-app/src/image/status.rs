@@ -1,0 +1,141 @@
+//! Whether an image exists on the engine.
+
+use ralph_core::image::{AgentImage, ImageName};
+use ralph_core::ports::ProviderProblem;
+use serde_json::{Value, json};
+
+use super::engine::{agent_base_image, configured_base, connect_images};
+use crate::app::App;
+use crate::error::AppError;
+use crate::providers::image::{DockerImage, DockerImages, ImageBase, ImageError};
+
+/// What is known about an image.
+pub struct ImageStatusReport {
+    /// Its name, as far as that is known.
+    pub name: String,
+    /// Whether the engine has it.
+    pub state: ImageAvailability,
+}
+
+/// Whether an engine has an image.
+pub enum ImageAvailability {
+    /// It has.
+    Present(Box<DockerImage>),
+    /// It has not.
+    Missing(ProviderProblem),
+    /// The engine could not be asked.
+    Unknown(ProviderProblem),
+}
+
+/// Returns the status of an image, of an agent's image, or of the image of the settings. An engine that
+/// does not answer is not an error.
+pub async fn image_status(
+    image: Option<ImageName>,
+    agent: Option<AgentImage>,
+    app: &App,
+) -> Result<ImageStatusReport, AppError> {
+    let settings = &app.settings()?;
+    let base = match (image, agent) {
+        (Some(image), _) => ImageBase::Named(image),
+        // An agent's image is meant, whatever the settings name.
+        (None, Some(_)) => ImageBase::Agent {
+            on: agent_base_image(settings)?,
+        },
+        (None, None) => configured_base(settings)?,
+    };
+    let agent = agent.unwrap_or(AgentImage::Plain);
+    Ok(match connect_images(settings, app).await {
+        Ok(images) => query_status(&images, agent, &base).await,
+        Err(error) => ImageStatusReport {
+            name: expected_name(agent, &base),
+            state: ImageAvailability::Unknown(ProviderProblem {
+                what: format!("{}: {}", error.what, error.why),
+                fix: error.fix,
+            }),
+        },
+    })
+}
+
+async fn query_status(
+    images: &DockerImages,
+    agent: AgentImage,
+    base: &ImageBase,
+) -> ImageStatusReport {
+    let mut name = expected_name(agent, base);
+    let state = match find_image(images, agent, base, &mut name).await {
+        Ok(Some(found)) => ImageAvailability::Present(Box::new(found)),
+        Ok(None) => ImageAvailability::Missing(missing_problem(&name, base)),
+        Err(error) => ImageAvailability::Unknown(error.problem()),
+    };
+    ImageStatusReport { name, state }
+}
+
+async fn find_image(
+    images: &DockerImages,
+    agent: AgentImage,
+    base: &ImageBase,
+    name: &mut String,
+) -> Result<Option<DockerImage>, ImageError> {
+    let image = match base {
+        ImageBase::Named(image) => Some(image.clone()),
+        ImageBase::Agent { on } => images.base_tag(agent, on.as_ref()).await?,
+    };
+    let Some(image) = image else {
+        return Ok(None);
+    };
+    *name = image.to_string();
+    images.inspect(&image).await
+}
+
+/// Returns an image's name without asking anybody.
+fn expected_name(agent: AgentImage, base: &ImageBase) -> String {
+    match base {
+        ImageBase::Named(image) => image.to_string(),
+        ImageBase::Agent { .. } => format!("agent-loop-sandbox-{agent}"),
+    }
+}
+
+fn missing_problem(name: &str, base: &ImageBase) -> ProviderProblem {
+    let fix = match base {
+        ImageBase::Agent { .. } => {
+            "`ralph image build` builds it, and so does the first run that needs it".to_owned()
+        }
+        ImageBase::Named(image) => format!(
+            "build it with `ralph image build --tag {image}`, or get it with `ralph image pull --image {image}`"
+        ),
+    };
+    ProviderProblem {
+        what: format!("there is no image `{name}`"),
+        fix,
+    }
+}
+
+impl ImageStatusReport {
+    /// Returns the report for scripts.
+    pub fn json(&self) -> Value {
+        let mut value = json!({
+            "image": self.name, "status": "", "id": null, "size_bytes": null, "created_at": null,
+            "tags": [], "architecture": null, "user": null, "problem": null,
+        });
+        match &self.state {
+            ImageAvailability::Present(found) => {
+                value["status"] = "present".into();
+                value["id"] = found.id.as_str().into();
+                value["size_bytes"] = found.size.into();
+                value["created_at"] = found.created.map(|at| at.to_string()).into();
+                value["tags"] = found.tags.as_slice().into();
+                value["architecture"] = found.architecture.as_str().into();
+                value["user"] = found.user.as_str().into();
+            }
+            ImageAvailability::Missing(problem) => {
+                value["status"] = "missing".into();
+                value["problem"] = json!({"what": problem.what, "fix": problem.fix});
+            }
+            ImageAvailability::Unknown(problem) => {
+                value["status"] = "unknown".into();
+                value["problem"] = json!({"what": problem.what, "fix": problem.fix});
+            }
+        }
+        value
+    }
+}

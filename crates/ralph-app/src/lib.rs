@@ -1,0 +1,39 @@
+//! Everything between a front end and the engine: configuration, credentials, providers by name, planning,
+//! preparing, steering and inspecting runs. It has no terminal and prints nothing.
+//!
+//! - [`App`] is the entry: it is made from a [`config::Environment`] and opens everything else.
+//! - [`AppError`] is the error of its operations; a front end maps [`ErrorKind`] to its own codes.
+//! - [`config`] reads the configuration files in layers, [`tokens`] stores the credentials of agents.
+//! - [`providers`] is the only module that names concrete providers.
+//! - [`gate`] connects the gate of a run to its sandboxes, [`agent`] chooses the credential of an agent,
+//!   [`proxy`] serves the credential port without a sandbox.
+//! - [`planning`] completes plans, [`trust`] reviews the proposals of a repository, [`image`] builds images.
+//! - [`runs`] starts, resumes and describes runs, [`steering`] sends them commands, [`follow`] reads their
+//!   journals as they grow.
+//! - [`prune`] removes stale sandboxes, [`checks`] contains preflight and selftest.
+//! - [`clock`] is the machine's time, [`mod@format`] writes numbers for people.
+//!
+//! A module uses only modules above it in this order: `error`, `clock`, `format`, `tokens`, `config`, `gate`,
+//! `proxy`, `agent`, `providers`, `app`, `follow`, `planning`, `trust`, `image`, `prune`, `steering`, `runs`, `checks`.
+
+pub mod agent;
+mod app;
+pub mod checks;
+pub mod clock;
+pub mod config;
+mod error;
+pub mod follow;
+pub mod format;
+pub mod gate;
+pub mod image;
+pub mod planning;
+pub mod providers;
+pub mod proxy;
+pub mod prune;
+pub mod runs;
+pub mod steering;
+pub mod tokens;
+pub mod trust;
+
+pub use app::App;
+pub use error::{AppError, ErrorDetails, ErrorKind};

@@ -1,0 +1,194 @@
+//! What the containers of a run will be like.
+
+use ralph_core::plan::{ContainerPlan, LocalPlan};
+use ralph_core::ports::SandboxProvider;
+use ralph_core::task::{Contract, SandboxResources, nearest};
+use ralph_providers::docker::DockerEngine;
+
+use crate::app::App;
+use crate::config::{ResourceSettings, Settings};
+use crate::error::AppError;
+use crate::providers::{LocalLimits, SANDBOX_PROVIDERS};
+
+/// Refuses a sandbox provider that there is none of, with the name that was probably meant.
+pub(crate) fn require_known(sandbox: &str) -> Result<(), AppError> {
+    if SANDBOX_PROVIDERS.contains(&sandbox) {
+        return Ok(());
+    }
+    let fix = match nearest(sandbox, SANDBOX_PROVIDERS) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => {
+            "use `docker`, which keeps commands in containers, or `local`, which keeps them from nothing"
+                .to_owned()
+        }
+    };
+    Err(AppError::usage(
+        format!("sandbox `{sandbox}` is not available"),
+        format!("this version has {}", SANDBOX_PROVIDERS.join(", ")),
+        fix,
+    ))
+}
+
+/// Returns what the containers are like, where the provider has containers, and what the commands of a local
+/// sandbox may use.
+pub(crate) async fn resource_plans(
+    sandbox: &str,
+    contract: &Contract,
+    app: &App,
+) -> Result<(Option<ContainerPlan>, LocalLimits), AppError> {
+    let container = container_plan(sandbox, contract, app).await?;
+    Ok((container, local_limits(Some(contract), app)?))
+}
+
+/// Returns what the containers are like, with the image as it was asked for; none for a provider without containers.
+async fn container_plan(
+    sandbox: &str,
+    contract: &Contract,
+    app: &App,
+) -> Result<Option<ContainerPlan>, AppError> {
+    if sandbox != "docker" {
+        return Ok(None);
+    }
+    let mut plan = container_plan_for(contract.sandbox_resources, app).await?;
+    if let Some(image) = &contract.sandbox_image {
+        plan.image.clone_from(image);
+    }
+    Ok(Some(plan))
+}
+
+/// Returns what the containers of a task with these sizes are like.
+pub(crate) async fn container_plan_for(
+    resources: Option<SandboxResources>,
+    app: &App,
+) -> Result<ContainerPlan, AppError> {
+    let settings = app.settings()?;
+    let resources = resources.unwrap_or_default();
+    let engine = find_docker_engine(&settings, app).await?;
+    Ok(with_task_resources(&settings, resources, engine))
+}
+
+/// Returns the plan with the task's own sizes before those of the settings.
+fn with_task_resources(
+    settings: &Settings,
+    resources: SandboxResources,
+    engine: Option<String>,
+) -> ContainerPlan {
+    let usual = ResourceSettings::default();
+    let given = &settings.sandbox.resources;
+    ContainerPlan {
+        engine,
+        image: settings.sandbox.image.clone(),
+        // What nobody has chosen is cut to what the machine has, instead of refused.
+        millicpus: resources
+            .vcpu
+            .map(|number| number.saturating_mul(1000))
+            .or_else(|| (given.cpus != usual.cpus).then(|| given.cpus.thousandths())),
+        memory: resources
+            .memory_gib
+            .map(gibibytes)
+            .or_else(|| (given.memory != usual.memory).then(|| given.memory.bytes())),
+        disk: resources.disk_gib.map_or(given.disk.bytes(), gibibytes),
+        processes: given.processes,
+        read_only: settings.sandbox.docker.read_only,
+    }
+}
+
+/// Returns what the commands of a task's local sandbox may use.
+pub(crate) fn local_limits(
+    contract: Option<&Contract>,
+    app: &App,
+) -> Result<LocalLimits, AppError> {
+    let given = app.settings()?.sandbox.resources;
+    let own = contract.and_then(|contract| contract.sandbox_resources);
+    let memory = own.and_then(|resources| resources.memory_gib);
+    Ok(LocalLimits {
+        memory: memory.map_or(given.memory.bytes(), gibibytes),
+        processes: given.processes,
+    })
+}
+
+/// Returns what is kept from the commands of a local sandbox; none for a provider that isolates.
+pub(crate) fn local_plan(provider: &dyn SandboxProvider, limits: LocalLimits) -> Option<LocalPlan> {
+    let LocalLimits { memory, processes } = limits;
+    provider.confinement().map(|confinement| LocalPlan {
+        memory,
+        processes,
+        confinement,
+    })
+}
+
+fn gibibytes(number: u32) -> u64 {
+    u64::from(number) << 30
+}
+
+/// Returns the engine: what the user's other tools use, or else the first of the settings that answers.
+pub async fn find_docker_engine(
+    settings: &Settings,
+    app: &App,
+) -> Result<Option<String>, AppError> {
+    if let Some(host) = app.environment().docker_host() {
+        return Ok(Some(host.to_owned()));
+    }
+    let mut last = None;
+    for host in &settings.sandbox.docker.hosts {
+        match DockerEngine::connect(Some(host)).await {
+            Ok(_) => return Ok(Some(host.clone())),
+            Err(error) => last = Some(error.problem()),
+        }
+    }
+    match last {
+        None => Ok(None),
+        Some(problem) => Err(AppError::runtime(
+            "no engine of `sandbox.docker.hosts` answers",
+            problem.what,
+            problem.fix,
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_task_wins_over_the_settings() {
+        let mut settings = Settings::default();
+        let none = SandboxResources::default();
+        let usual = ContainerPlan {
+            engine: None,
+            image: "auto".into(),
+            millicpus: None,
+            memory: None,
+            disk: 20 << 30,
+            processes: 512,
+            read_only: true,
+        };
+        assert_eq!(with_task_resources(&settings, none, None), usual);
+        settings.sandbox.resources.memory = crate::config::Memory::from_gibibytes(2);
+        settings.sandbox.resources.processes = 100;
+        assert_eq!(
+            with_task_resources(&settings, none, None),
+            ContainerPlan {
+                memory: Some(2 << 30),
+                processes: 100,
+                ..usual.clone()
+            }
+        );
+        let own = SandboxResources {
+            vcpu: Some(1),
+            memory_gib: Some(3),
+            disk_gib: Some(5),
+        };
+        assert_eq!(
+            with_task_resources(&settings, own, Some("tcp://build:2375".into())),
+            ContainerPlan {
+                engine: Some("tcp://build:2375".into()),
+                millicpus: Some(1000),
+                memory: Some(3 << 30),
+                disk: 5 << 30,
+                processes: 100,
+                ..usual
+            }
+        );
+    }
+}

@@ -1,0 +1,25 @@
+//! From a task file and a request to a complete plan. Nothing is started, and nothing is written.
+//!
+//! - [`RunRequest`] is what a front end asks for, [`plan_run`] completes it to a [`PlannedRun`].
+//! - [`read_task`] reads and lints the task file, [`SourceRepository`] is where the work starts from.
+//! - [`worker`] chooses the engine and the agent, `sandbox_choice`, [`container`] and [`network`] the sandbox.
+//! - [`secrets`] keeps known secrets out of plans and task files.
+
+pub(crate) mod agent_script;
+pub mod container;
+pub mod network;
+mod plan;
+mod repository;
+mod request;
+pub(crate) mod sandbox_choice;
+pub mod secrets;
+mod source_repository;
+mod task_file;
+pub mod worker;
+
+pub(crate) use plan::random_number;
+pub use plan::{PlannedRun, model_choice, plan_run, require_git};
+pub use request::{RunRequest, TASK_FILE};
+pub(crate) use source_repository::free_branch;
+pub use source_repository::{SourceRepository, commit_at, local_path, top_level};
+pub use task_file::{describe_finding, read_bytes, read_task, read_task_bytes};

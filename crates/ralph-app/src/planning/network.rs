@@ -1,0 +1,166 @@
+//! What the commands of a run may reach, and which hosts the project's own files name.
+
+use std::path::Path;
+
+use ralph_core::id::CommitId;
+use ralph_core::net::suggest::{self, HostSuggestion};
+use ralph_core::net::{Allowlist, AllowlistEntryError, EgressPolicy, EgressRules, Endpoint};
+use ralph_core::plan::{AgentPlan, NetworkPlan, SuggestedHost};
+use ralph_engine::git::HostGit;
+
+use super::source_repository::SourceRepository;
+use crate::agent::AgentAccess;
+use crate::app::App;
+use crate::config::{self, NetworkSettings};
+use crate::error::AppError;
+use crate::planning::RunRequest;
+
+/// How many files are read for hosts, and how many hosts are told.
+const MAX_FILES: usize = 64;
+const MAX_HOSTS: usize = 64;
+
+/// Returns what the settings allow, and what the agent itself has to reach.
+pub(crate) fn network_plan(
+    settings: &NetworkSettings,
+    agent: &[String],
+) -> Result<NetworkPlan, AppError> {
+    let list = |lines: &[String]| Allowlist::parse(lines.iter().map(String::as_str));
+    let unusable = |key: &str, error: &AllowlistEntryError| {
+        AppError::usage(
+            "the network of the sandbox cannot be set up",
+            error.to_string(),
+            format!("correct `{key}`"),
+        )
+    };
+    let refused =
+        |error: AllowlistEntryError| unusable("allowed` below `[sandbox.network]", &error);
+    let own = list(agent).map_err(|error| unusable("hosts` of the agent", &error))?;
+    // Looked at whatever the rule is: it may change.
+    let listed = list(&settings.allowed).map_err(refused)?;
+    let policy = match settings.policy {
+        config::NetworkPolicySetting::AllowAll => EgressPolicy::AllowAll,
+        config::NetworkPolicySetting::Deny if own.entries().is_empty() => EgressPolicy::Deny,
+        config::NetworkPolicySetting::Deny => EgressPolicy::Allowlist(own),
+        config::NetworkPolicySetting::Allowlist => {
+            let mut allowed = listed;
+            for entry in own.entries() {
+                allowed.add(entry.clone());
+            }
+            EgressPolicy::Allowlist(allowed)
+        }
+    };
+    let inspect = list(&settings.inspect)
+        .map_err(|error| unusable("inspect` below `[sandbox.network]", &error))?;
+    let most = settings.model_requests_per_minute;
+    Ok(NetworkPlan {
+        policy,
+        inspect,
+        model_requests_per_minute: (most > 0).then_some(most),
+        suggested: Vec::new(),
+    })
+}
+
+/// Returns the agent of a run, with the provider-side tools that the settings allow it.
+pub(crate) fn agent_plan(
+    access: Option<&AgentAccess>,
+    request: &RunRequest,
+    app: &App,
+) -> Result<Option<AgentPlan>, AppError> {
+    let allowed = app.settings()?.sandbox.network.provider_tools;
+    Ok(access.map(|access| access.to_plan(request.model.as_ref(), &allowed)))
+}
+
+/// Returns the hosts that commands can reach, in words.
+pub fn network_summary(network: &NetworkPlan) -> String {
+    match &network.policy {
+        EgressPolicy::Deny => "nothing".into(),
+        EgressPolicy::AllowAll => "every public host".into(),
+        EgressPolicy::Allowlist(list) if list.entries().is_empty() => "nothing".into(),
+        EgressPolicy::Allowlist(list) => {
+            let hosts: Vec<String> = list.entries().iter().map(ToString::to_string).collect();
+            hosts.join(", ")
+        }
+    }
+}
+
+/// Says that hosts are listed in vain, where they are.
+pub(crate) fn unused_list_notice(settings: &NetworkSettings) -> Option<String> {
+    let is_idle =
+        settings.policy == config::NetworkPolicySetting::Deny && !settings.allowed.is_empty();
+    is_idle.then(|| {
+        "`allowed` has no effect with the policy `deny`: set `policy = \"allowlist\"`".to_owned()
+    })
+}
+
+/// Returns what the commands of a run may reach, where the sandbox has a gate, and what a person should
+/// know about it.
+pub(crate) async fn plan_for_run(
+    sandbox: &str,
+    access: Option<&AgentAccess>,
+    source: &SourceRepository,
+    git: &HostGit,
+    app: &App,
+) -> Result<Option<(NetworkPlan, Option<String>)>, AppError> {
+    if sandbox != "docker" {
+        return Ok(None);
+    }
+    let hosts = access.map(|access| access.preset.hosts.as_slice());
+    let settings = app.settings()?.sandbox.network;
+    let mut plan = network_plan(&settings, hosts.unwrap_or_default())?;
+    plan.suggested = suggest_hosts(&plan.policy, &source.path, &source.base, git).await;
+    Ok(Some((plan, unused_list_notice(&settings))))
+}
+
+/// Returns the hosts that files of the project name at a commit, and that may not be reached. A project
+/// that cannot be read suggests nothing.
+async fn suggest_hosts(
+    policy: &EgressPolicy,
+    repository: &Path,
+    commit: &CommitId,
+    git: &HostGit,
+) -> Vec<SuggestedHost> {
+    let rules = EgressRules::new(policy.clone());
+    let mut found: Vec<SuggestedHost> = Vec::new();
+    for path in files_with_hosts(repository, commit, git).await {
+        let object = format!("{commit}:{path}");
+        let arguments = ["cat-file", "blob", object.as_str()];
+        let text = git.run_as_user(repository, &arguments).await;
+        let text = text.unwrap_or_default();
+        for suggestion in suggest::suggest(&path, text.as_bytes()) {
+            let HostSuggestion {
+                host, port, path, ..
+            } = &suggestion;
+            let endpoint = Endpoint {
+                host: host.clone(),
+                port: port.unwrap_or(443),
+            };
+            let entry = port.map_or_else(|| host.to_string(), |port| format!("{host}:{port}"));
+            let is_known = found.iter().any(|other| other.host == entry);
+            if !is_known && !rules.decide(&endpoint).is_allowed() && found.len() < MAX_HOSTS {
+                found.push(SuggestedHost {
+                    host: entry,
+                    file: path.clone(),
+                    why: suggestion.reason.to_owned(),
+                });
+            }
+        }
+    }
+    found
+}
+
+async fn files_with_hosts(repository: &Path, commit: &CommitId, git: &HostGit) -> Vec<String> {
+    let tree = commit.to_string();
+    let arguments = ["ls-tree", "-r", "-l", "-z", "--full-tree", tree.as_str()];
+    let listed = git.run_as_user(repository, &arguments).await;
+    let listed = listed.unwrap_or_default();
+    let read = |entry: &str| {
+        let (meta, path) = entry.split_once('\t')?;
+        let size: usize = meta.split_whitespace().last()?.parse().ok()?;
+        (suggest::is_host_file(path) && size <= suggest::MAX_BYTES).then(|| path.to_owned())
+    };
+    listed
+        .split('\0')
+        .filter_map(read)
+        .take(MAX_FILES)
+        .collect()
+}

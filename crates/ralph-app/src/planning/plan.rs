@@ -1,0 +1,231 @@
+//! From a task file and flags to a complete plan. Nothing is started and nothing is written.
+
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use ralph_core::id::RunId;
+use ralph_core::lint;
+use ralph_core::plan::{Delivery, EngineKind, RunPlan};
+use ralph_core::ports::SandboxProvider;
+use ralph_core::profile::ModelChoice;
+use ralph_core::task::{Contract, TaskFile};
+use ralph_engine::contract;
+use ralph_engine::git::{GitVersion, HostGit};
+
+use super::request::RunRequest;
+use super::source_repository::{SourceRepository, free_branch};
+use super::task_file::{describe_finding, rejected};
+use super::{agent_script, container, network, sandbox_choice, secrets, worker};
+use crate::agent::AgentAccess;
+use crate::app::App;
+use crate::error::AppError;
+use crate::providers::Providers;
+use crate::providers::models::{absolute_script, agent_model_name, listed_price};
+
+/// A plan with the task it was made from.
+pub struct PlannedRun {
+    /// The plan.
+    pub plan: RunPlan,
+    /// The task.
+    pub task: TaskFile,
+    /// The model, and its settings.
+    pub choice: ModelChoice,
+    /// The agent that does the work, with its login; none for the engine `actions`.
+    pub access: Option<AgentAccess>,
+    /// Facts that the user should know before the run starts.
+    pub notices: Vec<String>,
+}
+
+/// Completes the plan of a new run, and finds the agent's login. Rejects a plan that contains a secret.
+pub async fn plan_run(
+    request: &RunRequest,
+    (file, task): (PathBuf, TaskFile),
+    app: &App,
+) -> Result<PlannedRun, AppError> {
+    let access = worker::agent_for_run(request, &task.contract, app).await?;
+    // After the login, so that the redactor knows its credential.
+    let wiring = app.providers()?;
+    let parts = (file.as_path(), &task);
+    let (plan, choice, notices) = complete(request, parts, access.as_ref(), (app, &wiring)).await?;
+    secrets::refuse_in_plan(&plan, &wiring.redactor)?;
+    Ok(PlannedRun {
+        plan,
+        task,
+        choice,
+        access,
+        notices,
+    })
+}
+
+async fn complete(
+    request: &RunRequest,
+    (file, task): (&Path, &TaskFile),
+    access: Option<&AgentAccess>,
+    (app, wiring): (&App, &Providers),
+) -> Result<(RunPlan, ModelChoice, Vec<String>), AppError> {
+    let git = wiring.git()?;
+    require_git(&git).await?;
+    secrets::refuse_in_task(&task.with_ticks(&BTreeSet::new()), &wiring.redactor)?;
+    let contract = &task.contract;
+    let agent = network::agent_plan(access, request, app)?;
+    let sandbox = sandbox_choice::require_known_provider(request, task, app)?;
+    let (container, limits) = container::resource_plans(&sandbox, contract, app).await?;
+    let provider = wiring.sandbox_provider(&sandbox, container.as_ref(), limits)?;
+    require_provider(&*provider).await?;
+    let choice = match &agent {
+        Some(agent) => ModelChoice::for_model(agent_model_name(agent)),
+        None => resolve_model(request, task, app, wiring)?,
+    };
+    let source = SourceRepository::find(request, task, file, &git, app).await?;
+    if let Some(access) = access {
+        agent_script::require_committed_script(&access.preset, &source, &git).await?;
+    }
+    let title = (task.title.clone()).unwrap_or_else(|| contract.task_id.to_string());
+    let wanted = contract.branch(task.title.as_deref());
+    let branch = free_branch(&wanted, &source.path, &git, wiring).await?;
+    let mut notices = source.notices(&git, file).await;
+    let network = network::plan_for_run(&sandbox, access, &source, &git, app).await?;
+    let (network, idle_list) = network.unzip();
+    notices.extend(idle_list.flatten());
+    notices.extend(access.and_then(AgentAccess::destination));
+    notices.extend(secrets::unredacted_warning(&wiring.redactor));
+    notices.extend(sandbox_choice::weaker_sandbox_notice(
+        request, contract, &sandbox,
+    ));
+    let plan = RunPlan {
+        run: new_id(wiring.clock.now()),
+        task_id: contract.task_id.clone(),
+        title,
+        task_file: file.to_string_lossy().into_owned(),
+        contract: contract::digest(task),
+        repo: source.path.to_string_lossy().into_owned(),
+        base_branch: source.base_branch,
+        base: source.base,
+        branch,
+        engine: agent
+            .as_ref()
+            .map_or(EngineKind::Actions, |_| EngineKind::Agent),
+        sandbox,
+        isolation: provider.isolation(),
+        local: container::local_plan(&*provider, limits),
+        container,
+        network,
+        agent,
+        model: choice.model.clone(),
+        scm: "local".into(),
+        delivery: delivery_for(contract),
+        limits: contract.limits(),
+        test_command: contract.test_command.clone().unwrap_or_default(),
+        checkboxes: task.checkboxes.len(),
+        mode: contract.mode,
+    };
+    Ok((plan, choice, notices))
+}
+
+/// Returns a new id of a run. Ids of a second differ in the millisecond and by chance.
+pub(crate) fn new_id(now: Timestamp) -> RunId {
+    let millisecond = u64::from(now.subsec_millisecond().unsigned_abs());
+    let last = (millisecond << 6) | (random_number() & 0x3f);
+    RunId::new(now, u16::try_from(last).unwrap_or(u16::MAX))
+}
+
+/// Returns a number that differs from call to call.
+pub(crate) fn random_number() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// Returns the model that answers, after a look whether it can and what it costs.
+fn resolve_model(
+    request: &RunRequest,
+    task: &TaskFile,
+    app: &App,
+    wiring: &Providers,
+) -> Result<ModelChoice, AppError> {
+    let (model, profile) = (request.model.as_deref(), request.profile.as_deref());
+    let choice = model_choice(model, profile, Some(task), app)?;
+    require_price(&choice, task, &request.file)?;
+    wiring.models.create(&choice, &[])?;
+    Ok(choice)
+}
+
+async fn require_provider(provider: &dyn SandboxProvider) -> Result<(), AppError> {
+    match provider.preflight().await.into_iter().next() {
+        None => Ok(()),
+        Some(problem) => Err(AppError::runtime(
+            format!("sandbox `{}` cannot be used", provider.name()),
+            problem.what,
+            problem.fix,
+        )),
+    }
+}
+
+fn delivery_for(contract: &Contract) -> Delivery {
+    if contract.pr.enabled {
+        Delivery::PullRequest
+    } else {
+        Delivery::Branch
+    }
+}
+
+/// Returns what git says about its version, which must not be too old.
+pub async fn require_git(git: &HostGit) -> Result<String, AppError> {
+    let said = git.run_as_user(Path::new("/"), &["--version"]).await;
+    let said = said.map_err(|error| {
+        AppError::runtime(
+            "git cannot be used",
+            error.to_string(),
+            "install git and make sure it is on PATH",
+        )
+    })?;
+    match GitVersion::parse(&said).filter(GitVersion::is_too_old) {
+        None => Ok(said),
+        Some(version) => Err(AppError::runtime(
+            format!("git {version} is too old"),
+            GitVersion::requirement(),
+            "upgrade git",
+        )),
+    }
+}
+
+/// Flag, task, environment, file: the first that names a model wins.
+pub fn model_choice(
+    model: Option<&str>,
+    profile: Option<&str>,
+    task: Option<&TaskFile>,
+    app: &App,
+) -> Result<ModelChoice, AppError> {
+    let environment = app.environment();
+    let profiles = app.profiles()?;
+    let mut choice = if let Some(model) = model {
+        ModelChoice::for_model(model)
+    } else {
+        let named = profile
+            .or(task.and_then(|task| task.contract.model_profile_default.as_deref()))
+            .or(environment.default_profile())
+            .or(profiles.default_name());
+        let Some(name) = named else {
+            return Err(AppError::usage(
+                "no model is chosen",
+                "neither a flag, the task, the environment nor config/models.yaml names one",
+                "use `--model` or `--profile`",
+            ));
+        };
+        profiles.resolve(name)?.to_model_choice(name)
+    };
+    choice.model = absolute_script(&choice.model, environment.working_dir());
+    if choice.price.is_none() {
+        choice.price = listed_price(&profiles, &choice, environment)?;
+    }
+    Ok(choice)
+}
+
+/// Refuses a task whose only limit of spending is money, if nobody knows what the model costs.
+fn require_price(choice: &ModelChoice, task: &TaskFile, file: &Path) -> Result<(), AppError> {
+    let Some(finding) = lint::unenforceable_cost_limit(task, &choice.model, choice.price.as_ref())
+    else {
+        return Ok(());
+    };
+    Err(rejected(file, describe_finding(&finding), vec![finding]))
+}

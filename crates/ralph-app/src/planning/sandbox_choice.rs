@@ -1,0 +1,70 @@
+//! Which sandbox provider a run has.
+
+use ralph_core::task::{Contract, TaskFile};
+use ralph_core::trust;
+
+use super::container;
+use crate::app::App;
+use crate::config::user_provider;
+use crate::error::AppError;
+use crate::planning::RunRequest;
+
+/// Returns the provider of a run, which must be one that there is.
+pub(crate) fn require_known_provider(
+    request: &RunRequest,
+    task: &TaskFile,
+    app: &App,
+) -> Result<String, AppError> {
+    let name = provider_name(request, Some(task), app)?;
+    container::require_known(&name)?;
+    Ok(name)
+}
+
+/// Flag, task, environment, file: the first that names a sandbox provider wins. A task or a `.env`
+/// cannot choose one that isolates less than the provider that the user chose.
+pub(crate) fn provider_name(
+    request: &RunRequest,
+    task: Option<&TaskFile>,
+    app: &App,
+) -> Result<String, AppError> {
+    if let Some(name) = request.sandbox.clone() {
+        return Ok(name);
+    }
+    let environment = app.environment();
+    let of_task = task.and_then(|task| task.contract.sandbox_provider);
+    let asked = of_task
+        .map(|kind| kind.name().to_owned())
+        .or_else(|| environment.default_provider().map(str::to_owned));
+    let asked = match asked {
+        Some(asked) => asked,
+        None => app.settings()?.sandbox_provider().to_owned(),
+    };
+    Ok(match user_choice(app)? {
+        Some(chosen) if trust::is_weaker_sandbox(&asked, &chosen) => chosen,
+        Some(_) | None => asked,
+    })
+}
+
+/// Returns the sandbox provider that the user chose in the environment or in the own `ralph.toml`.
+fn user_choice(app: &App) -> Result<Option<String>, AppError> {
+    match app.environment().user_provider() {
+        Some(name) => Ok(Some(name.to_owned())),
+        None => Ok(user_provider(&app.layers())?),
+    }
+}
+
+/// Says that a task asks for a sandbox that isolates less than the one that is used.
+pub(crate) fn weaker_sandbox_notice(
+    request: &RunRequest,
+    contract: &Contract,
+    sandbox: &str,
+) -> Option<String> {
+    let asked = contract.sandbox_provider?.name();
+    let is_kept = request.sandbox.is_none() && trust::is_weaker_sandbox(asked, sandbox);
+    is_kept.then(|| {
+        format!(
+            "the task asks for the sandbox `{asked}`; you chose `{sandbox}`, which isolates more and is used; \
+             `--sandbox {asked}` wins over it"
+        )
+    })
+}

@@ -1,0 +1,117 @@
+//! The worker of a run: a model that ralph asks itself, or a coding agent with its login.
+
+use std::collections::BTreeSet;
+
+use ralph_core::plan::{AgentPlan, EngineKind};
+use ralph_core::task::Contract;
+use ralph_providers::agent::Preset;
+
+use crate::agent::{AgentAccess, find_credential, login_from_credential, require_model};
+use crate::app::App;
+use crate::error::AppError;
+use crate::planning::RunRequest;
+use crate::tokens::{AgentName, AuthMode, StoreSelection};
+
+/// The fix for an unknown agent.
+pub const UNKNOWN_AGENT_HINT: &str = "name one of them, or describe it in your own agents.toml";
+
+/// Returns who does the work: the flags win over the task.
+pub fn engine(request: &RunRequest, contract: Option<&Contract>) -> Result<EngineKind, AppError> {
+    let chosen = request.engine;
+    if chosen == Some(EngineKind::Actions) && request.agent.is_some() {
+        return Err(AppError::usage(
+            "`--agent` and `--engine actions` do not go together",
+            "with the engine `actions` ralph asks a model itself",
+            "leave one of them out",
+        ));
+    }
+    let usual = if request.agent.is_some() {
+        EngineKind::Agent
+    } else {
+        contract.map_or(EngineKind::Actions, |contract| contract.engine)
+    };
+    Ok(chosen.unwrap_or(usual))
+}
+
+/// Returns the agent of a new run, ready to be started.
+pub async fn agent_for_run(
+    request: &RunRequest,
+    contract: &Contract,
+    app: &App,
+) -> Result<Option<AgentAccess>, AppError> {
+    if engine(request, Some(contract))? == EngineKind::Actions {
+        return Ok(None);
+    }
+    refuse_profile(request)?;
+    let plan = AgentPlan {
+        name: agent_name(request, Some(contract)).to_owned(),
+        model: request.model.clone(),
+        auth: None,
+        renew: None,
+        provider_tools: BTreeSet::new(),
+    };
+    access_for_plan(&plan, app).await.map(Some)
+}
+
+/// Returns the name of the agent that does the work, where one does.
+pub fn agent_name<'a>(request: &'a RunRequest, contract: Option<&'a Contract>) -> &'a str {
+    let of_task = contract.and_then(|contract| contract.agent.as_deref());
+    let named = request.agent.as_deref().or(of_task);
+    named.unwrap_or(AgentName::DEFAULT)
+}
+
+/// Refuses a profile for an agent.
+pub fn refuse_profile(request: &RunRequest) -> Result<(), AppError> {
+    if request.profile.is_none() {
+        return Ok(());
+    }
+    Err(AppError::usage(
+        "`--profile` does not go with an agent",
+        "a profile says how ralph asks a model, and the agent asks its own",
+        "name the model with `--model`, as the agent names it",
+    ))
+}
+
+/// Returns the agent of a name.
+pub fn find_preset(name: &str, app: &App) -> Result<Preset, AppError> {
+    let agents = app.agents()?;
+    let preset = agents.get(name).map_err(|error| {
+        AppError::usage(
+            error.to_string(),
+            format!("there are `{}`", error.known.join("`, `")),
+            UNKNOWN_AGENT_HINT,
+        )
+    })?;
+    Ok(preset.clone())
+}
+
+/// Returns the agent of a plan, ready to be started with the same kind of credential.
+pub async fn access_for_plan(plan: &AgentPlan, app: &App) -> Result<AgentAccess, AppError> {
+    let preset = find_preset(&plan.name, app)?;
+    require_model(&preset, plan.model.as_deref())?;
+    let wanted = plan.auth.as_deref().and_then(parse_auth_mode);
+    let found = find_credential(&preset, wanted, &app.tokens(StoreSelection::All)?).await?;
+    let mut model = plan.model.clone();
+    let login = match found {
+        None => None,
+        Some(chosen) => {
+            let found = &chosen.found;
+            app.add_secret(&format!("{} credential", plan.name), &found.token.secret);
+            if let (Some(prefix), Some(name)) = (&found.token.model_prefix, &model)
+                && !name.starts_with(prefix.as_str())
+            {
+                model = Some(format!("{prefix}{name}"));
+            }
+            Some(login_from_credential(chosen)?)
+        }
+    };
+    Ok(AgentAccess {
+        preset,
+        model,
+        login,
+    })
+}
+
+fn parse_auth_mode(name: &str) -> Option<AuthMode> {
+    AuthMode::ALL.into_iter().find(|mode| mode.as_str() == name)
+}

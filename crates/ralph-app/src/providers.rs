@@ -1,0 +1,257 @@
+//! The wiring: the only place that names concrete providers, those of models in [`models`].
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ralph_core::outage::OutagePolicy;
+use ralph_core::plan::{ContainerPlan, RunPlan};
+use ralph_core::ports::{Clock, Model, SandboxProvider};
+use ralph_core::price::Price;
+use ralph_core::profile::ModelChoice;
+use ralph_core::secret::Redactor;
+use ralph_engine::git::HostGit;
+use ralph_engine::run::{ProfileSelector, Services};
+use ralph_engine::store::StateDir;
+use ralph_providers::docker::images::DockerImages;
+use ralph_providers::docker::{DockerEngine, DockerError};
+use ralph_providers::model::AbsentModel;
+use ralph_providers::sandbox::{DockerLimits, DockerProvider, DockerSettings, LocalProvider};
+use ralph_providers::scm::{GitProgram, LocalScm};
+
+use crate::error::AppError;
+use crate::tokens::stores::{Keychain, SecretTool, TokenStore, find_program};
+
+pub mod gate_setup;
+pub mod models;
+
+use gate_setup::GateSetup;
+use models::ModelFactory;
+
+/// What concrete providers are made from.
+pub struct Providers {
+    /// The state directory.
+    pub state: StateDir,
+    /// The `PATH` that programs are found on.
+    pub search_path: String,
+    /// The user's home directory.
+    pub home: Option<PathBuf>,
+    /// The directory of the user's own configuration.
+    pub config: Option<PathBuf>,
+    /// Variables that say where toolchains live.
+    pub toolchains: BTreeMap<String, String>,
+    /// What models are made from.
+    pub models: ModelFactory,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// What must never be written down.
+    pub redactor: Redactor,
+}
+
+/// What is said about images, for the command that is about them alone.
+pub use ralph_providers::docker::images as image;
+/// What the commands of a local sandbox may use.
+pub use ralph_providers::sandbox::LocalLimits;
+
+/// A sandbox provider whose sandboxes can be tested and pruned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LocalOrDocker {
+    /// Directories and processes of this machine.
+    Local,
+    /// Containers of a Docker Engine.
+    Docker,
+}
+
+/// The sandbox providers there are.
+pub const SANDBOX_PROVIDERS: [&str; 2] = ["local", "docker"];
+
+impl Providers {
+    /// Returns the host's git.
+    pub fn git(&self) -> Result<HostGit, AppError> {
+        Ok(HostGit::new(
+            &self.search_path,
+            self.state.root().join("git/.gitconfig"),
+            self.home.clone(),
+        )?)
+    }
+
+    /// Returns a sandbox provider by name.
+    pub fn sandbox_provider(
+        &self,
+        name: &str,
+        container: Option<&ContainerPlan>,
+        limits: LocalLimits,
+    ) -> Result<Arc<dyn SandboxProvider>, AppError> {
+        match name {
+            "local" => Ok(self.local_provider(limits)),
+            "docker" => Ok(Arc::new(self.docker_provider(container))),
+            other => Err(AppError::usage(
+                format!("sandbox `{other}` is not available"),
+                format!("this version has {}", SANDBOX_PROVIDERS.join(", ")),
+                "name one of these with `--sandbox`, or as `sandbox_provider` in the task file",
+            )),
+        }
+    }
+
+    /// Returns the sandbox provider of a planned run.
+    pub fn sandbox_provider_for(
+        &self,
+        plan: &RunPlan,
+    ) -> Result<Arc<dyn SandboxProvider>, AppError> {
+        let limits = plan
+            .local
+            .map_or_else(LocalLimits::default, |local| LocalLimits {
+                memory: local.memory,
+                processes: local.processes,
+            });
+        self.sandbox_provider(&plan.sandbox, plan.container.as_ref(), limits)
+    }
+
+    /// Returns the local sandboxes. Their commands reach neither the state directory nor the user's own
+    /// configuration, which decides where credentials go.
+    pub fn local_provider(&self, limits: LocalLimits) -> Arc<dyn SandboxProvider> {
+        let mut provider = LocalProvider::new(self.state.sandboxes(), &self.search_path)
+            .with_toolchains(self.toolchains.clone())
+            .hiding(self.state.root())
+            .with_limits(limits);
+        if let Some(config) = &self.config {
+            // Only a directory that exists can be hidden; a command could create a missing one.
+            std::fs::create_dir_all(config).ok();
+            provider = provider.hiding(config);
+        }
+        Arc::new(provider)
+    }
+
+    /// Returns the Docker sandboxes of an engine, written as in `DOCKER_HOST`. They can be looked at
+    /// and removed, not made.
+    pub fn docker_provider_at(&self, engine: Option<String>) -> DockerProvider {
+        let mut settings = DockerSettings::new("", self.state.root());
+        settings.host = engine;
+        DockerProvider::new(settings)
+    }
+
+    /// Returns the Docker sandboxes of a plan; without one, only what exists can be looked at.
+    pub fn docker_provider(&self, container: Option<&ContainerPlan>) -> DockerProvider {
+        let mut settings = DockerSettings::new("", self.state.root());
+        if let Some(plan) = container {
+            settings.host.clone_from(&plan.engine);
+            settings.image.clone_from(&plan.image);
+            settings.read_only = plan.read_only;
+            settings.limits = DockerLimits {
+                cpus: plan.millicpus.map(|number| f64::from(number) / 1000.0),
+                memory: plan.memory,
+                disk: plan.disk,
+                processes: plan.processes,
+            };
+        }
+        DockerProvider::new(settings)
+    }
+
+    /// Returns the images of the Docker Engine at `host`, which is written like `DOCKER_HOST`.
+    pub async fn images(&self, host: Option<&str>) -> Result<DockerImages, DockerError> {
+        let engine = DockerEngine::connect(host).await?;
+        let directory = self.state.root().join("images");
+        Ok(DockerImages::new(engine, directory, self.clock.clone()))
+    }
+
+    /// Returns everything outside of a run. `used` are the places of a script that it has used already.
+    pub fn services(
+        &self,
+        plan: &RunPlan,
+        choice: &ModelChoice,
+        used: &[String],
+        joined: GateSetup,
+    ) -> Result<Services, AppError> {
+        let model = self.models.create(choice, used)?;
+        self.services_with_model(plan, (model, models::price_or_highest(choice)), joined)
+    }
+
+    /// Returns the services for a command that never calls the model: neither its script nor its key
+    /// has to exist.
+    pub fn services_without_model(&self, plan: &RunPlan) -> Result<Services, AppError> {
+        let choice = ModelChoice::for_model(&plan.model);
+        let model = Arc::new(AbsentModel::new(&plan.model));
+        let price = models::price_or_highest(&choice);
+        self.services_with_model(plan, (model, price), GateSetup::default())
+    }
+
+    fn services_with_model(
+        &self,
+        plan: &RunPlan,
+        (model, price): (Arc<dyn Model>, Price),
+        joined: GateSetup,
+    ) -> Result<Services, AppError> {
+        let host = self.git()?;
+        let (program, config) = host.program();
+        let git = GitProgram {
+            program: program.to_owned(),
+            path: self.search_path.clone().into(),
+            config: config.to_owned(),
+        };
+        let scm = LocalScm::new(
+            &self.state.pulls(),
+            Path::new(&plan.repo),
+            git,
+            self.clock.clone(),
+        )
+        .map_err(|error| {
+            AppError::runtime(
+                format!("cannot use the repository `{}`", plan.repo),
+                error.to_string(),
+                "look at the path, then try again",
+            )
+        })?;
+        Ok(Services {
+            sandboxes: match joined.way_out {
+                Some(way_out) if plan.sandbox == "docker" => {
+                    let docker = self.docker_provider(plan.container.as_ref());
+                    Arc::new(docker.with_egress(way_out))
+                }
+                Some(_) | None => self.sandbox_provider_for(plan)?,
+            },
+            model,
+            price,
+            outage: OutagePolicy::default(),
+            profiles: self.profiles(),
+            agent: joined.agent,
+            gate: joined.gate,
+            scm: Arc::new(scm),
+            git: host,
+            clock: self.clock.clone(),
+            redactor: self.redactor.clone(),
+        })
+    }
+
+    /// Returns the profiles that a run can switch to while it is worked on.
+    fn profiles(&self) -> ProfileSelector {
+        let models = self.models.clone();
+        ProfileSelector {
+            doctor: models.doctor_profile(),
+            choose: Arc::new(move |name| {
+                let chosen = models.for_profile(name);
+                chosen.map_err(|error| format!("{}, {}", error.what, error.why))
+            }),
+        }
+    }
+}
+
+/// Returns the keyring of this machine, if it has one.
+pub fn keyring(search_path: &str) -> Option<Box<dyn TokenStore>> {
+    if cfg!(target_os = "macos") {
+        keychain(search_path)
+    } else {
+        secret_tool(search_path)
+    }
+}
+
+/// Returns the macOS keychain, if its program is there.
+pub fn keychain(search_path: &str) -> Option<Box<dyn TokenStore>> {
+    let program = find_program(search_path, "security")?;
+    Some(Box::new(Keychain::new(program, search_path)))
+}
+
+/// Returns the Linux keyring, if its program is there.
+pub fn secret_tool(search_path: &str) -> Option<Box<dyn TokenStore>> {
+    let program = find_program(search_path, "secret-tool")?;
+    Some(Box::new(SecretTool::new(program, search_path)))
+}

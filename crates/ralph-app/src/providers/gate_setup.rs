@@ -1,0 +1,238 @@
+//! What joins a run to the world besides its model: the gate, and the agent behind it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use ralph_core::net::ProviderTool;
+use ralph_core::plan::{NetworkPlan, RunPlan};
+use ralph_core::ports::{Agent, GateControl};
+use ralph_core::price::PriceBook;
+use ralph_core::secret::Secret;
+use ralph_engine::durable;
+use ralph_gate::{Gate, Route, SandboxIdentity};
+use ralph_providers::agent::PresetAgentSettings;
+use ralph_providers::sandbox::egress::SandboxEgress;
+
+use super::Providers;
+use crate::agent::{AgentAccess, ProviderLogin};
+use crate::config::{MAX_PRICE_BYTES, read_regular};
+use crate::error::AppError;
+use crate::gate::{CREDENTIAL_ADDRESS, CredentialPort, GateConfig, GateConnector, RunGate};
+
+/// The file of a run with a line for each decision of its gate.
+pub const EGRESS_LOG: &str = "egress.jsonl";
+/// The file of a run with the prices that its gate charges, besides the built-in ones.
+const PRICES_FILE: &str = "prices.json";
+
+/// The gate of a run and the agent behind it, where it has them.
+#[derive(Default)]
+pub struct GateSetup {
+    /// The way out of its sandboxes.
+    pub way_out: Option<Arc<dyn SandboxEgress>>,
+    /// What the run knows of its gate.
+    pub gate: Option<Arc<dyn GateControl>>,
+    /// The agent that does the work.
+    pub agent: Option<Arc<dyn Agent>>,
+    /// The prices that the gate charges, if they are not stored with the run yet.
+    pub unpinned_prices: Option<PriceBook>,
+}
+
+/// Stores the prices that a gate charges in the directory of its run, so that it charges the same ones when
+/// the run is resumed. The agent chooses its models, so the plan cannot name their prices.
+pub fn pin_prices(prices: Option<&PriceBook>, directory: &Path) -> Result<(), AppError> {
+    let Some(prices) = prices else {
+        return Ok(());
+    };
+    // Our own types always serialize.
+    let bytes = serde_json::to_vec(prices).unwrap_or_default();
+    Ok(durable::write(&directory.join(PRICES_FILE), &bytes)?)
+}
+
+/// What an agent is told to log in.
+struct AgentLogin {
+    base_url: String,
+    login: BTreeMap<String, String>,
+}
+
+impl Providers {
+    /// Opens the gate of a run and makes its agent ready to be started.
+    pub async fn set_up_gate(
+        &self,
+        plan: &RunPlan,
+        mut access: Option<AgentAccess>,
+        directory: &Path,
+    ) -> Result<GateSetup, AppError> {
+        let login = access.as_mut().and_then(|access| access.login.take());
+        if plan.network.is_none() && login.is_none() {
+            let agent = access.map(|access| self.agent(&access, AgentLogin::none()));
+            return Ok(GateSetup {
+                agent: agent.transpose()?,
+                ..GateSetup::default()
+            });
+        }
+        let (credential, route, named) = match login {
+            Some(ProviderLogin {
+                credential,
+                route,
+                custom_endpoint: named,
+                ..
+            }) => (Some(credential), Some(route), named),
+            None => (None, None, None),
+        };
+        let pinned = Self::pinned_prices(directory)?;
+        let is_pinned = pinned.is_some();
+        let prices = pinned.map_or_else(|| self.models.prices(), Ok)?;
+        let opening = GateConfig {
+            identity: SandboxIdentity {
+                run: plan.run.clone(),
+                sandbox: plan.sandbox.clone(),
+            },
+            network: plan.network.clone().unwrap_or_default(),
+            routes: Vec::from_iter(route),
+            provider_tools: provider_tools(plan),
+            private_providers: Vec::from_iter(named),
+            prices: prices.clone(),
+            egress_log: directory.join(EGRESS_LOG),
+            redactor: self.redactor.clone(),
+            clock: self.clock.clone(),
+        };
+        let (gate, keeper) = opening.open().await.map_err(|error| gate_error(&error))?;
+        for route in gate.routes() {
+            let token = route.placeholder().as_str().to_owned();
+            self.redactor.learn("gate token", Secret::new(token));
+        }
+        let (way_out, address) = connect_gate(plan.network.as_ref(), &gate, &keeper).await?;
+        let told = gate.routes().first().zip(credential);
+        let told = told.map_or_else(AgentLogin::none, |(route, credential)| {
+            AgentLogin::new(route, &credential, address)
+        });
+        let agent = access.map(|access| self.agent(&access, told));
+        Ok(GateSetup {
+            way_out,
+            gate: Some(keeper),
+            agent: agent.transpose()?,
+            unpinned_prices: (!is_pinned).then_some(prices),
+        })
+    }
+
+    /// Returns the prices that the run began with; none if it begins now.
+    fn pinned_prices(directory: &Path) -> Result<Option<PriceBook>, AppError> {
+        let path = directory.join(PRICES_FILE);
+        let damaged = |why: String| {
+            AppError::runtime(
+                format!("cannot use the prices in `{}`", path.display()),
+                why,
+                "put back a copy of the file, or remove it to use today's prices",
+            )
+        };
+        let file = match read_regular(&path, directory, MAX_PRICE_BYTES) {
+            Ok(file) => file,
+            Err(problem) if problem.is_missing() => return Ok(None),
+            Err(problem) => return Err(damaged(problem.to_string())),
+        };
+        let prices = serde_json::from_slice(&file.bytes);
+        prices.map(Some).map_err(|error| damaged(error.to_string()))
+    }
+
+    fn agent(&self, access: &AgentAccess, told: AgentLogin) -> Result<Arc<dyn Agent>, AppError> {
+        let settings = PresetAgentSettings {
+            model: access.model.clone(),
+            base_url: told.base_url,
+            login: told.login,
+            clock: self.clock.clone(),
+        };
+        match access.preset.build_agent(&settings) {
+            Ok(agent) => Ok(Arc::from(agent)),
+            Err(error) => Err(AppError::usage(
+                error.to_string(),
+                "it cannot choose one by itself",
+                "name one with `--model`",
+            )),
+        }
+    }
+}
+
+/// Returns the provider-side tools that the plan allows the agent.
+fn provider_tools(plan: &RunPlan) -> BTreeSet<ProviderTool> {
+    let agent = plan.agent.as_ref();
+    agent
+        .map(|agent| agent.provider_tools.clone())
+        .unwrap_or_default()
+}
+
+impl AgentLogin {
+    fn none() -> Self {
+        Self {
+            base_url: String::new(),
+            login: BTreeMap::new(),
+        }
+    }
+
+    fn new(
+        route: &Route,
+        credential: &ralph_providers::agent::AgentCredential,
+        address: SocketAddr,
+    ) -> Self {
+        let base_url = route.base_url(address);
+        let login = credential.environment(route.placeholder().as_str(), &base_url);
+        Self { base_url, login }
+    }
+}
+
+/// Returns the way to the gate, and where its credential port is for the agent: inside of a container,
+/// or on this machine.
+async fn connect_gate(
+    network: Option<&NetworkPlan>,
+    gate: &Gate,
+    keeper: &RunGate,
+) -> Result<(Option<Arc<dyn SandboxEgress>>, SocketAddr), AppError> {
+    let Some(network) = network else {
+        let port = CredentialPort::open(gate.clone()).await;
+        let port = port.map_err(|error| gate_error(&error))?;
+        let address = port.address();
+        keeper.set_port(port);
+        return Ok((None, address));
+    };
+    let mut door = GateConnector::new(gate.clone());
+    if !network.inspect.entries().is_empty() {
+        door = door.with_trusted_authorities(&crate::gate::trusted_authorities_pem());
+    }
+    Ok((Some(Arc::new(door)), CREDENTIAL_ADDRESS))
+}
+
+fn gate_error(error: &dyn std::error::Error) -> AppError {
+    AppError::runtime(
+        "the gate of the sandbox cannot be opened",
+        error.to_string(),
+        "look at the base URL of its provider, and at the limits of this user (`ulimit -a`)",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use ralph_core::price::Price;
+
+    use super::*;
+
+    #[test]
+    fn a_resumed_run_uses_its_pinned_prices() {
+        let run = tempfile::tempdir().unwrap();
+        let pinned = || Providers::pinned_prices(run.path());
+        assert_eq!(pinned().unwrap(), None);
+        let mut prices = PriceBook::default();
+        prices.add("acme/one".to_owned(), Price::FREE);
+        pin_prices(Some(&prices), run.path()).unwrap();
+        assert_eq!(pinned().unwrap(), Some(prices.clone()));
+        // A run that has prices keeps them.
+        pin_prices(None, run.path()).unwrap();
+        assert_eq!(pinned().unwrap(), Some(prices));
+        std::fs::write(run.path().join(PRICES_FILE), "{").unwrap();
+        let damaged = pinned().unwrap_err().to_string();
+        assert!(damaged.contains("cannot use the prices in `"), "{damaged}");
+        // A run without a directory begins now.
+        let missing = run.path().join("none");
+        assert_eq!(Providers::pinned_prices(&missing).unwrap(), None);
+    }
+}

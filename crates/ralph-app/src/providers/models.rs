@@ -1,0 +1,447 @@
+//! From a choice of model to a model: the environment's part in it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ralph_core::net;
+use ralph_core::plan::AgentPlan;
+use ralph_core::ports::{Clock, Model};
+use ralph_core::price::{self, Price, PriceBook};
+use ralph_core::profile::ModelChoice;
+use ralph_core::secret::Secret;
+use ralph_engine::replies;
+use ralph_engine::run::ChosenModel;
+use ralph_engine::store::StateDir;
+use ralph_providers::model::http::{
+    ApiCredential, HttpModel, HttpModelSettings, HttpModelSettingsError, ModelEndpoint,
+    ModelTimeouts, ProxySettings,
+};
+use ralph_providers::model::{AbsentModel, RecordedReply, ReplayModel, ScriptedModel};
+
+use crate::config::{ConfigLayers, Environment, ModelProfiles, PriceSource, load_profiles, origin};
+use crate::error::AppError;
+
+/// What the name of a model begins with that only an agent asks.
+const AGENT_MODEL_PREFIX: &str = "agent:";
+
+/// What models are made from.
+#[derive(Clone)]
+pub struct ModelFactory {
+    /// The environment: addresses, keys, proxies.
+    pub environment: Environment,
+    /// The state directory, for models that answer with the replies of another run.
+    pub state: StateDir,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Where a model's key comes from, and whether it is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyStatus {
+    /// The variables that may hold it, the first one that is set counts.
+    pub variables: Vec<String>,
+    /// The one that is set.
+    pub found_in: Option<String>,
+    /// Whether the model answers nobody without one.
+    pub is_needed: bool,
+}
+
+impl ModelFactory {
+    /// Returns the model of a choice. `used` are the places of a script that the run has used already.
+    pub fn create(
+        &self,
+        choice: &ModelChoice,
+        used: &[String],
+    ) -> Result<Arc<dyn Model>, AppError> {
+        let name = &choice.model;
+        if let Some(file) = name.strip_prefix("scripted:") {
+            let scripted = ScriptedModel::load(Path::new(file), used).map_err(|error| {
+                AppError::usage(
+                    format!("cannot use the model `{name}`"),
+                    error.to_string(),
+                    "correct the script",
+                )
+            })?;
+            return Ok(Arc::new(scripted));
+        }
+        if name.starts_with(AGENT_MODEL_PREFIX) {
+            return Ok(Arc::new(AbsentModel::new(name)));
+        }
+        if let Some(run) = name.strip_prefix("replay:") {
+            return self.replay_model(run, used.len());
+        }
+        Ok(Arc::new(self.http_model(choice)?))
+    }
+
+    /// Returns the profiles in force in the working directory.
+    fn profiles(&self) -> Result<ModelProfiles, AppError> {
+        Ok(load_profiles(&ConfigLayers::for_working_dir(&self.environment))?.value)
+    }
+
+    /// Returns the model of a profile of the project in the working directory.
+    pub fn for_profile(&self, name: &str) -> Result<ChosenModel, AppError> {
+        let profiles = self.profiles()?;
+        let mut choice = profiles.resolve(name)?.to_model_choice(name);
+        choice.model = absolute_script(&choice.model, self.environment.working_dir());
+        choice.price = choice
+            .price
+            .or(listed_price(&profiles, &choice, &self.environment)?);
+        Ok(ChosenModel {
+            model: self.create(&choice, &[])?,
+            price: price_or_highest(&choice),
+            choice,
+        })
+    }
+
+    /// Returns the prices that come before the built-in ones in the working directory.
+    pub fn prices(&self) -> Result<PriceBook, AppError> {
+        Ok(self.profiles()?.prices()?)
+    }
+
+    /// Returns the profile that is marked for the doctor; none if the file cannot be read, which is
+    /// told when a profile of it is chosen.
+    pub fn doctor_profile(&self) -> Option<String> {
+        let profiles = self.profiles().ok()?;
+        profiles.doctor_name().map(str::to_owned)
+    }
+
+    /// Returns whether a model's key is there; none for models that need no network.
+    pub fn key_status(&self, choice: &ModelChoice) -> Option<KeyStatus> {
+        let endpoint = ModelEndpoint::for_choice(choice)
+            .ok()
+            .filter(|_| !choice.is_local())?;
+        let key = self
+            .base_url(&endpoint)
+            .map(|base| self.key(choice, &endpoint, &base));
+        let found_in = match key {
+            Some(Ok(Some((variable, _)))) => Some(variable),
+            Some(Ok(None) | Err(_)) | None => None,
+        };
+        Some(KeyStatus {
+            found_in,
+            variables: endpoint.key_variables,
+            is_needed: endpoint.needs_key,
+        })
+    }
+
+    /// Returns the key for an address, with its variable. A key goes only to the host that its
+    /// provider owns, to one that the environment names, or to one that the user's own `models.yaml`
+    /// names with this very variable.
+    fn key(
+        &self,
+        choice: &ModelChoice,
+        endpoint: &ModelEndpoint,
+        base: &str,
+    ) -> Result<Option<(String, &str)>, AppError> {
+        let mut kept_back = None;
+        for name in &endpoint.key_variables {
+            let Some(value) = self.environment.credential(name) else {
+                continue;
+            };
+            if self.is_provider_address(choice, endpoint, name, base)
+                || self.profiles()?.sends_key(name, base)
+            {
+                return Ok(Some((name.clone(), value)));
+            }
+            kept_back = kept_back.or(Some(name));
+        }
+        match kept_back {
+            Some(name) if endpoint.needs_key => Err(self.key_withheld_error(choice, name, base)),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// Reports whether a variable is the provider's own, and the address is the provider's usual one or
+    /// the one that the environment gives for it.
+    fn is_provider_address(
+        &self,
+        choice: &ModelChoice,
+        endpoint: &ModelEndpoint,
+        variable: &str,
+        base: &str,
+    ) -> bool {
+        let usual = ModelChoice {
+            api_base: None,
+            api_key_env: None,
+            ..choice.clone()
+        };
+        let Ok(usual) = ModelEndpoint::for_choice(&usual) else {
+            return false;
+        };
+        let mut addresses = endpoint.base_variables.iter();
+        let is_named = addresses.any(|name| {
+            let address = self.environment.api_address(name);
+            address.is_some_and(|address| origin(address) == origin(base))
+        });
+        let is_usual = usual
+            .default_base
+            .is_some_and(|usual| origin(&usual) == origin(base));
+        usual.key_variables.iter().any(|own| own == variable) && (is_usual || is_named)
+    }
+
+    fn key_withheld_error(&self, choice: &ModelChoice, variable: &str, base: &str) -> AppError {
+        let file = ConfigLayers::for_working_dir(&self.environment).user_path("models.yaml");
+        AppError::usage(
+            format!("model `{}` cannot be asked", choice.model),
+            format!(
+                "`{variable}` is not sent to {}: only your own configuration says where credentials go",
+                origin(base)
+            ),
+            format!("put a profile with this `api_base` and `api_key_env` into {file}"),
+        )
+    }
+
+    fn http_model(&self, choice: &ModelChoice) -> Result<HttpModel, AppError> {
+        let name = &choice.model;
+        let endpoint = ModelEndpoint::for_choice(choice).map_err(|error| {
+            AppError::usage(
+                format!("model `{name}` is not available"),
+                error.to_string(),
+                "name it as `zai/glm-4.7`, or give its profile an `api_base` in config/models.yaml",
+            )
+        })?;
+        let base = self.base_url(&endpoint).ok_or_else(|| {
+            AppError::usage(
+                format!("model `{name}` cannot be asked"),
+                format!("nobody says where `{}` is", endpoint.provider),
+                format!(
+                    "give its profile an `api_base`, or set `{}`",
+                    endpoint.base_variables.join("` or `")
+                ),
+            )
+        })?;
+        let credential = self
+            .key(choice, &endpoint, &base)?
+            .map(|(variable, value)| {
+                Arc::new(ApiCredential {
+                    variable,
+                    secret: Secret::new(value.to_owned()),
+                })
+            });
+        if credential.is_none() && endpoint.needs_key {
+            return Err(AppError::usage(
+                format!("model `{name}` cannot be asked"),
+                format!("`{}` is not set", endpoint.key_variables.join("` or `")),
+                "set it in the environment or in `.env`, or choose another model with `--profile`",
+            ));
+        }
+        let settings = HttpModelSettings {
+            name: name.clone(),
+            endpoint,
+            base,
+            credential,
+            max_output_tokens: choice.max_output_tokens,
+            temperature: choice.temperature,
+            timeouts: choice
+                .timeout_s
+                .map_or_else(ModelTimeouts::default, |seconds| {
+                    ModelTimeouts::for_total(Duration::from_secs(seconds.into()))
+                }),
+            network: self.network(),
+            clock: self.clock.clone(),
+        };
+        HttpModel::new(settings).map_err(|error| unusable_model(name, &error))
+    }
+
+    fn base_url(&self, endpoint: &ModelEndpoint) -> Option<String> {
+        base_url(endpoint, &self.environment)
+    }
+
+    /// Returns the proxies of the environment.
+    pub fn network(&self) -> ProxySettings {
+        let proxy = |scheme| self.environment.proxy(scheme).map(str::to_owned);
+        ProxySettings {
+            https_proxy: proxy("https"),
+            http_proxy: proxy("http"),
+            no_proxy: self.environment.no_proxy().map(str::to_owned),
+        }
+    }
+
+    fn replay_model(&self, run: &str, used: usize) -> Result<Arc<dyn Model>, AppError> {
+        let id = self.state.find(run)?;
+        let recorded = replies::load(&self.state.run(&id))?;
+        let recorded = recorded
+            .into_iter()
+            .map(|recorded| RecordedReply {
+                iteration: recorded.iteration,
+                attempt: recorded.attempt.attempt,
+                text: recorded.is_original.then_some(recorded.attempt.reply),
+                usage: recorded.attempt.usage,
+            })
+            .collect();
+        Ok(Arc::new(ReplayModel::new(id.as_str(), recorded, used)))
+    }
+}
+
+/// Returns the address of an endpoint: the profile's, the environment's or the provider's.
+fn base_url(endpoint: &ModelEndpoint, environment: &Environment) -> Option<String> {
+    let set = || {
+        let mut variables = endpoint.base_variables.iter();
+        variables.find_map(|name| environment.api_address(name).map(str::to_owned))
+    };
+    let chosen = endpoint.chosen_base.clone();
+    chosen
+        .or_else(set)
+        .or_else(|| endpoint.default_base.clone())
+}
+
+/// Returns the price of a model in the price maps in force, the built-in one last. A model that the user's
+/// own machine serves is free.
+pub fn listed_price(
+    profiles: &ModelProfiles,
+    choice: &ModelChoice,
+    environment: &Environment,
+) -> Result<Option<Price>, AppError> {
+    let sources = profiles.price_sources()?;
+    let listed = sourced_price(&sources, choice, environment);
+    Ok(listed.map(|(price, _)| price))
+}
+
+/// Returns the same price with its source.
+pub fn sourced_price(
+    sources: &[(PriceSource, PriceBook)],
+    choice: &ModelChoice,
+    environment: &Environment,
+) -> Option<(Price, PriceSource)> {
+    let model = choice.model.as_str();
+    if choice.is_local() {
+        return Some((price::embedded_price(model)?, PriceSource::Local));
+    }
+    let of_source = |(source, book): &(PriceSource, PriceBook)| {
+        let price = book.price(model)?;
+        Some((price, source.clone()))
+    };
+    let built_in = || {
+        let litellm = PriceBook::EMBEDDED_VERSION;
+        Some((
+            price::embedded_price(model)?,
+            PriceSource::BuiltIn { litellm },
+        ))
+    };
+    let local = || {
+        let is_free = is_served_locally(choice, environment);
+        is_free.then_some((Price::FREE, PriceSource::Local))
+    };
+    let found = sources.iter().find_map(of_source);
+    found.or_else(built_in).or_else(local)
+}
+
+/// Reports whether a model of a local provider is served by the user's own machine. A profile with a
+/// key of its own may name a gateway that bills, on whatever address it listens.
+fn is_served_locally(choice: &ModelChoice, environment: &Environment) -> bool {
+    price::is_free_on_loopback(&choice.model)
+        && choice.api_key_env.is_none()
+        && ModelEndpoint::for_choice(choice)
+            .ok()
+            .and_then(|endpoint| base_url(&endpoint, environment))
+            .is_some_and(|base| is_loopback(&base))
+}
+
+/// Reports whether an address leads to this machine.
+fn is_loopback(base: &str) -> bool {
+    let origin = origin(base);
+    let authority = origin.split_once("://").map_or("", |(_, rest)| rest);
+    let Ok(endpoint) = net::Endpoint::parse(authority, 80) else {
+        return false;
+    };
+    let address = endpoint.host.address();
+    endpoint.host.name() == Some("localhost")
+        || address.is_some_and(|address| address.is_loopback())
+}
+
+/// Returns what a model's answers are charged with; one that nobody knows costs as much as the dearest.
+pub fn price_or_highest(choice: &ModelChoice) -> Price {
+    choice
+        .price
+        .or_else(|| price::embedded_price(&choice.model))
+        .unwrap_or_else(price::highest_price)
+}
+
+/// A script's path must mean the same file when the run is resumed from another directory.
+pub fn absolute_script(model: &str, directory: &Path) -> String {
+    match model.strip_prefix("scripted:") {
+        Some(file) => {
+            let path = directory.join(file);
+            format!("scripted:{}", path.canonicalize().unwrap_or(path).display())
+        }
+        None => model.to_owned(),
+    }
+}
+
+/// Returns the name of the model that an agent asks.
+pub fn agent_model_name(plan: &AgentPlan) -> String {
+    match &plan.model {
+        Some(model) => format!("{AGENT_MODEL_PREFIX}{}:{model}", plan.name),
+        None => format!("{AGENT_MODEL_PREFIX}{}", plan.name),
+    }
+}
+
+fn unusable_model(name: &str, error: &HttpModelSettingsError) -> AppError {
+    let fix = match error {
+        HttpModelSettingsError::Base { .. } => {
+            "correct `api_base` in config/models.yaml, or the variable that says where it is"
+        }
+        HttpModelSettingsError::Key { .. } => "set the variable to the key alone",
+        HttpModelSettingsError::Client(_) => {
+            "look at the proxy variables and at the machine's certificates"
+        }
+    };
+    AppError::usage(
+        format!("model `{name}` cannot be asked"),
+        error.to_string(),
+        fix,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_of_a_local_provider_are_free_only_on_this_machine() {
+        let profiles = load_profiles(&ConfigLayers::for_directory(
+            &Environment::for_test(&[]),
+            Path::new("/nonexistent"),
+        ));
+        let profiles = profiles.unwrap().value;
+        // Model, address, variable of the key, address in the environment.
+        for (row, is_free) in [
+            ("ollama/qwen3 - - -", true),
+            ("ollama/qwen3 http://127.0.0.1:11434 - -", true),
+            ("lm_studio/x http://[::1]:1234/v1 - -", true),
+            ("lm_studio/x http://LOCALHOST:1234/v1 - -", true),
+            ("lm_studio/x - - -", false),
+            ("ollama/claude-opus-4-5 https://acme.example - -", false),
+            ("ollama/x https://localhost@acme.example - -", false),
+            ("ollama/x https://localhost.acme.example - -", false),
+            ("ollama/x http://localhost:4000 ACME_KEY -", false),
+            ("ollama/x - - https://acme.example", false),
+            ("openai/unheard-of http://localhost:1 - -", false),
+        ] {
+            let words: Vec<&str> = row.split(' ').collect();
+            let given = |index: usize| Some(words[index]).filter(|word| *word != "-");
+            let choice = ModelChoice {
+                api_base: given(1).map(str::to_owned),
+                api_key_env: given(2).map(str::to_owned),
+                ..ModelChoice::for_model(words[0])
+            };
+            let set: Vec<_> = given(3)
+                .map(|base| ("OLLAMA_API_BASE", base))
+                .into_iter()
+                .collect();
+            let environment = Environment::for_test(&set);
+            let listed = listed_price(&profiles, &choice, &environment).unwrap();
+            assert_eq!(listed, is_free.then_some(Price::FREE), "{row}");
+            let charged = ModelChoice {
+                price: listed,
+                ..choice
+            };
+            assert_eq!(price_or_highest(&charged) == Price::FREE, is_free, "{row}");
+            assert!(
+                is_free || price_or_highest(&charged) == price::highest_price(),
+                "{row}"
+            );
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What a run does before it starts: removes sandboxes that nobody can use any more.
+
+use ralph_core::plan::RunPlan;
+
+use super::inventory::SandboxInventory;
+use super::retention::RetentionPolicy;
+use super::sweep::{SweepMode, SweepOutcome, sweep};
+use crate::providers::Providers;
+
+/// Removes the orphans of the provider that a run is about to use, and returns what a person should
+/// know about it. Nothing that goes wrong here stops the run.
+pub(crate) async fn prune_orphans(plan: &RunPlan, wiring: &Providers) -> Vec<String> {
+    let keeper = match plan.sandbox.as_str() {
+        "docker" => SandboxInventory::docker(
+            plan.container.as_ref().and_then(|c| c.engine.clone()),
+            wiring,
+        ),
+        _ => SandboxInventory::local(wiring),
+    };
+    let swept = match sweep(
+        &keeper,
+        &RetentionPolicy::for_run_start(),
+        SweepMode::Remove,
+        wiring,
+    )
+    .await
+    {
+        Ok(swept) => swept,
+        Err(problem) => {
+            return vec![format!(
+                "could not look for stale sandboxes: {} — {}",
+                problem.what, problem.fix
+            )];
+        }
+    };
+    swept
+        .into_iter()
+        .filter_map(|swept| match swept.outcome {
+            SweepOutcome::Kept(_) => None,
+            SweepOutcome::Removed(why) => {
+                Some(format!("removed the sandbox `{}`: {why}", swept.id))
+            }
+            SweepOutcome::Failed(why, problem) => Some(format!(
+                "could not remove the sandbox `{}`: {why}, but {}",
+                swept.id, problem.what
+            )),
+        })
+        .collect()
+}

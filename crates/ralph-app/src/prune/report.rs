@@ -1,0 +1,201 @@
+//! Removes stale sandboxes and reports which.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use ralph_core::ports::ProviderProblem;
+use ralph_providers::sandbox::{DockerProvider, UnusedVolume};
+use serde::Serialize;
+
+use super::inventory::SandboxInventory;
+use super::retention::RetentionPolicy;
+use super::sweep::{SweepMode, SweepOutcome, SweptSandbox, sweep};
+use crate::app::App;
+use crate::error::AppError;
+use crate::planning::container;
+use crate::providers::{LocalOrDocker, Providers};
+
+/// What is younger is not looked at as left over: somebody may be making it.
+const CREATION_GRACE: SignedDuration = SignedDuration::from_mins(10);
+
+/// What was found and done.
+#[derive(Debug, Default, Serialize)]
+pub struct PruneReport {
+    /// Whether nothing was removed.
+    pub dry_run: bool,
+    /// Removed, or stale in a dry run.
+    pub removed: Vec<PruneEntry>,
+    /// In use.
+    pub kept: Vec<PruneEntry>,
+    /// Stale, and still there.
+    pub failed: Vec<PruneEntry>,
+    /// Providers that were left out.
+    #[serde(skip)]
+    pub notes: Vec<String>,
+}
+
+/// One sandbox, or something else of ralph's.
+#[derive(Debug, Serialize)]
+pub struct PruneEntry {
+    /// The provider.
+    pub provider: &'static str,
+    /// The sandbox or volume.
+    pub id: String,
+    /// The run that it was made for.
+    pub run: Option<String>,
+    /// The reason for the decision.
+    pub why: String,
+    /// The reason why it could not be removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// The way out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+}
+
+/// A request to remove stale sandboxes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PruneRequest {
+    /// The provider; none means all.
+    pub provider: Option<LocalOrDocker>,
+    /// Also removes sandboxes of runs that were not resumed for so long.
+    pub max_age: Option<Duration>,
+    /// Whether nothing is removed.
+    pub dry_run: bool,
+}
+
+/// Removes stale sandboxes. A provider that was not named and does not answer becomes a note.
+pub async fn prune_sandboxes(request: PruneRequest, app: &App) -> Result<PruneReport, AppError> {
+    let wiring = app.providers()?;
+    let mut report = PruneReport {
+        dry_run: request.dry_run,
+        ..PruneReport::default()
+    };
+    if request.provider != Some(LocalOrDocker::Docker) {
+        let keeper = SandboxInventory::local(&wiring);
+        report
+            .sweep_provider(&keeper, request.max_age, &wiring)
+            .await?;
+    }
+    if request.provider != Some(LocalOrDocker::Local) {
+        let looked = prune_docker(&mut report, request.max_age, app, &wiring).await;
+        match (looked, request.provider) {
+            (Ok(()), _) => {}
+            (Err(error), Some(_)) => return Err(error),
+            // Without an engine there is nothing to prune.
+            (Err(error), None) => {
+                let note = format!("docker is left out — {} — {}", error.why, error.fix);
+                report.notes.push(note);
+            }
+        }
+    }
+    Ok(report)
+}
+
+async fn prune_docker(
+    report: &mut PruneReport,
+    max_age: Option<Duration>,
+    app: &App,
+    wiring: &Providers,
+) -> Result<(), AppError> {
+    let engine = container::find_docker_engine(&app.settings()?, app).await?;
+    let keeper = SandboxInventory::docker(engine.clone(), wiring);
+    report.sweep_provider(&keeper, max_age, wiring).await?;
+    let provider = wiring.docker_provider_at(engine);
+    report
+        .remove_unused_volumes(&provider, wiring.clock.now())
+        .await
+}
+
+fn provider_error(problem: ProviderProblem) -> AppError {
+    AppError::runtime("cannot look for stale sandboxes", problem.what, problem.fix)
+}
+
+impl PruneReport {
+    fn mode(&self) -> SweepMode {
+        if self.dry_run {
+            SweepMode::DryRun
+        } else {
+            SweepMode::Remove
+        }
+    }
+
+    /// Goes through the sandboxes of a provider.
+    async fn sweep_provider(
+        &mut self,
+        keeper: &SandboxInventory,
+        max_age: Option<Duration>,
+        wiring: &Providers,
+    ) -> Result<(), AppError> {
+        let patience = RetentionPolicy::for_command(max_age);
+        let swept = sweep(keeper, &patience, self.mode(), wiring).await;
+        for swept in swept.map_err(provider_error)? {
+            self.add(swept);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, swept: SweptSandbox) {
+        let mut entry = PruneEntry {
+            provider: swept.provider,
+            id: swept.id.0,
+            run: swept.run,
+            why: String::new(),
+            problem: None,
+            fix: None,
+        };
+        let list = match swept.outcome {
+            SweepOutcome::Kept(why) => {
+                entry.why = why.to_string();
+                &mut self.kept
+            }
+            SweepOutcome::Removed(why) => {
+                entry.why = why.to_string();
+                &mut self.removed
+            }
+            SweepOutcome::Failed(why, problem) => {
+                entry.why = why.to_string();
+                entry.problem = Some(problem.what);
+                entry.fix = Some(problem.fix);
+                &mut self.failed
+            }
+        };
+        list.push(entry);
+    }
+
+    /// Removes what is left on an engine besides sandboxes.
+    async fn remove_unused_volumes(
+        &mut self,
+        provider: &DockerProvider,
+        now: Timestamp,
+    ) -> Result<(), AppError> {
+        let remnants = provider.unused_volumes(now - CREATION_GRACE).await;
+        for remnant in remnants.map_err(|error| provider_error(error.problem()))? {
+            let removed = match self.mode() {
+                SweepMode::Remove => provider.remove_unused(&remnant).await,
+                SweepMode::DryRun => Ok(()),
+            };
+            let problem = removed.err().map(|error| error.problem());
+            let list = match problem {
+                None => &mut self.removed,
+                Some(_) => &mut self.failed,
+            };
+            let (problem, fix) = problem.map(|problem| (problem.what, problem.fix)).unzip();
+            list.push(PruneEntry {
+                provider: "docker",
+                id: remnant.name().to_owned(),
+                run: None,
+                why: match remnant {
+                    UnusedVolume::GuestVolume(_) => {
+                        "it is the guest program of another build of ralph"
+                    }
+                    UnusedVolume::FillContainer(_) => "it was left when a ralph was killed",
+                }
+                .to_owned(),
+                problem,
+                fix,
+            });
+        }
+        Ok(())
+    }
+}

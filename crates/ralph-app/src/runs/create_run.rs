@@ -1,0 +1,87 @@
+//! Creates a planned run: under an id and with a branch of its own, whatever other processes start at the
+//! same moment.
+
+use std::path::Path;
+
+use ralph_core::event::{Event, RunEvent};
+use ralph_core::id::RunId;
+use ralph_core::plan::RunPlan;
+use ralph_engine::contract::PinnedTask;
+use ralph_engine::journal::Journal;
+use ralph_engine::store::RunDir;
+
+use super::unfinished_run;
+use crate::error::AppError;
+use crate::planning::{self, PlannedRun, random_number};
+use crate::providers::Providers;
+
+/// How many ids are tried.
+const MAX_ID_ATTEMPTS: usize = 1_000;
+
+/// Whether a run may be created while another run of the same task is unfinished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnfinishedRunPolicy {
+    /// It may: the user asked for it.
+    Allow,
+    /// It may not.
+    Refuse,
+}
+
+/// Reserves the directory of a run. If another run has its id, it gets another one.
+pub(super) fn reserve(plan: &mut RunPlan, wiring: &Providers) -> Result<(), AppError> {
+    for _ in 0..MAX_ID_ATTEMPTS {
+        if wiring.state.run(&plan.run).reserve()? {
+            return Ok(());
+        }
+        let last = u16::try_from(random_number() & 0xffff).unwrap_or(u16::MAX);
+        plan.run = RunId::new(wiring.clock.now(), last);
+    }
+    Err(AppError::runtime(
+        "cannot find an id for the run",
+        format!("{MAX_ID_ATTEMPTS} ids of this second are in use"),
+        "try again",
+    ))
+}
+
+/// Creates the journal of a planned run. Other processes may have created runs after it was planned: an
+/// unfinished run of the same task refuses it, and it gets a branch that no other run has.
+pub(super) async fn create(
+    dir: &RunDir,
+    planned: PlannedRun,
+    beside: UnfinishedRunPolicy,
+    wiring: &Providers,
+) -> Result<Journal, AppError> {
+    let PlannedRun {
+        mut plan,
+        task,
+        choice,
+        notices,
+        ..
+    } = planned;
+    let git = wiring.git()?;
+    let wanted = task.contract.branch(task.title.as_deref());
+    let creating = wiring.state.lock_creation()?;
+    if beside == UnfinishedRunPolicy::Refuse
+        && let Some(other) = unfinished_run::find_unfinished(&plan.task_file, &wiring.state)?
+    {
+        return Err(other.refusal());
+    }
+    plan.branch = planning::free_branch(&wanted, Path::new(&plan.repo), &git, wiring).await?;
+    dir.create()?;
+    PinnedTask::pin(dir, plan.task_file.clone().into(), task)?;
+    let mut journal = Journal::create(dir, plan, wiring.clock.clone(), wiring.redactor.clone())?;
+    drop(creating);
+    // Without it, a script that a profile names would stand in for all other profiles.
+    // The same for a price that is not the built-in one: a resumed run keeps it.
+    let is_recorded = choice.profile.is_some() || (choice.price.is_some() && !choice.is_local());
+    let chosen = is_recorded.then(|| {
+        Event::Run(RunEvent::ModelChosen {
+            choice: Box::new(choice),
+        })
+    });
+    let notices = notices
+        .into_iter()
+        .map(|message| Event::Run(RunEvent::Notice { message }));
+    journal.append_all(chosen.into_iter().chain(notices))?;
+    Ok(journal)
+}

@@ -1,0 +1,88 @@
+//! Prepares a run that waits or was interrupted.
+
+use ralph_core::event::RunEvent;
+use ralph_core::plan::RunPlan;
+use ralph_core::ports::SandboxProvider;
+use ralph_core::run::{self, Command};
+use ralph_engine::journal::Journal;
+use ralph_engine::run::Services;
+
+use super::ready_run::ReadyRun;
+use crate::app::App;
+use crate::error::AppError;
+use crate::planning::{secrets, worker};
+use crate::providers::gate_setup::pin_prices;
+use crate::prune;
+use crate::steering::{self, SteerReport};
+
+/// The result of a request to resume a run.
+pub enum ResumeOutcome {
+    /// The process that works on the run continues it.
+    Sent(SteerReport),
+    /// No process works on the run; the caller can drive it.
+    Ready(Box<ReadyRun>),
+}
+
+/// Sends `resume` to the process of a waiting run, or opens a run that no process works on.
+pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, AppError> {
+    let dir = app.find_run(query)?;
+    let state = dir.state()?;
+    if dir.is_held() {
+        if state.status.is_active() {
+            let why = format!("it is not paused; {}", steering::describe_owner(&state));
+            return Err(steering::refused_error(&state, &Command::Resume, &why));
+        }
+        let sent = steering::steer(query, &Command::Resume, app).await?;
+        return Ok(ResumeOutcome::Sent(sent));
+    }
+    let access = match state.plan.agent {
+        Some(plan) => Some(worker::access_for_plan(&plan, app).await?),
+        None => None,
+    };
+    let wiring = app.providers()?;
+    let mut journal = Journal::open(&dir, wiring.clock.clone(), wiring.redactor.clone())?;
+    let state = journal.state();
+    // A run whose process died says it is active; nobody works on it, so it can be continued.
+    if !state.status.is_active() {
+        run::legal(&state.status, state.mode, &Command::Resume).map_err(|why| {
+            AppError::runtime(
+                format!("cannot resume run `{}`", state.plan.run),
+                why,
+                "start the task again with `ralph run`",
+            )
+        })?;
+    }
+    secrets::refuse_redacted_plan(&state.plan)?;
+    let joined = wiring.set_up_gate(&state.plan, access, dir.root()).await?;
+    pin_prices(joined.unpinned_prices.as_ref(), dir.root())?;
+    let services = Services {
+        outage: app.settings()?.model.outage_policy(),
+        ..wiring.services(
+            &state.plan,
+            &state.model_choice(),
+            &state.used_script_lines,
+            joined,
+        )?
+    };
+    let weaker = changed_confinement(&state.plan, &*services.sandboxes);
+    let notices = prune::prune_orphans(&state.plan, &wiring).await;
+    for message in notices.into_iter().chain(weaker) {
+        journal.append(RunEvent::Notice { message })?;
+    }
+    Ok(ResumeOutcome::Ready(Box::new(ReadyRun {
+        dir,
+        journal,
+        services,
+    })))
+}
+
+/// Reports what is kept from commands, if that is not what the run was planned with: another machine, or
+/// another configuration of this one.
+fn changed_confinement(plan: &RunPlan, sandboxes: &dyn SandboxProvider) -> Option<String> {
+    let planned = plan.local?.confinement;
+    let now = sandboxes.confinement()?;
+    (now != planned).then(|| {
+        let (walls, limits) = (now.describe_isolation(), now.describe_limits());
+        format!("the confinement of local commands has changed: {walls} · {limits}")
+    })
+}

@@ -1,0 +1,77 @@
+//! Prepares a planned run: its image, its gate, its journal.
+
+use ralph_core::image::{AgentImage, ImageEffort};
+use ralph_engine::run::Services;
+use ralph_engine::store::RunDir;
+
+use super::create_run::{self, UnfinishedRunPolicy};
+use super::ready_run::ReadyRun;
+use crate::app::App;
+use crate::error::AppError;
+use crate::image::{self, ImageProgressSink};
+use crate::planning::PlannedRun;
+use crate::providers::Providers;
+use crate::providers::gate_setup::pin_prices;
+use crate::prune;
+
+/// A planned run that is to be started.
+pub struct RunStart {
+    /// The plan.
+    pub planned: PlannedRun,
+    /// Whether existing images are reused.
+    pub effort: ImageEffort,
+    /// Whether the task may have another unfinished run.
+    pub unfinished_runs: UnfinishedRunPolicy,
+}
+
+/// Reserves an id, builds the image that is missing, opens the gate and creates the journal. `progress` receives the
+/// progress of the image. A failure releases the reserved id.
+pub async fn prepare_start(
+    mut start: RunStart,
+    app: &App,
+    progress: ImageProgressSink<'_>,
+) -> Result<ReadyRun, AppError> {
+    let wiring = &app.providers()?;
+    create_run::reserve(&mut start.planned.plan, wiring)?;
+    let dir = wiring.state.run(&start.planned.plan.run);
+    let prepared = Box::pin(prepare_in(&dir, start, (app, wiring), progress)).await;
+    if prepared.is_err() {
+        dir.release();
+    }
+    prepared
+}
+
+async fn prepare_in(
+    dir: &RunDir,
+    start: RunStart,
+    (app, wiring): (&App, &Providers),
+    progress: ImageProgressSink<'_>,
+) -> Result<ReadyRun, AppError> {
+    let RunStart {
+        mut planned,
+        effort,
+        unfinished_runs,
+    } = start;
+    let access = planned.access.take();
+    let image = access.as_ref().map(|access| access.preset.image.as_str());
+    let image = image.map_or(AgentImage::Plain, AgentImage::for_agent);
+    image::ensure_image((&mut planned.plan, image), effort, progress, (app, wiring)).await?;
+    let mut joined = wiring
+        .set_up_gate(&planned.plan, access, dir.root())
+        .await?;
+    let prices = joined.unpinned_prices.take();
+    let services = Services {
+        outage: app.settings()?.model.outage_policy(),
+        ..wiring.services(&planned.plan, &planned.choice, &[], joined)?
+    };
+    planned
+        .notices
+        .extend(prune::prune_orphans(&planned.plan, wiring).await);
+    let journal = create_run::create(dir, planned, unfinished_runs, wiring).await?;
+    pin_prices(prices.as_ref(), dir.root())?;
+    Ok(ReadyRun {
+        dir: dir.clone(),
+        journal,
+        services,
+    })
+}

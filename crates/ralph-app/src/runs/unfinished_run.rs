@@ -1,0 +1,161 @@
+//! A task whose last run has not come to its end: continue it, or start over?
+
+use ralph_core::image::ImageEffort;
+use ralph_core::plan::RunPlan;
+use ralph_engine::journal::{JournalError, RunOutline};
+use ralph_engine::store::StateDir;
+
+use super::approval::StartQuestions;
+use crate::app::App;
+use crate::error::AppError;
+use crate::planning::RunRequest;
+use crate::providers::models::absolute_script;
+
+/// A run of the same task file that has not come to its end.
+pub struct UnfinishedRun {
+    /// Its plan.
+    pub plan: RunPlan,
+    /// Its status in one word.
+    pub status: &'static str,
+    /// Whether a process works on it.
+    is_held: bool,
+}
+
+/// What to do with it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum UnfinishedRunChoice {
+    /// Continue it.
+    Resume,
+    /// Start another one.
+    New,
+}
+
+/// Returns the last run of a task file, if it has not come to its end.
+pub fn find_unfinished(
+    file: &str,
+    state_dir: &StateDir,
+) -> Result<Option<UnfinishedRun>, AppError> {
+    for id in state_dir.runs()?.iter().rev() {
+        let dir = state_dir.run(id);
+        // The whole journal is read only if it is of this task.
+        if RunOutline::read(&dir.journal()).task_file.as_deref() != Some(file) {
+            continue;
+        }
+        let state = match dir.state() {
+            Ok(state) => state,
+            Err(error @ (JournalError::Newer { .. } | JournalError::Unknown { .. })) => {
+                return Err(newer_version_error(error));
+            }
+            Err(_) => continue,
+        };
+        let status = if state.status.needs_process() {
+            "interrupted"
+        } else {
+            state.status.as_str()
+        };
+        return Ok((!state.status.is_final()).then(|| UnfinishedRun {
+            is_held: dir.is_held(),
+            plan: state.plan,
+            status,
+        }));
+    }
+    Ok(None)
+}
+
+/// The last run of the task cannot be continued here, and may not be at its end.
+fn newer_version_error(error: JournalError) -> AppError {
+    let error = AppError::from(error);
+    AppError {
+        fix: "upgrade ralph, or start over with `ralph run --new`".to_owned(),
+        ..error
+    }
+}
+
+impl UnfinishedRun {
+    /// Decides what to do: as the user said, or else as the user answers.
+    pub fn choose(
+        &self,
+        said: Option<UnfinishedRunChoice>,
+        questions: &dyn StartQuestions,
+    ) -> Result<UnfinishedRunChoice, AppError> {
+        if said == Some(UnfinishedRunChoice::New) {
+            return Ok(UnfinishedRunChoice::New);
+        }
+        if self.is_held {
+            return Err(self.refusal());
+        }
+        if said == Some(UnfinishedRunChoice::Resume) || questions.continue_run(self) {
+            return Ok(UnfinishedRunChoice::Resume);
+        }
+        Err(self.refusal())
+    }
+
+    /// Returns the error of a new run that this one prevents.
+    pub fn refusal(&self) -> AppError {
+        let id = &self.plan.run;
+        if self.is_held {
+            return AppError::runtime(
+                format!("run `{id}` of this task is under way"),
+                "another process works on it",
+                format!(
+                    "follow it with `ralph logs -f {id}`, or start another with `ralph run --new`"
+                ),
+            );
+        }
+        AppError::runtime(
+            format!("run `{id}` of this task is {}", self.status),
+            "it has not come to its end",
+            format!("continue it with `ralph resume {id}`, or start over with `ralph run --new`"),
+        )
+    }
+
+    /// A run goes on as it was planned; flags that plan another one are not silently ignored.
+    pub fn refuse_other_plan(
+        &self,
+        request: &RunRequest,
+        rebuild: ImageEffort,
+        app: &App,
+    ) -> Result<(), AppError> {
+        let directory = app.environment().working_dir();
+        let model = request
+            .model
+            .as_ref()
+            .map(|model| absolute_script(model, directory));
+        let repo = request.repo.as_ref().map(|repo| {
+            let path = directory.join(repo.trim_start_matches("file://"));
+            path.canonicalize().unwrap_or(path).display().to_string()
+        });
+        let differs =
+            |given: Option<&String>, planned: &str| given.is_some_and(|given| given != planned);
+        let agent = self.plan.agent.as_ref();
+        let planned = match agent {
+            Some(agent) => agent.model.as_deref().unwrap_or_default(),
+            None => &self.plan.model,
+        };
+        let engine = request.engine;
+        let name = agent.map_or("", |agent| &agent.name);
+        let flags = [
+            ("--model", differs(model.as_ref(), planned)),
+            (
+                "--engine",
+                engine.is_some_and(|engine| engine != self.plan.engine),
+            ),
+            ("--agent", differs(request.agent.as_ref(), name)),
+            ("--repo", differs(repo.as_ref(), &self.plan.repo)),
+            (
+                "--sandbox",
+                differs(request.sandbox.as_ref(), &self.plan.sandbox),
+            ),
+            ("--profile", request.profile.is_some()),
+            ("--rebuild", rebuild == ImageEffort::Rebuild),
+        ];
+        let Some((flag, _)) = flags.into_iter().find(|(_, differs)| *differs) else {
+            return Ok(());
+        };
+        Err(AppError::usage(
+            format!("`{flag}` cannot change a run that goes on"),
+            "it goes on with what it was planned with",
+            "leave it out, or start over with `ralph run --new`",
+        ))
+    }
+}

@@ -1,0 +1,12 @@
+//! Commands to runs, whether or not a process works on them.
+//!
+//! - [`steer`] changes how a run continues: pause, resume, rotate, stop, another profile or task.
+//! - [`send_command`] asks for something to be done: a note, a message, a diagnosis, an allowed host.
+
+mod run_owner;
+mod send_command;
+mod steer;
+
+pub(crate) use run_owner::describe_owner;
+pub use send_command::{SentCommandOutcome, command_failed, send_command};
+pub use steer::{SteerReport, refused_error, steer};

@@ -1,0 +1,164 @@
+//! Commands that ask for something to be done: `ralph note`, `ralph guardrail`, `ralph message`, and
+//! what `allow`, `diagnose` and `debug` are made of.
+//!
+//! A process that works on the run does it at its next chance. For a run that nobody works on, this
+//! process does it.
+
+use std::time::Instant;
+
+use ralph_core::event::{CommandEvent, Event};
+use ralph_core::run::{Command, OfflineCommand};
+use ralph_core::state::RunState;
+use ralph_engine::error::RunError;
+use ralph_engine::journal::Journal;
+use ralph_engine::mailbox::{CommandFile, Mailbox};
+use ralph_engine::run::Services;
+use ralph_engine::store::RunDir;
+use ralph_engine::user_commands::{self, CommandResult};
+use tokio::sync::watch;
+
+use super::steer::{REPLY_TIMEOUT, new_command_id, no_reply_error, refused_error};
+use crate::app::App;
+use crate::error::AppError;
+use crate::follow::{JournalFollower, POLL_INTERVAL};
+use crate::providers::gate_setup::GateSetup;
+
+/// What came of a command.
+pub enum SentCommandOutcome {
+    /// It was done, or it could not be.
+    Done(CommandResult),
+    /// It was accepted, and is executed as [`Command::traits`] says.
+    Deferred,
+}
+
+/// Makes the error of a command that was taken and did not work out.
+pub fn command_failed(state: &RunState, verb: &str, why: &str) -> AppError {
+    let id = &state.plan.run;
+    AppError::runtime(
+        format!("cannot {verb} run `{id}`"),
+        why,
+        format!("see `ralph logs --errors {id}`"),
+    )
+}
+
+/// Gives a run a command and waits until it is done.
+pub async fn send_command(
+    dir: &RunDir,
+    command: Command,
+    app: &App,
+) -> Result<SentCommandOutcome, AppError> {
+    let state = dir.state()?;
+    let is_pending = state
+        .pending_commands
+        .iter()
+        .any(|(_, errand)| *errand == command);
+    let alone = !dir.is_held();
+    if let Some(why) = state
+        .rejection_reason(&command)
+        .filter(|_| !(alone && is_pending))
+    {
+        return Err(refused_error(&state, &command, &why));
+    }
+    if !alone && let Some(answer) = send_to_process(dir, &state, &command, app)? {
+        return Ok(answer);
+    }
+    let (clock, redactor) = (app.clock(), app.redactor());
+    let mut journal = Journal::open(dir, clock.clone(), redactor.clone())?;
+    let letter = CommandFile {
+        id: new_command_id(app),
+        command,
+    };
+    let noted = user_commands::apply_offline(dir, &mut journal, &letter, (&*clock, &redactor));
+    if let Some(done) = noted.map_err(|error| cannot_perform(&state, &error))? {
+        return Ok(SentCommandOutcome::Done(done));
+    }
+    let wiring = app.providers()?;
+    let services = if letter.command.traits().offline == OfflineCommand::CallsModel {
+        let (choice, joined) = (state.model_choice(), GateSetup::default());
+        wiring.services(&state.plan, &choice, &state.used_script_lines, joined)?
+    } else {
+        wiring.services_without_model(&state.plan)?
+    };
+    let outside = Services {
+        outage: app.settings()?.model.outage_policy(),
+        ..services
+    };
+    // Ctrl-C ends this process; what was begun is in the journal.
+    let (_interrupt, interrupted) = watch::channel(false);
+    let done = user_commands::run_offline(dir, journal, &outside, letter, interrupted).await;
+    let done = done.map_err(|error| cannot_perform(&state, &error))?;
+    Ok(done.map_or(SentCommandOutcome::Deferred, SentCommandOutcome::Done))
+}
+
+fn cannot_perform(state: &RunState, error: &RunError) -> AppError {
+    AppError::runtime(
+        format!("cannot do that for run `{}`", state.plan.run),
+        error.to_string(),
+        error.hint(),
+    )
+}
+
+/// Leaves the command in the mailbox and waits for the answer; none if the process went away.
+fn send_to_process(
+    dir: &RunDir,
+    state: &RunState,
+    command: &Command,
+    app: &App,
+) -> Result<Option<SentCommandOutcome>, AppError> {
+    let mut reader = JournalFollower::new(dir);
+    reader.read_new(&mut |_, _| {})?;
+    let mailbox = Mailbox::new(dir.commands());
+    let id = new_command_id(app);
+    mailbox.send(&id, command.clone())?;
+    let takes_long = command.traits().is_slow;
+    let start = Instant::now();
+    let mut accepted = false;
+    loop {
+        let held = dir.is_held();
+        let mut refusal = None;
+        let mut done = None;
+        reader.read_new(&mut |record, _| {
+            if let Event::Command(CommandEvent::CommandReceived {
+                id: of, refused, ..
+            }) = &record.event
+                && *of == id
+            {
+                accepted = refused.is_none();
+                refusal.clone_from(refused);
+            }
+            done = done.take().or_else(|| command_result(&record.event, &id));
+        })?;
+        let is_late = start.elapsed() > REPLY_TIMEOUT;
+        match (refusal, done) {
+            (_, Some(done)) => return Ok(Some(SentCommandOutcome::Done(done))),
+            (Some(why), None) => return Err(refused_error(state, command, &why)),
+            (None, None) if accepted && (!held || (is_late && !takes_long)) => {
+                return Ok(Some(SentCommandOutcome::Deferred));
+            }
+            (None, None) if !held => {
+                mailbox.discard(&id);
+                return Ok(None);
+            }
+            (None, None) if is_late && !accepted => return Err(no_reply_error(state, command)),
+            (None, None) => std::thread::sleep(POLL_INTERVAL),
+        }
+    }
+}
+
+/// Returns what came of a command, if the event tells that.
+fn command_result(event: &Event, id: &str) -> Option<CommandResult> {
+    let Event::Command(CommandEvent::CommandDone {
+        id: of,
+        done,
+        detail,
+        output,
+    }) = event
+    else {
+        return None;
+    };
+    (of == id).then(|| CommandResult {
+        succeeded: *done,
+        detail: detail.clone(),
+        output: output.clone(),
+    })
+}

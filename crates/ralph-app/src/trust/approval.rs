@@ -1,0 +1,125 @@
+//! Reviews the proposals that a run would use.
+
+use std::path::Path;
+
+use ralph_core::net::AllowlistEntry;
+use ralph_core::plan::EngineKind;
+use ralph_core::task::TaskFile;
+use ralph_core::trust::TrustProposal;
+use ralph_engine::git::HostGit;
+
+use super::review::{ReviewScope, TrustReview};
+use crate::app::App;
+use crate::config::{ConfigLayers, load_settings};
+use crate::error::AppError;
+use crate::planning::{RunRequest, SourceRepository, TASK_FILE, sandbox_choice, worker};
+
+/// Reviews what a run would use of its repository's proposals.
+pub async fn review_run(
+    request: &RunRequest,
+    task: Option<(&Path, &TaskFile)>,
+    git: &HostGit,
+    app: &App,
+) -> Result<TrustReview, AppError> {
+    if let Some(problem) = app.environment().dotenv_problem() {
+        return Err(AppError::usage(
+            "cannot use `.env`",
+            problem,
+            "put a regular file in its place, or remove it",
+        ));
+    }
+    let contract = task.map(|(_, task)| &task.contract);
+    let engine = worker::engine(request, contract)?;
+    let sandbox = sandbox_choice::provider_name(request, task.map(|(_, task)| task), app)?;
+    let effect = ReviewScope {
+        containers: sandbox != "local",
+        profiles: engine == EngineKind::Actions && request.model.is_none(),
+        agents: engine == EngineKind::Agent,
+    };
+    let layers = app.layers();
+    let mut review = TrustReview::from_files(&layers, effect)?;
+    let Some((file, task)) = task else {
+        return Ok(review);
+    };
+    // A repository that cannot be used is reported by the plan.
+    let source = match SourceRepository::find(request, task, file, git, app).await {
+        Ok(source) => Some(source),
+        Err(_) => None,
+    };
+    let repository = source.as_ref().filter(|_| request.repo.is_none());
+    let repository = repository.map(|source| source.path.as_path());
+    review.add_task(file, &task.contract, repository, (&layers, effect))?;
+    if let Some(source) = &source {
+        review
+            .add_image(&source.path, &source.base, (git, effect))
+            .await;
+    }
+    Ok(review)
+}
+
+/// Returns the error of a run that may not be started.
+pub fn refusal_error(review: &TrustReview, task: &Path, layers: &ConfigLayers) -> AppError {
+    let more = |count: usize| match count {
+        0 | 1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
+    };
+    if let Some(first) = review.overreach.first() {
+        let fix = match first.user_file {
+            Some(file) => {
+                let own = layers.user_path(file);
+                format!("remove it, or put it into {own}")
+            }
+            None => "remove it".to_owned(),
+        };
+        return AppError::usage(
+            format!(
+                "{} may not set `{}` to `{}`",
+                first.file, first.key, first.value
+            ),
+            format!(
+                "only your own configuration decides this: {}{}",
+                first.allows,
+                more(review.overreach.len())
+            ),
+            fix,
+        );
+    }
+    let first = review.pending.first();
+    let why = first.map(|first| format!("{}: {}", proposal_text(first), first.allows));
+    let command = if task == Path::new(TASK_FILE) {
+        "ralph trust".to_owned()
+    } else {
+        format!("ralph trust {}", task.display())
+    };
+    AppError::usage(
+        "this repository needs your approval",
+        why.unwrap_or_default() + &more(review.pending.len()),
+        format!("see and approve it with `{command}`"),
+    )
+}
+
+/// Returns a proposal as its file states it.
+pub fn proposal_text(proposal: &TrustProposal) -> String {
+    let TrustProposal {
+        file, key, value, ..
+    } = proposal;
+    format!("{file}: {key} = {value}")
+}
+
+/// Approves the host that `ralph allow --project` listed, and the policy that gives the list its effect.
+pub fn approve_host(host: &AllowlistEntry, app: &App) -> Result<(), AppError> {
+    let layers = app.layers();
+    let findings = load_settings(&layers)?.findings;
+    let is_meant = |proposal: &TrustProposal| match proposal.key.as_str() {
+        "sandbox.network.policy" => true,
+        "sandbox.network.allowed" => AllowlistEntry::parse(&proposal.value).as_ref() == Ok(host),
+        _ => false,
+    };
+    let meant: Vec<_> = findings.proposals.into_iter().filter(is_meant).collect();
+    if meant.is_empty() {
+        return Ok(());
+    }
+    app.state_dir()?;
+    let mut approvals = layers.approvals().clone();
+    Ok(approvals.add(&meant)?)
+}

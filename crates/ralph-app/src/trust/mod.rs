@@ -1,0 +1,10 @@
+//! What a repository's files propose, and what of it the user approved.
+//!
+//! - [`TrustReview`] sorts the proposals, [`review_run`] collects those that a run would use.
+//! - [`refusal_error`] is the error of a run without an approval.
+
+mod approval;
+mod review;
+
+pub use approval::{approve_host, proposal_text, refusal_error, review_run};
+pub use review::{ReviewScope, TrustReview, unapproved_image};

@@ -1,0 +1,250 @@
+//! Collects what a repository's files ask for, and sorts it by what the user approved.
+
+use std::path::Path;
+
+use ralph_core::id::{CommitId, Digest};
+use ralph_core::image::{ImageSource, ProjectConfig, ProjectConfigFileKind};
+use ralph_core::task::Contract;
+use ralph_core::trust::{
+    TrustAuthority, TrustFile, TrustProposal, TrustScope, UserOnlyValue, judge, rule,
+};
+use ralph_engine::durable::StoreError;
+use ralph_engine::git::HostGit;
+use serde_json::Value;
+
+use crate::config::{
+    Approvals, ConfigLayers, Settings, TrustFindings, load_agents, load_profiles, load_settings,
+    project_root,
+};
+use crate::error::AppError;
+
+/// Which parts of the configuration have an effect on a run.
+#[derive(Debug, Clone, Copy)]
+pub struct ReviewScope {
+    /// The images and the network of containers.
+    pub containers: bool,
+    /// Model profiles.
+    pub profiles: bool,
+    /// Coding agents.
+    pub agents: bool,
+}
+
+impl ReviewScope {
+    /// Everything, for a look at the whole repository.
+    pub const ALL: Self = Self {
+        containers: true,
+        profiles: true,
+        agents: true,
+    };
+
+    fn includes(self, scope: TrustScope) -> bool {
+        match scope {
+            TrustScope::Every => true,
+            TrustScope::Containers => self.containers,
+            TrustScope::Profiles => self.profiles,
+            TrustScope::Agents => self.agents,
+        }
+    }
+}
+
+/// What a repository's files ask for, sorted.
+#[derive(Debug)]
+pub struct TrustReview {
+    /// Proposals without an approval.
+    pub pending: Vec<TrustProposal>,
+    /// Proposals that the user approved.
+    pub approved: Vec<TrustProposal>,
+    /// Values that only the user's own configuration may set.
+    pub overreach: Vec<UserOnlyValue>,
+    /// Values that are not used because the user chose a stronger one.
+    pub notes: Vec<String>,
+    approvals: Approvals,
+}
+
+impl TrustReview {
+    /// Reads the configuration files of a directory's repository.
+    pub fn from_files(layers: &ConfigLayers, effect: ReviewScope) -> Result<Self, AppError> {
+        let mut findings = load_settings(layers)?.findings;
+        if effect.profiles {
+            findings.extend(load_profiles(layers)?.findings);
+        }
+        if effect.agents {
+            findings.extend(load_agents(layers)?.findings);
+        }
+        let mut review = Self {
+            pending: Vec::new(),
+            approved: Vec::new(),
+            overreach: Vec::new(),
+            notes: Vec::new(),
+            approvals: layers.approvals().clone(),
+        };
+        review.add(findings, effect);
+        Ok(review)
+    }
+
+    /// Adds what a task file asks for. `repository` is the one that it makes the run work on, unless
+    /// the user named it.
+    pub fn add_task(
+        &mut self,
+        file: &Path,
+        contract: &Contract,
+        repository: Option<&Path>,
+        (layers, effect): (&ConfigLayers, ReviewScope),
+    ) -> Result<(), AppError> {
+        let settings = load_settings(layers)?.value;
+        let home = project_root(file.parent().unwrap_or(file));
+        let name = file
+            .strip_prefix(home)
+            .unwrap_or(file)
+            .display()
+            .to_string();
+        let mut proposals = larger_resources(&name, contract, &settings);
+        let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
+        if let Some(repository) = repository.filter(|repository| **repository != home)
+            && contract.repo_url.is_some()
+            && let Some(rule) = rule(TrustFile::Task, "repo_url", None)
+        {
+            let value = repository.display().to_string();
+            proposals.push(TrustProposal::new(&*name, "repo_url", &value, rule));
+        }
+        let findings = TrustFindings {
+            proposals,
+            ..TrustFindings::default()
+        };
+        self.add(findings, effect);
+        Ok(())
+    }
+
+    /// Adds the image that a repository's `.agent-loop` asks for at a commit. A directory that cannot be
+    /// read is reported where the image is made.
+    pub async fn add_image(
+        &mut self,
+        repository: &Path,
+        commit: &CommitId,
+        (git, effect): (&HostGit, ReviewScope),
+    ) {
+        if effect.containers
+            && let Ok(config) = git.project_config(repository, commit).await
+        {
+            self.add_config(&config, effect);
+        }
+    }
+
+    /// Adds the image that an `.agent-loop` asks for.
+    pub fn add_config(&mut self, config: &ProjectConfig, effect: ReviewScope) {
+        let findings = TrustFindings {
+            proposals: image_proposal(config).into_iter().collect(),
+            ..TrustFindings::default()
+        };
+        self.add(findings, effect);
+    }
+
+    fn add(&mut self, findings: TrustFindings, effect: ReviewScope) {
+        let proposals = findings.proposals.into_iter();
+        for proposal in proposals.filter(|proposal| effect.includes(proposal.scope)) {
+            if self.approvals.covers(&proposal) {
+                self.approved.push(proposal);
+            } else {
+                self.pending.push(proposal);
+            }
+        }
+        let overreach = findings.overreach.into_iter();
+        self.overreach
+            .extend(overreach.filter(|overreach| effect.includes(overreach.scope)));
+        self.notes.extend(findings.notes);
+    }
+
+    /// Returns the root of the repository.
+    pub fn repository(&self) -> &str {
+        self.approvals.repository()
+    }
+
+    /// Reports whether nothing keeps a run from being started.
+    pub fn is_clear(&self) -> bool {
+        self.pending.is_empty() && self.overreach.is_empty()
+    }
+
+    /// Returns the values of a proposal's key that were approved before.
+    pub fn previously_approved(&self, proposal: &TrustProposal) -> Vec<&str> {
+        self.approvals.earlier_values(proposal)
+    }
+
+    /// Approves everything that is pending.
+    pub fn approve(&mut self) -> Result<(), StoreError> {
+        self.approved.append(&mut self.pending);
+        self.approvals.approve(&self.approved)
+    }
+}
+
+/// Returns the sizes of a task that are above those in force.
+fn larger_resources(name: &str, contract: &Contract, settings: &Settings) -> Vec<TrustProposal> {
+    let resources = contract.sandbox_resources.unwrap_or_default();
+    let given = &settings.sandbox.resources;
+    let gibibytes = |bytes: u64| Value::from(bytes >> 30);
+    let sizes = [
+        ("vcpu", resources.vcpu, Value::from(given.cpus.count())),
+        (
+            "memory_gib",
+            resources.memory_gib,
+            gibibytes(given.memory.bytes()),
+        ),
+        (
+            "disk_gib",
+            resources.disk_gib,
+            gibibytes(given.disk.bytes()),
+        ),
+    ];
+    let larger = sizes.into_iter().filter_map(|(field, size, in_force)| {
+        let (key, size) = (format!("sandbox_resources.{field}"), size?);
+        let judged = judge(TrustFile::Task, &key, &Value::from(size), Some(&in_force));
+        match judged {
+            (TrustAuthority::Proposal, Some(rule)) => {
+                Some(TrustProposal::new(name, &key, &size.to_string(), rule))
+            }
+            (TrustAuthority::Proposal | TrustAuthority::Harmless | TrustAuthority::UserOnly, _) => {
+                None
+            }
+        }
+    });
+    larger.collect()
+}
+
+/// Returns the proposal to build an image from an `.agent-loop`, with the digest of everything that
+/// goes into the build.
+fn image_proposal(config: &ProjectConfig) -> Option<TrustProposal> {
+    let kind = config.image_source()?;
+    let path = kind.file_name();
+    let value = match kind {
+        ImageSource::Dependencies => {
+            let list = &config.files.get(path)?.bytes;
+            let text = String::from_utf8_lossy(list);
+            let packages = text.lines().map(str::trim);
+            let packages = packages.filter(|line| !line.is_empty() && !line.starts_with('#'));
+            packages.collect::<Vec<_>>().join(" ")
+        }
+        ImageSource::Dockerfile => content_digest(config),
+    };
+    let rule = rule(TrustFile::AgentLoop, path, None)?;
+    let file = format!("{}/{path}", ProjectConfig::DIRECTORY);
+    Some(TrustProposal::new(file, path, &value, rule))
+}
+
+/// Returns the proposal of an `.agent-loop` that the user did not approve, if it has one.
+pub fn unapproved_image(config: &ProjectConfig, layers: &ConfigLayers) -> Option<TrustProposal> {
+    image_proposal(config).filter(|proposal| !layers.approvals().covers(proposal))
+}
+
+/// Returns the digest of all files, with their names and kinds.
+fn content_digest(config: &ProjectConfig) -> String {
+    let mut all = Vec::new();
+    for (path, file) in &config.files {
+        let kind = match file.kind {
+            ProjectConfigFileKind::Regular => "file",
+            ProjectConfigFileKind::Executable => "program",
+            ProjectConfigFileKind::Link => "link",
+        };
+        let digest = Digest::compute(&file.bytes);
+        all.extend(format!("{kind} {digest} {path}\0").into_bytes());
+    }
+    Digest::compute(&all).to_string()
+}

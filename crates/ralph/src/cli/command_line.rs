@@ -1,0 +1,329 @@
+//! The command line: the list of commands, and its help.
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use super::allow::AllowArgs;
+use super::audit::AuditArgs;
+use super::completions::CompletionsArgs;
+use super::debug::DebugArgs;
+use super::demo::DemoArgs;
+use super::diagnose::DiagnoseArgs;
+use super::export::ExportArgs;
+use super::image::ImageArgs;
+use super::init::InitArgs;
+use super::lint::LintArgs;
+use super::logs::LogsArgs;
+use super::models::{ModelsArgs, ModelsCommand};
+use super::preflight::PreflightArgs;
+use super::profile::ProfileArgs;
+use super::proxy::ProxyArgs;
+use super::prune::PruneArgs;
+use super::resume::ResumeArgs;
+use super::run::RunArgs;
+use super::run_arg::RunArg;
+use super::runs::RunsArgs;
+use super::selftest::SelftestArgs;
+use super::show::ShowArgs;
+use super::steer::{GuardrailArgs, MessageArgs, NoteArgs};
+use super::task::TaskArgs;
+use super::tokens::{StoreTokenArgs, TokenArgs};
+use super::trust::TrustArgs;
+
+/// The commands by what they are for, in the order of the help.
+const GROUPS: [(&str, &[&str]); 5] = [
+    (
+        "Start and follow",
+        &[
+            "init", "lint", "run", "runs", "show", "logs", "replay", "demo",
+        ],
+    ),
+    (
+        "Steer",
+        &[
+            "pause",
+            "resume",
+            "rotate",
+            "stop",
+            "message",
+            "note",
+            "guardrail",
+            "allow",
+            "profile",
+            "task",
+            "diagnose",
+            "debug",
+        ],
+    ),
+    ("Inspect", &["export", "audit"]),
+    (
+        "Set up",
+        &[
+            "models",
+            "store-token",
+            "check-token",
+            "get-token",
+            "proxy",
+            "image",
+            "trust",
+            "completions",
+        ],
+    ),
+    ("Maintain", &["preflight", "selftest", "prune-sandboxes"]),
+];
+
+/// Returns the command line, with its commands in groups.
+pub(super) fn command_line() -> clap::Command {
+    let command = Cli::command();
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}Options:\n{{options}}{{after-help}}",
+        grouped_commands(&command)
+    );
+    command.help_template(template)
+}
+
+fn grouped_commands(command: &clap::Command) -> String {
+    let mut text = String::new();
+    for (title, names) in GROUPS {
+        text.push_str(&format!("{title}:\n"));
+        for name in names {
+            let subcommand = command.find_subcommand(name);
+            let about = subcommand.and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            text.push_str(&format!("  {name:<16}{about}\n"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Run coding agents in a loop until a task is really done
+#[derive(Debug, Parser)]
+#[command(
+    name = "ralph",
+    bin_name = "ralph",
+    version,
+    arg_required_else_help = true,
+    subcommand_required = true,
+    after_help = "Start with:\n  ralph init    write a task file\n  ralph lint    see what it lacks\n  ralph run     let it be done"
+)]
+pub(super) struct Cli {
+    /// Also print the diagnostics log on standard error; -vv prints more
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(super) verbose: u8,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: CliCommand,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(super) enum CliCommand {
+    /// Write a task file to start from
+    Init(InitArgs),
+    /// Check a task file before it is run
+    #[command(
+        after_help = "Examples:\n  ralph lint\n  ralph lint tasks/login.md --json | jq '.findings[].code'\n\nExit codes: 0 no errors, 1 errors"
+    )]
+    Lint(LintArgs),
+    /// Work on a task until it is done, out of budget or in need of a person
+    #[command(
+        after_help = "Examples:\n  ralph run\n  ralph run tasks/login.md --repo ../login --sandbox local\n  ralph run --model scripted:replies.jsonl --json\n\nExit codes: 0 succeeded, 10 failed, 11 paused for a person, 12 the task file was refused, 130 interrupted"
+    )]
+    Run(RunArgs),
+    /// List all runs, the newest first
+    Runs(RunsArgs),
+    /// Show where a run stands
+    Show(ShowArgs),
+    /// Print what a run has done
+    Logs(LogsArgs),
+    /// Make a run wait at its next action
+    Pause(RunArg),
+    /// Continue a run that waits or was interrupted
+    Resume(ResumeArgs),
+    /// Make a run start a fresh iteration at its next action
+    Rotate(RunArg),
+    /// End a run and keep its sandbox for a look
+    Stop(RunArg),
+    /// Let the model of another profile answer from a run's next iteration on
+    Profile(ProfileArgs),
+    /// Put a changed task file in force for a run
+    Task(TaskArgs),
+    /// Write the branch of a run into an empty directory, to look at it
+    Export(ExportArgs),
+    /// List the model profiles, try one, or store newer prices
+    #[command(
+        after_help = "Examples:\n  ralph models\n  ralph models test default-cheap\n  ralph models update-prices model_prices.json\n  ralph models --json | jq '.[] | select(.usable).profile'"
+    )]
+    Models(ModelsArgs),
+    /// Add a sign to a run's guardrails
+    #[command(
+        after_help = "Example:\n  ralph guardrail last --name 'no mocks' --trigger 'when a test is slow' \\\n    --instruction 'make the code faster, do not mock it'"
+    )]
+    Guardrail(GuardrailArgs),
+    /// Give a run a hint (modes guided and debug)
+    #[command(
+        after_help = "Example:\n  ralph note last 'the parser lives in src/parse.rs' --kind file"
+    )]
+    Note(NoteArgs),
+    /// Tell something to who works on a run, at once where that is possible (modes guided and debug)
+    #[command(
+        alias = "tell",
+        after_help = "Example:\n  ralph message last 'use the parser in src/parse.rs, do not write another'\n\nAn agent that can be talked to takes it up while it works; otherwise it is in the next prompt. `ralph show` tells where it stands."
+    )]
+    Message(MessageArgs),
+    /// Let the commands of a run reach a host from now on
+    #[command(
+        after_help = "Examples:\n  ralph allow last crates.example\n  ralph allow last '*.crates.example' --project\n\n`ralph show` lists the hosts that were blocked."
+    )]
+    Allow(AllowArgs),
+    /// Ask the doctor why a run is stuck, or apply its report
+    #[command(
+        after_help = "Examples:\n  ralph diagnose last            ask, and show the report\n  ralph diagnose last --apply    apply the last report; ask first if there is none"
+    )]
+    Diagnose(DiagnoseArgs),
+    /// Start a command of the task by its id (mode debug)
+    Debug(DebugArgs),
+    /// Check a run's records from files and git alone
+    Audit(AuditArgs),
+    /// Show again what a run showed, from its journal
+    Replay(RunArg),
+    /// Keep the credential of an agent
+    #[command(
+        after_help = "Examples:\n  ralph store-token\n  ralph store-token --agent codex < key.txt\n  echo '{\"accessToken\":\"…\",\"baseUrl\":\"https://gateway.example\"}' | ralph store-token --auth gateway\n\nExit codes: 0 stored, 1 not stored"
+    )]
+    StoreToken(StoreTokenArgs),
+    /// Tell whether an agent has a credential that holds
+    #[command(after_help = "Exit codes: 0 it has one, 1 it has none, or its time is over")]
+    CheckToken(TokenArgs),
+    /// Print the credential of an agent, without a line end
+    #[command(
+        after_help = "Example:\n  ANTHROPIC_API_KEY=$(ralph get-token --auth api-key) claude\n\nExit codes: 0 printed, 1 there is none, or its time is over"
+    )]
+    GetToken(TokenArgs),
+    /// Add the credential of an agent to the requests of other programs
+    #[command(
+        after_help = "Examples:\n  ralph get-token | ralph proxy\n  { echo api_key; ralph get-token --auth api-key; } | ralph proxy --listen 127.0.0.1:0\n\nThe credential comes on standard input: its mode (oauth, api_key, gateway) and itself in two lines, or itself alone. What a program needs instead of it is printed.\n\nExit codes: 0 nobody needed it any more, or one runs already, 1 it could not be started, 130 ended by a signal"
+    )]
+    Proxy(ProxyArgs),
+    /// Build, pull or look at the images of container sandboxes
+    Image(ImageArgs),
+    /// Try ralph without a model, a container or a network
+    Demo(DemoArgs),
+    /// Check everything that a run needs, without starting one
+    #[command(
+        after_help = "Examples:\n  ralph preflight\n  ralph preflight tasks/login.md --sandbox docker\n  ralph preflight --agent claude\n\nNothing is changed, and nobody on the network is asked: `ralph check-token` tells how long a credential holds, `ralph selftest` tries it out.\n\nExit codes: 0 all checks passed, 1 some failed"
+    )]
+    Preflight(PreflightArgs),
+    /// Show what a repository's files propose, and approve it
+    #[command(
+        after_help = "Examples:\n  ralph trust\n  ralph trust tasks/login.md --yes\n  ralph trust --list\n  ralph trust --revoke\n\nA run uses a repository's hosts, images and prices only after you approved exactly these. Keys, engines and programs of this machine are set in your own configuration, ~/.config/ralph.\n\nExit codes: 0 nothing waits for approval, 2 something does"
+    )]
+    Trust(TrustArgs),
+    /// Try out a sandbox provider on this machine
+    #[command(
+        after_help = "Examples:\n  ralph selftest\n  ralph selftest --offline\n  ralph selftest --type local\n\nThe agent is asked to say ok once, with your token and a small model. With `--offline` a stand-in inside of this program answers it.\n\nExit codes: 0 all checks passed, 1 some failed"
+    )]
+    Selftest(SelftestArgs),
+    /// Remove sandboxes that nobody uses any more
+    #[command(
+        after_help = "Examples:\n  ralph prune-sandboxes --dry-run\n  ralph prune-sandboxes --type docker --max-age 2d\n\nA sandbox in which a process works is never removed."
+    )]
+    PruneSandboxes(PruneArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+}
+
+impl CliCommand {
+    /// Tells whether its output is meant for a script.
+    pub(super) fn is_json(&self) -> bool {
+        match self {
+            Self::Lint(LintArgs { json, .. })
+            | Self::Run(RunArgs { json, .. })
+            | Self::Runs(RunsArgs { json })
+            | Self::Show(ShowArgs { json, .. })
+            | Self::Resume(ResumeArgs { json, .. })
+            | Self::Diagnose(DiagnoseArgs { json, .. })
+            | Self::Audit(AuditArgs { json, .. })
+            | Self::Preflight(PreflightArgs { json, .. })
+            | Self::Trust(TrustArgs { json, .. })
+            | Self::Selftest(SelftestArgs { json, .. })
+            | Self::PruneSandboxes(PruneArgs { json, .. }) => *json,
+            Self::Image(args) => args.is_json(),
+            Self::Models(ModelsArgs { json, command }) => {
+                let json_of_command = match command {
+                    Some(
+                        ModelsCommand::Test { json, .. } | ModelsCommand::UpdatePrices { json, .. },
+                    ) => *json,
+                    None => false,
+                };
+                *json || json_of_command
+            }
+            Self::Init(_)
+            | Self::Logs(_)
+            | Self::Pause(_)
+            | Self::Rotate(_)
+            | Self::Stop(_)
+            | Self::Profile(_)
+            | Self::Task(_)
+            | Self::Export(_)
+            | Self::Guardrail(_)
+            | Self::Note(_)
+            | Self::Message(_)
+            | Self::Allow(_)
+            | Self::Debug(_)
+            | Self::Replay(_)
+            | Self::StoreToken(_)
+            | Self::CheckToken(_)
+            | Self::GetToken(_)
+            | Self::Proxy(_)
+            | Self::Demo(_)
+            | Self::Completions(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_definition_is_valid() {
+        command_line().debug_assert();
+    }
+
+    #[test]
+    fn every_command_is_in_one_group_of_the_help() {
+        let mut grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| names.iter().copied())
+            .collect();
+        grouped.sort_unstable();
+        let command = Cli::command();
+        let mut known: Vec<&str> = command
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .collect();
+        known.sort_unstable();
+        assert_eq!(grouped, known);
+        let help = command_line().render_help().to_string();
+        assert!(help.contains("\nSteer:\n  pause "), "{help}");
+        assert!(help.contains("\nOptions:\n"), "{help}");
+    }
+
+    #[test]
+    fn every_help_text_is_imperative_without_a_full_stop() {
+        let command = Cli::command();
+        for subcommand in command.get_subcommands() {
+            let abouts = subcommand.get_about().into_iter();
+            let helps = subcommand.get_arguments().filter_map(clap::Arg::get_help);
+            for text in abouts.chain(helps).map(ToString::to_string) {
+                assert!(!text.ends_with('.'), "{}: {text}", subcommand.get_name());
+                assert!(
+                    text.starts_with(|c: char| c.is_uppercase()),
+                    "{}: {text}",
+                    subcommand.get_name()
+                );
+            }
+        }
+    }
+}

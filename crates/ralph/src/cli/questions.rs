@@ -1,0 +1,51 @@
+//! Questions to the user on a terminal.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use ralph_app::runs::{StartQuestions, UnfinishedRun};
+use ralph_app::trust::TrustReview;
+
+use super::trust::review_lines;
+use crate::terminal::styled_line::Colour;
+
+/// Asks on standard error and reads the answer from standard input. Without a terminal every answer is no.
+pub(super) struct TerminalQuestions;
+
+impl StartQuestions for TerminalQuestions {
+    fn approve(&self, review: &TrustReview) -> bool {
+        confirm_proposals(review, "Approve and start?")
+    }
+
+    fn continue_run(&self, run: &UnfinishedRun) -> bool {
+        let (id, status) = (&run.plan.run, run.status);
+        let question = format!("ralph: run {id} of this task is {status}. Continue it? [Y/n] ");
+        matches!(ask(&question).as_deref(), Some("" | "y" | "yes"))
+    }
+}
+
+/// Shows the proposals and asks whether the user approves them.
+pub(super) fn confirm_proposals(review: &TrustReview, question: &str) -> bool {
+    let mut shown = format!("{} proposes:\n", review.repository());
+    for line in review_lines(review) {
+        shown.push_str(&line.render(Colour::Unused, None));
+        shown.push('\n');
+    }
+    matches!(
+        ask(&format!("{shown}{question} [y/N] ")).as_deref(),
+        Some("y" | "yes")
+    )
+}
+
+/// Returns the answer in lower case; none without a terminal, or if it cannot be read.
+fn ask(question: &str) -> Option<String> {
+    let mut stderr = io::stderr();
+    if !(io::stdin().is_terminal() && stderr.is_terminal()) {
+        return None;
+    }
+    let shown = write!(stderr, "{question}").and_then(|()| stderr.flush());
+    let mut answer = String::new();
+    match shown.and_then(|()| io::stdin().read_line(&mut answer)) {
+        Ok(_) => Some(answer.trim().to_lowercase()),
+        Err(_) => None,
+    }
+}

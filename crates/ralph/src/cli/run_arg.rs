@@ -1,0 +1,12 @@
+//! The argument that names a run.
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+
+/// A run, for commands that need nothing else.
+#[derive(Debug, Args)]
+pub(super) struct RunArg {
+    /// The run: its id, the start of it, its task's id, or `last`
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub run: String,
+}

@@ -1,0 +1,45 @@
+//! `ralph selftest`: tries out a sandbox provider on this machine.
+
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use ralph_app::AppError;
+use ralph_app::checks::{SelftestRequest, run_selftest};
+
+use super::checks::CheckReport;
+use super::context::Context;
+use super::exit::ExitCode;
+use super::prune::ProviderName;
+
+/// Arguments of `selftest`.
+#[derive(Debug, Args)]
+pub(super) struct SelftestArgs {
+    /// The sandbox provider
+    #[arg(
+        long = "type",
+        value_enum,
+        value_name = "TYPE",
+        default_value = "docker"
+    )]
+    pub provider: ProviderName,
+    /// Try out this coding agent; left out, it is claude
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub agent: Option<String>,
+    /// Need no token and no network: the agent asks a stand-in for its provider inside of this program
+    #[arg(long)]
+    pub offline: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Tries out a provider. A failed check makes the exit code 1.
+pub(super) async fn run(args: SelftestArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let mut checks = CheckReport::new("selftest", context, args.json);
+    let request = SelftestRequest {
+        provider: args.provider.into(),
+        agent: args.agent,
+        offline: args.offline,
+    };
+    Box::pin(run_selftest(&request, &context.app, &mut checks)).await?;
+    checks.finish()
+}

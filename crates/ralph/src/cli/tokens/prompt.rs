@@ -1,0 +1,99 @@
+//! A credential that somebody types or pastes; the terminal does not show it.
+
+use std::io::{self, Read, Write};
+
+use ralph_app::tokens::{AuthToken, TokenParseError};
+use ralph_core::secret::Secret;
+use rustix::fd::AsFd;
+
+use super::terminal_mode::{TerminalInput, TerminalModeGuard};
+
+/// How much is read.
+const MAX_BYTES: usize = 64 << 10;
+
+const CTRL_C: u8 = 3;
+const CTRL_D: u8 = 4;
+const BACKSPACE: [u8; 2] = [8, 127];
+
+/// Why nothing was typed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PromptError {
+    /// Somebody typed Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+    /// There was nothing before the end of the line.
+    #[error("no token was typed")]
+    Empty,
+    /// The terminal cannot be used.
+    #[error("the terminal cannot be used: {0}")]
+    Terminal(#[from] io::Error),
+    /// It is no credential.
+    #[error(transparent)]
+    Bad(#[from] TokenParseError),
+}
+
+/// Asks for a credential on a terminal.
+pub(super) fn prompt_for_token(
+    terminal: impl AsFd + Read,
+    mut words: impl Write,
+    question: &str,
+) -> Result<AuthToken, PromptError> {
+    let asked = terminal.as_fd().try_clone_to_owned()?;
+    let quiet = TerminalModeGuard::enter(asked.as_fd(), TerminalInput::Hidden)?;
+    write!(words, "{question}")?;
+    words.flush()?;
+    let line = read_line(terminal);
+    drop(quiet);
+    writeln!(words)?;
+    Ok(AuthToken::from_secret(line?)?)
+}
+
+/// Reads one line, key by key.
+fn read_line(mut keys: impl Read) -> Result<Secret, PromptError> {
+    // Of one size from the start: growing would leave copies behind that nobody wipes.
+    let mut line = String::with_capacity(MAX_BYTES);
+    let mut key = [0];
+    while line.len() < MAX_BYTES - 1 && keys.read(&mut key)? == 1 {
+        match key[0] {
+            CTRL_C => {
+                drop(Secret::new(line));
+                return Err(PromptError::Interrupted);
+            }
+            b'\n' | b'\r' | CTRL_D => break,
+            byte if BACKSPACE.contains(&byte) => {
+                line.pop();
+            }
+            byte => line.push(char::from(byte)),
+        }
+    }
+    let line = Secret::new(line);
+    let typed = line.expose().trim();
+    if typed.is_empty() {
+        return Err(PromptError::Empty);
+    }
+    Ok(Secret::new(typed.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_key_by_key() {
+        for (keys, expected) in [
+            (&b"sk-canary-0\nmore"[..], Ok("sk-canary-0")),
+            (b"  sk-canary-0 \r", Ok("sk-canary-0")),
+            (b"sk-cax\x7fnary-\x08-0\x04", Ok("sk-canary-0")),
+            (b"sk-canary-0", Ok("sk-canary-0")),
+            (b"\x7f\n", Err("no token was typed")),
+            (b"sk-can\x03", Err("interrupted")),
+        ] {
+            let read = read_line(keys);
+            let read = read
+                .as_ref()
+                .map(Secret::expose)
+                .map_err(ToString::to_string);
+            assert_eq!(read, expected.map_err(str::to_owned));
+        }
+    }
+}
