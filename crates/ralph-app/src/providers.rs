@@ -48,8 +48,10 @@ pub struct Providers {
     pub redactor: Redactor,
 }
 
-/// What is said about images, for the command that is about them alone.
+/// Images of container sandboxes.
 pub use ralph_providers::docker::images as image;
+/// Downloads of files that the user names by address.
+pub use ralph_providers::download;
 /// What the commands of a local sandbox may use.
 pub use ralph_providers::sandbox::LocalLimits;
 

@@ -9,6 +9,7 @@
 //! - `serve` takes connections until nobody needs them any more, `workers` are the threads they run on; `log` writes a line for each request.
 
 mod credential;
+mod gate;
 mod health;
 mod lease;
 mod log;
@@ -17,6 +18,7 @@ mod serve;
 mod workers;
 
 pub use credential::{CredentialError, ProxyCredential, read_credential};
+pub use gate::{open_gate, start_error};
 pub use health::{Health, source_version};
 pub use lease::{Lease, LeaseError, LeaseOutcome, ProxyNotice, acquire_lease};
 pub use log::RequestLog;

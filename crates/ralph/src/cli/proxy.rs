@@ -2,23 +2,15 @@
 
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use ralph_app::AppError;
 use ralph_app::proxy::{
     CredentialError, Health, LeaseOutcome, ProxyCredential, ProxyExit, ProxyNotice, ProxyUpstream,
-    RequestLog, acquire_lease, read_credential, serve,
+    acquire_lease, open_gate, read_credential, serve, start_error,
 };
 use ralph_app::tokens::{AgentAuth, AgentName, AuthMode, BaseUrl};
-use ralph_core::budget::{BudgetLimits as Budgets, Spent};
-use ralph_core::id::RunId;
-use ralph_core::net::{Allowlist, EgressPolicy};
-use ralph_gate::{
-    CostMeter, Gate, GateDeps, GateLimits, GateSettings, MeterRates, Reachable, Resolver as _,
-    Route, SandboxIdentity, SystemResolver,
-};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -44,9 +36,6 @@ pub(super) struct ProxyArgs {
     #[arg(long, value_name = "TIME", default_value = "300s", value_parser = duration::parse)]
     pub idle_timeout: Duration,
 }
-
-/// How long a connection may carry nothing: a provider that does not answer is given up then.
-const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Reads the credential and serves until nobody needs it any more.
 pub(super) fn run(args: &ProxyArgs, context: &Context) -> Result<ExitCode, AppError> {
@@ -171,13 +160,21 @@ async fn serve_proxy(
     notice.address = address;
     notice.variables = upstream.variables(mode, &route, address);
     let health = Health { mode, address };
-    let gate = open_gate(route, health, args.target.is_some(), context).await?;
+    let tools = context.app.settings()?.sandbox.network.provider_tools;
+    let gate = open_gate(
+        route,
+        health,
+        args.target.is_some(),
+        tools,
+        context.app.clock(),
+    )
+    .await?;
     // Before anybody is told: the one who replaces it ends it this way.
     let told = shutdown_signal()?;
     lease.publish(&notice)?;
     announce(args, "listens", &notice, context)?;
     let ended = serve(sockets, gate, args.idle_timeout, told).await;
-    Ok(match ended.map_err(|error| cannot_start(&error))? {
+    Ok(match ended.map_err(|error| start_error(&error))? {
         ProxyExit::Idle => {
             let seconds = args.idle_timeout.as_secs();
             print_notice(
@@ -188,61 +185,6 @@ async fn serve_proxy(
         }
         ProxyExit::Requested => ExitCode::Interrupted,
     })
-}
-
-/// Makes the gate: it has one credential and no other way out.
-async fn open_gate(
-    route: Route,
-    health: Health,
-    is_named: bool,
-    context: &Context,
-) -> Result<Gate, AppError> {
-    let mut reachable = Reachable::public();
-    if is_named {
-        // Whoever names an API on the command line means its address, a private one, too.
-        let named = SystemResolver.lookup(route.endpoint()).await;
-        for address in named.unwrap_or_default() {
-            reachable = reachable.with_address(address);
-        }
-    }
-    let allowed = context.app.settings()?.sandbox.network.provider_tools;
-    let provider_tools = allowed.into_iter().collect();
-    let run = RunId::parse("proxy").ok_or_else(|| cannot_start(&"it has no name"))?;
-    let settings = GateSettings {
-        identity: SandboxIdentity {
-            run,
-            sandbox: "none".to_owned(),
-        },
-        policy: EgressPolicy::Deny,
-        inspect: Allowlist::default(),
-        routes: vec![route],
-        provider_tools,
-        limits: GateLimits {
-            idle_timeout: IDLE_TIMEOUT,
-            ..GateLimits::default()
-        },
-    };
-    let clock = context.app.clock();
-    let budgets = (Budgets::default(), Spent::default(), MeterRates::default());
-    let outside = GateDeps {
-        resolver: Arc::new(SystemResolver),
-        reachable: Reachable::public(),
-        credential_reachable: reachable,
-        roots: ralph_gate::system_roots(),
-        meter: CostMeter::new(&budgets.0, budgets.1, budgets.2, clock.clone()),
-        clock,
-        sink: Arc::new(RequestLog::start(io::stderr())),
-        cassette: None,
-    };
-    Gate::standalone(settings, outside, health.text()).map_err(|error| cannot_start(&error))
-}
-
-fn cannot_start(why: &impl ToString) -> AppError {
-    AppError::runtime(
-        "cannot start the proxy",
-        why.to_string(),
-        "look at the limits of this user (`ulimit -a`)",
-    )
 }
 
 /// Says where the proxy is, and prints what programs need to use it.

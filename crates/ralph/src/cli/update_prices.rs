@@ -5,8 +5,8 @@ use std::path::Path;
 use ralph_app::AppError;
 use ralph_app::config::{MAX_PRICE_BYTES, StoredPrices, read_regular};
 use ralph_app::format;
+use ralph_app::providers::download::{DownloadError, download};
 use ralph_core::price::{Price, PriceBook, PriceChange, PriceChanges, PriceMap};
-use ralph_providers::download::{DownloadError, download};
 use serde_json::{Value, json};
 
 use super::context::Context;
