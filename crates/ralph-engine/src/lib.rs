@@ -20,6 +20,7 @@
 //! - [`preflight`] checks a sandbox from inside before work continues there.
 //! - `running_time` waits without counting stops of the process.
 //! - [`file_digests`] records the digests of the run's files when a process ends its work.
+//! - [`inspect`] reads files, tree and diff of a workspace while the run works.
 //! - [`replies`] reads what a model answered in an earlier run.
 
 mod actions;
@@ -42,6 +43,7 @@ pub mod error;
 pub mod file_digests;
 pub mod git;
 mod immediate_commands;
+pub mod inspect;
 pub mod iteration;
 pub mod journal;
 pub mod mailbox;

@@ -24,6 +24,7 @@ mod project_config;
 mod sandbox;
 mod state;
 mod survey;
+mod unlocked_diff;
 mod version;
 mod work_tree;
 

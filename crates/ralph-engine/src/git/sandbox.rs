@@ -26,7 +26,8 @@ pub(super) const TIMEOUT: Duration = Duration::from_mins(10);
 pub(super) const STATUS_TIMEOUT: Duration = Duration::from_mins(2);
 const MAX_GIT_OUTPUT: usize = 64 << 20;
 /// The paths of a diff: everything but the run's own files.
-const WITHOUT_OWN_FILES: [&str; 3] = [".", ":(exclude).ralph", ":(exclude)ralph_task.md"];
+pub(super) const WITHOUT_OWN_FILES: [&str; 3] =
+    [".", ":(exclude).ralph", ":(exclude)ralph_task.md"];
 
 /// The configuration of every command, whatever the repository's own says.
 const CONFIG: [(&str, &str); 5] = [

@@ -7,3 +7,4 @@
 )]
 
 mod agent;
+mod inspect;
