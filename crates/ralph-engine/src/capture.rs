@@ -9,6 +9,7 @@ use ralph_core::secret::{RedactStream, Redactor};
 use ralph_core::verdict::{self, CheckResult};
 
 use crate::journal::millis;
+use crate::live_output::LiveOutput;
 
 /// How much of the beginning is kept.
 pub(crate) const HEAD_BYTES: usize = 256 << 10;
@@ -23,6 +24,7 @@ pub(crate) struct Capture {
     redact_stdout: RedactStream,
     redact_stderr: RedactStream,
     redacted: Vec<u8>,
+    live: LiveOutput,
 }
 
 impl Capture {
@@ -35,7 +37,14 @@ impl Capture {
             redact_stdout: redactor.stream(),
             redact_stderr: redactor.stream(),
             redacted: Vec::new(),
+            live: LiveOutput::disabled(),
         }
+    }
+
+    /// Copies the output to a section of the live output, as it arrives.
+    pub(crate) fn with_live(mut self, live: LiveOutput) -> Self {
+        self.live = live;
+        self
     }
 
     /// Returns what is kept of the end of standard error so far.
@@ -49,10 +58,12 @@ impl Capture {
         self.redact_stdout.finish(&mut self.redacted);
         self.stdout.push(&self.redacted);
         self.both.push(&self.redacted);
+        self.live.write_redacted(&self.redacted);
         self.redacted.clear();
         self.redact_stderr.finish(&mut self.redacted);
         self.stderr.push(&self.redacted);
         self.both.push(&self.redacted);
+        self.live.write_redacted(&self.redacted);
         Captured {
             is_truncated: self.both.dropped > 0,
             stdout: self.stdout.into_text(),
@@ -72,6 +83,7 @@ impl OutputSink for Capture {
         redact.push(bytes, &mut self.redacted);
         kept.push(&self.redacted);
         self.both.push(&self.redacted);
+        self.live.write_redacted(&self.redacted);
     }
 }
 

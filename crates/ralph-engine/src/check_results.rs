@@ -7,6 +7,7 @@ use ralph_core::path::WorkspacePath;
 use ralph_core::ports::{Exec, ExecOutcome};
 use ralph_core::verdict::CheckResult;
 
+use crate::live_output::LiveSource;
 use crate::capture::{Capture, Captured};
 use crate::contract::PinnedTask;
 use crate::controls::Controls;
@@ -40,7 +41,8 @@ pub(crate) async fn run_check(
     recorder.append(VerificationEvent::CheckStarted {
         command: command.to_owned(),
     })?;
-    let mut capture = Capture::new(&recorder.redactor);
+    let live = recorder.live_output(LiveSource::Command(command));
+    let mut capture = Capture::new(&recorder.redactor).with_live(live);
     let exec = Exec::shell(command, CHECK_TIMEOUT);
     let outcome = bench.exec(recorder, controls, exec, &mut capture).await?;
     let output = capture.finish();

@@ -106,7 +106,8 @@ fn collect_files(
         let entry = entry.map_err(failed)?;
         let (path, kind) = (entry.path(), entry.file_type().map_err(failed)?);
         let name = entry.file_name().to_string_lossy().into_owned();
-        let is_left_out = directory == root && EXCLUDED.contains(&name.as_str());
+        let is_left_out =
+            directory == root && EXCLUDED.contains(&name.as_str()) || is_live_output(root, &path);
         // A damaged repository that was moved aside has ids of its own.
         let is_left_out =
             is_left_out || (kind.is_dir() && path.extension().is_some_and(|end| end == "git"));
@@ -126,6 +127,12 @@ fn collect_files(
 fn is_temporary(name: &str) -> bool {
     let hidden = name.strip_prefix('.');
     hidden.is_some_and(|name| name.strip_suffix(".tmp").is_some())
+}
+
+/// Returns whether a file is the live output of an iteration, which is no evidence.
+fn is_live_output(root: &Path, path: &Path) -> bool {
+    let below = relative_path(root, path);
+    below.starts_with("iterations/") && below.ends_with(".open/output.log")
 }
 
 /// Returns whether a file is one of the seven of a finished iteration.

@@ -21,6 +21,7 @@
 //! - `running_time` waits without counting stops of the process.
 //! - [`file_digests`] records the digests of the run's files when a process ends its work.
 //! - [`inspect`] reads files, tree and diff of a workspace while the run works.
+//! - [`live_output`] shows the text of the running command or agent to readers that follow the run.
 //! - [`replies`] reads what a model answered in an earlier run.
 
 mod actions;
@@ -46,6 +47,7 @@ mod immediate_commands;
 pub mod inspect;
 pub mod iteration;
 pub mod journal;
+pub mod live_output;
 pub mod mailbox;
 mod messages;
 mod pause;

@@ -13,6 +13,7 @@ use ralph_core::run::{FailReason, RunStatus};
 use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
 
+use crate::live_output::{LiveOutput, LiveSource};
 use crate::error::RunError;
 use crate::journal::Journal;
 use crate::store::RunDir;
@@ -53,6 +54,11 @@ impl Recorder {
 
     pub(crate) fn state(&self) -> &RunState {
         self.journal.state()
+    }
+
+    /// Starts a section of the open iteration's live output.
+    pub(crate) fn live_output(&self, source: LiveSource<'_>) -> LiveOutput {
+        LiveOutput::start(&self.dir, self.state(), &self.redactor, source)
     }
 
     /// Writes an event to the journal and syncs it.

@@ -42,7 +42,10 @@ pub fn spawn_run(
 ) -> Result<RunThread, RunError> {
     let name = format!("run {}", journal.state().plan.run);
     let (sender, ended) = oneshot::channel();
+    let run = journal.state().plan.run.clone();
     let work = move || {
+        // Entered for the whole thread: every task on it works for this run.
+        let _run = tracing::info_span!("run", %run).entered();
         let result = catch_unwind(AssertUnwindSafe(|| {
             let runtime = Builder::new_current_thread().enable_all().build()?;
             Ok(runtime.block_on(drive(dir, journal, services, interrupt)))

@@ -216,6 +216,11 @@ impl RunDir {
         self.root.join("iterations").join(format!("{number}.open"))
     }
 
+    /// Returns the live output of an iteration that is not closed.
+    pub fn live_output(&self, number: u32) -> PathBuf {
+        self.open_iteration(number).join("output.log")
+    }
+
     /// Makes the directory in which an iteration grows. One that got its final name just before a
     /// crash, and has no record of that, is taken back.
     pub fn reopen_iteration(&self, number: u32) -> Result<(), StoreError> {

@@ -30,14 +30,10 @@ impl ReadyRun {
     /// Drives the run until it ends, waits for the user or is interrupted.
     pub async fn drive(self, interrupted: watch::Receiver<bool>) -> Result<RunStatus, AppError> {
         let dir = self.dir.clone();
-        // Boxed: the future contains the whole run machine.
-        let ended = Box::pin(run::drive(
-            self.dir,
-            self.journal,
-            self.services,
-            interrupted,
-        ))
-        .await;
+        let ended = match spawn_run(self.dir, self.journal, self.services, interrupted) {
+            Ok(thread) => thread.join().await,
+            Err(error) => Err(error),
+        };
         ended.map_err(|error| run_failed(&dir, error))
     }
 }

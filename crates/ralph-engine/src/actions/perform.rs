@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::cleared::ClearedAction;
 use super::commit::{commit_action, commit_before_restart};
 use super::file_step::{execute_file_step, plan_file_step};
+use crate::live_output::LiveSource;
 use crate::capture::{Capture, Captured};
 use crate::check_results::update_checks_after_command;
 use crate::contract::PinnedTask;
@@ -343,7 +344,8 @@ async fn run_command(
 ) -> Result<ActionEffect, RunError> {
     let dir = cwd.map_or_else(SandboxPath::repo, SandboxPath::in_repo);
     let exec = Exec::shell(command, timeout.min(MAX_TIMEOUT)).in_dir(dir);
-    let mut capture = Capture::new(&run.recorder.redactor);
+    let live = run.recorder.live_output(LiveSource::Command(command));
+    let mut capture = Capture::new(&run.recorder.redactor).with_live(live);
     let outcome = match run
         .bench
         .exec(&mut run.recorder, &mut run.controls, exec, &mut capture)

@@ -8,6 +8,7 @@ use ralph_core::ports::{AgentEvent, AgentReader, Clock, OutputSink, OutputStream
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::capture::Capture;
+use crate::live_output::LiveOutput;
 
 /// The longest line that is read; of a longer one only the beginning.
 const MAX_LINE: usize = 1 << 20;
@@ -72,6 +73,7 @@ impl AgentActivity {
 pub(super) struct AgentSink {
     pub(super) reader: Box<dyn AgentReader>,
     pub(super) capture: Capture,
+    live: LiveOutput,
     pulse: Arc<AgentActivity>,
     line: Vec<u8>,
     events: UnboundedSender<AgentEvent>,
@@ -90,6 +92,7 @@ impl AgentSink {
         Self {
             reader,
             capture,
+            live: LiveOutput::disabled(),
             pulse,
             line: Vec::new(),
             events,
@@ -98,10 +101,17 @@ impl AgentSink {
         }
     }
 
+    /// Writes the events to a section of the live output, too.
+    pub(super) fn with_live(mut self, live: LiveOutput) -> Self {
+        self.live = live;
+        self
+    }
+
     fn read_line(&mut self) {
         let line = String::from_utf8_lossy(&self.line).into_owned();
         self.line.clear();
         for event in self.reader.parse_line(line.trim_end_matches('\r')) {
+            self.live.write_event(&event);
             if let AgentEvent::Waiting {
                 wait: Some(wait), ..
             } = &event

@@ -8,6 +8,7 @@ use ralph_core::ports::{Exec, ExecOutcome, Sandbox};
 use ralph_core::surface::{ChangedPath, PathChange};
 
 use super::fingerprint::{RepoFingerprint, RoomChanges};
+use crate::live_output::LiveSource;
 use crate::capture::{Capture, Captured};
 use crate::check_results::CHECK_TIMEOUT;
 use crate::controls::Controls;
@@ -135,7 +136,9 @@ async fn execute_in_room(
         let command = "rev-parse HEAD".to_owned();
         return Err(GitError::Unexpected { command, answer }.into());
     }
-    let mut capture = Capture::new(&recorder.redactor);
+    let title = format!("{command}   # in the clean room");
+    let live = recorder.live_output(LiveSource::Command(&title));
+    let mut capture = Capture::new(&recorder.redactor).with_live(live);
     let timeout = CHECK_TIMEOUT.min(recorder.time_left());
     let running = room.exec(Exec::shell(command, timeout), None, &mut capture);
     let outcome = attend(&mut recorder.journal, controls, running).await??;

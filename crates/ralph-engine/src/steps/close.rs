@@ -8,6 +8,7 @@ use ralph_core::run::RunStatus;
 use ralph_core::verdict::CheckResult;
 
 use super::circling::measure_progress;
+use crate::live_output;
 use crate::actions::Performed;
 use crate::artifacts::sync_artifacts;
 use crate::contract::PinnedTask;
@@ -72,6 +73,9 @@ pub(crate) async fn close_iteration(
     }
     run.recorder
         .log_activity(&format!("iteration {number} ends: {summary}"))?;
+    // Before the directory is synced: a closed iteration has exactly its seven files, also after a power
+    // cut.
+    live_output::remove(&run.recorder.dir.live_output(number))?;
     let files = sync_artifacts(&run.recorder, &run.bench, number).await?;
     run.bench.project(&run.recorder.files).await?;
     // The next iteration continues from these files, even after a power cut.

@@ -11,8 +11,6 @@ use crate::terminal::{OutputMode, RunView};
 
 /// Drives a run until nothing is left to do here.
 pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, AppError> {
-    // Entered for the whole thread: every task on it works for this run.
-    let _run = tracing::info_span!("run", run = %run.journal().state().plan.run).entered();
     let (interrupt, interrupted) = watch::channel(false);
     let mut latest = run.journal().latest();
     let mut reader = JournalFollower::new(run.dir());
