@@ -3,7 +3,8 @@
 use ralph_core::run::RunStatus;
 use ralph_engine::error::RunError;
 use ralph_engine::journal::{Journal, JournalError};
-use ralph_engine::run::{self, Services};
+use ralph_engine::run::Services;
+use ralph_engine::run_thread::spawn_run;
 use ralph_engine::store::RunDir;
 use tokio::sync::watch;
 

@@ -9,6 +9,7 @@ use super::debug::DebugArgs;
 use super::demo::DemoArgs;
 use super::diagnose::DiagnoseArgs;
 use super::export::ExportArgs;
+use super::attach::AttachArgs;
 use super::image::ImageArgs;
 use super::init::InitArgs;
 use super::lint::LintArgs;
@@ -136,6 +137,11 @@ pub(super) enum CliCommand {
     Show(ShowArgs),
     /// Print what a run has done
     Logs(LogsArgs),
+    /// Watch a run that another process works on
+    #[command(
+        after_help = "Ctrl-C detaches and leaves the run alone.\n\nExit codes: 0 succeeded or detached, 10 failed, 11 paused, 130 interrupted, 1 its process is gone"
+    )]
+    Attach(AttachArgs),
     /// Make a run wait at its next action
     Pause(RunArg),
     /// Continue a run that waits or was interrupted
@@ -241,6 +247,7 @@ impl CliCommand {
             | Self::Run(RunArgs { json, .. })
             | Self::Runs(RunsArgs { json })
             | Self::Show(ShowArgs { json, .. })
+            | Self::Attach(AttachArgs { json, .. })
             | Self::Resume(ResumeArgs { json, .. })
             | Self::Diagnose(DiagnoseArgs { json, .. })
             | Self::Audit(AuditArgs { json, .. })

@@ -12,8 +12,8 @@ use super::command_line::{Cli, CliCommand, command_line};
 use super::context::Context;
 use super::exit::ExitCode;
 use super::{
-    allow, argument_order, audit, completions, debug, demo, diagnose, export, image, init, lint,
-    logs, models, preflight, profile, proxy, prune, replay, resume, run, runs, selftest, show,
+    allow, argument_order, attach, audit, completions, debug, demo, diagnose, export, image, init,
+    lint, logs, models, preflight, profile, proxy, prune, replay, resume, run, runs, selftest, show,
     steer, task, tokens, trust, usage,
 };
 
@@ -65,6 +65,7 @@ fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, AppError
         CliCommand::Runs(args) => runs::run(&args, context),
         CliCommand::Show(args) => show::run(&args, context),
         CliCommand::Logs(args) => logs::run(&args, context),
+        CliCommand::Attach(args) => block_on(attach::run(&args, context)),
         CliCommand::Pause(args) => block_on(steer::run(&args, &Steer::Pause, context)),
         CliCommand::Resume(args) => block_on(resume::run(args, context)),
         CliCommand::Rotate(args) => block_on(steer::run(&args, &Steer::Rotate, context)),

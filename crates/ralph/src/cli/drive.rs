@@ -1,8 +1,13 @@
 //! Drives a run in the foreground: shows it, listens to Ctrl-C, returns how it ended.
 
 use ralph_app::AppError;
-use ralph_app::follow::JournalFollower;
+use ralph_app::follow::{JournalFollower, POLL_INTERVAL};
 use ralph_app::runs::ReadyRun;
+use ralph_engine::error::RunError;
+use ralph_engine::journal::{Journal, JournalError};
+use ralph_engine::live_output::LiveFollower;
+use ralph_engine::run::{self, Services};
+use ralph_engine::store::RunDir;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -18,20 +23,23 @@ pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, A
     if run.journal().state().epoch > 0 {
         reader.read_new(&mut |_, _| {})?;
     }
+    let mut live = LiveFollower::new(run.dir());
     let mut view = RunView::new(Box::new(std::io::stdout()), mode);
     let showing = tokio::task::spawn(async move {
-        let mut show = || {
-            let read = reader.read_new(&mut |record, state| view.show(record, state));
-            // The run itself notices and reports a journal that cannot be read.
-            if let Err(error) = read {
-                tracing::warn!(%error, "cannot show the journal");
+        let mut tick = tokio::time::interval(POLL_INTERVAL);
+        loop {
+            show_new(&mut reader, &mut view);
+            tokio::select! {
+                changed = latest.changed() => if changed.is_err() { break },
+                _ = tick.tick(), if view.has_spinner() => {
+                    // The spinner is a convenience: `ralph logs -f` reports output that cannot be read.
+                    if let Ok(lines) = live.read_new() {
+                        view.show_latest_output(&lines);
+                    }
+                }
             }
-        };
-        show();
-        while latest.changed().await.is_ok() {
-            show();
         }
-        show();
+        show_new(&mut reader, &mut view);
     });
     let listening = tokio::task::spawn(forward_signals(interrupt));
     let ended = run.drive(interrupted).await;
@@ -43,6 +51,14 @@ pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, A
     let status = ended.inspect_err(|error| tracing::warn!(%error, "the run cannot continue"))?;
     tracing::info!(?status, "this process has ended its work on the run");
     Ok(ExitCode::for_status(&status))
+}
+
+/// Shows the records that were written since the last call.
+fn show_new(reader: &mut JournalFollower, view: &mut RunView) {
+    // The run itself notices and reports a journal that cannot be read.
+    if let Err(error) = reader.read_new(&mut |record, state| view.show(record, state)) {
+        tracing::warn!(%error, "cannot show the journal");
+    }
 }
 
 /// The first signal ends the run cleanly, the second ends the program.

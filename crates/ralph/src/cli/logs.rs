@@ -1,4 +1,4 @@
-//! `ralph logs`: prints what a run has done, and goes on while it does more.
+//! `ralph logs`: prints the log of a run; with `--follow` also new lines and the live output of the running command.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -8,21 +8,24 @@ use clap::Args;
 use ralph_app::AppError;
 use ralph_app::follow::POLL_INTERVAL;
 use ralph_engine::durable::StoreError;
+use ralph_engine::live_output::LiveFollower;
 use ralph_engine::store::RunDir;
 
 use super::context::Context;
 use super::exit::ExitCode;
 use super::output::{CliOutput, StdoutReader};
-use super::run_arg::RunArg;
+use super::run_arg::FollowedRunArg;
+use crate::terminal::lines::live_line;
 use crate::terminal::sanitize;
+use crate::terminal::styled_line::StyledLine;
 
 /// Arguments of `logs`.
 #[derive(Debug, Args)]
 pub(super) struct LogsArgs {
     /// Which run.
     #[command(flatten)]
-    pub run: RunArg,
-    /// Go on printing until nobody works on the run
+    pub run: FollowedRunArg,
+    /// Print new lines and live output until no process works on the run
     #[arg(short, long)]
     pub follow: bool,
     /// Print the errors instead
@@ -32,6 +35,9 @@ pub(super) struct LogsArgs {
 
 /// How much is read at once; a longer line is printed in pieces.
 const CHUNK_BYTES: u64 = 64 * 1024;
+
+/// How many earlier lines of the live output are printed when following starts.
+const EARLIER_LIVE_LINES: usize = 20;
 
 /// Prints the log.
 pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, AppError> {
@@ -47,27 +53,58 @@ pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, AppErr
         output: context.output(),
     };
     if args.follow {
-        follow(&dir, &mut log)?;
+        // Live output is no error.
+        let live = (!args.errors).then(|| LiveFollower::new(&dir));
+        follow(&dir, &mut log, live)?;
     } else {
         log.print_new(PartialLine::Print)?;
     }
     Ok(ExitCode::Success)
 }
 
-fn follow(dir: &RunDir, log: &mut LogTail) -> Result<(), AppError> {
-    loop {
+fn follow(dir: &RunDir, log: &mut LogTail, mut live: Option<LiveFollower>) -> Result<(), AppError> {
+    // The log comes first and whole, then the end of the live output so far.
+    let mut shown = log.print_new(PartialLine::Hold)?;
+    let mut limit = EARLIER_LIVE_LINES;
+    while shown == StdoutReader::Connected {
         // Asked before reading, so that the last lines of a process are not missed.
         let held = dir.is_held();
+        if let Some(live) = &mut live {
+            shown = print_live(dir, live, limit, log.output)?;
+            limit = usize::MAX;
+        }
         let rest = if held {
             PartialLine::Hold
         } else {
             PartialLine::Print
         };
-        if log.print_new(rest)? == StdoutReader::Disconnected || !held {
+        if shown == StdoutReader::Connected {
+            shown = log.print_new(rest)?;
+        }
+        if !held {
             return Ok(());
         }
         std::thread::sleep(POLL_INTERVAL);
     }
+    Ok(())
+}
+
+/// Prints the last new lines of the live output, at most `limit`.
+fn print_live(
+    dir: &RunDir,
+    live: &mut LiveFollower,
+    limit: usize,
+    output: CliOutput,
+) -> Result<StdoutReader, CliError> {
+    let lines = live
+        .read_new()
+        .map_err(StoreError::when("read the live output of", dir.root()))?;
+    let lines = &lines[lines.len().saturating_sub(limit)..];
+    if lines.is_empty() {
+        return Ok(StdoutReader::Connected);
+    }
+    let lines: Vec<StyledLine> = lines.iter().map(live_line).collect();
+    output.print_lines(&lines)
 }
 
 /// What happens with a last line that has no end yet.

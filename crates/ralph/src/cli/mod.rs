@@ -9,6 +9,7 @@
 
 mod allow;
 mod argument_order;
+mod attach;
 mod audit;
 mod checks;
 mod command_line;

@@ -10,3 +10,11 @@ pub(super) struct RunArg {
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub run: String,
 }
+
+/// A run, for commands that follow one.
+#[derive(Debug, Args)]
+pub(super) struct FollowedRunArg {
+    /// The run: its id, the start of it, its task's id, or `last`
+    #[arg(default_value = "last", value_parser = NonEmptyStringValueParser::new())]
+    pub run: String,
+}

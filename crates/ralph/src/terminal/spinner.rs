@@ -26,6 +26,8 @@ struct SpinnerState {
     out: Box<dyn Write + Send>,
     width: Width,
     waiting: Option<(String, Instant)>,
+    /// The latest output of the operation that is waited for.
+    latest_output: String,
     drawn: bool,
     frame: usize,
 }
@@ -43,6 +45,7 @@ impl Screen {
             out,
             width: Width::Fixed(80),
             waiting: None,
+            latest_output: String::new(),
             drawn: false,
             frame: 0,
         };
@@ -70,13 +73,21 @@ impl Screen {
     /// Writes text in the place of the spinner, which goes on below it with what is waited for now.
     pub(super) fn write(&self, text: &str, waiting: Option<String>) {
         let mut shared = self.lock();
-        shared.clear();
-        // A run goes on when nobody looks any more.
-        shared.out.write_all(text.as_bytes()).ok();
-        shared.out.flush().ok();
+        shared.write(text);
         if shared.waiting.as_ref().map(|(label, _)| label) != waiting.as_ref() {
             shared.waiting = waiting.map(|label| (label, Instant::now()));
+            shared.latest_output.clear();
         }
+    }
+
+    /// Writes text above the spinner, which does not change.
+    pub(super) fn write_above(&self, text: &str) {
+        self.lock().write(text);
+    }
+
+    /// Shows a line of output beside the spinner.
+    pub(super) fn set_latest_output(&self, line: String) {
+        self.lock().latest_output = line;
     }
 
     fn lock(&self) -> MutexGuard<'_, SpinnerState> {
@@ -99,6 +110,13 @@ impl Drop for Screen {
 }
 
 impl SpinnerState {
+    fn write(&mut self, text: &str) {
+        self.clear();
+        // A run goes on when nobody looks any more.
+        self.out.write_all(text.as_bytes()).ok();
+        self.out.flush().ok();
+    }
+
     fn clear(&mut self) {
         if self.drawn {
             self.out.write_all(CLEAR.as_bytes()).ok();
@@ -118,10 +136,15 @@ impl SpinnerState {
             seconds => format::duration(Duration::from_secs(seconds)),
         };
         let label = width::truncate(label, columns.saturating_sub(elapsed.len() + 4));
+        let output = match self.latest_output.as_str() {
+            "" => String::new(),
+            output => format!("  {output}"),
+        };
         let line = StyledLine::new()
             .span(Tone::Accent, FRAMES[self.frame % FRAMES.len()])
             .plain(&format!(" {label} "))
             .quiet(&elapsed)
+            .quiet(&output)
             .render(Colour::Used, Some(columns));
         self.frame += 1;
         self.out.write_all(format!("{CLEAR}{line}").as_bytes()).ok();
@@ -167,6 +190,25 @@ mod tests {
             "one\n{CLEAR}\u{1b}[36m⠋\u{1b}[0m asking the model \u{1b}[2m0s\u{1b}[0m{CLEAR}two\n"
         );
         assert_eq!(kept.text(), expected);
+    }
+
+    #[test]
+    fn output_is_shown_beside_its_operation_only() {
+        let kept = SpinnerOutput::default();
+        let screen = Screen::without_spinner(Box::new(kept.clone()));
+        screen.write("", Some("make".into()));
+        screen.set_latest_output("12 \u{1b}[31mtests passed".into());
+        screen.lock().draw();
+        screen.write_above("above\n");
+        screen.write("", Some("push".into()));
+        screen.lock().draw();
+        drop(screen);
+        let spinner = |frame, label, rest| {
+            format!("{CLEAR}\u{1b}[36m{frame}\u{1b}[0m {label} \u{1b}[2m0s\u{1b}[0m{rest}{CLEAR}")
+        };
+        let first = spinner("⠋", "make", "\u{1b}[2m  12 tests passed\u{1b}[0m");
+        let second = spinner("⠙", "push", "");
+        assert_eq!(kept.text(), format!("{first}above\n{second}"));
     }
 
     #[test]

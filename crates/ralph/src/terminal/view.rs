@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use ralph_core::event::{Event, JournalRecord, RunEvent};
+use ralph_core::printable;
 use ralph_core::state::RunState;
+use ralph_engine::live_output::{LiveLine, LiveLineKind};
 
 use super::lines::{self, Style};
 use super::spinner::Screen;
@@ -71,6 +73,46 @@ impl RunView {
                 self.screen.write(&format!("{line}\n"), None);
             }
         }
+    }
+
+    /// Shows lines of the live output. Those of an agent are left out: its records say the same.
+    pub fn show_live(&self, lines: &[LiveLine]) {
+        for line in lines.iter().filter(|line| !is_recorded(line)) {
+            let text = match self.mode {
+                OutputMode::Rich(width, _) => {
+                    lines::live_line(line).render(Colour::Used, Some(width.columns()))
+                }
+                OutputMode::Plain => lines::live_line(line).render(Colour::Unused, None),
+                OutputMode::Json => {
+                    let line = serde_json::json!({ "live_output": line.text }).to_string();
+                    printable::escape_json(&line).into_owned()
+                }
+            };
+            self.screen.write_above(&format!("{text}\n"));
+        }
+    }
+
+    /// Shows the last of some lines of the live output beside the spinner.
+    pub fn show_latest_output(&self, lines: &[LiveLine]) {
+        let is_output = |line: &&LiveLine| {
+            line.kind == LiveLineKind::CommandOutput && !line.text.trim().is_empty()
+        };
+        if let Some(line) = lines.iter().rfind(is_output) {
+            self.screen.set_latest_output(line.text.clone());
+        }
+    }
+
+    /// Returns whether a spinner is shown, which has room for a line of output.
+    pub fn has_spinner(&self) -> bool {
+        matches!(self.mode, OutputMode::Rich(_, SpinnerVisibility::Shown))
+    }
+}
+
+/// Returns whether records of the journal show a line, too.
+fn is_recorded(line: &LiveLine) -> bool {
+    match line.kind {
+        LiveLineKind::Agent | LiveLineKind::AgentOutput => true,
+        LiveLineKind::Command | LiveLineKind::CommandOutput | LiveLineKind::Notice => false,
     }
 }
 

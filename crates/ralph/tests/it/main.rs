@@ -35,6 +35,7 @@ mod idle_commands;
 mod images;
 #[cfg(target_os = "linux")]
 mod left_processes;
+mod live_output;
 mod live_steering;
 mod messages;
 mod models;

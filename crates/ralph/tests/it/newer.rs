@@ -101,6 +101,8 @@ const COMMANDS: &[&[&str]] = &[
     &["logs", "RUN"],
     &["logs", "RUN", "--errors"],
     &["logs", "RUN", "-f"],
+    &["attach", "RUN"],
+    &["attach", "RUN", "--json"],
     &["resume", "RUN"],
     &["resume", "RUN", "--json"],
     &["audit", "RUN"],

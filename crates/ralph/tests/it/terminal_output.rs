@@ -25,6 +25,7 @@ fn a_pipe_gets_no_escape_sequences() {
         &["show", "one"],
         &["show", "one", "--json"],
         &["logs", "one"],
+        &["attach", "one"],
         &["replay", "one"],
         &["show", EVIL],
         &[EVIL],

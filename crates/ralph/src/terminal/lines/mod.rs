@@ -11,7 +11,9 @@ mod delivery;
 mod event_lines;
 mod iteration;
 pub mod lifecycle;
+mod live;
 mod pieces;
 
 pub use event_lines::{Style, event_lines, waiting_label};
+pub use live::live_line;
 pub use pieces::{field_line, finding_lines};

@@ -1,0 +1,170 @@
+//! `ralph attach`: shows a run that another process works on, as `ralph run` shows its own.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Args;
+use ralph_app::AppError;
+use ralph_app::follow::{FollowEnd, JournalFollower, POLL_INTERVAL};
+use ralph_core::run::RunStatus;
+use ralph_core::state::RunState;
+use ralph_engine::durable::StoreError;
+use ralph_engine::live_output::LiveFollower;
+use ralph_engine::store::RunDir;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::run_arg::FollowedRunArg;
+use super::context::Context;
+use super::exit::ExitCode;
+use super::output::CliOutput;
+use crate::terminal::styled_line::StyledLine;
+use crate::terminal::{OutputMode, RunView};
+
+/// How many earlier records are shown first.
+const EARLIER_RECORDS: u64 = 20;
+/// How many earlier lines of the live output are shown first.
+const EARLIER_LIVE_LINES: usize = 20;
+
+/// Arguments of `attach`.
+#[derive(Debug, Args)]
+pub(super) struct AttachArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub run: FollowedRunArg,
+    /// Print JSON, one record per line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Shows the run until it ends, no process works on it, or the user detaches.
+pub(super) async fn run(args: &AttachArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let dir = context.app.find_run(&args.run.run)?;
+    let mode = context.view_mode(args.json, &context.app.settings()?);
+    let output = context.output();
+    let state = dir.state()?;
+    if mode != OutputMode::Json && dir.is_held() {
+        output.print_lines([&attached_line(&state)])?;
+    }
+    match show(&dir, mode, state.seq).await? {
+        AttachEnd::Detached => {
+            let run = &state.plan.run;
+            let line = format!("detached: run `{run}` continues; `ralph stop {run}` ends it");
+            output.print_stderr_lines([&StyledLine::from_text(&line)]);
+            Ok(ExitCode::Success)
+        }
+        AttachEnd::Followed(end, status) => {
+            if mode != OutputMode::Json {
+                print_end(&state, end, &status, output)?;
+            }
+            Ok(ExitCode::for_status(&status))
+        }
+    }
+}
+
+/// Why nothing more is shown.
+enum AttachEnd {
+    /// The user sent an interrupt, or the reader of standard output is gone.
+    Detached,
+    /// Nothing more happens to the run for now.
+    Followed(FollowEnd, RunStatus),
+}
+
+/// Shows the last records and the live output, then new ones as they come.
+async fn show(dir: &RunDir, mode: OutputMode, last_seq: u64) -> Result<AttachEnd, AppError> {
+    let mut interrupt = signal(SignalKind::interrupt())
+        .map_err(|error| AppError::runtime("cannot handle Ctrl-C", error.to_string(), ""))?;
+    let is_disconnected = Arc::new(AtomicBool::new(false));
+    let stdout = WatchedStdout {
+        is_disconnected: is_disconnected.clone(),
+    };
+    let mut view = RunView::new(Box::new(stdout), mode);
+    let mut journal = JournalFollower::new(dir);
+    let mut live = LiveFollower::new(dir);
+    let mut live_limit = EARLIER_LIVE_LINES;
+    let read_journal = |journal: &mut JournalFollower, view: &mut RunView| {
+        journal.read_new(&mut |record, state| {
+            if record.seq + EARLIER_RECORDS > last_seq {
+                view.show(record, state);
+            }
+        })
+    };
+    read_journal(&mut journal, &mut view)?;
+    loop {
+        // Asked before reading, so that the last records of a process are not missed.
+        let held = dir.is_held();
+        // The output of a command precedes the record of its end.
+        let lines = live
+            .read_new()
+            .map_err(StoreError::when("read the live output of", dir.root()))?;
+        view.show_live(&lines[lines.len().saturating_sub(live_limit)..]);
+        live_limit = usize::MAX;
+        read_journal(&mut journal, &mut view)?;
+        let status = journal.state().map(|state| state.status.clone());
+        match status {
+            Some(status) if status.is_final() => {
+                return Ok(AttachEnd::Followed(FollowEnd::Finished, status));
+            }
+            Some(status) if !held => {
+                return Ok(AttachEnd::Followed(FollowEnd::Unattended, status));
+            }
+            Some(_) | None => {}
+        }
+        if is_disconnected.load(Ordering::Relaxed) {
+            return Ok(AttachEnd::Detached);
+        }
+        tokio::select! {
+            _ = interrupt.recv() => return Ok(AttachEnd::Detached),
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
+        }
+    }
+}
+
+fn attached_line(state: &RunState) -> StyledLine {
+    let (run, status) = (&state.plan.run, state.status.as_str());
+    StyledLine::new().quiet(&format!(
+        "attached to run `{run}` ({status}, iteration {}); Ctrl-C detaches and leaves the run alone",
+        state.iteration
+    ))
+}
+
+fn print_end(
+    state: &RunState,
+    end: FollowEnd,
+    status: &RunStatus,
+    output: CliOutput,
+) -> Result<(), AppError> {
+    let (run, status) = (&state.plan.run, status.as_str());
+    let text = match end {
+        FollowEnd::Finished => format!("run `{run}` has ended: {status}"),
+        FollowEnd::Unattended => {
+            format!("no process works on run `{run}` ({status}); `ralph resume {run}` continues it")
+        }
+    };
+    output.print_lines([&StyledLine::from_text(&text)])?;
+    Ok(())
+}
+
+/// Standard output that remembers whether its reader is gone.
+struct WatchedStdout {
+    is_disconnected: Arc<AtomicBool>,
+}
+
+impl WatchedStdout {
+    fn note<T>(&self, done: io::Result<T>) -> io::Result<T> {
+        if done.is_err() {
+            self.is_disconnected.store(true, Ordering::Relaxed);
+        }
+        done
+    }
+}
+
+impl Write for WatchedStdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.note(io::stdout().write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.note(io::stdout().flush())
+    }
+}
