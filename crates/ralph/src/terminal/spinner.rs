@@ -82,7 +82,13 @@ impl Screen {
 
     /// Writes text above the spinner, which does not change.
     pub(super) fn write_above(&self, text: &str) {
-        self.lock().write(text);
+        let mut shared = self.lock();
+        let was_drawn = shared.drawn;
+        shared.write(text);
+        if was_drawn {
+            // Output can come faster than the thread redraws.
+            shared.draw();
+        }
     }
 
     /// Shows a line of output beside the spinner.
@@ -135,7 +141,12 @@ impl SpinnerState {
             seconds @ 0..60 => format!("{seconds}s"),
             seconds => format::duration(Duration::from_secs(seconds)),
         };
-        let label = width::truncate(label, columns.saturating_sub(elapsed.len() + 4));
+        let mut room = columns.saturating_sub(elapsed.len() + 4);
+        if !self.latest_output.is_empty() {
+            // A long command line leaves half of the line to its output.
+            room = room.min(columns / 2);
+        }
+        let label = width::truncate(label, room);
         let output = match self.latest_output.as_str() {
             "" => String::new(),
             output => format!("  {output}"),
@@ -206,9 +217,11 @@ mod tests {
         let spinner = |frame, label, rest| {
             format!("{CLEAR}\u{1b}[36m{frame}\u{1b}[0m {label} \u{1b}[2m0s\u{1b}[0m{rest}{CLEAR}")
         };
-        let first = spinner("⠋", "make", "\u{1b}[2m  12 tests passed\u{1b}[0m");
-        let second = spinner("⠙", "push", "");
-        assert_eq!(kept.text(), format!("{first}above\n{second}"));
+        let output = "\u{1b}[2m  12 tests passed\u{1b}[0m";
+        let first = spinner("⠋", "make", output);
+        let again = spinner("⠙", "make", output);
+        let second = spinner("⠹", "push", "");
+        assert_eq!(kept.text(), format!("{first}above\n{again}{second}"));
     }
 
     #[test]
