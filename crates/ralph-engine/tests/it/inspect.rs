@@ -22,8 +22,8 @@ struct InspectedSandbox {
 impl InspectedSandbox {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let path = std::env::var("PATH").unwrap();
-        let provider = LocalProvider::new(directory.path().join("sandboxes"), &path);
+        let sandboxes = directory.path().join("sandboxes");
+        let provider = LocalProvider::new(sandboxes, "/usr/local/bin:/usr/bin:/bin");
         let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
         let made = Self {
             sandbox,
