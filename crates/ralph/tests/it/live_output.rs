@@ -178,9 +178,9 @@ fn a_secret_is_masked_in_live_output() {
     live.wait().expect(0);
     let (code, rest) = attached.finish();
     assert_eq!(code, 0, "{rest}");
-    for line in rest.lines() {
-        let line: Value = serde_json::from_str(line).unwrap();
-        assert!(line["seq"].is_u64() || line["live_output"].is_string());
+    for text in rest.lines() {
+        let value: Value = serde_json::from_str(text).unwrap();
+        assert!(value["seq"].is_u64() || value["live_output"].is_string());
     }
 }
 
