@@ -7,12 +7,12 @@ use ralph_core::path::WorkspacePath;
 use ralph_core::ports::{Exec, ExecOutcome};
 use ralph_core::verdict::CheckResult;
 
-use crate::live_output::LiveSource;
 use crate::capture::{Capture, Captured};
 use crate::contract::PinnedTask;
 use crate::controls::Controls;
 use crate::error::RunError;
 use crate::git::{GitError, WorkSnapshot};
+use crate::live_output::LiveSource;
 use crate::recorder::Recorder;
 use crate::steps::IterationScratch;
 use crate::workbench::Workbench;

@@ -13,9 +13,9 @@ use ralph_core::run::{FailReason, RunStatus};
 use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
 
-use crate::live_output::{LiveOutput, LiveSource};
 use crate::error::RunError;
 use crate::journal::Journal;
+use crate::live_output::{LiveOutput, LiveSource};
 use crate::store::RunDir;
 use crate::workspace::{HostFiles, TamperFinding};
 

@@ -10,12 +10,12 @@ use super::prompt::agent_prompt;
 use super::session_record::{charge_unmetered, log_session, record_start, write_agent_response};
 use super::sink::{AgentActivity, AgentSink};
 use super::watch::{CutReason, WatchOutcome, event_channel, watch_agent};
-use crate::live_output::LiveSource;
 use crate::capture::Capture;
 use crate::controls::Controls;
 use crate::error::RunError;
 use crate::immediate_commands::drain_gate_events;
 use crate::journal::millis;
+use crate::live_output::LiveSource;
 use crate::messages::{acknowledged_messages, mark_messages_delivered};
 use crate::recorder::Recorder;
 use crate::run::Run;
@@ -53,8 +53,7 @@ pub(super) async fn run_agent_session(
     let (sender, events) = event_channel();
     let capture = Capture::new(&recorder.redactor);
     let live = recorder.live_output(LiveSource::Agent(agent.name()));
-    let mut sink =
-        AgentSink::new(agent.reader(), capture, pulse.clone(), sender).with_live(live);
+    let mut sink = AgentSink::new(agent.reader(), capture, pulse.clone(), sender).with_live(live);
     let exec = agent_exec(recorder, agent, &prompt);
     let link = (pulse, events);
     let watched = watch_agent(recorder, bench, controls, agent, exec, &mut sink, link).await;

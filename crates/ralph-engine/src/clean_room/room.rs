@@ -8,13 +8,13 @@ use ralph_core::ports::{Exec, ExecOutcome, Sandbox};
 use ralph_core::surface::{ChangedPath, PathChange};
 
 use super::fingerprint::{RepoFingerprint, RoomChanges};
-use crate::live_output::LiveSource;
 use crate::capture::{Capture, Captured};
 use crate::check_results::CHECK_TIMEOUT;
 use crate::controls::Controls;
 use crate::durable;
 use crate::error::RunError;
 use crate::git::{BundleSource, GitError, SandboxGit};
+use crate::live_output::LiveSource;
 use crate::prepare;
 use crate::recorder::Recorder;
 use crate::run::attend;

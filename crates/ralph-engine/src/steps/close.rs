@@ -8,7 +8,6 @@ use ralph_core::run::RunStatus;
 use ralph_core::verdict::CheckResult;
 
 use super::circling::measure_progress;
-use crate::live_output;
 use crate::actions::Performed;
 use crate::artifacts::sync_artifacts;
 use crate::contract::PinnedTask;
@@ -16,6 +15,7 @@ use crate::durable;
 use crate::error::RunError;
 use crate::git::IterationChange;
 use crate::journal::millis;
+use crate::live_output;
 use crate::messages::acknowledged_messages;
 use crate::recorder::Recorder;
 use crate::run::Run;

@@ -40,7 +40,7 @@ impl InspectedSandbox {
     async fn run(&self, command: &str) -> String {
         let mut output = CollectedOutput::default();
         let exec = Exec::shell(command, Duration::from_mins(1));
-        let outcome = self.sandbox.exec(exec, &mut output).await.unwrap();
+        let outcome = self.sandbox.exec(exec, None, &mut output).await.unwrap();
         assert!(outcome.ended.is_success(), "{command}: {output:?}");
         output.stdout_text()
     }

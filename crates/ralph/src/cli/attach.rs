@@ -14,10 +14,10 @@ use ralph_engine::live_output::LiveFollower;
 use ralph_engine::store::RunDir;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::run_arg::FollowedRunArg;
 use super::context::Context;
 use super::exit::ExitCode;
 use super::output::CliOutput;
+use super::run_arg::FollowedRunArg;
 use crate::terminal::styled_line::StyledLine;
 use crate::terminal::{OutputMode, RunView};
 

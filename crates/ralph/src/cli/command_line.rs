@@ -3,13 +3,13 @@
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::allow::AllowArgs;
+use super::attach::AttachArgs;
 use super::audit::AuditArgs;
 use super::completions::CompletionsArgs;
 use super::debug::DebugArgs;
 use super::demo::DemoArgs;
 use super::diagnose::DiagnoseArgs;
 use super::export::ExportArgs;
-use super::attach::AttachArgs;
 use super::image::ImageArgs;
 use super::init::InitArgs;
 use super::lint::LintArgs;

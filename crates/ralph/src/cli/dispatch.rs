@@ -13,8 +13,8 @@ use super::context::Context;
 use super::exit::ExitCode;
 use super::{
     allow, argument_order, attach, audit, completions, debug, demo, diagnose, export, image, init,
-    lint, logs, models, preflight, profile, proxy, prune, replay, resume, run, runs, selftest, show,
-    steer, task, tokens, trust, usage,
+    lint, logs, models, preflight, profile, proxy, prune, replay, resume, run, runs, selftest,
+    show, steer, task, tokens, trust, usage,
 };
 
 /// Runs the program: parses the arguments, does what they say, reports what went wrong.

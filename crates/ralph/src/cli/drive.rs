@@ -3,11 +3,7 @@
 use ralph_app::AppError;
 use ralph_app::follow::{JournalFollower, POLL_INTERVAL};
 use ralph_app::runs::ReadyRun;
-use ralph_engine::error::RunError;
-use ralph_engine::journal::{Journal, JournalError};
 use ralph_engine::live_output::LiveFollower;
-use ralph_engine::run::{self, Services};
-use ralph_engine::store::RunDir;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 

@@ -95,7 +95,7 @@ fn print_live(
     live: &mut LiveFollower,
     limit: usize,
     output: CliOutput,
-) -> Result<StdoutReader, CliError> {
+) -> Result<StdoutReader, AppError> {
     let lines = live
         .read_new()
         .map_err(StoreError::when("read the live output of", dir.root()))?;
