@@ -54,7 +54,6 @@ fn output() -> String {
     let mut number = 0;
     while text.len() < 1 << 20 {
         number += 1;
-        // Writing to a String cannot fail.
         write!(
             text,
             "[{number}/99999] Compiling unit_{number} in 0.{number}s at 0x7f{number:08x}\n\
@@ -62,7 +61,7 @@ fn output() -> String {
              2026-11-18T10:00:00.{number}Z worker {number}: connection to 127.0.0.1:{} refused\n",
             40_000 + number % 9999
         )
-        .unwrap_or_default();
+        .expect("writing to a string cannot fail");
     }
     text
 }
@@ -76,14 +75,14 @@ fn diff() -> Vec<u8> {
                 text,
                 "diff --git a/f{number}.rs b/f{number}.rs\n@@ -1 +1 @@\n"
             )
-            .unwrap_or_default();
+            .expect("writing to a string cannot fail");
         }
         number += 1;
         write!(
             text,
             "-let old_{number} = {number};\n+let new_{number} = {number} + 1;\n"
         )
-        .unwrap_or_default();
+        .expect("writing to a string cannot fail");
     }
     text.into_bytes()
 }

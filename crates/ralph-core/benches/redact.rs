@@ -48,8 +48,7 @@ fn measure(redactor: &Redactor, name: &str, line: fn(u64) -> String) {
 fn secret(number: u64) -> (String, Secret) {
     let mut value = String::from("key-");
     for part in 0..3 {
-        // Writing to a String cannot fail.
-        write!(value, "{:x}", mixed(number * 3 + part)).unwrap_or_default();
+        write!(value, "{:x}", mixed(number * 3 + part)).expect("writing to a string cannot fail");
     }
     (format!("SECRET_{number}"), Secret::new(value))
 }

@@ -144,8 +144,7 @@ impl Digest {
         use fmt::Write as _;
         let mut hex = String::with_capacity(64);
         for byte in sha256 {
-            // Writing to a String cannot fail.
-            write!(hex, "{byte:02x}").unwrap_or_default();
+            write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
         }
         Self(hex)
     }

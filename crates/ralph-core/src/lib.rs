@@ -38,6 +38,7 @@ pub mod mitigation;
 pub mod money;
 pub mod net;
 pub mod outage;
+mod parse_value;
 pub mod patch;
 pub mod path;
 pub mod plan;
@@ -54,3 +55,5 @@ pub mod task;
 pub mod templates;
 pub mod trust;
 pub mod verdict;
+
+pub use parse_value::parse_value;

@@ -136,8 +136,10 @@ fn unescape_unicode(after_backslash: &str) -> Option<(char, usize)> {
         return Some((c, 5));
     }
     let second = hex_unit(after_backslash.get(5..)?.strip_prefix('\\')?)?;
-    let units = [u16::try_from(first).ok()?, u16::try_from(second).ok()?];
-    let pair = char::decode_utf16(units).next()?.ok()?;
+    let unit = |number: u32| u16::try_from(number).expect("four digits are at most a unit");
+    let Ok(pair) = char::decode_utf16([unit(first), unit(second)]).next()? else {
+        return None;
+    };
     Some((pair, 11))
 }
 
@@ -145,5 +147,8 @@ fn unescape_unicode(after_backslash: &str) -> Option<(char, usize)> {
 fn hex_unit(text: &str) -> Option<u32> {
     let digits = text.strip_prefix('u')?.get(..4)?;
     let all_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    all_hex.then(|| u32::from_str_radix(digits, 16).ok())?
+    match u32::from_str_radix(digits, 16) {
+        Ok(number) if all_hex => Some(number),
+        Ok(_) | Err(_) => None,
+    }
 }

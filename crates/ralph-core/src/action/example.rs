@@ -37,7 +37,8 @@ fn is_prompt_example(answer: &Map<String, Value>) -> bool {
     static EXAMPLE: LazyLock<Option<Map<String, Value>>> = LazyLock::new(|| {
         let (_, json) = SCHEMA_TEXT.split_once("\n\n{")?;
         let (json, _) = json.split_once("\n}\n")?;
-        serde_json::from_str(&format!("{{{json}}}")).ok()
+        let json = format!("{{{json}}}");
+        Some(serde_json::from_str(&json).expect("the example is valid JSON"))
     });
     EXAMPLE
         .as_ref()

@@ -37,9 +37,13 @@ impl<'v> ReplyFields<'v, '_> {
         read: impl Fn(&'v Value) -> Result<T, String>,
     ) -> Option<T> {
         let value = self.map.get(name).filter(|value| !value.is_null())?;
-        read(value)
-            .map_err(|message| self.problem(name, message))
-            .ok()
+        match read(value) {
+            Ok(value) => Some(value),
+            Err(message) => {
+                self.problem(name, message);
+                None
+            }
+        }
     }
 
     pub(super) fn required<T>(
@@ -51,9 +55,13 @@ impl<'v> ReplyFields<'v, '_> {
             self.problem(name, "is missing");
             return None;
         };
-        read(value)
-            .map_err(|message| self.problem(name, message))
-            .ok()
+        match read(value) {
+            Ok(value) => Some(value),
+            Err(message) => {
+                self.problem(name, message);
+                None
+            }
+        }
     }
 
     /// Reads a text that an action uses verbatim: a command, diff, file content or commit message.
@@ -126,10 +134,10 @@ pub(super) fn seconds(value: &Value) -> Result<Duration, String> {
     let Some(number) = whole else {
         return Err(expected("a whole number of seconds", value));
     };
-    Duration::try_from_secs_f64(number)
-        .ok()
-        .filter(|timeout| !timeout.is_zero() && *timeout <= MAX_TIMEOUT)
-        .ok_or_else(|| expected(&format!("1 to {max} seconds"), value))
+    match Duration::try_from_secs_f64(number) {
+        Ok(timeout) if !timeout.is_zero() && timeout <= MAX_TIMEOUT => Ok(timeout),
+        Ok(_) | Err(_) => Err(expected(&format!("1 to {max} seconds"), value)),
+    }
 }
 
 pub(super) fn check_length(text: &str, bytes: usize) -> Result<&str, String> {

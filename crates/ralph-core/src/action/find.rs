@@ -68,8 +68,10 @@ fn unquote_json_reply(reply: &str) -> Option<String> {
     if !reply.starts_with('"') {
         return None;
     }
-    // Only strict JSON: any other quoted text may be prose.
-    let inside: String = serde_json::from_str(reply).ok()?;
+    // Strict JSON or nothing: whatever else is in quotes may be prose.
+    let Ok(inside) = serde_json::from_str::<String>(reply) else {
+        return None;
+    };
     lexer::begins_object(inside.trim_start()).then_some(inside)
 }
 
@@ -208,7 +210,10 @@ impl<'r> AnswerCandidates<'r> {
         if self.wrappers == MAX_WRAPPERS || !wrapper::may_wrap_answer(&object.keys) {
             return None;
         }
-        let outer = self.read(start, object).ok()?.object;
+        let Ok(read) = self.read(start, object) else {
+            return None;
+        };
+        let outer = read.object;
         let text = match wrapper::wrapped_value(&outer)? {
             Value::String(text) => text.clone(),
             value @ Value::Object(_) => value.to_string(),

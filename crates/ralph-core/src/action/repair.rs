@@ -41,10 +41,17 @@ fn repair_tokens(tokens: &[ReplyToken<'_>]) -> Option<Map<String, Value>> {
     if let Ok(value) = serde_json::from_str(&plain) {
         return Some(value);
     }
-    let repaired = jsonrepair_rs::jsonrepair(&plain).ok()?;
-    let object = lexer::read_object(&repaired).ok()?;
+    let Ok(repaired) = jsonrepair_rs::jsonrepair(&plain) else {
+        return None;
+    };
+    let Ok(object) = lexer::read_object(&repaired) else {
+        return None;
+    };
     let same = object.duplicate_key.is_none() && has_same_content(tokens, &object.tokens);
-    same.then(|| serde_json::from_str(&repaired).ok())?
+    match serde_json::from_str(&repaired) {
+        Ok(value) if same => Some(value),
+        Ok(_) | Err(_) => None,
+    }
 }
 
 /// Writes the tokens with every string in strict JSON; `None` if one of them is junk.
@@ -55,7 +62,9 @@ fn write_tokens(tokens: &[ReplyToken<'_>]) -> Option<String> {
             ReplyToken::Open(c) | ReplyToken::Close(c) => text.push(*c),
             ReplyToken::Comma => text.push(','),
             ReplyToken::Colon => text.push(':'),
-            ReplyToken::Text(decoded) => text.push_str(&serde_json::to_string(decoded).ok()?),
+            ReplyToken::Text(decoded) => {
+                text.push_str(&serde_json::to_string(decoded).expect("a text is valid JSON"));
+            }
             ReplyToken::Word(word) => text.push_str(word),
             ReplyToken::Junk(_) => return None,
         }

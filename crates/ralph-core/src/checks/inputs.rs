@@ -394,7 +394,10 @@ fn may_be_script(path: &str) -> bool {
 
 /// Returns the commands in a `package.json` that its test script can reach.
 fn package_scripts(text: &str) -> Vec<String> {
-    let package: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    // A package manager does not run scripts of an invalid file either.
+    let Ok(package) = serde_json::from_str::<serde_json::Value>(text) else {
+        return Vec::new();
+    };
     let scripts = package["scripts"].as_object();
     let lines = scripts.into_iter().flat_map(|scripts| scripts.values());
     lines

@@ -6,6 +6,7 @@ use regex::Regex;
 
 use super::command_line::SimpleCommand;
 use super::counting::CountCheck;
+use crate::parse_value;
 use crate::verdict::TestCount;
 
 /// A program that runs tests and reports their number.
@@ -298,7 +299,9 @@ fn count_pytest(output: &str) -> Option<u64> {
 
 /// Parses the line that `cargo nextest list --message-format json` prints.
 fn count_nextest(line: &str) -> Option<u64> {
-    let list: serde_json::Value = serde_json::from_str(line).ok()?;
+    let Ok(list) = serde_json::from_str::<serde_json::Value>(line) else {
+        return None;
+    };
     let suites = list.get("rust-suites")?.as_object()?;
     let cases = suites
         .values()
@@ -313,7 +316,7 @@ fn number_after(output: &str, words: &str) -> Option<u64> {
         .lines()
         .rev()
         .find_map(|line| line.strip_prefix(words))?;
-    line.split(' ').next()?.parse().ok()
+    parse_value(line.split(' ').next()?)
 }
 
 #[cfg(test)]

@@ -13,10 +13,12 @@ const MAX_NAMED_FILES: usize = 5;
 /// `*` and `?` do not cross directories, `**` does. A pattern without `/` matches files of that
 /// name anywhere; one that ends with `/` matches everything below that directory.
 pub fn protected_changes(changed: &[ChangedPath], patterns: &[String]) -> Vec<ChangedPath> {
-    let patterns: Vec<Regex> = patterns
-        .iter()
-        .filter_map(|text| compile_glob(text))
-        .collect();
+    let compiled: Result<Vec<Regex>, regex::Error> =
+        patterns.iter().map(|text| compile_glob(text)).collect();
+    let Ok(patterns) = compiled else {
+        // A pattern that is too large for the matcher must not leave its files unprotected.
+        return changed.to_vec();
+    };
     let fits = |changed: &&ChangedPath| patterns.iter().any(|p| p.is_match(&changed.path));
     changed.iter().filter(fits).cloned().collect()
 }
@@ -42,7 +44,7 @@ pub fn protected_finding(changed: &[ChangedPath]) -> Option<VerifyFinding> {
     Some(VerifyFinding::new(FindingKind::Protected, text))
 }
 
-fn compile_glob(pattern: &str) -> Option<Regex> {
+fn compile_glob(pattern: &str) -> Result<Regex, regex::Error> {
     let below = pattern.ends_with('/');
     let text = pattern.trim_start_matches("./").trim_matches('/');
     let mut regex = String::from("^");
@@ -63,7 +65,7 @@ fn compile_glob(pattern: &str) -> Option<Regex> {
         }
     }
     regex.push_str(if below { "/.*$" } else { "$" });
-    Regex::new(&regex).ok()
+    Regex::new(&regex)
 }
 
 #[cfg(test)]
@@ -94,5 +96,15 @@ mod tests {
             assert_eq!(!found.is_empty(), fits, "{pattern} {path}");
         }
         assert_eq!(protected_finding(&[]), None);
+    }
+
+    #[test]
+    fn a_pattern_that_cannot_be_matched_protects_every_file() {
+        let changed = [ChangedPath {
+            path: "src/lib.rs".to_owned(),
+            change: PathChange::Modified,
+        }];
+        let too_large = "?".repeat(100_000);
+        assert_eq!(protected_changes(&changed, &[too_large]), changed);
     }
 }

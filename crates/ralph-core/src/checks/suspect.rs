@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::parse_value;
 use crate::surface::{configures_checks, is_test};
 use crate::verdict::{FindingKind, VerifyFinding};
 
@@ -50,7 +51,7 @@ fn hunk_lines(header: &str) -> u64 {
     let mut count = || {
         let range = ranges.next()?;
         let count = range.split_once(',').map_or("1", |(_, count)| count);
-        count.parse::<u64>().ok()
+        parse_value::<u64>(count)
     };
     let (removed, added) = (count().unwrap_or(0), count().unwrap_or(0));
     removed.saturating_add(added)

@@ -200,9 +200,6 @@ fn replace_with<'a>(
 /// Encodes digits as characters that no later pattern matches as a number.
 fn hide_digits(text: &str) -> String {
     const HIDDEN: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
-    let hidden = |c: char| {
-        let digit = c.to_digit(10).and_then(|digit| usize::try_from(digit).ok());
-        digit.map_or(c, |digit| HIDDEN[digit])
-    };
+    let hidden = |c: char| c.to_digit(10).map_or(c, |digit| HIDDEN[digit as usize]);
     text.chars().map(hidden).collect()
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::failure_signature::{head_chars, tail_chars};
 use super::normalisation_rules::{normalise, strip_terminal_controls};
 use crate::id::Digest;
+use crate::parse_value;
 
 /// The length of the searched part of each stream, in characters.
 const MAX_SEARCHED_CHARS: usize = 64 << 10;
@@ -393,7 +394,7 @@ fn is_go(path: &str) -> bool {
 }
 
 fn captured_number(found: &Captures<'_>, group: usize) -> Option<u32> {
-    found.get(group)?.as_str().parse().ok()
+    parse_value(found.get(group)?.as_str())
 }
 
 /// Removes numbers, quoted code and random parts from a message.

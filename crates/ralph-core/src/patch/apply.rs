@@ -74,7 +74,10 @@ pub fn apply(
 
 /// Returns the mode that a patch sets, regardless of the file.
 pub fn patched_mode(path: &str, diff_text: &str) -> Option<FileMode> {
-    parse(path, diff_text).ok()?.mode
+    let Ok(parsed) = parse(path, diff_text) else {
+        return None;
+    };
+    parsed.mode
 }
 
 fn apply_hunks(

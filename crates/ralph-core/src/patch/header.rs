@@ -1,5 +1,6 @@
 //! Parses header lines of a diff: names, `@@` lines and git's extended headers.
 
+use crate::parse_value;
 use crate::path::WorkspacePath;
 
 /// A header line outside hunks.
@@ -99,8 +100,8 @@ impl HunkRanges {
 fn parse_range(text: &str) -> Option<(usize, usize)> {
     let text = text.trim_end_matches('@');
     match text.split_once(',') {
-        Some((start, count)) => Some((start.parse().ok()?, count.parse().ok()?)),
-        None => Some((text.parse().ok()?, 1)),
+        Some((start, count)) => Some((parse_value(start)?, parse_value(count)?)),
+        None => Some((parse_value(text)?, 1)),
     }
 }
 

@@ -41,8 +41,9 @@ impl PriceBook {
 
     /// Returns the embedded prices.
     pub fn embedded() -> &'static Self {
-        static BOOK: LazyLock<PriceBook> =
-            LazyLock::new(|| PriceBook::from_litellm(EMBEDDED_PRICES).unwrap_or_default());
+        static BOOK: LazyLock<PriceBook> = LazyLock::new(|| {
+            PriceBook::from_litellm(EMBEDDED_PRICES).expect("the embedded prices are valid")
+        });
         &BOOK
     }
 

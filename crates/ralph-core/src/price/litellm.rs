@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::book::is_local_provider;
 use super::{Price, PriceBook, PriceTier, TokenWindow};
 use crate::money::Usd;
+use crate::parse_value;
 
 /// The keys that may end in a prompt length: `input_cost_per_token_above_200k_tokens`.
 const TIERED: [&str; 4] = [INPUT, OUTPUT, CACHE_READ, CACHE_WRITE];
@@ -231,8 +232,8 @@ fn tier_lengths(entry: &Value) -> BTreeSet<(u64, &str)> {
             let (base, rest) = key.split_once("_above_")?;
             let length = rest.strip_suffix("_tokens")?;
             let tokens = match length.strip_suffix('k') {
-                Some(thousands) => thousands.parse::<u64>().ok()?.checked_mul(1000)?,
-                None => length.parse().ok()?,
+                Some(thousands) => parse_value::<u64>(thousands)?.checked_mul(1000)?,
+                None => parse_value(length)?,
             };
             TIERED.contains(&base).then_some((tokens, length))
         })

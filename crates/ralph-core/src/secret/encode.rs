@@ -118,7 +118,7 @@ impl HexCase {
             Self::Lower => write!(text, "{value:0width$x}"),
             Self::Upper => write!(text, "{value:0width$X}"),
         }
-        .unwrap_or_default();
+        .expect("writing to a string cannot fail");
     }
 }
 

@@ -300,8 +300,13 @@ fn braces(text: &[u8], run: usize) -> EscapeUnit {
 }
 
 fn parse(digits: &[u8], radix: u32) -> Option<char> {
-    let digits = std::str::from_utf8(digits).ok()?;
-    char::from_u32(u32::from_str_radix(digits, radix).ok()?)
+    let Ok(digits) = std::str::from_utf8(digits) else {
+        return None;
+    };
+    let Ok(number) = u32::from_str_radix(digits, radix) else {
+        return None;
+    };
+    char::from_u32(number)
 }
 
 /// Decodes `%41`, even if its percent sign was encoded repeatedly.
@@ -314,10 +319,12 @@ fn percent(text: &[u8]) -> EscapeUnit {
     }
     match read_fixed_digits(&text[at..], 2, 16) {
         FixedDigits::Unfinished => EscapeUnit::Unfinished,
-        FixedDigits::Number(value) => match u8::try_from(value).unwrap_or_default() {
-            byte if byte >= 0x80 => resolved(at + 2, UnescapedValue::Byte(byte)),
-            byte => character(text, at + 2, char::from(byte)),
-        },
+        FixedDigits::Number(value) => {
+            match u8::try_from(value).expect("two digits are at most a byte") {
+                byte if byte >= 0x80 => resolved(at + 2, UnescapedValue::Byte(byte)),
+                byte => character(text, at + 2, char::from(byte)),
+            }
+        }
         FixedDigits::No if nesting > 0 => resolved(at, UnescapedValue::Byte(b'%')),
         FixedDigits::No => EscapeUnit::Plain,
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::criteria::{Checkbox, Milestone};
 use super::file::TaskFile;
+use crate::parse_value;
 
 /// The result of resolving a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,7 +185,7 @@ impl<'t> BoxNames<'t> {
 
 /// Returns the position for a box id of an earlier version.
 fn former_position(id: &str) -> Option<usize> {
-    id.strip_prefix('C')?.parse::<usize>().ok()?.checked_sub(1)
+    parse_value::<usize>(id.strip_prefix('C')?)?.checked_sub(1)
 }
 
 /// Removes punctuation and Markdown markers around a word.

@@ -99,7 +99,7 @@ fn task_id(root: &mut FrontMatterSection<'_, '_>, lines: &KeyLines) -> Option<Ta
         if !mistyped {
             root.report_missing("task_id", finding);
         }
-        return TaskId::parse("unnamed").ok();
+        return Some(unnamed_task());
     };
     match TaskId::parse(text.text) {
         Ok(id) => Some(id),
@@ -107,15 +107,19 @@ fn task_id(root: &mut FrontMatterSection<'_, '_>, lines: &KeyLines) -> Option<Ta
             let fix = "choose a short name such as `task-001`";
             let finding = LintFinding::error("invalid-task-id", format!("`task_id` {why}"), fix);
             root.report(finding, text.location);
-            TaskId::parse("unnamed").ok()
+            Some(unnamed_task())
         }
     }
 }
 
-/// Findings never repeat the value: it may contain a password.
+fn unnamed_task() -> TaskId {
+    TaskId::parse("unnamed").expect("the id is valid")
+}
+
+/// The value is never repeated in a finding: it may hold a password.
 fn repo_url(root: &mut FrontMatterSection<'_, '_>) -> Option<RepoUrl> {
     let text = root.single_line("repo_url")?;
-    let refuse = |error| {
+    let mut refuse = |error| {
         let fix = if error == RepoUrlError::Credentials {
             "write `https://host/owner/name`; credentials come from the environment"
         } else {
@@ -124,14 +128,24 @@ fn repo_url(root: &mut FrontMatterSection<'_, '_>) -> Option<RepoUrl> {
         let finding = LintFinding::error("invalid-repo-url", format!("`repo_url` {error}"), fix);
         root.report(finding, text.location);
     };
-    RepoUrl::parse(text.text).map_err(refuse).ok()
+    match RepoUrl::parse(text.text) {
+        Ok(url) => Some(url),
+        Err(error) => {
+            refuse(error);
+            None
+        }
+    }
 }
 
 fn base_branch(root: &mut FrontMatterSection<'_, '_>) -> Option<BranchName> {
     let text = root.single_line("base_branch")?;
-    BranchName::parse(text.text)
-        .map_err(|why| root.report(invalid_branch("base_branch", &why), text.location))
-        .ok()
+    match BranchName::parse(text.text) {
+        Ok(branch) => Some(branch),
+        Err(why) => {
+            root.report(invalid_branch("base_branch", &why), text.location);
+            None
+        }
+    }
 }
 
 /// Checks the name formed by prefix and slug, and blames the part that is wrong on its own.

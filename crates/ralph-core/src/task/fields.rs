@@ -8,6 +8,7 @@ use super::suggest::nearest;
 use super::yaml::{YamlKey, YamlNode, YamlValue};
 use crate::lint::{FindingLocation, LintFinding, excerpt};
 use crate::money::Usd;
+use crate::parse_value;
 
 /// Default length limit of a single-line string.
 const MAX_LINE_CHARS: usize = 1024;
@@ -213,7 +214,7 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
             self.wrong_type(key, node, "a whole number", fix);
             return None;
         }
-        let number = written.parse().ok().filter(|number| range.contains(number));
+        let number = parse_value(written).filter(|number| range.contains(number));
         if number.is_none() {
             let (low, high) = range.into_inner();
             self.out_of_range(key, node, written, &format!("{low} to {high}"));
@@ -225,7 +226,7 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
     pub(super) fn integer_u32(&mut self, key: &str, range: RangeInclusive<u32>) -> Option<u32> {
         let (low, high) = range.into_inner();
         let number = self.integer(key, u64::from(low)..=u64::from(high))?;
-        u32::try_from(number).ok()
+        Some(u32::try_from(number).expect("the range has only such numbers"))
     }
 
     /// Returns a positive amount of dollars.
@@ -237,7 +238,7 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
                 .bytes()
                 .all(|b| b.is_ascii_digit() || b".eE+-".contains(&b));
         let number = if numeric {
-            written.parse::<f64>().ok()
+            parse_value::<f64>(written)
         } else {
             None
         };

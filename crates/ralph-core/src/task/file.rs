@@ -80,8 +80,11 @@ impl TaskFile {
             finding.line.get_or_insert(parts.closing_line);
         }
         let body = parse_named_body(&text, &parts, &mut findings);
-        let original = std::str::from_utf8(bytes).ok().filter(|was| *was != text);
-        let original = original.map(str::to_owned);
+        let original = match std::str::from_utf8(bytes) {
+            Ok(original) if original != text => Some(original.to_owned()),
+            // Bytes that are not UTF-8 are a finding already.
+            Ok(_) | Err(_) => None,
+        };
         let task = decoded.map(|decoded| Self {
             contract: decoded.contract,
             title: body.title,

@@ -3,6 +3,7 @@
 use super::exit_paths::ExitPaths;
 use super::lexer::ShellWord;
 use super::parser::{ShellOptions, evaluate};
+use crate::parse_value;
 
 /// Commands that in practice always exit with 0.
 const ALWAYS_SUCCEED: [&str; 14] = [
@@ -95,7 +96,7 @@ fn is_assignment(word: &ShellWord) -> bool {
 
 fn exit_command(arguments: &[ShellWord]) -> ExitPaths {
     let code = arguments.first().filter(|word| word.is_literal);
-    match code.and_then(|word| word.text.parse::<u32>().ok()) {
+    match code.and_then(|word| parse_value::<u32>(&word.text)) {
         Some(0) => ExitPaths {
             exits_with_success: true,
             reason: Some("`exit 0` ends it with success".to_owned()),

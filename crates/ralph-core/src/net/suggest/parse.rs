@@ -64,7 +64,9 @@ fn authority_host(text: &str, default_port: u16) -> Option<(Host, Option<u16>)> 
     let authority = authority
         .rsplit_once('@')
         .map_or(authority, |(_, host)| host);
-    let endpoint = Endpoint::parse(authority, default_port).ok()?;
+    let Ok(endpoint) = Endpoint::parse(authority, default_port) else {
+        return None;
+    };
     public_host(endpoint, default_port)
 }
 
@@ -78,6 +80,8 @@ fn public_host(endpoint: Endpoint, default_port: u16) -> Option<(Host, Option<u1
 /// Returns the host of a Go module.
 fn go_module_host(line: &str) -> Option<(Host, Option<u16>)> {
     let host = line.split(['/', ' ']).next()?;
-    let endpoint = Endpoint::parse(host, 443).ok()?;
+    let Ok(endpoint) = Endpoint::parse(host, 443) else {
+        return None;
+    };
     public_host(endpoint, 443)
 }
