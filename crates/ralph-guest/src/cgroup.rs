@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
+use crate::available;
 use crate::command::{CommandEnd, CommandOutcome};
 
 /// Counters that only grow.
@@ -49,7 +50,7 @@ pub struct Cgroup {
 impl Cgroup {
     /// Finds the counters of the container that this process is in. Missing ones stay zero.
     pub fn open() -> Self {
-        let first = |files: [&str; 2]| files.iter().find_map(|file| File::open(file).ok());
+        let first = |files: [&str; 2]| files.iter().find_map(|file| available(File::open(file)));
         Self {
             memory: first([
                 "/sys/fs/cgroup/memory.events",
@@ -67,7 +68,7 @@ impl Cgroup {
         let first = |names: &[&str]| {
             directories.iter().find_map(|directory| {
                 let mut names = names.iter();
-                names.find_map(|name| File::open(directory.join(name)).ok())
+                names.find_map(|name| available(File::open(directory.join(name))))
             })
         };
         Self {
@@ -87,8 +88,8 @@ impl Cgroup {
 
 fn read_counter(file: Option<&File>, name: &str) -> u64 {
     let mut text = [0; 512];
-    file.and_then(|file| file.read_at(&mut text, 0).ok())
-        .and_then(|length| parse_value(std::str::from_utf8(&text[..length]).ok()?, name))
+    file.and_then(|file| available(file.read_at(&mut text, 0)))
+        .and_then(|length| parse_value(available(std::str::from_utf8(&text[..length]))?, name))
         .unwrap_or(0)
 }
 
@@ -96,7 +97,7 @@ fn read_counter(file: Option<&File>, name: &str) -> u64 {
 fn parse_value(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let (found, number) = line.split_once(' ')?;
-        (found == name).then(|| number.trim().parse().ok())?
+        (found == name).then(|| available(number.trim().parse()))?
     })
 }
 

@@ -22,4 +22,7 @@ pub mod probe;
 pub mod running_time;
 #[cfg(target_os = "linux")]
 pub mod serve;
+mod tolerated;
 pub mod wire;
+
+pub use tolerated::{available, best_effort};

@@ -45,7 +45,8 @@ fn main() -> ExitCode {
 fn probe_network() -> ExitCode {
     use ralph_guest::probe::ProbeSettings;
 
-    let proxy = std::env::var("HTTPS_PROXY").ok();
+    // Without the variable, or with an unreadable one, no proxy is probed.
+    let proxy = ralph_guest::available(std::env::var("HTTPS_PROXY"));
     let settings = ProbeSettings::parse(std::env::args().skip(2), proxy.as_deref());
     match settings.map(|settings| settings.run(&mut std::io::stdout().lock())) {
         Some(Ok(())) => ExitCode::SUCCESS,

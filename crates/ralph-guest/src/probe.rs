@@ -12,6 +12,7 @@
 //! direct reached|blocked  the result of a connection past the gate
 //! ```
 
+use crate::available;
 use std::io::{self, Read as _, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::sync::mpsc;
@@ -49,14 +50,14 @@ impl ProbeSettings {
         while let Some(name) = arguments.next() {
             let value = arguments.next()?;
             match name.as_str() {
-                "--gate" => settings.gate = Some(value.parse().ok()?),
+                "--gate" => settings.gate = Some(available(value.parse())?),
                 "--host" => settings.host = Some(value),
-                "--direct" => settings.direct = Some(value.parse().ok()?),
+                "--direct" => settings.direct = Some(available(value.parse())?),
                 _ => return None,
             }
         }
         let address = proxy.map(|url| url.trim_start_matches("http://").trim_end_matches('/'));
-        settings.proxy = address.and_then(|address| address.parse().ok());
+        settings.proxy = address.and_then(|address| available(address.parse()));
         Some(settings)
     }
 
@@ -144,7 +145,7 @@ fn request_status(address: SocketAddr, head: &str) -> io::Result<u16> {
     let line = String::from_utf8_lossy(&answer);
     let mut words = line.split_whitespace();
     let is_http = words.next().is_some_and(|word| word.starts_with("HTTP/"));
-    let status = words.next().and_then(|word| word.parse().ok());
+    let status = words.next().and_then(|word| available(word.parse()));
     status
         .filter(|_| is_http)
         .ok_or_else(|| io::ErrorKind::InvalidData.into())

@@ -5,6 +5,7 @@
 //! thread therefore samples the clock ten times a second: a gap between two samples that the load of the
 //! machine does not explain is a time during which the process did not run.
 
+use crate::available;
 use std::fs::File;
 use std::future::Future;
 use std::os::unix::fs::FileExt as _;
@@ -108,8 +109,8 @@ impl ClockSampler {
     }
 
     fn sample_forever(&self) -> ! {
-        let waited = File::open("/proc/thread-self/schedstat").ok();
-        let uptime = File::open("/proc/uptime").ok();
+        let waited = available(File::open("/proc/thread-self/schedstat"));
+        let uptime = available(File::open("/proc/uptime"));
         loop {
             thread::sleep(SAMPLE_INTERVAL);
             let sample = ClockSample {
@@ -124,19 +125,21 @@ impl ClockSampler {
 
 /// Reads the time since the start of the machine, sleep included.
 fn read_uptime(file: &File) -> Option<Duration> {
-    let seconds = read_word(file, 0)?.parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
+    let seconds = available(read_word(file, 0)?.parse())?;
+    available(Duration::try_from_secs_f64(seconds))
 }
 
 /// Reads how long a thread has waited for a processor.
 fn read_queued(file: &File) -> Option<Duration> {
-    Some(Duration::from_nanos(read_word(file, 1)?.parse().ok()?))
+    Some(Duration::from_nanos(available(
+        read_word(file, 1)?.parse(),
+    )?))
 }
 
 fn read_word(file: &File, index: usize) -> Option<String> {
     let mut bytes = [0; 128];
-    let length = file.read_at(&mut bytes, 0).ok()?;
-    let text = std::str::from_utf8(&bytes[..length]).ok()?;
+    let length = available(file.read_at(&mut bytes, 0))?;
+    let text = available(std::str::from_utf8(&bytes[..length]))?;
     text.split_whitespace().nth(index).map(str::to_owned)
 }
 

@@ -26,8 +26,10 @@ impl SandboxName {
             && digits
                 .bytes()
                 .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        let number = u64::from_str_radix(digits, 16).ok()?;
-        shaped.then_some(Self(number))
+        match u64::from_str_radix(digits, 16) {
+            Ok(number) if shaped => Some(Self(number)),
+            Ok(_) | Err(_) => None,
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use super::mark::{CommandMark, Marking};
 use super::owned_pipes::OwnedPipes;
 use super::running_commands;
 use super::sweep::{self, ProcessOwner};
+use crate::best_effort;
 
 /// How long to wait between two passes for killed processes to disappear.
 const PASS_PAUSE: Duration = Duration::from_millis(1);
@@ -122,7 +123,7 @@ impl Drop for ProcessTree {
                 thread::sleep(PASS_PAUSE);
             }
             // Reaps the first process; an error means that it has been.
-            self.child.try_wait().ok();
+            best_effort(self.child.try_wait());
         }
         running_commands::unregister(self.mark);
     }

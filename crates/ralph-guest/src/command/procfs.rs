@@ -6,6 +6,7 @@ use std::io::Read as _;
 use rustix::process::Pid;
 
 use super::mark::CommandMark;
+use crate::available;
 
 /// How much of a process's environment is looked at.
 const ENVIRONMENT_BYTES: u64 = 1 << 20;
@@ -29,10 +30,10 @@ pub(super) fn processes() -> Vec<ProcessInfo> {
     };
     entries
         .filter_map(|entry| {
-            let name = entry.ok()?.file_name();
+            let name = available(entry)?.file_name();
             let name = name.to_str()?;
             name.bytes().all(|b| b.is_ascii_digit()).then_some(())?;
-            parse_stat(&fs::read(format!("/proc/{name}/stat")).ok()?)
+            parse_stat(&available(fs::read(format!("/proc/{name}/stat")))?)
         })
         .collect()
 }
@@ -41,8 +42,8 @@ pub(super) fn processes() -> Vec<ProcessInfo> {
 fn parse_stat(line: &[u8]) -> Option<ProcessInfo> {
     let open = line.iter().position(|b| *b == b'(')?;
     let close = line.iter().rposition(|b| *b == b')')?;
-    let pid = std::str::from_utf8(&line[..open]).ok()?;
-    let rest = std::str::from_utf8(line.get(close + 1..)?).ok()?;
+    let pid = available(std::str::from_utf8(&line[..open]))?;
+    let rest = available(std::str::from_utf8(line.get(close + 1..)?))?;
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?;
     Some(ProcessInfo {
@@ -55,13 +56,16 @@ fn parse_stat(line: &[u8]) -> Option<ProcessInfo> {
 
 /// Reads the number of a process; 0 and -1 say that there is none.
 fn parse_pid(text: &str) -> Option<Pid> {
-    let number = text.parse().ok().filter(|number| *number > 0)?;
+    let number = available(text.parse()).filter(|number| *number > 0)?;
     Pid::from_raw(number)
 }
 
 /// Returns the mark of a process; none if it is not limited in its file locks, or gone.
 pub(super) fn read_mark(pid: Pid) -> Option<CommandMark> {
-    let limits = fs::read_to_string(format!("/proc/{}/limits", pid.as_raw_pid())).ok()?;
+    let limits = available(fs::read_to_string(format!(
+        "/proc/{}/limits",
+        pid.as_raw_pid()
+    )))?;
     parse_limits(&limits)
 }
 
@@ -71,7 +75,7 @@ fn parse_limits(limits: &str) -> Option<CommandMark> {
         .find_map(|line| line.strip_prefix("Max file locks"))?;
     // The second one is the hard limit, which an ordinary user can only lower.
     let hard = line.split_ascii_whitespace().nth(1)?;
-    hard.parse().ok().map(CommandMark::from_limit)
+    available(hard.parse()).map(CommandMark::from_limit)
 }
 
 /// Tells whether a process was started with this `NAME=value`.

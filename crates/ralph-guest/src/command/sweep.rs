@@ -17,6 +17,7 @@ use super::environment;
 use super::mark::{CommandMark, SandboxName};
 use super::procfs::{self, ProcessInfo};
 use super::running_commands;
+use crate::best_effort;
 
 /// Whose processes are looked for.
 #[derive(Debug, Clone, Copy)]
@@ -36,13 +37,13 @@ pub fn adopt_orphans() -> Result<(), Errno> {
 pub(super) fn set_mark(pid: Pid, mark: CommandMark) {
     // Refused where ralph itself runs under a lower limit, and for processes of other users. The
     // variable, the group and the descent are left to find the processes by.
-    prlimit(Some(pid), Resource::Locks, mark_limit(mark)).ok();
+    best_effort(prlimit(Some(pid), Resource::Locks, mark_limit(mark)));
 }
 
 /// Takes a mark on, so that what this process starts from now on is born with it.
 pub(super) fn adopt_mark(mark: CommandMark) {
     // Refused only under a lower limit, as above.
-    setrlimit(Resource::Locks, mark_limit(mark)).ok();
+    best_effort(setrlimit(Resource::Locks, mark_limit(mark)));
 }
 
 fn mark_limit(mark: CommandMark) -> Rlimit {
@@ -64,7 +65,7 @@ pub(super) fn sweep_once(owner: ProcessOwner, signal: Signal) -> usize {
     if signal == Signal::KILL && owns_all_visible(owner) {
         // As the first process of a container: one call ends every other process at the same
         // moment, however fast they fork.
-        kill_process_group(Pid::INIT, signal).ok();
+        best_effort(kill_process_group(Pid::INIT, signal));
     }
     let processes = procfs::processes();
     let belonging = owned_processes(owner, &processes);
@@ -104,11 +105,11 @@ fn send_signal(targets: &[&ProcessInfo], signal: Signal) {
     // A whole group gets a signal at once: no member can fork itself out of it. Whatever fails
     // here has ended meanwhile or is not ours to signal; the next pass looks again.
     for group in groups {
-        kill_process_group(group, signal).ok();
+        best_effort(kill_process_group(group, signal));
     }
     for process in targets {
         if process.group == Some(own_group) {
-            kill_process(process.pid, signal).ok();
+            best_effort(kill_process(process.pid, signal));
         }
     }
 }

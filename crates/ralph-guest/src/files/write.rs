@@ -8,6 +8,7 @@ use cap_std::fs::{Dir, File, MetadataExt as _, OpenOptions, OpenOptionsExt as _,
 
 use super::confined_dir::{ConfinedDir, parent_of};
 use super::error::ConfinedFileError;
+use crate::best_effort;
 use crate::command::SandboxName;
 
 /// The permissions of a new file.
@@ -114,8 +115,8 @@ impl FileWriter<'_> {
 impl Drop for FileWriter<'_> {
     fn drop(&mut self) {
         if let WriteCompletion::Rename { temporary, .. } = &self.completion {
-            // It is in nobody's way if this fails.
-            self.dir.dir().remove_file(temporary).ok();
+            // A temporary file that stays is removed with the sandbox.
+            best_effort(self.dir.dir().remove_file(temporary));
         }
     }
 }

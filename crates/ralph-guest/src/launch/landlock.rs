@@ -11,6 +11,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
 use super::settings::LaunchSettings;
 use super::start::{LaunchStepResult, in_step};
+use crate::available;
 
 /// The version whose file rights are denied, as far as the kernel has them.
 const FILE_RIGHTS: ABI = ABI::V5;
@@ -49,11 +50,7 @@ fn signal_ruleset() -> Result<RulesetCreated, RulesetError> {
 /// along the way to each hidden directory. Nothing can be created directly in a directory on that way.
 /// Listing directories stays allowed, because a rule for it would apply to everything below.
 pub(super) fn restrict_files(settings: &LaunchSettings) -> LaunchStepResult<()> {
-    let hidden: Vec<PathBuf> = settings
-        .hidden
-        .iter()
-        .filter_map(|directory| directory.canonicalize().ok())
-        .collect();
+    let hidden = in_step("find the state directory", settings.existing_hidden())?;
     let rights = AccessFs::from_all(FILE_RIGHTS) & !AccessFs::ReadDir;
     let restricted = Ruleset::default()
         .handle_access(rights)
@@ -83,7 +80,8 @@ fn allow_except_hidden(
     let Ok(entries) = std::fs::read_dir(directory) else {
         return Ok(ruleset);
     };
-    for entry in entries.filter_map(Result::ok).take(MAX_ENTRIES) {
+    // An entry that cannot be read gets no rule, so access to it is denied.
+    for entry in entries.filter_map(available).take(MAX_ENTRIES) {
         ruleset = allow_except_hidden(ruleset, &entry.path(), hidden, rights)?;
     }
     Ok(ruleset)

@@ -19,6 +19,7 @@ use rustix::thread::UnshareFlags;
 use super::probe::MountAbility;
 use super::settings::LaunchSettings;
 use super::start::{LaunchStepResult, in_step};
+use crate::available;
 
 /// The directories that every command has one of its own for.
 const TMP_DIRECTORIES: [&str; 2] = ["/tmp", "/var/tmp"];
@@ -31,7 +32,8 @@ const MOUNT_FLAGS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 pub(super) fn hide_directories(settings: &LaunchSettings) -> LaunchStepResult<()> {
     in_step("enter a mount namespace", enter_namespace())?;
     let opened = in_step("open the sandbox", OpenedDirectories::open(settings))?;
-    let hidden = canonicalize_all(&settings.hidden);
+    let hidden = in_step("find the state directory", settings.existing_hidden())?;
+    let hidden = outermost(hidden);
     let private = mount_private_tmp(settings, &opened);
     in_step("mount a private /tmp", private)?;
     for directory in &hidden {
@@ -109,7 +111,8 @@ impl OpenedDirectories {
             path: settings.sandbox.canonicalize()?,
             tmp: open_path(&settings.tmp)?,
             kept: kept
-                .filter_map(|directory| Some((directory.clone(), open_path(directory).ok()?)))
+                // A toolchain that is not there cannot be used either way.
+                .filter_map(|directory| Some((directory.clone(), available(open_path(directory))?)))
                 .collect(),
         })
     }
@@ -170,12 +173,10 @@ fn is_below_tmp(path: &Path) -> bool {
     TMP_DIRECTORIES.iter().any(|tmp| path.starts_with(tmp))
 }
 
-fn canonicalize_all(directories: &[PathBuf]) -> Vec<PathBuf> {
+/// Returns the directories that are not below another one of them.
+fn outermost(directories: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
-    for directory in directories
-        .iter()
-        .filter_map(|path| path.canonicalize().ok())
-    {
+    for directory in directories {
         if !found.iter().any(|above| directory.starts_with(above)) {
             found.retain(|below| !below.starts_with(&directory));
             found.push(directory);
@@ -231,7 +232,7 @@ fn protect_cgroup(cgroup: &Path) -> io::Result<()> {
 /// Returns the mount point that a control group is below: the last directory on the way up with the
 /// same device.
 fn cgroup_mount_point(cgroup: &Path) -> Option<&Path> {
-    let device = |path: &Path| Some(fstat(open_path(path).ok()?).ok()?.st_dev);
+    let device = |path: &Path| Some(available(fstat(available(open_path(path))?))?.st_dev);
     let own = device(cgroup)?;
     cgroup
         .ancestors()

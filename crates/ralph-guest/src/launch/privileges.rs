@@ -6,6 +6,7 @@ use rustix::thread::{
 };
 
 use super::start::{LaunchStepResult, in_step};
+use crate::best_effort;
 
 /// With any of these a process of root can unmount what hides a directory, enter another process's
 /// mount namespace, or reach files without their paths.
@@ -26,9 +27,10 @@ const DROPPED_CAPABILITIES: [CapabilitySet; 9] = [
 pub(super) fn drop_capabilities() -> LaunchStepResult<()> {
     for capability in DROPPED_CAPABILITIES {
         // A kernel that does not know one refuses, and so does one where it is gone already.
-        remove_capability_from_bounding_set(capability).ok();
+        best_effort(remove_capability_from_bounding_set(capability));
     }
-    clear_ambient_capability_set().ok();
+    // The ambient set cannot exceed the inheritable one, which is emptied below in any case.
+    best_effort(clear_ambient_capability_set());
     let now = in_step("read its capabilities", capabilities(None))?;
     let kept = CapabilitySets {
         inheritable: CapabilitySet::empty(),

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use serde::{Deserialize, Serialize};
 
 use super::{landlock, namespace};
+use crate::available;
 
 /// How a process can mount in a namespace of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +44,7 @@ impl LauncherSupport {
             landlock: landlock::can_restrict_files(),
             signals: landlock::can_scope_signals(),
             // Last, because nothing works as before afterwards.
-            mounts: namespace::probe_mounts().ok(),
+            mounts: available(namespace::probe_mounts()),
         };
         match serde_json::to_string(&available) {
             Ok(text) => {

@@ -1,6 +1,7 @@
 //! The interface between ralph and its launcher.
 
 use std::io;
+use std::io::ErrorKind::{NotFound, PermissionDenied};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,22 @@ pub struct LaunchSettings {
     pub mark: u64,
     /// The file that a failure is written to.
     pub report: PathBuf,
+}
+
+impl LaunchSettings {
+    /// Returns the hidden directories that exist, without links. One that this process may not reach is
+    /// left out as well: the command has no more rights.
+    pub(super) fn existing_hidden(&self) -> io::Result<Vec<PathBuf>> {
+        let mut existing = Vec::new();
+        for directory in &self.hidden {
+            match directory.canonicalize() {
+                Ok(directory) => existing.push(directory),
+                Err(error) if matches!(error.kind(), NotFound | PermissionDenied) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(existing)
+    }
 }
 
 /// Why a launcher did not start its command.

@@ -14,6 +14,7 @@ use rustix::process::{Resource, Rlimit, setrlimit, setsid};
 
 use super::settings::{Hiding, LAUNCH_FAILED, LaunchFailure, LaunchSettings};
 use super::{landlock, namespace, privileges};
+use crate::{available, best_effort};
 
 /// The step that starts the program itself.
 const EXEC_STEP: &str = "";
@@ -91,7 +92,8 @@ fn set_limit(resource: Resource, number: u64) {
         current: Some(number),
         maximum: Some(number),
     };
-    setrlimit(resource, limit).ok();
+    // A lower limit of this process stays in force.
+    best_effort(setrlimit(resource, limit));
 }
 
 /// Checks that a program can be found and executed.
@@ -119,7 +121,7 @@ struct FailureFile {
 impl FailureFile {
     fn open(file: &Path) -> Option<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = openat(CWD, file.parent()?, flags, Mode::empty()).ok()?;
+        let directory = available(openat(CWD, file.parent()?, flags, Mode::empty()))?;
         Some(Self {
             directory,
             name: file.file_name()?.to_owned(),

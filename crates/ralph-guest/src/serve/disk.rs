@@ -14,6 +14,7 @@ use rustix::fs::statvfs;
 
 use super::unlinked::{OpenFiles, UnlinkedFiles};
 use super::usage::{DiskUsage, MeasuredTree};
+use crate::available;
 use crate::command::{CommandEnd, no_watchdog};
 
 /// How often the file system is asked.
@@ -108,7 +109,7 @@ impl DiskQuota {
     /// Returns where a command begins. A sandbox that was over its limit is measured again.
     async fn baseline(&self) -> DiskBaseline {
         let limit = self.limit.unwrap_or_default();
-        let everywhere = self.filesystem_usage().unwrap_or_default();
+        let everywhere = self.filesystem_usage_or_none();
         let inside = match self.last_measurement() {
             Some(last) if last.sandbox.exceeds(limit) => {
                 let start = DiskBaseline {
@@ -134,7 +135,7 @@ impl DiskQuota {
     }
 
     async fn measure(&self, start: DiskBaseline) -> DiskUsage {
-        let everywhere = self.filesystem_usage().unwrap_or_default();
+        let everywhere = self.filesystem_usage_or_none();
         let inside = match self.sandbox_usage(start, everywhere).await {
             Ok(inside) => inside,
             Err(_) => UNMEASURABLE,
@@ -183,6 +184,12 @@ impl DiskQuota {
             total += used_space(&tree.root)?;
         }
         Ok(total)
+    }
+
+    /// Returns the same to compare it with later. File systems that do not say count as empty: files
+    /// are measured one by one, and this only attributes growth that none of them explains.
+    fn filesystem_usage_or_none(&self) -> DiskUsage {
+        available(self.filesystem_usage()).unwrap_or_default()
     }
 }
 

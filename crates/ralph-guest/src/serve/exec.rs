@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal as ProcessSignal, kill_process_group};
 use tokio::time::Instant;
 
 use super::guest::Guest;
+use crate::best_effort;
 use crate::command::{
     self, CHUNK_BYTES, CommandBounds, CommandEnd, CommandInputSource, CommandMark, CommandOutcome,
     InputMode, Invocation, Marking, ProcessTree, SpawnOptions,
@@ -127,7 +128,7 @@ fn start_command(
 fn prefer_for_oom_kill(first: Pid) {
     let file = format!("/proc/{}/oom_score_adj", first.as_raw_pid());
     // Without it the kernel chooses by size, and the guest is small.
-    std::fs::write(file, "500").ok();
+    best_effort(std::fs::write(file, "500"));
 }
 
 /// Where programs are when the image does not say.
@@ -137,12 +138,13 @@ pub(super) const DEFAULT_PATH: &str =
 /// Passes signals on until the host closes the stream.
 async fn forward_signals(messages: &mut StreamMessages, first: Pid) {
     while let Some(message) = messages.next().await {
-        let signal = serde_json::from_slice(&message)
-            .ok()
-            .and_then(|SignalRequest { signal }| ProcessSignal::from_named_raw(signal));
-        if let Some(signal) = signal {
-            // A group that has ended has nobody to signal.
-            kill_process_group(first, signal).ok();
+        // The host sends nothing else; a request that cannot be read names no signal.
+        let Ok(SignalRequest { signal }) = serde_json::from_slice(&message) else {
+            continue;
+        };
+        if let Some(signal) = ProcessSignal::from_named_raw(signal) {
+            // The group may have ended.
+            best_effort(kill_process_group(first, signal));
         }
     }
 }

@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::best_effort;
 use crate::wire::{ConnectRequest, Duplex, Link, ListenKind};
 
 /// How much of a connection is in memory at once, each way.
@@ -73,19 +74,22 @@ async fn relay_connections(listener: &TcpListener, name: &str, link: &Link) {
 
 /// Carries bytes both ways until both sides have ended.
 async fn relay_connection(connection: TcpStream, stream: Duplex) {
-    connection.set_nodelay(true).ok();
+    // Without it small writes are slower.
+    best_effort(connection.set_nodelay(true));
     let (incoming, mut outgoing) = connection.into_split();
     let (answer, mut question) = tokio::io::split(stream);
     let there = async move {
         let mut incoming = BufReader::with_capacity(RELAY_BUFFER_BYTES, incoming);
         let carried = copy_buf(&mut incoming, &mut question).await;
-        question.shutdown().await.ok();
+        // Fails only if the host has closed the stream already.
+        best_effort(question.shutdown().await);
         (incoming, carried)
     };
     let back = async move {
         let mut answer = BufReader::with_capacity(RELAY_BUFFER_BYTES, answer);
-        copy_buf(&mut answer, &mut outgoing).await.ok();
-        outgoing.shutdown().await.ok();
+        // The program may close its connection before it has read the whole answer.
+        best_effort(copy_buf(&mut answer, &mut outgoing).await);
+        best_effort(outgoing.shutdown().await);
     };
     let (mut there, mut back) = (pin!(there), pin!(back));
     let mut is_answered = false;
@@ -108,7 +112,7 @@ async fn relay_connection(connection: TcpStream, stream: Duplex) {
     // closed while bytes still arrive takes the answer away from whoever sends them.
     let mut nowhere = sink();
     let read_on = async { tokio::join!(rest, copy_buf(&mut incoming, &mut nowhere)) };
-    timeout(LINGER, read_on).await.ok();
+    best_effort(timeout(LINGER, read_on).await);
 }
 
 async fn relay_datagrams(socket: &Arc<UdpSocket>, name: &str, link: &Link) {
@@ -155,5 +159,5 @@ async fn relay_datagram(
         socket.send_to(&answer, peer).await
     };
     // Without an answer nothing comes back, as with any datagram.
-    timeout(DATAGRAM_REPLY_TIMEOUT, exchanged).await.ok();
+    best_effort(timeout(DATAGRAM_REPLY_TIMEOUT, exchanged).await);
 }

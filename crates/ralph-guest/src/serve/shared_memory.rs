@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use crate::command::{self, User};
 use crate::files::remove_entry;
+use crate::{available, best_effort};
 
 /// Memory and queues with a name in a directory.
 const DIRECTORIES: [&str; 2] = ["/dev/shm", "/dev/mqueue"];
@@ -85,7 +86,7 @@ impl SharedMemory {
             command.uid(user).gid(group);
         }
         // An object that is gone already is what was wanted.
-        timeout(REMOVAL_TIMEOUT, command.status()).await.ok();
+        best_effort(timeout(REMOVAL_TIMEOUT, command.status()).await);
     }
 }
 
@@ -105,7 +106,7 @@ fn clear_directory(directory: &str) {
         return;
     };
     for entry in dir.entries().into_iter().flatten().flatten() {
-        remove_entry(&dir, &entry.file_name()).ok();
+        best_effort(remove_entry(&dir, &entry.file_name()));
     }
 }
 
@@ -114,8 +115,9 @@ fn removal_arguments() -> Vec<String> {
     let files = SYSV_OBJECTS.iter();
     files
         .flat_map(|(file, option)| {
-            let table = fs::read_to_string(file).unwrap_or_default();
-            parse_ids(&table)
+            // A kernel without such objects has no table.
+            let table = available(fs::read_to_string(file));
+            parse_ids(&table.unwrap_or_default())
                 .into_iter()
                 .flat_map(move |id| [(*option).to_owned(), id])
         })

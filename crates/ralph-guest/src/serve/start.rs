@@ -18,6 +18,7 @@ use super::idle_timeout::IdleTimeoutReader;
 use super::session::serve_connection;
 use super::settings::{GuestSettings, Transport};
 use super::user;
+use crate::available;
 use crate::command::{User, adopt_orphans};
 
 /// How long a connection by the guest's own input and output may be silent. The host says something
@@ -62,7 +63,8 @@ async fn serve(settings: &GuestSettings) -> io::Result<()> {
 
 /// Returns whom commands run as. Without power over users they run as this process does.
 fn command_user(foreign: Option<u32>) -> Option<User> {
-    let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    // An image may have no users but root.
+    let passwd = available(fs::read_to_string("/etc/passwd")).unwrap_or_default();
     geteuid()
         .is_root()
         .then(|| user::choose_user(&passwd, foreign))
@@ -71,7 +73,13 @@ fn command_user(foreign: Option<u32>) -> Option<User> {
 /// Returns what the image says about the environment of programs.
 fn image_environment() -> BTreeMap<String, String> {
     std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter_map(
+            |(name, value)| match (name.into_string(), value.into_string()) {
+                (Ok(name), Ok(value)) => Some((name, value)),
+                // The wire carries text only.
+                (Err(_), _) | (_, Err(_)) => None,
+            },
+        )
         .filter(|(name, _)| !OVERRIDDEN_VARIABLES.contains(&name.as_str()))
         .collect()
 }

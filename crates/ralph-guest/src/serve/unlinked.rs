@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use super::usage::DiskUsage;
 use crate::command::User;
+use crate::{available, best_effort};
 
 /// File systems that are memory, not disk: `tmpfs` and `hugetlbfs`.
 const IN_MEMORY_FILESYSTEMS: [i64; 2] = [0x0102_1994, 0x9584_58f6];
@@ -40,12 +41,18 @@ impl OpenFiles {
         let (sender, receiver) = oneshot::channel();
         let started = std::thread::Builder::new().spawn(move || {
             if user.is_none_or(|user| assume_user(user).is_ok()) {
-                sender.send(scan_processes(Path::new("/proc"))).ok();
+                // The receiver is gone if the measurement was cancelled.
+                best_effort(sender.send(scan_processes(Path::new("/proc"))));
             }
         });
+        // A scan that could not be made has not seen anything.
+        let unseen = UnlinkedFiles {
+            is_incomplete: true,
+            ..UnlinkedFiles::default()
+        };
         match started {
-            Ok(_) => receiver.await.unwrap_or_default(),
-            Err(_) => UnlinkedFiles::default(),
+            Ok(_) => receiver.await.unwrap_or(unseen),
+            Err(_) => unseen,
         }
     }
 }
@@ -90,7 +97,12 @@ fn scan_processes(proc: &Path) -> UnlinkedFiles {
 
 fn processes(proc: &Path) -> impl Iterator<Item = (u32, PathBuf)> {
     let entries = fs::read_dir(proc).into_iter().flatten().flatten();
-    entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
+    entries.filter_map(|entry| {
+        Some((
+            available(entry.file_name().to_str()?.parse())?,
+            entry.path(),
+        ))
+    })
 }
 
 fn is_in_memory(file: &Path) -> bool {

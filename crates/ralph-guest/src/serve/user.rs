@@ -1,5 +1,6 @@
 //! Whom commands run as: a user of the image without any power.
 
+use crate::available;
 use crate::command::User;
 
 /// Whom commands run as when the image has nobody.
@@ -35,8 +36,8 @@ pub(super) fn choose_user(passwd: &str, foreign: Option<u32>) -> User {
 fn parse_passwd_line(line: &str) -> Option<(&str, User)> {
     let mut fields = line.split(':');
     let name = fields.next()?;
-    let user = fields.nth(1)?.parse().ok()?;
-    let group = fields.next()?.parse().ok()?;
+    let user = available(fields.nth(1)?.parse())?;
+    let group = available(fields.next()?.parse())?;
     Some((name, User { user, group }))
 }
 

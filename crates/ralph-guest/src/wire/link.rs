@@ -16,6 +16,7 @@ use super::frame::{Flow, Frame, FrameError, FrameKind, MAX_MESSAGE, WINDOW};
 use super::stream::{
     GuestStream, OpenedStream, StreamData, StreamGuard, StreamMessages, StreamSender,
 };
+use crate::{available, best_effort};
 
 /// How much is read from the connection at once.
 const READ_BUFFER: usize = 128 * 1024;
@@ -42,11 +43,13 @@ pub struct Link {
 }
 
 /// Why a stream was not opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OpenStreamError {
     /// The connection is over, or has too many streams.
+    #[error("the connection is closed, or has too many streams")]
     Closed,
     /// The message is longer than [`MAX_MESSAGE`].
+    #[error("the message is too long")]
     TooLong,
 }
 
@@ -121,8 +124,7 @@ impl Link {
 
     /// Opens a stream with a message.
     pub fn open(&self, message: &impl Serialize) -> Result<GuestStream, OpenStreamError> {
-        // Our own messages are plain structures, which always have a form in JSON.
-        let payload = serde_json::to_vec(message).unwrap_or_default();
+        let payload = serde_json::to_vec(message).expect("a plain structure is valid JSON");
         if payload.len() > MAX_MESSAGE {
             return Err(OpenStreamError::TooLong);
         }
@@ -147,8 +149,8 @@ impl Link {
     }
 
     pub(super) fn send(&self, frame: Frame) {
-        // Without a connection it goes nowhere; whoever waits for an answer sees that.
-        self.shared.outgoing.send(frame).ok();
+        // Fails without a connection, which every pending request sees by itself.
+        best_effort(self.shared.outgoing.send(frame));
     }
 
     /// Forgets a stream and tells the other side, unless that was the one to close it.
@@ -224,7 +226,8 @@ impl Link {
             if frame.kind == FrameKind::Open {
                 if let Some(stream) = self.register(frame.stream) {
                     let message = frame.payload;
-                    accept.send(OpenedStream { message, stream }).ok();
+                    // Without a receiver the stream is dropped, which closes it.
+                    best_effort(accept.send(OpenedStream { message, stream }));
                 }
             } else {
                 self.dispatch(frame)?;
@@ -259,7 +262,8 @@ impl Link {
                     ));
                 }
                 if let Some(data) = &slot.data {
-                    data.send((flow, frame.payload)).ok();
+                    // A stream that is not read any more takes no bytes.
+                    best_effort(data.send((flow, frame.payload)));
                 }
             }
             FrameKind::End => slot.data = None,
@@ -324,7 +328,7 @@ async fn write_frames(
             if gathered.len() >= WRITE_BUFFER {
                 break;
             }
-            next = frames.try_recv().ok();
+            next = available(frames.try_recv());
         }
         writer.write_all(&gathered).await?;
         writer.flush().await?;

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use super::credit::Credit;
 use super::frame::{Flow, Frame, FrameKind, MAX_PAYLOAD, WINDOW};
 use super::link::Link;
+use crate::available;
 
 /// How much is taken before credit is given back.
 const CREDIT_BATCH: usize = WINDOW / 4;
@@ -73,8 +74,7 @@ pub struct StreamData {
 impl StreamSender {
     /// Sends a message. On a stream that is over it goes nowhere.
     pub fn send_message(&self, message: &impl Serialize) {
-        // Our own messages are plain structures, which always have a form in JSON.
-        let payload = serde_json::to_vec(message).unwrap_or_default();
+        let payload = serde_json::to_vec(message).expect("a plain structure is valid JSON");
         self.send_frame(FrameKind::Message, payload);
     }
 
@@ -154,7 +154,7 @@ impl StreamData {
 
     /// Returns the next bytes if they are here already.
     pub fn try_next(&mut self) -> Option<(Flow, Vec<u8>)> {
-        let piece = self.queue.try_recv().ok()?;
+        let piece = available(self.queue.try_recv())?;
         Some(self.record_consumed(piece))
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ralph_guest::best_effort;
 use ralph_guest::command::CommandLine;
 use ralph_guest::serve::{Guest, GuestSettings, Transport, serve_connection};
 use ralph_guest::wire::{ExecRequest, Flow, GuestReply, GuestRequest, GuestStream, Link, LinkSide};
@@ -38,12 +39,13 @@ impl TestGuest {
         let (reader, writer) = tokio::io::split(far);
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
-            serve_connection(guest, reader, writer).await.ok();
+            // A test ends the connection whenever it is done.
+            best_effort(serve_connection(guest, reader, writer).await);
         });
         let (reader, writer) = tokio::io::split(near);
         let (link, incoming, carry) = Link::new(LinkSide::Host, reader, writer);
         tasks.spawn(async move {
-            carry.await.ok();
+            best_effort(carry.await);
         });
         Self {
             link,
