@@ -91,7 +91,7 @@ async fn serve_upstream(
         let connection = hyper::server::conn::http1::Builder::new()
             .serve_connection(TokioIo::new(stream), service);
         // A connection that breaks is seen by those who read.
-        connections.spawn(async move { connection.await.ok() });
+        connections.spawn(async move { drop(connection.await) });
         while connections.try_join_next().is_some() {}
     }
 }
@@ -266,6 +266,8 @@ async fn read(order: &StreamTimesOrder, flowing: &Semaphore) -> Result<Vec<u64>,
 fn first_time(bytes: &[u8]) -> Option<(u64, usize)> {
     let start = bytes.iter().position(|b| *b == b'@')? + 1;
     let length = bytes[start..].iter().position(|b| *b == b'"')?;
-    let digits = std::str::from_utf8(&bytes[start..start + length]).ok()?;
-    Some((digits.parse().ok()?, start + length))
+    let Ok(digits) = str::from_utf8(&bytes[start..start + length]) else {
+        return None;
+    };
+    Some((ralph_core::parse_value(digits)?, start + length))
 }

@@ -18,7 +18,7 @@ use hyper::{HeaderMap, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::http::GateBody;
+use crate::http::{GateBody, header_text};
 
 /// The longest answer that is recorded, in bytes; a longer one is left out.
 const MAX_RECORDED_BYTES: usize = 16 * 1024 * 1024;
@@ -150,8 +150,7 @@ fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes)
         .iter()
         .fold(String::with_capacity(64), |mut text, byte| {
-            // Writing to a text cannot fail.
-            write!(text, "{byte:02x}").ok();
+            write!(text, "{byte:02x}").expect("writing to a string cannot fail");
             text
         })
 }
@@ -168,9 +167,7 @@ impl ExchangeRecorder {
     /// Takes the head of the answer.
     pub(crate) fn with_response_head(mut self, status: StatusCode, headers: &HeaderMap) -> Self {
         self.exchange.status = status.as_u16();
-        let kind = headers
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok());
+        let kind = headers.get(CONTENT_TYPE).and_then(header_text);
         kind.unwrap_or_default()
             .clone_into(&mut self.exchange.content_type);
         self
@@ -183,7 +180,7 @@ impl ExchangeRecorder {
             return;
         }
         let elapsed = self.started.elapsed().as_millis();
-        let text = std::str::from_utf8(bytes).ok().map(str::to_owned);
+        let text = str::from_utf8(bytes).map_or(None, |text| Some(text.to_owned()));
         self.exchange.chunks.push(RecordedChunk {
             at_ms: u64::try_from(elapsed).unwrap_or(u64::MAX),
             base64: text.is_none().then(|| STANDARD.encode(bytes)),
@@ -196,11 +193,12 @@ impl ExchangeRecorder {
         if self.bytes > MAX_RECORDED_BYTES {
             return;
         }
-        if let Ok(mut text) = serde_json::to_vec(&self.exchange) {
-            text.push(b'\n');
-            let mut to = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-            // A full disk costs the recording, not the run.
-            to.write_all(&text).and_then(|()| to.flush()).ok();
+        let mut text = serde_json::to_vec(&self.exchange).expect("a plain structure is valid JSON");
+        text.push(b'\n');
+        let mut to = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        // A full disk costs the recording, not the run.
+        if let Err(error) = to.write_all(&text).and_then(|()| to.flush()) {
+            tracing::warn!(%error, "cannot record an exchange");
         }
     }
 }
@@ -242,10 +240,14 @@ impl ReplayedExchange {
 
 impl RecordedChunk {
     fn into_bytes(self) -> Bytes {
-        let decoded = self.base64.and_then(|text| STANDARD.decode(text).ok());
-        decoded
-            .or(self.text.map(String::into_bytes))
-            .unwrap_or_default()
-            .into()
+        let text = self.text.unwrap_or_default().into_bytes();
+        match self.base64.map(|encoded| STANDARD.decode(encoded)) {
+            Some(Ok(decoded)) => decoded.into(),
+            Some(Err(error)) => {
+                tracing::warn!(%error, "a recorded chunk is not base64");
+                text.into()
+            }
+            None => text.into(),
+        }
     }
 }

@@ -96,7 +96,9 @@ impl Dialer {
         for address in self.addresses(endpoint).await? {
             match timeout(self.connect_timeout, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => {
-                    stream.set_nodelay(true).ok();
+                    if let Err(error) = stream.set_nodelay(true) {
+                        tracing::debug!(%error, "cannot send small packets at once");
+                    }
                     return Ok(stream);
                 }
                 Ok(Err(error)) => last = Some(error.to_string()),

@@ -9,7 +9,7 @@ use hyper::header::{
 
 use super::PlaceholderToken;
 use super::route::{CredentialScheme, Route};
-use crate::http::strip_hop_by_hop;
+use crate::http::{header_text, strip_hop_by_hop};
 
 const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 const BETA_HEADER: HeaderName = HeaderName::from_static("anthropic-beta");
@@ -96,7 +96,10 @@ pub(super) fn replace_credentials(headers: &mut HeaderMap, route: &Route) -> Opt
             (AUTHORIZATION, format!("Basic {pair}"))
         }
     };
-    let mut value = HeaderValue::try_from(value).ok()?;
+    // Only a credential that a header cannot carry fails, and the caller refuses the request.
+    let Ok(mut value) = HeaderValue::try_from(value) else {
+        return None;
+    };
     value.set_sensitive(true);
     headers.insert(name, value);
     Some(())
@@ -107,7 +110,7 @@ pub(super) fn betas(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     headers
         .get_all(BETA_HEADER)
         .iter()
-        .filter_map(|value| value.to_str().ok())
+        .filter_map(header_text)
         .flat_map(|value| value.split(','))
         .map(str::trim)
         .filter(|beta| !beta.is_empty())
@@ -121,7 +124,10 @@ fn add_login_beta(headers: &mut HeaderMap) -> Option<()> {
         all.push(',');
     }
     all.push_str(LOGIN_BETA);
-    headers.insert(BETA_HEADER, HeaderValue::try_from(all).ok()?);
+    let Ok(value) = HeaderValue::try_from(all) else {
+        return None;
+    };
+    headers.insert(BETA_HEADER, value);
     Some(())
 }
 

@@ -36,7 +36,11 @@ impl BackgroundReader {
         let reading = self.read_to_end(upstream, gauge);
         // Without a runtime, the process ends: the reservation is charged.
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(async move { timeout(self.timeout, reading).await.ok() });
+            runtime.spawn(async move {
+                if timeout(self.timeout, reading).await.is_err() {
+                    tracing::debug!("the rest of a response was not read in time");
+                }
+            });
         }
     }
 

@@ -6,6 +6,7 @@ use http_body_util::BodyExt as _;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderValue, LOCATION, SET_COOKIE};
 use hyper::{HeaderMap, Method, Response, Uri};
 use ralph_core::net::{EgressDecider, EgressReason, Endpoint};
+use ralph_core::parse_value;
 use ralph_core::secret::Redactor;
 
 use super::background_reader::BackgroundReader;
@@ -14,7 +15,7 @@ use super::relayed_body::{RelayState, RelayedBody};
 use super::route::Route;
 use super::send::AdmittedCall;
 use crate::audit::OpenRecord;
-use crate::http::{self, GateBody, UpstreamBody};
+use crate::http::{self, GateBody, UpstreamBody, header_text};
 use crate::meter::ResponseMeter;
 
 /// Returns the answer of a provider as the sandbox may see it; it takes the record along.
@@ -86,11 +87,9 @@ fn sanitize_headers(
         ));
     }
     if let Some(location) = headers.get(LOCATION) {
-        let location = location
-            .to_str()
-            .ok()
-            .and_then(|text| rewrite_location(route, text));
-        let Some(location) = location.and_then(|text| HeaderValue::try_from(text).ok()) else {
+        let location = header_text(location).and_then(|text| rewrite_location(route, text));
+        let location = location.map(HeaderValue::try_from);
+        let Some(Ok(location)) = location else {
             let text = "the provider redirects to another host, which the credential is not for";
             return Err(CredentialRefusal::new(
                 502,
@@ -130,14 +129,16 @@ fn rewrite_location(route: &Route, location: &str) -> Option<String> {
     let path = if location.starts_with('/') && !location.starts_with("//") {
         location
     } else {
-        let uri: Uri = location.parse().ok()?;
+        let uri: Uri = parse_value(location)?;
         let upstream = &route.upstream;
         let default_port = if uri.scheme_str()? == "https" {
             443
         } else {
             80
         };
-        let endpoint = Endpoint::parse(uri.authority()?.as_str(), default_port).ok()?;
+        let Ok(endpoint) = Endpoint::parse(uri.authority()?.as_str(), default_port) else {
+            return None;
+        };
         if uri.scheme() != Some(&upstream.origin.scheme) || endpoint != upstream.endpoint {
             return None;
         }

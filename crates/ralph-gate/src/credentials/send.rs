@@ -160,7 +160,10 @@ fn rewrite_request(parts: &mut Parts, route: &Route, rest: &str) -> Option<()> {
             path.push('?');
             path.push_str(query);
         }
-        parts.uri = Uri::from(PathAndQuery::try_from(path).ok()?);
+        let Ok(path) = PathAndQuery::try_from(path) else {
+            return None;
+        };
+        parts.uri = Uri::from(path);
     }
     auth::replace_credentials(&mut parts.headers, route)
 }

@@ -130,7 +130,10 @@ fn parse_name(bytes: &[u8]) -> Option<(String, usize)> {
         if !name.is_empty() {
             name.push('.');
         }
-        name.push_str(std::str::from_utf8(label).ok()?);
+        let Ok(label) = str::from_utf8(label) else {
+            return None;
+        };
+        name.push_str(label);
         at += length;
     }
 }

@@ -46,7 +46,9 @@ pub(crate) async fn drain_request(request: Request<Incoming>) {
     }
     let mut rest = Limited::new(request.into_body(), MAX_DRAINED_BYTES);
     let read = async { while let Some(Ok(_)) = rest.frame().await {} };
-    timeout(DRAIN_TIMEOUT, read).await.ok();
+    if timeout(DRAIN_TIMEOUT, read).await.is_err() {
+        tracing::debug!("the rest of a refused request did not arrive in time");
+    }
 }
 
 struct CountedRequestBody {

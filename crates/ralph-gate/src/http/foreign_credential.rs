@@ -111,8 +111,9 @@ fn normalize_parameter(name: &str) -> String {
     while let Some(byte) = bytes.next() {
         let byte = if byte == b'%' {
             let digits = [bytes.next(), bytes.next()].map(Option::unwrap_or_default);
-            let digits = std::str::from_utf8(&digits).unwrap_or_default();
-            u8::from_str_radix(digits, 16).unwrap_or(b'?')
+            str::from_utf8(&digits).map_or(b'?', |digits| {
+                u8::from_str_radix(digits, 16).unwrap_or(b'?')
+            })
         } else {
             byte
         };

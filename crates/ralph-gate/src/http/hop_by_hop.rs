@@ -2,6 +2,9 @@
 
 use hyper::HeaderMap;
 use hyper::header::{CONNECTION, HeaderName, TE, TRAILER, TRANSFER_ENCODING, UPGRADE};
+use ralph_core::parse_value;
+
+use super::header_text::header_text;
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
@@ -13,9 +16,10 @@ pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)
         .iter()
-        .filter_map(|value| value.to_str().ok())
+        .filter_map(header_text)
         .flat_map(|value| value.split(','))
-        .filter_map(|name| name.trim().parse().ok())
+        // What is not a name names no header.
+        .filter_map(|name| parse_value(name.trim()))
         .collect();
     for name in named {
         headers.remove(name);

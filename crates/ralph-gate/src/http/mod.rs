@@ -12,6 +12,7 @@ mod coalescing_waker;
 mod connection_pool;
 mod foreign_credential;
 mod forward;
+mod header_text;
 mod hop_by_hop;
 mod https;
 mod refusal;
@@ -24,6 +25,7 @@ pub(crate) use body::{BoxError, GateBody, counted_request_body, drain_request, f
 pub(crate) use client::{GateHttpClient, GateHttpConnector, find_dial_error, new_client};
 pub(crate) use connection_pool::{ConnectionPool, HttpOrigin, UpstreamBody};
 pub(crate) use forward::upstream_refusal;
+pub(crate) use header_text::header_text;
 pub(crate) use hop_by_hop::strip_hop_by_hop;
 pub(crate) use https::serve as serve_https;
 pub(crate) use refusal::{HttpRefusal, REASON_HEADER, text_response};

@@ -346,7 +346,8 @@ async fn a_stream_arrives_piece_by_piece() {
             stream.flush().await.unwrap();
             wait.recv().await.unwrap();
         }
-        stream.shutdown().await.ok();
+        // The client may be gone.
+        drop(stream.shutdown().await);
     });
     world.routes = vec![Route::anthropic_key(secret()).unwrap()];
     let (gate, _) = world.build_gate();

@@ -379,13 +379,12 @@ pub(crate) async fn send(
 pub(crate) async fn send_at(gate: &Gate, arrival: Arrival, bytes: impl AsRef<[u8]>) -> String {
     let mut stream = connect(gate, arrival);
     // What is refused early is not read to its end.
-    stream.write_all(bytes.as_ref()).await.ok();
+    drop(stream.write_all(bytes.as_ref()).await);
     let mut answer = Vec::new();
     let read = stream.read_to_end(&mut answer);
-    tokio::time::timeout(Duration::from_secs(10), read)
-        .await
-        .expect("the gate answers in time")
-        .ok();
+    let ended = tokio::time::timeout(Duration::from_secs(10), read).await;
+    // An answer may end with the connection.
+    drop(ended.expect("the gate answers in time"));
     String::from_utf8_lossy(&answer).into_owned()
 }
 
@@ -397,7 +396,7 @@ pub(crate) fn status(answer: &str) -> u16 {
     answer
         .split(' ')
         .nth(1)
-        .and_then(|status| status.parse().ok())
+        .and_then(ralph_core::parse_value)
         .unwrap_or(0)
 }
 
