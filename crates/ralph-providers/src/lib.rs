@@ -14,6 +14,7 @@ pub mod agent;
 pub mod docker;
 pub mod download;
 pub mod http;
+mod logged;
 pub mod model;
 pub mod sandbox;
 pub mod scm;

@@ -7,6 +7,7 @@ use ralph_core::money::Usd;
 use ralph_core::ports::{
     AgentEnd, AgentEvent, AgentReader, AgentReport, Clock, ExecStatus, TokenUsage,
 };
+use ralph_guest::available;
 use serde_json::Value;
 
 use super::failure;
@@ -65,13 +66,13 @@ impl ClaudeReader {
                 let wait = self.until_limit_resets();
                 let status = event["error_status"].as_u64();
                 self.summary.record_trouble(
-                    match status.and_then(|status| u16::try_from(status).ok()) {
+                    match status.and_then(|status| available(u16::try_from(status))) {
                         Some(status) => failure::from_status(status, &why, wait),
                         None => AgentEnd::Overloaded { why: why.clone() },
                     },
                 );
                 let delay = event["retry_delay_ms"].as_f64().unwrap_or_default();
-                let delay = Duration::try_from_secs_f64(delay / 1000.0).ok();
+                let delay = available(Duration::try_from_secs_f64(delay / 1000.0));
                 vec![AgentEvent::Waiting { why, wait: delay }]
             }
             _ => Vec::new(),
@@ -137,7 +138,7 @@ impl ClaudeReader {
         }
         let seconds = info["resetsAt"].as_i64();
         self.limit_resets_at =
-            seconds.and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+            seconds.and_then(|seconds| available(jiff::Timestamp::from_second(seconds)));
         let which = match string_field(info, "rateLimitType") {
             "" => "a usage limit".to_owned(),
             kind => format!("the usage limit `{}`", text::short_label(kind)),
@@ -214,7 +215,8 @@ impl ClaudeReader {
             ("server_error" | "overloaded", None) => AgentEnd::Overloaded { why: why() },
             (_, None) => failure::from_message(words),
             (_, Some(status)) => {
-                let status = u16::try_from(status).unwrap_or_default();
+                // A number beyond any status is as unknown as none.
+                let status = u16::try_from(status).unwrap_or(0);
                 failure::from_status(status, words, self.until_limit_resets())
             }
         }
@@ -223,7 +225,8 @@ impl ClaudeReader {
     /// Returns how long it is until the limit is lifted.
     fn until_limit_resets(&self) -> Option<Duration> {
         let until = self.limit_resets_at?.duration_since(self.clock.now());
-        Some(Duration::try_from(until).unwrap_or_default())
+        // A limit that was lifted already needs no wait.
+        Some(Duration::try_from(until).unwrap_or(Duration::ZERO))
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use ralph_core::parse_value;
 use ralph_core::ports::{AgentEnd, ExecStatus};
 
 use super::text;
@@ -77,7 +78,7 @@ fn status_in(words: &str) -> Option<u16> {
     words.match_indices("status").find_map(|(start, word)| {
         let rest = words[start + word.len()..].trim_start_matches([':', ' ']);
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        (digits == 3).then(|| rest[..digits].parse().ok())?
+        (digits == 3).then(|| parse_value(&rest[..digits]))?
     })
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ralph_core::money::Usd;
+use ralph_core::parse_value;
 use ralph_core::ports::{AgentEnd, AgentEvent, AgentReader, AgentReport, ExecStatus, TokenUsage};
 use serde_json::Value;
 
@@ -107,10 +108,9 @@ fn end_from_error(error: &Value) -> AgentEnd {
     };
     match data["statusCode"].as_u64() {
         Some(status) => {
-            let status = u16::try_from(status).unwrap_or_default();
-            let seconds = string_field(&data["responseHeaders"], "retry-after")
-                .parse()
-                .ok();
+            // A number beyond any status is as unknown as none.
+            let status = u16::try_from(status).unwrap_or(0);
+            let seconds = parse_value(string_field(&data["responseHeaders"], "retry-after"));
             failure::from_status(status, words, seconds.map(Duration::from_secs))
         }
         None => failure::from_message(words),

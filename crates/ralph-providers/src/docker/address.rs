@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use ralph_core::parse_value;
+
 use super::error::DockerError;
 
 /// The socket of an engine unless a host is given.
@@ -75,7 +77,7 @@ impl fmt::Display for DockerAddress {
 fn parse_host_port(text: &str) -> Option<String> {
     let (name, port) = match text.rsplit_once(':') {
         // The colons of a bare IPv6 address are inside its brackets.
-        Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()?),
+        Some((name, port)) if !port.ends_with(']') => (name, parse_value(port)?),
         Some(_) | None => (text, DEFAULT_PORT),
     };
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');

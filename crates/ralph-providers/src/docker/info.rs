@@ -1,6 +1,7 @@
 //! What an engine tells about itself and its machine.
 
 use bollard::models::SystemInfo;
+use ralph_guest::available;
 
 use super::address::DockerAddress;
 
@@ -40,7 +41,11 @@ impl DockerInfo {
         api_version: String,
         address: &DockerAddress,
     ) -> Self {
-        let count = |number: Option<i64>| number.and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+        let count = |number: Option<i64>| {
+            number
+                .and_then(|n| available(u64::try_from(n)))
+                .unwrap_or(0)
+        };
         let options = info.security_options.unwrap_or_default();
         Self {
             os_type: info.os_type.unwrap_or_default(),

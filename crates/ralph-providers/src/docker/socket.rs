@@ -3,10 +3,14 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use ralph_core::parse_value;
+use ralph_guest::available;
+
 /// Returns the name of the group that owns a socket, or its number where it has no name here.
 pub(super) fn owning_group(path: &Path) -> Option<String> {
-    let gid = std::fs::metadata(path).ok()?.gid();
-    let groups = std::fs::read_to_string("/etc/group").unwrap_or_default();
+    let gid = available(std::fs::metadata(path))?.gid();
+    // Without the file the group is shown by its number.
+    let groups = available(std::fs::read_to_string("/etc/group")).unwrap_or_default();
     Some(group_name(gid, &groups).map_or_else(|| gid.to_string(), str::to_owned))
 }
 
@@ -15,7 +19,7 @@ fn group_name(gid: u32, groups: &str) -> Option<&str> {
     groups.lines().find_map(|line| {
         let mut fields = line.split(':');
         let name = fields.next()?;
-        let number: u32 = fields.nth(1)?.parse().ok()?;
+        let number: u32 = parse_value(fields.nth(1)?)?;
         (number == gid && !name.is_empty()).then_some(name)
     })
 }

@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use ralph_core::id::CommitId;
+use ralph_core::parse_value;
 use ralph_core::ports::{PullDraft, PullRequest, PullState, ScmError};
 use serde::{Deserialize, Serialize};
 
@@ -163,7 +164,7 @@ impl PullRecord {
 /// Returns the number that a file's name gives it, if it is a record's name.
 pub(super) fn record_number(path: &Path) -> Option<u64> {
     let digits = path.file_name()?.to_str()?.strip_suffix(".json")?;
-    let number: u64 = digits.parse().ok()?;
+    let number: u64 = parse_value(digits)?;
     // One number has one name: no `+1`, no `01`.
     (number.to_string() == digits).then_some(number)
 }

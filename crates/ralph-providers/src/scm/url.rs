@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
+use ralph_guest::available;
+
 /// Returns the URL of an absolute path.
 pub(super) fn from_path(path: &Path) -> String {
     let mut url = String::from("file://");
@@ -13,7 +15,7 @@ pub(super) fn from_path(path: &Path) -> String {
             url.push(char::from(byte));
         } else {
             // Writing to a String cannot fail.
-            write!(url, "%{byte:02X}").unwrap_or_default();
+            write!(url, "%{byte:02X}").expect("writing to a string cannot fail");
         }
     }
     url
@@ -25,9 +27,9 @@ pub(super) fn to_path(url: &str) -> Option<PathBuf> {
     let mut bytes = Vec::with_capacity(rest.len());
     while let Some((&first, after)) = rest.split_first() {
         if first == b'%' {
-            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
+            let digits = available(std::str::from_utf8(after.get(..2)?))?;
             let both_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-            bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| both_hex)?);
+            bytes.push(available(u8::from_str_radix(digits, 16)).filter(|_| both_hex)?);
             rest = &after[2..];
         } else {
             bytes.push(first);

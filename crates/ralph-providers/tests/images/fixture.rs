@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use bollard::query_parameters::{ListImagesOptionsBuilder, RemoveImageOptionsBuilder};
 use ralph_core::image::{AgentImage, ImageEffort, ImageName, ProjectConfig};
+use ralph_guest::best_effort;
 use ralph_providers::docker::DockerEngine;
 use ralph_providers::docker::images::{
     DockerImages, ImageBase, ImageError, ImageProgress, ImageProject, ImageRecipe,
@@ -173,7 +174,7 @@ impl ImageTestEnv {
     async fn remove(&self, image: &str) {
         let options = RemoveImageOptionsBuilder::new().force(true).build();
         let removed = self.engine.api().remove_image(image, Some(options), None);
-        removed.await.ok();
+        best_effort(removed.await);
     }
 }
 

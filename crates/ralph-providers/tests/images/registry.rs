@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use ralph_core::id::Digest;
 use ralph_core::image::ImageName;
+use ralph_guest::best_effort;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -141,8 +142,8 @@ async fn serve(mut stream: TcpStream, shelf: Arc<RegistryContent>) {
         digest(&bytes)
     );
     // Whoever asked may be gone; then there is nobody to tell.
-    stream.write_all(head.as_bytes()).await.ok();
+    best_effort(stream.write_all(head.as_bytes()).await);
     if method != "HEAD" {
-        stream.write_all(&bytes).await.ok();
+        best_effort(stream.write_all(&bytes).await);
     }
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
+use crate::logged::logged;
 use ralph_core::image::{ImageName, RegistryChecks};
 
 /// The file in the directory that is given.
@@ -59,9 +60,9 @@ impl BaseCheckStore {
         if !is_ours {
             return BTreeMap::new();
         }
-        fs::read(&path)
-            .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        let doing = "read when newer versions of images were looked for";
+        logged(doing, fs::read(&path))
+            .and_then(|bytes| logged(doing, serde_json::from_slice(&bytes)))
             .unwrap_or_default()
     }
 }
@@ -75,7 +76,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("images");
         let name = |text: &str| ImageName::parse(text).unwrap();
-        let now = "2026-11-15T21:46:05Z".parse().ok();
+        let now = Some("2026-11-15T21:46:05Z".parse().unwrap());
         let both = RegistryChecks {
             succeeded: now,
             tried: now,
@@ -111,7 +112,7 @@ mod tests {
         assert_eq!(memory.get(&name), RegistryChecks::default());
         let checks = RegistryChecks {
             succeeded: None,
-            tried: "2026-11-15T21:46:05Z".parse().ok(),
+            tried: Some("2026-11-15T21:46:05Z".parse().unwrap()),
         };
         memory.record(&name, checks).unwrap();
         assert_eq!(memory.get(&name), checks);

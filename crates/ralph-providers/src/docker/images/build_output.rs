@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use ralph_core::parse_value;
+
 use super::progress::ImageProgress;
 
 /// How many lines a failed build shows.
@@ -72,8 +74,8 @@ fn parse_step(line: &str) -> Option<ImageProgress> {
     let (numbers, instruction) = line.strip_prefix("Step ")?.split_once(" : ")?;
     let (number, total) = numbers.split_once('/')?;
     Some(ImageProgress::Step {
-        number: number.parse().ok()?,
-        total: total.parse().ok()?,
+        number: parse_value(number)?,
+        total: parse_value(total)?,
         // Lines that were continued leave their indentation.
         instruction: instruction.split_whitespace().collect::<Vec<_>>().join(" "),
     })

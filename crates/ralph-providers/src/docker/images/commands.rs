@@ -10,6 +10,7 @@ use ralph_core::image::{
     RegistryChecks,
 };
 use ralph_core::ports::Clock;
+use ralph_guest::{available, best_effort};
 
 use super::base_checks::BaseCheckStore;
 use super::build::{BuildCache, ImageBuild};
@@ -267,7 +268,7 @@ impl DockerImages {
     ) -> Result<(), ImageError> {
         let before = self.inspect(build.image).await?;
         build.run(&self.engine, watcher).await?;
-        let Some(before) = before.and_then(|found| ImageName::parse(&found.id).ok()) else {
+        let Some(before) = before.and_then(|found| available(ImageName::parse(&found.id))) else {
             return Ok(());
         };
         let is_unnamed = self
@@ -276,7 +277,7 @@ impl DockerImages {
             .is_some_and(|found| found.tags.is_empty());
         if is_unnamed {
             // A container may still use it; then it stays.
-            self.remove(&before).await.ok();
+            best_effort(self.remove(&before).await);
         }
         Ok(())
     }

@@ -3,6 +3,8 @@
 use bollard::models::ImageInspect;
 use jiff::Timestamp;
 use ralph_core::image::{ImageName, ImagePresence};
+use ralph_core::parse_value;
+use ralph_guest::available;
 
 use crate::docker::go_architecture;
 
@@ -41,9 +43,9 @@ impl DockerImage {
             tags: answer.repo_tags.unwrap_or_default(),
             size: answer
                 .size
-                .and_then(|size| u64::try_from(size).ok())
+                .and_then(|size| available(u64::try_from(size)))
                 .unwrap_or(0),
-            created: answer.created.and_then(|text| text.parse().ok()),
+            created: answer.created.as_deref().and_then(parse_value),
             architecture: go_architecture(&answer.architecture.unwrap_or_default()).to_owned(),
             user: answer
                 .config
@@ -87,7 +89,10 @@ mod tests {
                 "Created":"2026-11-15T21:46:05.5Z","Architecture":"amd64","Config":{"User":"agent"}}"#,
         );
         assert_eq!((found.digest(), found.user.as_str()), ("sha256:2", "agent"));
-        assert_eq!(found.created, "2026-11-15T21:46:05.5Z".parse().ok());
+        assert_eq!(
+            found.created,
+            Some("2026-11-15T21:46:05.5Z".parse().unwrap())
+        );
         let presence = |name: &str| found.presence(&ImageName::parse(name).unwrap());
         assert_eq!(presence("x:1"), ImagePresence::Pulled);
         let pinned = format!("x@sha256:{}", "2".repeat(64));

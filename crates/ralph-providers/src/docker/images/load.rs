@@ -9,6 +9,7 @@ use bollard::query_parameters::ImportImageOptionsBuilder;
 use bytes::Bytes;
 use futures_util::stream as streams;
 use ralph_core::image::ImageName;
+use ralph_guest::available;
 use tokio::fs::File;
 use tokio::io::AsyncReadExt as _;
 
@@ -72,5 +73,5 @@ fn loaded_image(told: &ImageProgress) -> Option<ImageName> {
     let name = line
         .strip_prefix("Loaded image: ")
         .or_else(|| line.strip_prefix("Loaded image ID: "))?;
-    ImageName::parse(name.trim()).ok()
+    available(ImageName::parse(name.trim()))
 }

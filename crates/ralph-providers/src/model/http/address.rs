@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use hyper::Uri;
 use ralph_core::profile::WireApi;
 use url::Url;
-
+use ralph_guest::{available, best_effort};
+use reqwest::Url;
 use super::settings::{HttpModelSettings, HttpModelSettingsError};
 
 /// Returns the address that questions go to.
@@ -47,7 +48,7 @@ pub(super) fn request_uri(url: &Url) -> Result<Uri, HttpModelSettingsError> {
 /// Returns scheme, host and port that requests to an address go to, as they are written in the same way for
 /// equal ones; none if requests cannot be sent there.
 pub fn origin(base: &str) -> Option<String> {
-    let origin = Url::parse(base.trim()).ok()?.origin();
+    let origin = available(Url::parse(base.trim()))?.origin();
     origin.is_tuple().then(|| origin.ascii_serialization())
 }
 
@@ -71,8 +72,8 @@ fn check_base(base: &Url, has_key: bool) -> Result<(), HttpModelSettingsError> {
     let wrong = |why| {
         let mut shown = base.clone();
         // Both fail only for addresses that cannot have them.
-        shown.set_password(None).ok();
-        shown.set_username("").ok();
+        best_effort(shown.set_password(None));
+        best_effort(shown.set_username(""));
         Err(HttpModelSettingsError::Base {
             base: shown.to_string(),
             why,

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use hyper::header::{CONTENT_TYPE, HeaderMap};
 use ralph_core::money::Usd;
+use ralph_core::parse_value;
 use ralph_core::ports::{FinishReason, ModelReply};
 use ralph_core::profile::WireApi;
+use ralph_guest::available;
 use ralph_guest::running_time::{self, timeout_at};
 use serde_json::Value;
 
@@ -57,7 +59,7 @@ impl ModelCall<'_> {
         let headers = response.headers().clone();
         let kind = headers
             .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
+            .and_then(|value| available(value.to_str()))
             .unwrap_or_default()
             .to_lowercase();
         let mut answer = PartialReply::default();
@@ -116,7 +118,7 @@ impl ModelCall<'_> {
     fn billed_cost(&self, answer: &PartialReply, headers: &HeaderMap) -> Option<Usd> {
         let told = || {
             let header = headers.get("x-litellm-response-cost")?;
-            parse_dollars(header.to_str().ok()?.parse().ok()?)
+            parse_dollars(parse_value(available(header.to_str())?)?)
         };
         match self.model.settings.endpoint.provider.as_str() {
             "litellm_proxy" => answer.reported.billed.or_else(told),

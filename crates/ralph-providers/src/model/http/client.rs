@@ -11,6 +11,7 @@ use hyper::{Method, Request, Uri};
 use ralph_core::ports::{Model, ModelError, ModelReply, ModelRequest, TokenUsage};
 use ralph_core::price;
 use ralph_core::profile::ReplyFormat;
+use ralph_guest::available;
 use ralph_guest::running_time::{self, timeout_at};
 use serde_json::Value;
 use url::Url;
@@ -159,8 +160,8 @@ impl HttpModel {
     fn redirect_failure(&self, response: &StreamedResponse) -> ModelCallFailure {
         let location = response.headers().get(LOCATION);
         let target = location
-            .and_then(|value| value.to_str().ok())
-            .and_then(|text| self.url.join(text).ok());
+            .and_then(|value| available(value.to_str()))
+            .and_then(|text| available(self.url.join(text)));
         let host = target.as_ref().and_then(Url::host_str).unwrap_or("nowhere");
         let message = format!(
             "status {}, it sends us on to `{host}`, where the credential does not belong",

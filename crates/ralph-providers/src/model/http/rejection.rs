@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use ralph_core::parse_value;
 use ralph_core::ports::{MAX_RETRY_WAIT, ModelError};
+use ralph_guest::available;
 use serde_json::Value;
 
 use super::suggested_fix;
@@ -57,8 +59,11 @@ impl ProviderRejection {
             .iter()
             .find_map(|key| {
                 let code = &error[*key];
-                let number = || code.as_u64().and_then(|code| u16::try_from(code).ok());
-                let text = code.as_str().and_then(|text| text.parse().ok());
+                let number = || {
+                    code.as_u64()
+                        .and_then(|code| available(u16::try_from(code)))
+                };
+                let text = code.as_str().and_then(parse_value);
                 text.or_else(number)
             })
             .filter(|code| (400..600).contains(code));

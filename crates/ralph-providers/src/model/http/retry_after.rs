@@ -5,6 +5,8 @@ use std::time::Duration;
 use hyper::header::HeaderMap;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
+use ralph_core::parse_value;
+use ralph_guest::available;
 use serde_json::Value;
 
 /// Limits whose headers say `…-remaining` and `…-reset`, by what stands around the two words.
@@ -25,8 +27,12 @@ pub(super) fn requested_wait(
     body: &Value,
     now: Timestamp,
 ) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    if let Some(milliseconds) = text("retry-after-ms").and_then(|value| value.parse().ok()) {
+    let text = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|value| available(value.to_str()))
+    };
+    if let Some(milliseconds) = text("retry-after-ms").and_then(parse_value) {
         return Some(Duration::from_millis(milliseconds));
     }
     text("retry-after")
@@ -40,7 +46,11 @@ pub(super) fn requested_wait(
 
 /// Returns the latest reset among the limits that are used up, or among all if none says so.
 fn latest_reset(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
-    let text = |name: String| headers.get(name).and_then(|value| value.to_str().ok());
+    let text = |name: String| {
+        headers
+            .get(name)
+            .and_then(|value| available(value.to_str()))
+    };
     let mut used_up = None;
     let mut any = None;
     for (before, after) in RATE_LIMIT_HEADERS {
@@ -63,16 +73,14 @@ fn parse_wait(text: &str, now: Timestamp) -> Option<Duration> {
     if let Some(duration) = parse_duration(text) {
         return Some(duration);
     }
-    let at = text
-        .parse::<Timestamp>()
-        .ok()
-        .or_else(|| rfc2822::DateTimeParser::new().parse_timestamp(text).ok())?;
+    let at = parse_value::<Timestamp>(text)
+        .or_else(|| available(rfc2822::DateTimeParser::new().parse_timestamp(text)))?;
     Some(until(at, now))
 }
 
 fn until(at: Timestamp, now: Timestamp) -> Duration {
     // What lies in the past is over.
-    Duration::try_from(at.duration_since(now)).unwrap_or_default()
+    Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO)
 }
 
 /// Small numbers are seconds to wait, large ones are moments in seconds or milliseconds.
@@ -83,11 +91,13 @@ fn wait_from_number(number: f64, now: Timestamp) -> Option<Duration> {
     } else {
         number
     };
-    let duration = Duration::try_from_secs_f64(seconds).ok()?;
+    let duration = available(Duration::try_from_secs_f64(seconds))?;
     if seconds < YEAR_2001 {
         return Some(duration);
     }
-    let at = Timestamp::from_second(i64::try_from(duration.as_secs()).ok()?).ok()?;
+    let at = available(Timestamp::from_second(available(i64::try_from(
+        duration.as_secs(),
+    ))?))?;
     Some(until(at, now))
 }
 
@@ -97,7 +107,7 @@ fn parse_duration(text: &str) -> Option<Duration> {
     let mut total = Duration::ZERO;
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let number: f64 = rest[..digits].parse().ok()?;
+        let number: f64 = parse_value(&rest[..digits])?;
         rest = &rest[digits..];
         let letters = rest
             .find(|c: char| !c.is_ascii_alphabetic())
@@ -110,7 +120,7 @@ fn parse_duration(text: &str) -> Option<Duration> {
             "ms" => number / 1000.0,
             _ => return None,
         };
-        total += Duration::try_from_secs_f64(seconds).ok()?;
+        total += available(Duration::try_from_secs_f64(seconds))?;
         rest = &rest[letters..];
     }
     (!text.is_empty()).then_some(total)

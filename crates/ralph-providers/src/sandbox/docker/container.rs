@@ -13,6 +13,7 @@ use bollard::query_parameters::{
     LogsOptionsBuilder, RemoveContainerOptionsBuilder,
 };
 use futures_util::StreamExt as _;
+use ralph_guest::best_effort;
 use ralph_guest::command::SandboxName;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep, timeout};
@@ -257,9 +258,10 @@ impl Container {
         let api = self.engine.api();
         let own = self.container_ref();
         // Only one that is paused can be let go on.
-        self.call("unpause a container", api.unpause_container(&own))
-            .await
-            .ok();
+        best_effort(
+            self.call("unpause a container", api.unpause_container(&own))
+                .await,
+        );
         let options = KillContainerOptionsBuilder::new().signal("SIGKILL").build();
         let killed = api.kill_container(&own, Some(options));
         match self.call("kill a container", killed).await {
@@ -273,7 +275,7 @@ impl Container {
         self.remove_object(&self.object).await?;
         if let Some(directory) = &self.socket {
             // A directory that stays is empty and in nobody's way.
-            std::fs::remove_dir_all(directory).ok();
+            best_effort(std::fs::remove_dir_all(directory));
         }
         Ok(())
     }
@@ -333,7 +335,7 @@ impl Container {
             }
         };
         // Without its log an error is still an error.
-        timeout(Duration::from_secs(2), gather).await.ok();
+        best_effort(timeout(Duration::from_secs(2), gather).await);
         match text.trim() {
             "" => String::new(),
             said => format!("; its container said: {}", said.replace('\n', " | ")),

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::recovery::ConnectionFailure;
 use super::sandbox::DockerSandbox;
+use crate::logged::logged;
 use crate::sandbox::convert::{self, CommandInput};
 
 /// How long the guest may take to tell of a timeout: it asks a command to end before it kills it.
@@ -101,7 +102,7 @@ async fn stream_command(
         }
     };
     drain(&mut data, output);
-    serde_json::from_slice(&reply).ok()
+    logged("read the reply of a guest", serde_json::from_slice(&reply))
 }
 
 async fn next(messages: &mut StreamMessages) -> Option<Vec<u8>> {

@@ -17,6 +17,7 @@ use tokio::net::UnixStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::logged::logged;
 use crate::sandbox::egress::{EGRESS_FILES_DIRECTORY, EgressConnection, SandboxEgress};
 
 /// How often something is said, so that the guest knows that somebody is there.
@@ -212,7 +213,8 @@ impl GuestConnection {
             reply = stream.messages.next() => reply,
             () = send => None,
         };
-        let reply = reply.and_then(|reply| serde_json::from_slice(&reply).ok());
+        let reply = reply
+            .and_then(|reply| logged("read the reply of a guest", serde_json::from_slice(&reply)));
         match reply {
             Some(GuestReply::Done) => Ok(()),
             other => Err(failed(other)),
@@ -226,9 +228,9 @@ impl GuestConnection {
 
     /// Asks something without bytes; none if the line ended before the answer.
     pub(super) async fn request(&self, request: &GuestRequest) -> Option<GuestReply> {
-        let mut stream = self.link.open(request).ok()?;
+        let mut stream = logged("send a request to a guest", self.link.open(request))?;
         let reply = stream.messages.next().await?;
-        serde_json::from_slice(&reply).ok()
+        logged("read the reply of a guest", serde_json::from_slice(&reply))
     }
 
     /// Returns what the guest complained about, where it speaks through the container's output.
@@ -330,7 +332,8 @@ mod tests {
                 held.push(stream);
             }
         };
-        tokio::join!(answering, carry).1.ok();
+        // The test ends the connection while the guest still waits.
+        ralph_guest::best_effort(tokio::join!(answering, carry).1);
     }
 
     #[tokio::test]

@@ -8,6 +8,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use ralph_guest::best_effort;
 use tokio::net::{UnixListener, UnixStream};
 
 /// The socket in its directory.
@@ -60,7 +61,7 @@ impl GuestSocket {
 impl Drop for GuestSocket {
     fn drop(&mut self) {
         // The next one that is opened there removes what stays.
-        std::fs::remove_file(self.directory.join(SOCKET_NAME)).ok();
+        best_effort(std::fs::remove_file(self.directory.join(SOCKET_NAME)));
     }
 }
 

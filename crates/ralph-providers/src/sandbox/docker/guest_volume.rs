@@ -9,6 +9,7 @@ use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType, VolumeC
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, RemoveContainerOptionsBuilder, UploadToContainerOptionsBuilder,
 };
+use ralph_guest::best_effort;
 use ralph_guest::command::SandboxName;
 
 use crate::docker::{DockerEngine, DockerError};
@@ -58,7 +59,7 @@ pub(super) async fn install(engine: &DockerEngine, image: &str) -> Result<(), Do
     let options = RemoveContainerOptionsBuilder::new().force(true).build();
     let removed = engine.api().remove_container(&container, Some(options));
     // It never ran; one that stays is in nobody's way but the eye's.
-    engine.call("remove a container", removed).await.ok();
+    best_effort(engine.call("remove a container", removed).await);
     filled
 }
 

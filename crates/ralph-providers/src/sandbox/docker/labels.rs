@@ -5,8 +5,10 @@ use std::path::Path;
 
 use ralph_core::ports::{Labels, SandboxId, SandboxSpec};
 use ralph_guest::command::SandboxName;
+use serde::de::DeserializeOwned;
 
 use super::owner_process::OwnerProcess;
+use crate::logged::logged;
 
 const ID_PREFIX: &str = "docker-";
 const OBJECT_PREFIX: &str = "ralph-";
@@ -64,8 +66,9 @@ impl SandboxLabels {
 
     /// Returns the labels of the container and the volume.
     pub(super) fn to_docker(&self, name: SandboxName) -> HashMap<String, String> {
-        // Plain structures always have a form in JSON.
-        let json = |value: Result<String, serde_json::Error>| value.unwrap_or_default();
+        let json = |value: Result<String, serde_json::Error>| {
+            value.expect("a plain structure is valid JSON")
+        };
         let mut labels: HashMap<String, String> = self
             .labels
             .iter()
@@ -84,7 +87,6 @@ impl SandboxLabels {
     /// Reads the labels of a volume; none if it is no sandbox's.
     pub(super) fn from_docker(labels: &HashMap<String, String>) -> Option<(SandboxName, Self)> {
         let name = parse_id(labels.get(SANDBOX_LABEL)?)?;
-        let json = |key| labels.get(key).map_or("null", String::as_str);
         let marks = Self {
             labels: labels
                 .iter()
@@ -95,12 +97,18 @@ impl SandboxLabels {
                     ))
                 })
                 .collect(),
-            env: serde_json::from_str(json(ENVIRONMENT_LABEL)).unwrap_or_default(),
-            owner: serde_json::from_str(json(OWNER_LABEL)).unwrap_or_default(),
+            env: parse_label(ENVIRONMENT_LABEL, labels).unwrap_or_default(),
+            owner: parse_label(OWNER_LABEL, labels).unwrap_or_default(),
             state: labels.get(STATE_LABEL).cloned().unwrap_or_default(),
         };
         Some((name, marks))
     }
+}
+
+/// Returns the value of a label with JSON. A sandbox with a damaged one can still be removed.
+fn parse_label<T: DeserializeOwned>(key: &str, labels: &HashMap<String, String>) -> Option<T> {
+    let value = serde_json::from_str(labels.get(key)?);
+    logged("read a label of a sandbox", value)
 }
 
 #[cfg(test)]

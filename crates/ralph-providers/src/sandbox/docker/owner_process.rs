@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use ralph_core::parse_value;
+use ralph_guest::available;
 use serde::{Deserialize, Serialize};
 
 /// A process, told from all others that ever had or will have its number.
@@ -40,13 +42,14 @@ impl OwnerProcess {
 
 /// Returns when a process was started; none if there is no such process.
 fn start_time(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = available(fs::read_to_string(format!("/proc/{pid}/stat")))?;
     let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_ascii_whitespace().nth(19)?.parse().ok()
+    parse_value(fields.split_ascii_whitespace().nth(19)?)
 }
 
 fn read_trimmed(file: &str) -> String {
-    fs::read_to_string(file)
+    // A kernel that does not name its boot is told apart by the process alone.
+    available(fs::read_to_string(file))
         .unwrap_or_default()
         .trim()
         .to_owned()

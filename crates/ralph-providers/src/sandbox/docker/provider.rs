@@ -12,6 +12,7 @@ use ralph_core::ports::{
     Isolation, Labels, ProviderProblem, Sandbox, SandboxError, SandboxId, SandboxInfo,
     SandboxProvider, SandboxSpec,
 };
+use ralph_guest::best_effort;
 use ralph_guest::command::SandboxName;
 use tokio::sync::OnceCell;
 
@@ -170,8 +171,8 @@ impl DockerProvider {
             Ok(line) => Ok(line),
             Err(error) => {
                 // What is wrong is worth more than what stays behind because of it.
-                container.remove().await.ok();
-                remove_volume(&container.engine, container.name).await.ok();
+                best_effort(container.remove().await);
+                best_effort(remove_volume(&container.engine, container.name).await);
                 Err(error)
             }
         }

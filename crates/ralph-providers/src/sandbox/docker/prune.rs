@@ -8,6 +8,7 @@ use bollard::query_parameters::{
     RemoveVolumeOptions,
 };
 use jiff::Timestamp;
+use ralph_core::parse_value;
 
 use super::guest_volume;
 use super::provider::DockerProvider;
@@ -114,7 +115,7 @@ async fn fill_containers(engine: &DockerEngine) -> Result<Vec<ContainerSummary>,
 /// A volume that does not tell when it was made may be a new one.
 fn is_before(volume: &Volume, moment: Timestamp) -> bool {
     let made = volume.created_at.as_ref();
-    made.and_then(|text| text.parse::<Timestamp>().ok())
+    made.and_then(|text| parse_value::<Timestamp>(text))
         .is_some_and(|made| made < moment)
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bollard::models::{ContainerState, ContainerStateStatusEnum as Status};
 use ralph_core::ports::{ProviderProblem, SandboxError, SandboxId};
+use ralph_guest::best_effort;
 use tokio::time::{Instant, sleep};
 
 use super::container::{Container, ContainerError};
@@ -51,7 +52,7 @@ pub(super) async fn recover(container: &Container, symptom: ConnectionFailure) -
     why.push_str(&container.log().await);
     if is_alive(&state) {
         // It could still answer some time; nobody wants to hear that any more.
-        container.kill().await.ok();
+        best_effort(container.kill().await);
     }
     match container.restart().await {
         Ok(line) => Recovery::Restarted(line, why),

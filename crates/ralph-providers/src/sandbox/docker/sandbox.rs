@@ -21,6 +21,7 @@ use super::guest_connection::GuestConnection;
 use super::guest_volume;
 use super::recovery::{ConnectionFailure, Recovery, recover, sandbox_gone};
 use crate::docker::DockerError;
+use crate::logged::logged;
 use crate::sandbox::convert;
 
 /// How long a file operation may be without any progress.
@@ -189,7 +190,7 @@ async fn exchange(
         sender,
         mut messages,
         mut data,
-    } = line.link().open(request).ok()?;
+    } = logged("send a request to a guest", line.link().open(request))?;
     let send = async {
         sender.send_all(Flow::Main, bytes).await;
         sender.finish();
@@ -209,7 +210,7 @@ async fn exchange(
         taken.extend(piece);
     }
     Some(GuestResponse {
-        reply: serde_json::from_slice(&reply).ok()?,
+        reply: logged("read the reply of a guest", serde_json::from_slice(&reply))?,
         bytes: taken,
     })
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use ralph_guest::cgroup::Cgroup;
 use ralph_guest::command::SandboxName;
+use ralph_guest::{available, best_effort};
 
 use super::provider::LocalLimits;
 
@@ -25,8 +26,8 @@ pub(super) enum CgroupParents {
 impl CgroupParents {
     /// Finds directories that this process may make groups in.
     pub(super) fn find() -> Option<Self> {
-        let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        let groups = available(fs::read_to_string("/proc/self/cgroup"))?;
+        let mounts = available(fs::read_to_string("/proc/self/mountinfo"))?;
         let of = |controller: &str| cgroup_directory(&groups, &mounts, controller);
         if let (Some(memory), Some(processes)) = (of("memory"), of("pids")) {
             return Some(Self::Version1 { memory, processes });
@@ -48,13 +49,13 @@ impl CgroupParents {
         let prefix = prefix(id);
         for entry in parents
             .into_iter()
-            .filter_map(|parent| fs::read_dir(parent).ok())
+            .filter_map(|parent| available(fs::read_dir(parent)))
             .flatten()
         {
             let ours =
                 |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(prefix.as_bytes());
-            if let Some(entry) = entry.ok().filter(|entry| ours(&entry.file_name())) {
-                fs::remove_dir(entry.path()).ok();
+            if let Some(entry) = available(entry).filter(|entry| ours(&entry.file_name())) {
+                best_effort(fs::remove_dir(entry.path()));
             }
         }
     }
@@ -84,8 +85,11 @@ impl CgroupParents {
             }
             // Swapped memory would delay the limit. Without swap, or without its accounting, there is
             // nothing to set.
-            fs::write(directory.join("memory.memsw.limit_in_bytes"), &bytes).ok();
-            fs::write(directory.join("memory.swap.max"), "0").ok();
+            best_effort(fs::write(
+                directory.join("memory.memsw.limit_in_bytes"),
+                &bytes,
+            ));
+            best_effort(fs::write(directory.join("memory.swap.max"), "0"));
         }
         Ok(group)
     }
@@ -126,7 +130,7 @@ impl Drop for SandboxCgroup {
     fn drop(&mut self) {
         for directory in &self.directories {
             // One that still has processes stays; it has limits and nothing else.
-            fs::remove_dir(directory).ok();
+            best_effort(fs::remove_dir(directory));
         }
     }
 }
@@ -164,7 +168,9 @@ fn parse_mount<'a>(line: &'a str, controller: &str) -> Option<(&'a str, &'a str)
 
 /// Tells whether groups with limits can be made in a directory of version 2.
 fn is_delegated(parent: &Path) -> bool {
-    let enabled = fs::read_to_string(parent.join("cgroup.subtree_control")).unwrap_or_default();
+    let Ok(enabled) = fs::read_to_string(parent.join("cgroup.subtree_control")) else {
+        return false;
+    };
     ["memory", "pids"]
         .iter()
         .all(|controller| enabled.split_whitespace().any(|name| name == *controller))

@@ -13,11 +13,13 @@ use ralph_guest::launch::{
     Hiding, LAUNCH, LAUNCH_FAILED, LaunchFailure, LaunchSettings, LauncherSupport, MountAbility,
     PROBE,
 };
+use ralph_guest::{available, best_effort};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 
 use super::cgroup::{CgroupParents, SandboxCgroup};
 use super::provider::LocalLimits;
+use crate::logged::logged;
 use crate::sandbox::guest_program::GUEST_PROGRAM;
 
 /// The launcher, and what it can do on this machine.
@@ -168,9 +170,11 @@ impl Launch<'_> {
             return None;
         }
         let report = self.report_path();
-        let bytes = std::fs::read(&report).ok()?;
-        std::fs::remove_file(&report).ok();
-        let failure: LaunchFailure = serde_json::from_slice(&bytes).ok()?;
+        // A command may end with the same code; then there is no report.
+        let bytes = available(std::fs::read(&report))?;
+        best_effort(std::fs::remove_file(&report));
+        let doing = "read the report of a launcher";
+        let failure: LaunchFailure = logged(doing, serde_json::from_slice(&bytes))?;
         Some(failure.to_io_error())
     }
 }

@@ -25,6 +25,7 @@ use super::host::HostEnvironment;
 use super::name;
 use super::record::SandboxRecord;
 use super::sandbox::{LocalConfinement, LocalSandbox};
+use crate::logged::logged;
 
 /// Sandboxes that are directories, with commands that are processes of the user.
 ///
@@ -92,7 +93,7 @@ impl LocalProvider {
 
     /// Returns what commands are launched by, where this machine has anything to confine them with.
     fn launcher(&self) -> Option<Arc<Launcher>> {
-        let found = || Launcher::prepare(self.limits).ok().map(Arc::new);
+        let found = || logged("confine commands", Launcher::prepare(self.limits)).map(Arc::new);
         self.launcher.get_or_init(found).clone()
     }
 

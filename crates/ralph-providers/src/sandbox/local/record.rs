@@ -7,13 +7,16 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use ralph_core::parse_value;
 use ralph_core::ports::{Labels, SandboxSpec};
+use ralph_guest::best_effort;
 use ralph_guest::command::SandboxName;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use super::name;
+use crate::logged::logged;
 
 const RECORD_SUFFIX: &str = ".json";
 /// The end of the name of a record that is being written. Before it comes the number of the process.
@@ -45,7 +48,7 @@ impl SandboxRecord {
             .write(&temporary)
             .and_then(|()| fs::rename(&temporary, record_path(root, name)));
         if stored.is_err() {
-            fs::remove_file(&temporary).ok();
+            best_effort(fs::remove_file(&temporary));
         }
         stored?;
         File::open(root)?.sync_all()
@@ -67,7 +70,10 @@ impl SandboxRecord {
     pub(super) fn load(root: &Path, name: SandboxName) -> io::Result<Self> {
         for file in [record_path(root, name), legacy_temporary_path(root, name)] {
             match fs::read(file) {
-                Ok(bytes) => return Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
+                Ok(bytes) => {
+                    let record = logged("read a sandbox record", serde_json::from_slice(&bytes));
+                    return Ok(record.unwrap_or_default());
+                }
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -103,7 +109,7 @@ impl SandboxRecord {
             let file = entry.file_name();
             if is_abandoned(&file) {
                 // Another process may have removed it just now.
-                fs::remove_file(entry.path()).ok();
+                best_effort(fs::remove_file(entry.path()));
             }
             let id = file.to_str().unwrap_or_default().trim_start_matches('.');
             names.extend(name::parse_id(id.strip_suffix(RECORD_SUFFIX).unwrap_or(id)));
@@ -117,7 +123,7 @@ fn is_abandoned(file: &OsStr) -> bool {
     let writer = file
         .to_str()
         .and_then(|name| name.strip_suffix(TEMPORARY_SUFFIX)?.rsplit_once('.'))
-        .and_then(|(_, pid)| Pid::from_raw(pid.parse().ok()?));
+        .and_then(|(_, pid)| Pid::from_raw(parse_value(pid)?));
     writer.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
 

@@ -9,6 +9,7 @@ use ralph_core::ports::{
     Exec, ExecOutcome, ExecStatus, Sandbox, SandboxError, SandboxId, SandboxProvider as _,
     SandboxSpec,
 };
+use ralph_guest::{available, best_effort};
 use ralph_providers::sandbox::{DockerProvider, DockerSettings, DockerTransport};
 use ralph_test::{BASE_IMAGE, CollectedOutput};
 use tempfile::TempDir;
@@ -113,7 +114,7 @@ impl DockerTestEnv {
         let label = format!("label=ralph.state={}", self.state().display());
         let arguments = [list, &["--quiet", "--filter", &label]].concat();
         // An engine that is gone has nothing left either.
-        let listed = self.try_docker(&arguments).unwrap_or_default();
+        let listed = available(self.try_docker(&arguments)).unwrap_or_default();
         listed.lines().map(Into::into).collect()
     }
 }
@@ -122,11 +123,10 @@ impl Drop for DockerTestEnv {
     fn drop(&mut self) {
         // After a panic; a test that ends by itself has made sure that there is nothing.
         for container in self.containers() {
-            self.try_docker(&["rm", "--force", "--volumes", &container])
-                .ok();
+            best_effort(self.try_docker(&["rm", "--force", "--volumes", &container]));
         }
         for volume in self.volumes() {
-            self.try_docker(&["volume", "rm", &volume]).ok();
+            best_effort(self.try_docker(&["volume", "rm", &volume]));
         }
     }
 }

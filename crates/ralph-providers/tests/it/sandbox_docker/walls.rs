@@ -48,7 +48,9 @@ fn addresses() -> BTreeSet<String> {
         }
         last = line.rsplit(' ').next().unwrap_or_default();
     }
-    let table = fs::read_to_string("/proc/net/if_inet6").unwrap_or_default();
+    // A kernel without IPv6 has no such table.
+    let table =
+        ralph_guest::available(fs::read_to_string("/proc/net/if_inet6")).unwrap_or_default();
     for line in table.lines().filter(|line| !line.ends_with(" lo")) {
         let digits = line.split(' ').next().unwrap();
         let groups: Vec<&str> = (0..8).map(|n| &digits[4 * n..4 * n + 4]).collect();

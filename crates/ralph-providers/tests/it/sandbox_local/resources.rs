@@ -3,6 +3,7 @@
 use std::fs;
 
 use ralph_core::ports::{Exec, ExecStatus, OutputSink, OutputStream};
+use ralph_guest::available;
 
 use super::fixture::{LocalTestEnv, TEST_TIMEOUT, run, sh};
 use super::own_process::{CANARY, runs_in_own_process};
@@ -54,7 +55,7 @@ fn open_files_and_children() -> (usize, usize) {
     let own = std::process::id().to_string();
     let children = fs::read_dir("/proc")
         .unwrap()
-        .filter_map(|entry| fs::read_to_string(entry.ok()?.path().join("stat")).ok())
+        .filter_map(|entry| available(fs::read_to_string(available(entry)?.path().join("stat"))))
         .filter(|stat| {
             let rest = stat.rsplit(')').next().unwrap();
             rest.split_whitespace().nth(1) == Some(&own)
