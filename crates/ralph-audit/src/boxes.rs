@@ -97,7 +97,10 @@ impl LineCursor<'_> {
         let plain = digits == 0 && matches!(after, b'-' | b'*' | b'+');
         let next = self.text.as_bytes().get(digits + 1);
         let ends = next.is_none_or(|b| matches!(b, b' ' | b'\t'));
-        let number = self.text[..digits].parse().ok();
+        let number = match self.text[..digits].parse() {
+            Ok(number) if ordered => Some(number),
+            Ok(_) | Err(_) => None,
+        };
         ((ordered || plain) && ends).then_some((digits + 1, number))
     }
 }

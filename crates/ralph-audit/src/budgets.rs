@@ -1,6 +1,7 @@
 //! I6: nothing was begun that a budget forbids, and active time never went back.
 
 use std::fs;
+use std::str::FromStr;
 
 use serde_json::Value;
 
@@ -71,12 +72,13 @@ impl AuditLimits {
     /// Returns the task file's present limits where they are higher, for a change that does not record
     /// its limits.
     fn raised_by_task_file(&self, evidence: &Evidence<'_>) -> Self {
-        let bytes = fs::read(evidence.run_dir.join("ralph_task.md")).unwrap_or_default();
-        let text = task::normalize(&bytes);
+        // Without the file the limits are not known.
+        let text = fs::read(evidence.run_dir.join("ralph_task.md"))
+            .map_or_else(|_| String::new(), |bytes| task::normalize(&bytes));
         let present = |key: &str| task::front_matter_value(&text, key);
         let higher = |planned: Option<u64>, present: Option<u64>| Some(planned?.max(present?));
-        let count = |key: &str| present(key)?.parse().ok();
-        let dollars = || present("max_cost_usd_estimate")?.parse().ok();
+        let count = |key: &str| parse_limit(present(key)?);
+        let dollars = || parse_limit(present("max_cost_usd_estimate")?);
         let minutes = || u64::checked_mul(count("max_wall_time_minutes")?, 60_000);
         Self {
             iterations: higher(self.iterations, count("max_iterations")),
@@ -85,6 +87,14 @@ impl AuditLimits {
             tokens: higher(self.tokens, count("max_tokens_total")),
         }
     }
+}
+
+/// Returns a limit of a task file, unless it is not a number. Then it is not in force either.
+fn parse_limit<T: FromStr>(text: &str) -> Option<T> {
+    let Ok(limit) = text.parse() else {
+        return None;
+    };
+    Some(limit)
 }
 
 /// Sums of small amounts stay exact in billionths of a dollar.

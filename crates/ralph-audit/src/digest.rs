@@ -17,8 +17,7 @@ fn hex(hasher: Sha256) -> String {
     use std::fmt::Write as _;
     let mut text = String::with_capacity(64);
     for byte in hasher.finalize() {
-        // Writing to a String cannot fail.
-        write!(text, "{byte:02x}").unwrap_or_default();
+        write!(text, "{byte:02x}").expect("writing to a string cannot fail");
     }
     text
 }

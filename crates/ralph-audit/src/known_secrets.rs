@@ -197,11 +197,19 @@ fn decode_escapes(text: &[u8]) -> Vec<u8> {
     plain
 }
 
+/// Returns the number that digits stand for, if they are digits.
+fn parse_digits(digits: Option<&[u8]>, radix: u32) -> Option<u32> {
+    let Ok(digits) = std::str::from_utf8(digits?) else {
+        return None;
+    };
+    let Ok(number) = u32::from_str_radix(digits, radix) else {
+        return None;
+    };
+    Some(number)
+}
+
 fn decode_hex(text: &[u8], from: usize, digits: usize) -> (usize, Option<char>) {
-    let number = text
-        .get(from..from + digits)
-        .and_then(|digits| std::str::from_utf8(digits).ok())
-        .and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    let number = parse_digits(text.get(from..from + digits), 16);
     match number.and_then(char::from_u32) {
         Some(c) => (from + digits, Some(c)),
         None => (0, None),
@@ -219,11 +227,9 @@ fn decode_backslash(text: &[u8]) -> (usize, Option<char>) {
         Some(b't') => (2, Some('\t')),
         Some(b'r') => (2, Some('\r')),
         Some(b'0'..=b'3') => {
-            let digits = text
-                .get(1..4)
-                .and_then(|digits| std::str::from_utf8(digits).ok());
-            let number = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
-            number.map_or((1, None), |byte| (4, Some(char::from(byte))))
+            // Three digits that start with 0 to 3 are at most a byte.
+            let number = parse_digits(text.get(1..4), 8).and_then(char::from_u32);
+            number.map_or((1, None), |c| (4, Some(c)))
         }
         Some(b'\\') => (2, Some('\\')),
         Some(_) | None => (1, None),
@@ -235,11 +241,13 @@ fn decode_entity(text: &[u8]) -> (usize, Option<char>) {
     let Some(end) = window.iter().position(|byte| *byte == b';') else {
         return (0, None);
     };
-    let name = std::str::from_utf8(&window[1..end]).unwrap_or_default();
+    let Ok(name) = std::str::from_utf8(&window[1..end]) else {
+        return (0, None);
+    };
     let number = match name.strip_prefix('#') {
         Some(digits) => match digits.strip_prefix(['x', 'X']) {
-            Some(digits) => u32::from_str_radix(digits, 16).ok(),
-            None => digits.parse().ok(),
+            Some(digits) => parse_digits(Some(digits.as_bytes()), 16),
+            None => parse_digits(Some(digits.as_bytes()), 10),
         },
         None => None,
     };

@@ -94,7 +94,7 @@ fn labelled_sandboxes(root: &Path, run: &str) -> BTreeMap<String, String> {
         .filter_map(|entry| {
             let name = entry.file_name().to_string_lossy().into_owned();
             let id = name.strip_suffix(".json")?.to_owned();
-            let value: Value = serde_json::from_slice(&fs::read(entry.path()).ok()?).ok()?;
+            let value = read_record(&entry.path())?;
             let labels = &value["labels"];
             let purpose = labels["purpose"].as_str().unwrap_or("?").to_owned();
             (labels["run"] == run).then_some((id, purpose))
@@ -130,9 +130,23 @@ fn report_running_processes(sandboxes: &BTreeMap<&str, &String>, findings: &mut 
     }
 }
 
+/// Returns the record of a sandbox, unless it is being written or removed at this moment.
+fn read_record(path: &Path) -> Option<Value> {
+    let Ok(bytes) = fs::read(path) else {
+        return None;
+    };
+    let Ok(value) = serde_json::from_slice(&bytes) else {
+        return None;
+    };
+    Some(value)
+}
+
 /// Returns whether a process has ended and only waits until its parent notices.
 fn is_zombie(process: &Path) -> bool {
-    let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+    let Ok(status) = fs::read_to_string(process.join("status")) else {
+        // It is gone altogether.
+        return true;
+    };
     let state = status.lines().find_map(|line| line.strip_prefix("State:"));
     state.is_none_or(|state| state.trim_start().starts_with(['Z', 'X']))
 }
@@ -140,10 +154,17 @@ fn is_zombie(process: &Path) -> bool {
 /// Returns the sandbox that a process names in the environment it was started with.
 fn sandbox_from_environment(process: &Path) -> Option<String> {
     let mut environment = Vec::new();
-    let file = File::open(process.join("environ")).ok()?;
-    file.take(ENVIRONMENT_BYTES)
+    // A process of another user cannot be read, and is none of the run's.
+    let Ok(file) = File::open(process.join("environ")) else {
+        return None;
+    };
+    if file
+        .take(ENVIRONMENT_BYTES)
         .read_to_end(&mut environment)
-        .ok()?;
+        .is_err()
+    {
+        return None;
+    }
     environment
         .split(|byte| *byte == 0)
         .find_map(|entry| entry.strip_prefix(b"RALPH_SANDBOX="))
@@ -153,10 +174,15 @@ fn sandbox_from_environment(process: &Path) -> Option<String> {
 /// Returns the sandbox that a process carries in its limit of file locks, which an emptied environment
 /// does not remove: the number of the sandbox is above the number of the command.
 fn sandbox_from_lock_limit(process: &Path) -> Option<String> {
-    let limits = fs::read_to_string(process.join("limits")).ok()?;
+    let Ok(limits) = fs::read_to_string(process.join("limits")) else {
+        return None;
+    };
     let line = limits
         .lines()
         .find_map(|line| line.strip_prefix("Max file locks"))?;
-    let mark: u64 = line.split_whitespace().next()?.parse().ok()?;
+    // Without a limit the text is `unlimited`.
+    let Ok(mark) = line.split_whitespace().next()?.parse::<u64>() else {
+        return None;
+    };
     Some(format!("{:012x}", mark >> COMMAND_BITS))
 }

@@ -69,10 +69,9 @@ impl AuditReport {
         let mut text = String::new();
         for check in &self.checks {
             let (word, id, title) = (check.status.label(), check.id, check.title);
-            // Writing to a String cannot fail.
-            writeln!(text, "{word} {id:<3} {title}").unwrap_or_default();
+            writeln!(text, "{word} {id:<3} {title}").expect("writing to a string cannot fail");
             for finding in &check.findings {
-                writeln!(text, "         {finding}").unwrap_or_default();
+                writeln!(text, "         {finding}").expect("writing to a string cannot fail");
             }
         }
         let (passed, failed) = (self.count(AuditStatus::Pass), self.count(AuditStatus::Fail));
@@ -82,7 +81,7 @@ impl AuditReport {
             text,
             "run {run}: {passed} passed, {failed} failed, {rest} not applicable"
         )
-        .unwrap_or_default();
+        .expect("writing to a string cannot fail");
         text
     }
 }

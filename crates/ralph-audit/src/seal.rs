@@ -32,7 +32,10 @@ impl AuditSeal {
             Err(error) if error.kind() == ErrorKind::NotFound => return Self::Missing,
             Err(error) => return Self::Unreadable(error.to_string()),
         };
-        let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let value: Value = match serde_json::from_slice(&bytes) {
+            Ok(value) => value,
+            Err(error) => return Self::Unreadable(format!("invalid JSON: {error}")),
+        };
         match (value["seq"].as_u64(), value["sha256"].as_str()) {
             (Some(number), Some(digest)) => Self::Record(number, digest.to_owned()),
             (_, _) => Self::Unreadable("it does not name a record and its sha256".into()),

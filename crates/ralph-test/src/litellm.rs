@@ -114,7 +114,10 @@ impl LiteLlm {
     }
 
     fn log_tail(&self) -> String {
-        let log = std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default();
+        let log = match std::fs::read_to_string(self.directory.path().join("log")) {
+            Ok(log) => log,
+            Err(error) => format!("its log cannot be read: {error}"),
+        };
         let lines: Vec<&str> = log.lines().rev().take(3).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
     }
@@ -127,9 +130,9 @@ impl LiteLlm {
 
 impl Drop for LiteLlm {
     fn drop(&mut self) {
-        // One that has ended already is as good; a test that is over cannot do more about a failure.
-        self.process.kill().ok();
-        self.process.wait().ok();
+        // It may have ended already; a test that is over cannot do more about a failure.
+        drop(self.process.kill());
+        drop(self.process.wait());
     }
 }
 

@@ -203,7 +203,10 @@ impl FakeModelApi {
             Arc::new(Mutex::new(answers.into_iter().collect()));
         let log = heard.clone();
         thread::spawn(move || {
-            for connection in listener.incoming().map_while(Result::ok) {
+            for connection in listener.incoming() {
+                let Ok(connection) = connection else {
+                    break;
+                };
                 let (log, answers, tls) = (log.clone(), answers.clone(), tls.clone());
                 thread::spawn(move || match tls.map(ServerConnection::new) {
                     None => serve_connection(connection, &log, &answers),
@@ -211,7 +214,8 @@ impl FakeModelApi {
                         let mut stream = StreamOwned::new(tls, connection);
                         serve_connection(&mut stream, &log, &answers);
                         stream.conn.send_close_notify();
-                        stream.flush().ok();
+                        // The client may have closed the connection.
+                        drop(stream.flush());
                     }
                     Some(Err(_)) => {}
                 });
@@ -258,7 +262,8 @@ fn serve_connection(
         }
     };
     if let Some(answer) = answer {
-        answer.write(&mut connection).ok();
+        // The client may have closed the connection.
+        drop(answer.write(&mut connection));
     }
 }
 
@@ -280,7 +285,7 @@ fn read_request(connection: &mut impl Read) -> io::Result<Option<ReceivedRequest
     }
     let length = headers
         .get("content-length")
-        .and_then(|length| length.parse().ok());
+        .and_then(|length| ralph_core::parse_value(length));
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body)?;
     Ok(Some(ReceivedRequest {

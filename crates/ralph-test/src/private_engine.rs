@@ -97,7 +97,7 @@ impl Drop for PrivateDockerEngine {
         drop(self.requests.take());
         // The script removes what it made whether or not somebody waits; a test that is over
         // cannot do more about a failure.
-        self.script.wait().ok();
+        drop(self.script.wait());
     }
 }
 

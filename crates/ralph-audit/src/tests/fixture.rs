@@ -185,12 +185,12 @@ impl AuditFixture {
         set_branch(&self.origin(), head("pushed").as_deref());
         self.write_iterations(told);
         for number in [1, 2] {
-            fs::remove_file(self.pull_path(number)).ok();
+            remove_if_there(&self.pull_path(number));
         }
         if let Some(update) = last("pull_request_updated") {
             self.open_pull(1, update.event["pull"]["head"].as_str().unwrap());
         }
-        fs::remove_dir_all(self.state_dir().join("sandboxes")).ok();
+        remove_if_there(&self.state_dir().join("sandboxes"));
         for (id, purpose) in [(WORK_SANDBOX, "work"), (CLEAN_ROOM, "clean_room")] {
             let speaks = |kind: &str| {
                 told.iter()
@@ -219,7 +219,7 @@ impl AuditFixture {
 
     fn write_iterations(&self, told: &[AuditFixtureEntry]) {
         let root = self.run_dir().join("iterations");
-        fs::remove_dir_all(&root).ok();
+        remove_if_there(&root);
         fs::create_dir_all(&root).unwrap();
         let speaks = |kind: &str, number: u64| {
             let of = |entry: &&AuditFixtureEntry| {
@@ -315,12 +315,20 @@ pub(super) fn commit_on_branch(repo: &Path, message: &str) -> String {
     id
 }
 
+fn remove_if_there(path: &Path) {
+    if path.is_dir() {
+        fs::remove_dir_all(path).unwrap();
+    } else if path.exists() {
+        fs::remove_file(path).unwrap();
+    }
+}
+
 /// Sets or removes the run's branch of a bare repository.
 pub(super) fn set_branch(repo: &Path, commit: Option<&str>) {
     let path = repo.join("refs/heads").join(BRANCH);
     match commit {
         Some(commit) => write(&path, &format!("{commit}\n")),
-        None => fs::remove_file(path).unwrap_or_default(),
+        None => remove_if_there(&path),
     }
 }
 

@@ -110,10 +110,8 @@ async fn answer_datagrams(socket: Arc<UdpSocket>, visits: VisitLog) {
         // An answer to somebody who is gone comes back as an error of the next one.
         if let Ok((count, peer)) = socket.recv_from(&mut piece).await {
             visits.add(format!("udp: {}", escape_excerpt(&piece[..count])));
-            socket
-                .send_to(CATCH_ALL_RESPONSE.as_bytes(), peer)
-                .await
-                .ok();
+            let response = CATCH_ALL_RESPONSE.as_bytes();
+            drop(socket.send_to(response, peer).await);
         }
     }
 }

@@ -109,7 +109,9 @@ impl Drop for Screen {
     fn drop(&mut self) {
         if let Some(SpinnerThread { stop, thread }) = self.spinner.take() {
             drop(stop);
-            thread.join().ok();
+            if thread.join().is_err() {
+                tracing::warn!("the thread of the spinner has panicked");
+            }
         }
         self.lock().clear();
     }
@@ -118,15 +120,20 @@ impl Drop for Screen {
 impl SpinnerState {
     fn write(&mut self, text: &str) {
         self.clear();
-        // A run goes on when nobody looks any more.
-        self.out.write_all(text.as_bytes()).ok();
-        self.out.flush().ok();
+        self.print(text);
+    }
+
+    /// Writes text. A run continues when its output cannot be written any more.
+    fn print(&mut self, text: &str) {
+        let written = self.out.write_all(text.as_bytes());
+        if let Err(error) = written.and_then(|()| self.out.flush()) {
+            tracing::debug!(%error, "cannot write to the terminal");
+        }
     }
 
     fn clear(&mut self) {
         if self.drawn {
-            self.out.write_all(CLEAR.as_bytes()).ok();
-            self.out.flush().ok();
+            self.print(CLEAR);
             self.drawn = false;
         }
     }
@@ -158,8 +165,7 @@ impl SpinnerState {
             .quiet(&output)
             .render(Colour::Used, Some(columns));
         self.frame += 1;
-        self.out.write_all(format!("{CLEAR}{line}").as_bytes()).ok();
-        self.out.flush().ok();
+        self.print(&format!("{CLEAR}{line}"));
         self.drawn = true;
     }
 }

@@ -22,11 +22,13 @@ impl Width {
     pub fn columns(self) -> usize {
         match self {
             Self::Fixed(columns) => columns,
-            Self::Terminal(otherwise) => rustix::termios::tcgetwinsize(std::io::stdout())
-                .ok()
-                .map(|size| usize::from(size.ws_col))
-                .filter(|columns| *columns > 0)
-                .unwrap_or(otherwise),
+            Self::Terminal(otherwise) => {
+                match rustix::termios::tcgetwinsize(std::io::stdout()) {
+                    Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
+                    // Some terminals have no size.
+                    Ok(_) | Err(_) => otherwise,
+                }
+            }
         }
     }
 }

@@ -68,8 +68,7 @@ impl RunView {
                 self.screen.write(&text, None);
             }
             OutputMode::Json => {
-                // Our own types always serialize.
-                let line = serde_json::to_string(record).unwrap_or_default();
+                let line = serde_json::to_string(record).expect("a record is valid JSON");
                 self.screen.write(&format!("{line}\n"), None);
             }
         }

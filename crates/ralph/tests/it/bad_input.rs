@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use ralph_guest::best_effort;
+
 use crate::project::{Project, ProjectOutput, actions, finish, run};
 
 fn ready() -> Project {
@@ -295,11 +297,7 @@ impl TmpfsMount {
 
 impl Drop for TmpfsMount {
     fn drop(&mut self) {
-        Command::new("umount")
-            .arg("--lazy")
-            .arg(&self.0)
-            .status()
-            .ok();
+        best_effort(Command::new("umount").arg("--lazy").arg(&self.0).status());
     }
 }
 

@@ -5,6 +5,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use ralph_core::parse_value;
+use ralph_guest::available;
+
 use crate::project::{Project, actions, claiming, finish, run, work};
 
 #[test]
@@ -80,8 +83,9 @@ fn the_changes_are_exported_as_a_patch() {
 /// Watches the largest memory of any git process of this project's ralph, in KiB.
 fn watch(stop: &AtomicBool, highest: &AtomicU64, marker: &str) {
     while !stop.load(Ordering::Relaxed) {
-        for entry in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
-            let file = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
+        for entry in fs::read_dir("/proc").unwrap().filter_map(available) {
+            let file =
+                |name: &str| available(fs::read(entry.path().join(name))).unwrap_or_default();
             let environment = String::from_utf8_lossy(&file("environ")).into_owned();
             // Git on the host, not in the sandbox, whose HOME is elsewhere.
             let is_host =
@@ -91,7 +95,7 @@ fn watch(stop: &AtomicBool, highest: &AtomicU64, marker: &str) {
             }
             let status = String::from_utf8_lossy(&file("status")).into_owned();
             let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-            let peak = peak.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok());
+            let peak = peak.and_then(|text| parse_value(text.trim().trim_end_matches(" kB")));
             highest.fetch_max(peak.unwrap_or(0), Ordering::Relaxed);
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ralph_guest::best_effort;
 use ralph_test::{BASE_IMAGE, skip_without_docker};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -50,7 +51,7 @@ fn committing(command: &str) -> Value {
 fn remove_sandbox(project: &Project) {
     let directory = project.sandbox().parent().unwrap().to_owned();
     while directory.exists() {
-        fs::remove_dir_all(&directory).ok();
+        best_effort(fs::remove_dir_all(&directory));
     }
 }
 

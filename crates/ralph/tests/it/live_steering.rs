@@ -32,7 +32,8 @@ fn steer(project: &Project, live: &LiveRun<'_>, command: &str, status: &str) {
 fn is_running(marker: &str) -> bool {
     fs::read_dir("/proc")
         .unwrap()
-        .filter_map(Result::ok)
+        // Processes end while they are listed.
+        .filter_map(ralph_guest::available)
         .any(|entry| {
             fs::read(entry.path().join("cmdline"))
                 .is_ok_and(|line| String::from_utf8_lossy(&line).contains(marker))

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use ralph_guest::available;
 use rustix::process::Signal;
 
 use crate::project::{Project, actions, finish, run};
@@ -26,8 +27,8 @@ fn processes(project: &Project) -> Vec<String> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries
         .filter(|entry| {
-            let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
-            String::from_utf8_lossy(&environment).contains(&home)
+            fs::read(entry.path().join("environ"))
+                .is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(&home))
         })
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect()
@@ -131,7 +132,7 @@ fn a_process_whose_journal_was_changed_in_place_parks() {
             processes(&project).is_empty(),
             "{change}: its command has ended"
         );
-        let now = fs::read_to_string(&path).ok();
+        let now = available(fs::read_to_string(&path));
         assert_eq!(now, (change != "removed").then_some(after), "{change}");
     }
 }

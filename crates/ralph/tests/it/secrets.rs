@@ -79,10 +79,7 @@ impl SecretCanaries {
                         &file.display().to_string(),
                         file.to_string_lossy().as_bytes(),
                     );
-                    self.assert_absent_from(
-                        &file.display().to_string(),
-                        &fs::read(&file).unwrap_or_default(),
-                    );
+                    self.assert_absent_from(&file.display().to_string(), &fs::read(&file).unwrap());
                 }
             }
         }

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use ralph_core::parse_value;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 
@@ -39,7 +40,7 @@ fn assert_not_counted(project: &Project, whole: Duration, stop: Duration) {
             let message = message.as_str()?.to_owned();
             let rest = message.strip_prefix("ralph was stopped for ")?;
             assert!(rest.ends_with(" s; this does not count as wall time"));
-            rest.split(' ').next()?.parse::<u64>().ok()
+            parse_value::<u64>(rest.split(' ').next()?)
         });
     let seconds = seconds.expect("a notice about the stop");
     assert!(seconds + 1 >= stop.as_secs(), "{seconds} s of {stop:?}");

@@ -10,6 +10,7 @@ use ralph_core::event::{
 };
 use ralph_core::id::{CommitId, Digest, RunId, TaskId};
 use ralph_core::money::Usd;
+use ralph_core::parse_value;
 use ralph_core::plan::{Delivery, EngineKind, RunPlan};
 use ralph_core::ports::{Isolation, PullRequest, PullState, TokenUsage};
 use ralph_core::run::RunStatus;
@@ -17,7 +18,7 @@ use ralph_core::secret::Redactor;
 use ralph_engine::journal::Journal;
 use ralph_engine::store::{RunDir, StateDir};
 use ralph_test::TestClock;
-use tempfile::TempDir;
+use ralph_guest::available;use tempfile::TempDir;
 
 /// What the shell sees of a command.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,8 +40,8 @@ impl From<Output> for RalphOutput {
 
 /// Returns how many cases a script asks for by a variable.
 pub(crate) fn count_from_env(variable: &str, usual: usize) -> usize {
-    let value = std::env::var_os(variable).and_then(|value| value.into_string().ok());
-    value.and_then(|text| text.parse().ok()).unwrap_or(usual)
+    let value = std::env::var_os(variable).and_then(|value| available(value.into_string()));
+    value.and_then(|text| parse_value(&text)).unwrap_or(usual)
 }
 
 /// The program with a state directory and a working directory of its own.

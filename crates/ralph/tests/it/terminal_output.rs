@@ -1,6 +1,7 @@
 //! Escape sequences are for terminals that want them, and never come from a run.
 
 use ralph_core::event::{Event, RunEvent};
+use ralph_guest::available;
 
 use crate::support::{RalphOutput, TestRalph, working};
 
@@ -47,16 +48,17 @@ fn a_pipe_gets_no_escape_sequences() {
 fn on_a_terminal(ralph: &TestRalph, args: &str, no_colour: &str) -> Option<String> {
     let command = format!("{} {args}", env!("CARGO_BIN_EXE_ralph"));
     let home = ralph.state().root().to_owned();
-    let output = std::process::Command::new("script")
-        .args(["--quiet", "--return", "--command", &command, "/dev/null"])
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
-        .env("TERM", "xterm")
-        .env("NO_COLOR", no_colour)
-        .env("RALPH_HOME", home)
-        .stdin(std::process::Stdio::null())
-        .output()
-        .ok()?;
+    let output = available(
+        std::process::Command::new("script")
+            .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("TERM", "xterm")
+            .env("NO_COLOR", no_colour)
+            .env("RALPH_HOME", home)
+            .stdin(std::process::Stdio::null())
+            .output(),
+    )?;
     Some(RalphOutput::from(output).stdout)
 }
 

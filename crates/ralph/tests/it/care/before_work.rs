@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use ralph_guest::best_effort;
 use ralph_test::{BASE_IMAGE, skip_without_docker};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -145,7 +146,7 @@ impl CurlImage {
 impl Drop for CurlImage {
     fn drop(&mut self) {
         let remove = ["image", "rm", "--force", &self.0];
-        Command::new("docker").args(remove).output().ok();
+        best_effort(Command::new("docker").args(remove).output());
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ralph_guest::best_effort;
 use ralph_test::{
     BASE_IMAGE, FakeUpstream, ScenarioStep, UpstreamScenario, agent_image, skip_without_docker,
 };
@@ -79,7 +80,7 @@ struct BuiltImage(String);
 impl Drop for BuiltImage {
     fn drop(&mut self) {
         let remove = ["image", "rm", "--force", &self.0];
-        Command::new("docker").args(remove).output().ok();
+        best_effort(Command::new("docker").args(remove).output());
     }
 }
 

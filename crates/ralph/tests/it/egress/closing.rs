@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use ralph_core::ports::{Exec, ExecStatus, OutputSink, OutputStream};
 use ralph_core::secret::Secret;
 use ralph_gate::Route;
+use ralph_guest::best_effort;
 use ralph_test::internet::{FakeInternet, SitePage, SitePages, VisitLog};
 use ralph_test::skip_without_docker;
 use tokio::runtime::Runtime;
@@ -61,7 +62,7 @@ struct FirstOutputSignal(Option<mpsc::Sender<()>>);
 impl OutputSink for FirstOutputSignal {
     fn chunk(&mut self, _: OutputStream, _: &[u8]) {
         if let Some(sender) = self.0.take() {
-            sender.send(()).ok();
+            best_effort(sender.send(()));
         }
     }
 }

@@ -19,6 +19,7 @@ use ralph_gate::{
     CostMeter, Gate, GateDeps, GateLimits, GateSettings, MeterRates, Reachable, Resolver, Route,
     SandboxIdentity,
 };
+use ralph_guest::{available, best_effort};
 use ralph_providers::sandbox::{DockerProvider, DockerSettings};
 use ralph_test::internet::FakeInternet;
 use ralph_test::{BASE_IMAGE, CollectedOutput};
@@ -188,7 +189,9 @@ impl GatedSandbox {
     /// Returns the lines that were written down.
     pub(super) fn records(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.state.path().join("gate.jsonl"));
-        text.unwrap_or_default()
+        // Without any decision there is no file.
+        available(text)
+            .unwrap_or_default()
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()
@@ -246,10 +249,12 @@ impl Drop for GatedSandbox {
                 .args(list)
                 .args(["--quiet", "--filter", &label])
                 .output();
-            let found = found.map(|output| output.stdout).unwrap_or_default();
+            let found = available(found)
+                .map(|output| output.stdout)
+                .unwrap_or_default();
             let left: Vec<_> = std::str::from_utf8(&found).unwrap_or("").lines().collect();
             if !left.is_empty() {
-                Command::new("docker").args(remove).args(left).output().ok();
+                best_effort(Command::new("docker").args(remove).args(left).output());
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use ralph_guest::available;
 use serde_json::Value;
 
 use super::disk::SimulatedDisk;
@@ -22,7 +23,7 @@ impl AcknowledgedEvents {
         let bytes = bytes.unwrap_or_default();
         let lines = bytes.split(|byte| *byte == b'\n');
         let events: Vec<Value> = lines
-            .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
+            .filter_map(|line| available(serde_json::from_slice::<Value>(line)))
             .map(|mut record| record["event"].take())
             .collect();
         Self {
@@ -48,8 +49,8 @@ impl AcknowledgedEvents {
         if !self.has_started() {
             return missing;
         }
-        let kept = std::fs::read(&self.journal).unwrap_or_default();
-        if !kept.starts_with(&self.bytes) {
+        let is_kept = |kept: Vec<u8>| kept.starts_with(&self.bytes);
+        if !std::fs::read(&self.journal).is_ok_and(is_kept) {
             missing.push("records of the journal".to_owned());
         }
         let [home, project] = stage.roots();

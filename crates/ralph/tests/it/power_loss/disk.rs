@@ -8,6 +8,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use ralph_guest::available;
+
 use super::trace::DiskOperation;
 
 pub(super) type DiskNodeId = usize;
@@ -136,7 +138,7 @@ impl SimulatedDisk {
     /// Returns what programs see at a path.
     pub(super) fn find(&self, path: &Path) -> Option<DiskNodeId> {
         let (root, id) = self.roots.iter().find(|(root, _)| path.starts_with(root))?;
-        let rest = path.strip_prefix(root).ok()?;
+        let rest = available(path.strip_prefix(root))?;
         rest.components()
             .try_fold(*id, |id, part| match &self.nodes[id].1 {
                 DiskNode::Directory { seen, .. } => seen.get(part.as_os_str().to_str()?).copied(),

@@ -5,6 +5,9 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use ralph_core::parse_value;
+use ralph_guest::available;
+
 /// The calls that change or sync files, and those that show where a process works.
 const CALLS: &str = "trace=?openat,?openat2,?open,?creat,?write,?writev,?pwrite64,?lseek,?ftruncate,?truncate,\
     ?copy_file_range,?sendfile,?rename,?renameat,?renameat2,?link,?linkat,?unlink,?unlinkat,?mkdir,?mkdirat,\
@@ -130,7 +133,7 @@ impl<'a> TracedCall<'a> {
             ended: nanoseconds(stamp)? + nanoseconds(took.strip_suffix('>')?)?,
             name,
             arguments: split_arguments(arguments.trim_end().strip_suffix(')')?),
-            returned: digits.parse().ok()?,
+            returned: parse_value(digits)?,
         })
     }
 
@@ -334,7 +337,7 @@ fn split_arguments(arguments: &str) -> Vec<&str> {
 fn descriptor_path(descriptor: &str) -> Option<PathBuf> {
     let (_, rest) = descriptor.split_once('<')?;
     let (path, after) = rest.rsplit_once('>')?;
-    let path = String::from_utf8(decode_hex(path)).ok()?;
+    let path = available(String::from_utf8(decode_hex(path)))?;
     let is_file = after.is_empty() && path.starts_with('/') && !path.ends_with(" (deleted)");
     is_file.then(|| PathBuf::from(path))
 }
@@ -365,17 +368,17 @@ fn absolute(base: &Path, path: &str) -> PathBuf {
 }
 
 fn number(text: &str) -> Option<usize> {
-    text.parse().ok()
+    parse_value(text)
 }
 
 fn octal(text: &str) -> Option<u32> {
-    u32::from_str_radix(text, 8).ok()
+    available(u32::from_str_radix(text, 8))
 }
 
 fn nanoseconds(stamp: &str) -> Option<u64> {
     let (seconds, fraction) = stamp.split_once('.')?;
-    let fraction: u64 = format!("{fraction:0<9}").parse().ok()?;
-    Some(seconds.parse::<u64>().ok()? * 1_000_000_000 + fraction)
+    let fraction: u64 = parse_value(&format!("{fraction:0<9}"))?;
+    Some(parse_value::<u64>(seconds)? * 1_000_000_000 + fraction)
 }
 
 /// Counts operations by their kind, for a person who looks at a recording.

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use ralph_guest::best_effort;
+
 use super::Project;
 
 impl Project {
@@ -25,7 +27,7 @@ impl Project {
         ] {
             let left = self.docker_objects(list);
             if !left.is_empty() {
-                Command::new("docker").args(remove).args(left).output().ok();
+                best_effort(Command::new("docker").args(remove).args(left).output());
             }
         }
     }

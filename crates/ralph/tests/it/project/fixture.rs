@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use ralph_guest::available;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -300,7 +301,7 @@ impl Project {
 
     /// Returns the directory of the newest run, if there is one already.
     pub(super) fn find_run(&self) -> Option<PathBuf> {
-        let runs = fs::read_dir(self.home().join("runs")).ok()?;
+        let runs = available(fs::read_dir(self.home().join("runs")))?;
         runs.map(|entry| entry.unwrap().path())
             .filter(|path| path.join("journal.jsonl").exists())
             .max()

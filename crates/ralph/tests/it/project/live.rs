@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use ralph_guest::best_effort;
 use serde_json::Value;
 
 use super::{Project, ProjectOutput};
@@ -101,7 +102,7 @@ impl LiveRun<'_> {
 impl Drop for LiveRun<'_> {
     fn drop(&mut self) {
         // A test that failed must not leave a process behind.
-        self.child.kill().ok();
-        self.child.wait().ok();
+        best_effort(self.child.kill());
+        best_effort(self.child.wait());
     }
 }

@@ -6,6 +6,8 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 
+use ralph_guest::best_effort;
+
 use crate::support::{RalphOutput, TestRalph};
 
 /// A credential that is nobody's.
@@ -47,7 +49,7 @@ impl RunningProxy {
             .unwrap();
         let mut stdin = child.stdin.take().unwrap();
         // It may end without having read it.
-        stdin.write_all(input.as_bytes()).ok();
+        best_effort(stdin.write_all(input.as_bytes()));
         drop(stdin);
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let stderr = BufReader::new(child.stderr.take().unwrap());
@@ -117,7 +119,10 @@ impl RunningProxy {
     /// Tells it to end.
     pub(crate) fn stop(mut self) -> RalphOutput {
         let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok();
+        best_effort(rustix::process::kill_process(
+            pid,
+            rustix::process::Signal::TERM,
+        ));
         self.wait()
     }
 
@@ -137,8 +142,8 @@ impl RunningProxy {
 
 impl Drop for RunningProxy {
     fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
+        best_effort(self.child.kill());
+        best_effort(self.child.wait());
     }
 }
 

@@ -5,6 +5,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
+use ralph_guest::available;
+
 /// A request that has arrived, and the connection to answer it on.
 pub(crate) struct ProxiedRequest {
     /// Its first line and its fields, in small letters up to the colon.
@@ -76,7 +78,7 @@ impl ProxyTestUpstream {
 
     /// Returns a request that has arrived, if one has.
     pub(crate) fn try_next_request(&self) -> Option<ProxiedRequest> {
-        self.requests.try_recv().ok()
+        available(self.requests.try_recv())
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use jiff::{SignedDuration, Timestamp};
+use ralph_guest::best_effort;
 
 use crate::support::{RalphOutput, TestRalph};
 
@@ -87,7 +88,7 @@ impl TokenTestEnv {
             .spawn()
             .unwrap();
         // It may end without having read it.
-        child.stdin.take().unwrap().write_all(input.as_bytes()).ok();
+        best_effort(child.stdin.take().unwrap().write_all(input.as_bytes()));
         child.wait_with_output().unwrap().into()
     }
 
