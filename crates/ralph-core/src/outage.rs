@@ -57,7 +57,7 @@ pub struct Jitter(u32);
 impl Jitter {
     /// Creates a fraction from a random number.
     pub fn new(random: u64) -> Self {
-        Self(u32::try_from(random % 1001).expect("a number below 1001"))
+        Self(u32::try_from(random % 1001).unwrap_or(0))
     }
 
     /// Returns this fraction of a duration.

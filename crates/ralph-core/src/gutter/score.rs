@@ -13,7 +13,7 @@ impl LoopScore {
 
     /// Creates a score from a sum of tenths, clamped to 0 to 10.
     pub fn from_tenths(tenths: i32) -> Self {
-        Self(u8::try_from(tenths.clamp(0, 10)).expect("a number from 0 to 10"))
+        Self(u8::try_from(tenths.clamp(0, 10)).unwrap_or(0))
     }
 
     /// Returns the score as a number such as `0.7`.

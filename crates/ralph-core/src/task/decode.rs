@@ -49,7 +49,7 @@ pub(super) fn decode(
     let mut remarks = Vec::new();
     let mut root = FrontMatterSection::new("", entries, findings);
     let contract = Contract {
-        task_id: task_id(&mut root, &lines)?,
+        task_id: task_id(&mut root, &lines),
         repo_url: repo_url(&mut root),
         base_branch: base_branch(&mut root),
         target_branch_prefix: root
@@ -90,8 +90,8 @@ pub(super) fn decode(
     })
 }
 
-/// Returns the id, or a substitute along with a finding; the contract is not used then.
-fn task_id(root: &mut FrontMatterSection<'_, '_>, lines: &KeyLines) -> Option<TaskId> {
+/// Returns the id, or one that stands for it: then there is a finding and the contract is not used.
+fn task_id(root: &mut FrontMatterSection<'_, '_>, lines: &KeyLines) -> TaskId {
     let mistyped = root.entry("task_id").is_none() && lines.contains_key("task_id");
     let Some(text) = root.text("task_id") else {
         let fix = "add a line such as `task_id: \"task-001\"` to the front matter";
@@ -99,15 +99,15 @@ fn task_id(root: &mut FrontMatterSection<'_, '_>, lines: &KeyLines) -> Option<Ta
         if !mistyped {
             root.report_missing("task_id", finding);
         }
-        return Some(unnamed_task());
+        return unnamed_task();
     };
     match TaskId::parse(text.text) {
-        Ok(id) => Some(id),
+        Ok(id) => id,
         Err(why) => {
             let fix = "choose a short name such as `task-001`";
             let finding = LintFinding::error("invalid-task-id", format!("`task_id` {why}"), fix);
             root.report(finding, text.location);
-            Some(unnamed_task())
+            unnamed_task()
         }
     }
 }

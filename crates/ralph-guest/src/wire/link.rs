@@ -42,6 +42,11 @@ pub struct Link {
     shared: Arc<LinkState>,
 }
 
+/// Returns the bytes of one of our own messages, which are plain structures.
+pub(super) fn message_bytes(message: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(message).expect("a plain structure is valid JSON")
+}
+
 /// Why a stream was not opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OpenStreamError {
@@ -124,7 +129,7 @@ impl Link {
 
     /// Opens a stream with a message.
     pub fn open(&self, message: &impl Serialize) -> Result<GuestStream, OpenStreamError> {
-        let payload = serde_json::to_vec(message).expect("a plain structure is valid JSON");
+        let payload = message_bytes(message);
         if payload.len() > MAX_MESSAGE {
             return Err(OpenStreamError::TooLong);
         }

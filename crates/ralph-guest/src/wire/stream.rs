@@ -74,7 +74,7 @@ pub struct StreamData {
 impl StreamSender {
     /// Sends a message. On a stream that is over it goes nowhere.
     pub fn send_message(&self, message: &impl Serialize) {
-        let payload = serde_json::to_vec(message).expect("a plain structure is valid JSON");
+        let payload = super::link::message_bytes(message);
         self.send_frame(FrameKind::Message, payload);
     }
 

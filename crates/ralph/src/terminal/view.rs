@@ -68,8 +68,7 @@ impl RunView {
                 self.screen.write(&text, None);
             }
             OutputMode::Json => {
-                let line = serde_json::to_string(record).expect("a record is valid JSON");
-                self.screen.write(&format!("{line}\n"), None);
+                self.screen.write(&json_line(record), None);
             }
         }
     }
@@ -113,6 +112,11 @@ fn is_recorded(line: &LiveLine) -> bool {
         LiveLineKind::Agent | LiveLineKind::AgentOutput => true,
         LiveLineKind::Command | LiveLineKind::CommandOutput | LiveLineKind::Notice => false,
     }
+}
+
+fn json_line(record: &JournalRecord) -> String {
+    let line = serde_json::to_string(record).expect("a record is valid JSON");
+    format!("{line}\n")
 }
 
 fn render(

@@ -45,7 +45,8 @@ impl Launcher {
         let probed = parents
             .as_ref()
             .map(|parents| parents.create("probe", limits));
-        let probed = probed.and_then(Result::ok);
+        // Without control groups of its own each command gets limits per process.
+        let probed = probed.and_then(available);
         launcher.available = launcher.probe(probed.as_ref())?;
         launcher.parents = parents.filter(|_| probed.is_some() && launcher.available.cgroups);
         Ok(launcher)
