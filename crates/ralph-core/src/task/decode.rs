@@ -44,7 +44,7 @@ pub(super) struct DecodedContract {
 pub(super) fn decode(
     entries: &[(YamlKey, YamlNode)],
     findings: &mut Vec<LintFinding>,
-) -> Option<DecodedContract> {
+) -> DecodedContract {
     let lines = keys::root_lines(entries, findings);
     let mut remarks = Vec::new();
     let mut root = FrontMatterSection::new("", entries, findings);
@@ -83,11 +83,11 @@ pub(super) fn decode(
         mode: root.choice("mode").unwrap_or_default(),
     };
     check_branch(&contract, &mut root);
-    Some(DecodedContract {
+    DecodedContract {
         contract,
         lines,
         remarks,
-    })
+    }
 }
 
 /// Returns the id, or one that stands for it: then there is a finding and the contract is not used.

@@ -221,9 +221,9 @@ fn parse_front(front: &str, findings: &mut Vec<LintFinding>) -> Option<DecodedCo
         return None;
     }
     match tree.root.map(|node| (node.location, node.value)) {
-        None => decode(&[], findings),
-        Some((_, YamlValue::Map(entries))) => decode(&entries, findings),
-        Some((_, YamlValue::Plain(text))) if text.is_empty() => decode(&[], findings),
+        None => Some(decode(&[], findings)),
+        Some((_, YamlValue::Map(entries))) => Some(decode(&entries, findings)),
+        Some((_, YamlValue::Plain(text))) if text.is_empty() => Some(decode(&[], findings)),
         Some((location, YamlValue::Plain(_) | YamlValue::Quoted(_) | YamlValue::List(_))) => {
             let finding = LintFinding::error(
                 "front-matter-not-a-map",

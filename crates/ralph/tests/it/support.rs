@@ -17,8 +17,9 @@ use ralph_core::run::RunStatus;
 use ralph_core::secret::Redactor;
 use ralph_engine::journal::Journal;
 use ralph_engine::store::{RunDir, StateDir};
+use ralph_guest::available;
 use ralph_test::TestClock;
-use ralph_guest::available;use tempfile::TempDir;
+use tempfile::TempDir;
 
 /// What the shell sees of a command.
 #[derive(Debug, PartialEq, Eq)]
