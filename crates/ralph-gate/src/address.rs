@@ -1,4 +1,5 @@
-//! Which addresses may be connected to: public ones that are not this machine's, and those that were named one by one.
+//! Decides which addresses the gate may connect to: public addresses that do not belong to this
+//! machine, and addresses that the configuration names explicitly.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,13 +14,13 @@ pub struct Reachable {
     own: OwnAddresses,
 }
 
-/// The reason why the gate does not connect to an address.
+/// The reason the gate refuses to connect to an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AddressRefusal {
-    /// It is private, loopback, link-local or otherwise special.
+    /// The address is private, loopback, link-local or otherwise special.
     NotPublic,
-    /// An interface of this machine has it. A service that listens on all addresses would answer there,
-    /// behind the firewall that keeps others out.
+    /// The address belongs to an interface of this machine. Connecting to it would reach services
+    /// that listen on all addresses from behind the firewall.
     OwnAddress,
 }
 
@@ -35,7 +36,7 @@ impl fmt::Display for AddressRefusal {
 /// The addresses of this machine's interfaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum OwnAddresses {
-    /// Those that the system has at the moment of the question.
+    /// The addresses that the system reports at the time of the check.
     #[default]
     Interfaces,
     #[cfg(test)]
@@ -43,8 +44,8 @@ enum OwnAddresses {
 }
 
 impl OwnAddresses {
-    /// Tells whether an address is one of this machine, also when it hides it. If the system does not
-    /// list its addresses, each could be one.
+    /// Returns whether an address belongs to this machine, directly or embedded in another address.
+    /// If the system does not list its addresses, every address counts as its own.
     fn contains(&self, address: IpAddr) -> bool {
         let address = unwrap_embedded(address);
         match self {
@@ -59,19 +60,20 @@ impl OwnAddresses {
 }
 
 impl Reachable {
-    /// Public addresses alone.
+    /// Allows public addresses only.
     pub fn public() -> Self {
         Self::default()
     }
 
-    /// Also this one, whatever it is: a model server on this machine, or a registry on the network.
+    /// Also allows this address, even if it is not public: for example a model server on this
+    /// machine or a registry on the local network.
     #[must_use]
     pub fn with_address(mut self, address: SocketAddr) -> Self {
         self.exceptions.insert(address);
         self
     }
 
-    /// Acts as if these were the only addresses of the machine.
+    /// Treats these as the only addresses of the machine.
     #[cfg(test)]
     pub(crate) fn with_own_addresses(own: &[&str]) -> Self {
         let own = own.iter().map(|address| address.parse().unwrap());
@@ -81,12 +83,12 @@ impl Reachable {
         }
     }
 
-    /// Tells whether the gate may connect to an address.
+    /// Returns whether the gate may connect to an address.
     pub fn covers(&self, address: SocketAddr) -> bool {
         self.refusal(address).is_none()
     }
 
-    /// Returns why the gate must not connect to an address, if so.
+    /// Returns the reason the gate must not connect to an address, if there is one.
     pub(crate) fn refusal(&self, address: SocketAddr) -> Option<AddressRefusal> {
         if self.exceptions.contains(&address) {
             None
@@ -99,7 +101,8 @@ impl Reachable {
         }
     }
 
-    /// Returns why the gate must not connect to the address that an entry names, on any port of it.
+    /// Returns the reason the gate must not connect to the address in an allowlist entry on any
+    /// port.
     pub(crate) fn refusal_of_entry(&self, entry: &AllowlistEntry) -> Option<AddressRefusal> {
         let address = entry.host().address()?;
         let mut also = self.exceptions.iter();
@@ -116,7 +119,7 @@ impl Reachable {
     }
 }
 
-/// Blocks of version 4 that are not the public internet: address, length of the prefix.
+/// IPv4 blocks outside the public internet: address and prefix length.
 const SPECIAL_V4_BLOCKS: [([u8; 4], u32); 17] = [
     ([0, 0, 0, 0], 8),          // this network
     ([10, 0, 0, 0], 8),         // private
@@ -137,15 +140,15 @@ const SPECIAL_V4_BLOCKS: [([u8; 4], u32); 17] = [
     ([255, 255, 255, 255], 32), // broadcast
 ];
 
-/// Blocks inside of the public part of version 6 that are not public after all.
+/// IPv6 blocks inside the public range that are not public.
 const SPECIAL_V6_BLOCKS: [(Ipv6Addr, u32); 3] = [
-    // Tunnels that carry an address of version 4 in disguise, benchmarks, identifiers.
+    // Tunnels that embed an IPv4 address, benchmarks, identifiers.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
 
-/// Tells whether an address belongs to the public internet, also when it hides another one.
+/// Returns whether an address, or the address embedded in it, belongs to the public internet.
 pub fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),
@@ -166,7 +169,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let bits = u128::from(address);
-    // Everything that was ever given out for the public is in 2000::/3.
+    // All globally allocated addresses are in 2000::/3.
     bits >> 125 == 0b001
         && !SPECIAL_V6_BLOCKS.iter().any(|(block, length)| {
             let mask = u128::MAX << (128 - length);
@@ -174,7 +177,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         })
 }
 
-/// Returns the address that another one hides, or the address itself.
+/// Returns the address embedded in another one, or the address itself.
 fn unwrap_embedded(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => embedded_v4(address).map_or(IpAddr::V6(address), IpAddr::V4),
@@ -182,7 +185,7 @@ fn unwrap_embedded(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Returns the address of version 4 that 6to4 (`2002::/16`) or NAT64 (`64:ff9b::/96`) lead to.
+/// Returns the IPv4 address embedded in a 6to4 (`2002::/16`) or NAT64 (`64:ff9b::/96`) address.
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let parts = address.segments();
     let pair = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
@@ -276,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn one_address_can_be_named() {
+    fn explicitly_allowed_addresses_are_reachable() {
         let address: SocketAddr = "127.0.0.1:4000".parse().unwrap();
         let reachable = Reachable::public().with_address(address);
         assert!(reachable.covers(address));
@@ -286,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn no_address_of_this_machine_is_reached_in_any_form() {
+    fn own_addresses_are_refused_in_every_form() {
         let reachable = Reachable::with_own_addresses(&["93.184.216.34", "2606:4700::1111"]);
         for (address, refusal) in [
             ("93.184.216.34:443", Some(AddressRefusal::OwnAddress)),
@@ -310,12 +313,12 @@ mod tests {
         let named = "93.184.216.34:4000".parse().unwrap();
         assert!(
             reachable.with_address(named).covers(named),
-            "a person named it"
+            "it is explicitly allowed"
         );
     }
 
     #[test]
-    fn the_addresses_of_this_machine_are_those_of_its_interfaces() {
+    fn own_addresses_are_read_from_the_interfaces() {
         let own = OwnAddresses::default();
         assert!(own.contains("127.0.0.1".parse().unwrap()));
         assert!(own.contains("::ffff:127.0.0.1".parse().unwrap()));
@@ -323,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_names_what_can_be_reached_or_not() {
+    fn allowlist_entries_for_unreachable_addresses_are_refused() {
         let reachable = Reachable::public().with_address("127.0.0.1:4000".parse().unwrap());
         for (entry, expected) in [
             ("1.1.1.1", true),

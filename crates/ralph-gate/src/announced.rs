@@ -1,4 +1,5 @@
-//! Announcements of blocked hosts: each once, at a bounded rate. Hosts beyond the rate are counted.
+//! Announces blocked hosts: each host once, at a bounded rate. Hosts beyond the rate are only
+//! counted.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
@@ -9,23 +10,23 @@ use ralph_core::net::{AllowlistEntry, Endpoint, Host};
 
 use crate::{SandboxListener, is_public};
 
-/// How many announcements are remembered; the oldest makes room for the newest.
+/// The number of announcements remembered; the oldest is evicted first.
 const MAX_REMEMBERED: usize = 1_000;
-/// How many announcements can come at once.
+/// The number of announcements allowed in a burst.
 const BURST: u32 = 100;
-/// How long it takes until one more may come.
+/// The time until one more announcement is allowed.
 const REFILL_INTERVAL: Duration = Duration::from_secs(10);
-/// How many announcements the hosts and ports below one domain get. A program that tunnels data through
-/// lookups makes up names below a single domain.
+/// The number of announcements for all hosts and ports below one domain. A program that tunnels
+/// data through DNS lookups invents names below a single domain.
 const MAX_PER_DOMAIN: u32 = 20;
-/// How many further hosts are told apart; more are counted each time that they are asked for.
+/// The number of further hosts that are counted individually; beyond it, every request counts.
 const MAX_DISTINCT_HOSTS: usize = 1 << 16;
-/// How many further hosts are named in a report.
+/// The number of further hosts that a report names.
 const MAX_EXAMPLES: usize = 3;
-/// How often further hosts are reported, unless their number doubles.
+/// The interval between reports of further hosts, unless their number doubles.
 const REPORT_INTERVAL: Duration = Duration::from_mins(1);
 
-/// The port that a name is most likely wanted for: a lookup does not say.
+/// The port assumed for a DNS lookup, which does not name one.
 const HTTPS_PORT: u16 = 443;
 
 /// The blocked hosts that were announced, each host and port once.
@@ -33,12 +34,11 @@ pub(crate) struct AnnouncedHosts {
     inner: Mutex<Announcements>,
 }
 
-/// Blocked hosts that were not announced one by one.
+/// Blocked hosts that were not announced individually.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FurtherBlockedHosts {
-    /// How many hosts, not counting those of earlier reports.
+    /// The number of hosts since the previous report.
     pub count: u64,
-    /// A few of them.
     pub examples: Vec<Host>,
 }
 
@@ -77,8 +77,8 @@ impl Default for AnnouncedHosts {
 }
 
 impl AnnouncedHosts {
-    /// Returns the endpoint to announce for a refusal at a time, if it is new and the rate permits.
-    /// Allowing that endpoint is what would help.
+    /// Returns the endpoint to announce for a refusal, if it is new and the rate permits. Allowing
+    /// that endpoint would resolve the refusal.
     pub(crate) fn endpoint_to_announce(
         &self,
         now: Duration,
@@ -110,12 +110,12 @@ impl AnnouncedHosts {
         None
     }
 
-    /// Returns the hosts that were not announced one by one, if a report of them is due.
+    /// Returns the hosts that were not announced individually, if a report is due.
     pub(crate) fn due_report(&self, now: Duration) -> Option<FurtherBlockedHosts> {
         self.lock_inner().further.report(now)
     }
 
-    /// Forgets the hosts that an entry names, on every port.
+    /// Forgets the hosts that match an allowlist entry, on every port.
     pub(crate) fn forget_entry(&self, entry: &AllowlistEntry) {
         self.lock_inner()
             .retain(|endpoint| !entry.matches_host(&endpoint.host));
@@ -132,7 +132,7 @@ impl AnnouncedHosts {
 }
 
 impl Announcements {
-    /// Takes a token for an endpoint, if its domain and the rate have one.
+    /// Consumes a token for an endpoint, if both its domain and the global rate allow it.
     fn try_take_token(&mut self, now: Duration, endpoint: &Endpoint) -> bool {
         let earned = now.saturating_sub(self.refilled).as_secs() / REFILL_INTERVAL.as_secs();
         let earned = u32::try_from(earned).unwrap_or(u32::MAX);
@@ -158,7 +158,7 @@ impl Announcements {
         }
     }
 
-    /// Returns the announcement of an endpoint to its domain.
+    /// Returns the token of an endpoint to its domain.
     fn release(&mut self, endpoint: &Endpoint) {
         let domain = domain(&endpoint.host);
         if let Some(used) = self.per_domain.get_mut(&domain) {
@@ -183,7 +183,7 @@ impl Announcements {
 
 impl FurtherHosts {
     fn count(&mut self, endpoint: &Endpoint) {
-        // Each host counts once as long as there is room to tell hosts apart.
+        // Each host counts once while the set of distinct hosts has room.
         if self.seen.len() < MAX_DISTINCT_HOSTS {
             let hash = self.hasher.hash_one(&endpoint.host);
             if !self.seen.insert(hash) {
@@ -211,7 +211,7 @@ impl FurtherHosts {
     }
 }
 
-/// Returns the last two labels of a name, or an address as it is.
+/// Returns the last two labels of a name, or the address unchanged.
 fn domain(host: &Host) -> String {
     let text = host.to_string();
     if host.address().is_some() {
@@ -224,12 +224,14 @@ fn domain(host: &Host) -> String {
     }
 }
 
-/// Tells whether a name is looked up that only a local network could know, such as the machine's own.
+/// Returns whether a lookup is for a name that only a local network can resolve, such as the
+/// machine's own name.
 fn is_local_name(listener: SandboxListener, host: &Host) -> bool {
     listener == SandboxListener::Dns && host.name().is_some_and(|name| !name.contains('.'))
 }
 
-/// Tells whether no list could make a host reachable: the sandbox itself, and addresses that are not public.
+/// Returns whether no allowlist entry could make a host reachable: the sandbox itself and
+/// non-public addresses.
 fn is_never_reachable(host: &Host) -> bool {
     let is_here = |name: &str| name == "localhost" || name.ends_with(".localhost");
     host.name().is_some_and(is_here) || host.address().is_some_and(|address| !is_public(address))
@@ -340,7 +342,7 @@ mod tests {
         );
         assert!(
             is_announced_at(&announced, 12, "wanted.example"),
-            "there is a new token"
+            "a token was refilled"
         );
         assert!(!is_announced_at(&announced, 12, "other.example"));
     }

@@ -1,4 +1,4 @@
-//! What the gate writes down: one record for each thing it decided.
+//! The gate's audit log: one record per decision.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,80 +12,73 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Charge, ProviderToolUse, SandboxListener};
 
-/// The longest text of a request that a record repeats, in bytes.
+/// The maximum length of request text in a record, in bytes.
 const MAX_TEXT_BYTES: usize = 256;
 
-/// Whose connections they are. A sandbox has one; nothing in a request can claim another.
+/// The run and sandbox that own a connection. It is fixed per gate; nothing in a request can change
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxIdentity {
-    /// The run.
     pub run: RunId,
-    /// The sandbox, by its provider's name for it.
+    /// The provider's name for the sandbox.
     pub sandbox: String,
 }
 
-/// One decision, and what came of it.
+/// One decision and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateAuditRecord {
-    /// When it was decided.
+    /// The time of the decision.
     pub at: Timestamp,
-    /// Whose connection it was.
     #[serde(flatten)]
     pub identity: SandboxIdentity,
-    /// The way it came.
     pub listener: SandboxListener,
-    /// The host that was asked for, as far as it could be read.
+    /// The requested host, as far as it could be parsed.
     pub host: String,
-    /// The port that was asked for.
     pub port: u16,
-    /// The method and the path of a request that the gate could read; a query is left out.
+    /// The method and path of a request that the gate could read, without the query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
-    /// The part of the request that the decision is about, where it is not the whole.
+    /// The part of the request that the decision concerns, if it is not the whole request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// What was decided, and by whom.
     #[serde(flatten)]
     pub decision: EgressDecision,
-    /// The status of the answer, where the gate could read it.
+    /// The response status, if the gate could read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Bytes that left the sandbox.
+    /// Bytes sent by the sandbox.
     pub bytes_out: u64,
-    /// Bytes that came in.
+    /// Bytes received by the sandbox.
     pub bytes_in: u64,
-    /// How long it took.
     pub duration_ms: u64,
 }
 
-/// A host that was refused for the first time on a port.
+/// The first refusal of a host on a port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockedHostNotice {
-    /// When.
     pub at: Timestamp,
-    /// Which host. Allowing it is what would help.
+    /// The host to allow so that the request succeeds.
     pub host: Host,
-    /// On which port; 443 where only its name was looked up.
+    /// The requested port, or 443 for a DNS lookup.
     pub port: u16,
-    /// The way it came.
     pub listener: SandboxListener,
-    /// Why.
     pub reason: EgressReason,
 }
 
-/// Takes what the gate writes down. It is called from the middle of a connection: it must not wait.
+/// Receives the gate's records. Its methods are called while a connection is being served and must
+/// not block.
 pub trait GateSink: Send + Sync {
-    /// Takes the record of something that ended.
+    /// Receives the record of a finished connection or request.
     fn record_audit(&self, record: GateAuditRecord);
-    /// Takes the notice of a host that was refused; it comes once for each host and port.
+    /// Receives the notice of a refused host, once per host and port.
     fn record_blocked_host(&self, notice: BlockedHostNotice);
-    /// Takes what a call to a model cost.
+    /// Receives the cost of a model call.
     fn record_charge(&self, charge: Charge);
-    /// Takes a provider-side tool that a request to a provider asked for; it comes once for each finding.
+    /// Receives a provider-side tool that a request asked for, once per finding.
     fn record_provider_tool(&self, _provider: &Endpoint, _found: &ProviderToolUse) {}
 }
 
-/// Bytes in both directions.
+/// Byte counters for both directions.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     pub(crate) sent: AtomicU64,
@@ -111,7 +104,7 @@ pub(crate) struct OpenRecord {
     sink: Arc<dyn GateSink>,
 }
 
-/// Where records go and what they all say.
+/// The sink and identity shared by all records of a gate.
 pub(crate) struct GateAuditLog {
     pub(crate) identity: SandboxIdentity,
     pub(crate) clock: Arc<dyn Clock>,
@@ -119,7 +112,7 @@ pub(crate) struct GateAuditLog {
 }
 
 impl GateAuditLog {
-    /// Returns the run.
+    /// Returns the run ID.
     pub(crate) fn run(&self) -> &RunId {
         &self.identity.run
     }
@@ -139,7 +132,7 @@ impl GateAuditLog {
         )
     }
 
-    /// Opens the record of a decision about something that may not even be a host.
+    /// Opens the record of a decision about a target that may not be a valid host.
     pub(crate) fn open_unparsed(
         &self,
         listener: SandboxListener,
@@ -172,17 +165,17 @@ impl GateAuditLog {
 }
 
 impl OpenRecord {
-    /// Returns what counts its bytes.
+    /// Returns the byte counters.
     pub(crate) fn traffic(&self) -> Arc<Traffic> {
         self.traffic.clone()
     }
 
-    /// Counts bytes that came in.
+    /// Counts received bytes.
     pub(crate) fn add_received(&self, bytes: usize) {
         self.traffic.add_received(bytes);
     }
 
-    /// Returns the way it came.
+    /// Returns the listener that accepted the connection.
     pub(crate) fn listener(&self) -> SandboxListener {
         self.record
             .as_ref()
@@ -201,14 +194,14 @@ impl OpenRecord {
         }
     }
 
-    /// Notes which part of the request the decision is about.
+    /// Records the part of the request that the decision concerns.
     pub(crate) fn set_detail(&mut self, detail: &str) {
         if let Some(record) = &mut self.record {
             record.detail = Some(sanitize_text(detail));
         }
     }
 
-    /// Changes the decision after the fact: what seemed fine was not.
+    /// Replaces the decision when a later check refuses the request.
     pub(crate) fn set_decision(&mut self, decision: EgressDecision) {
         if let Some(record) = &mut self.record {
             record.decision = decision;
@@ -230,7 +223,7 @@ impl Drop for OpenRecord {
 }
 
 fn log_decision(record: &GateAuditRecord) {
-    // `tracing` fixes the level of an event at compile time, so each level has its own.
+    // `tracing` fixes the level of an event at compile time, so each level needs its own call.
     macro_rules! log_at {
         ($level:ident, $message:literal) => {
             tracing::$level!(
@@ -257,12 +250,12 @@ fn log_decision(record: &GateAuditRecord) {
     }
 }
 
-/// Keeps of a text what can stand in a record: printable ASCII, and not too much of it.
+/// Returns the text limited to printable ASCII and the maximum length.
 pub(crate) fn sanitize_text(text: &str) -> String {
     sanitize_owned_text(text.to_owned())
 }
 
-/// Does the same with a text that may be kept as it is.
+/// Like `sanitize_text`, but reuses the string if it needs no change.
 fn sanitize_owned_text(text: String) -> String {
     let is_harmless = |b: u8| b.is_ascii_graphic() || b == b' ';
     if text.len() <= MAX_TEXT_BYTES && text.bytes().all(is_harmless) {

@@ -1,8 +1,8 @@
-//! Cassettes: what models answered in a run, written down to be played again.
+//! Cassettes: recordings of the model responses of a run, for replay.
 //!
-//! A cassette is a file of lines, one exchange in each. An exchange is found again by the digest of
-//! its request; requests that differ only in what changes from run to run (a date, an id) are
-//! answered in the order they were recorded.
+//! A cassette is a file with one exchange per line. An exchange is identified by the digest of its
+//! request. Requests that differ only in values that change between runs (a date, an ID) are
+//! answered in the order of the recording.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,19 +20,19 @@ use sha2::{Digest as _, Sha256};
 
 use crate::http::{GateBody, header_text};
 
-/// The longest answer that is recorded, in bytes; a longer one is left out.
+/// The maximum size of a recorded response, in bytes; longer responses are not recorded.
 const MAX_RECORDED_BYTES: usize = 16 * 1024 * 1024;
 
-/// How fast a cassette is played.
+/// The speed of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplayPace {
-    /// As fast as it can be read.
+    /// As fast as the client reads.
     Immediate,
-    /// With the pauses that were recorded.
+    /// With the recorded pauses.
     AsRecorded,
 }
 
-/// A cassette in the gate.
+/// A cassette that the gate records to or replays from.
 pub struct Cassette {
     mode: CassetteMode,
 }
@@ -45,20 +45,18 @@ enum CassetteMode {
     },
 }
 
-/// Why a cassette cannot be played.
+/// An error while loading a cassette.
 #[derive(Debug, thiserror::Error)]
 pub enum CassetteError {
-    /// A line is not an exchange.
+    /// A line is not a valid exchange.
     #[error("line {line} of the cassette is not an exchange")]
     Line {
-        /// Which line.
         line: usize,
-        /// The cause.
         source: serde_json::Error,
     },
 }
 
-/// One exchange, as it is written.
+/// One exchange as stored in the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct RecordedExchange {
     /// The path at the credential port.
@@ -70,7 +68,7 @@ struct RecordedExchange {
     chunks: Vec<RecordedChunk>,
 }
 
-/// A piece of an answer: milliseconds since its start, and its bytes.
+/// A chunk of a response: milliseconds since its start, and its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct RecordedChunk {
     at_ms: u64,
@@ -81,13 +79,13 @@ struct RecordedChunk {
 }
 
 impl Cassette {
-    /// Writes every exchange to a file, or anything else that takes lines.
+    /// Records every exchange to a writer, one per line.
     pub fn record(to: impl Write + Send + 'static) -> Arc<Self> {
         let mode = CassetteMode::Record(Arc::new(Mutex::new(to)));
         Arc::new(Self { mode })
     }
 
-    /// Answers from the text of a cassette instead of asking anybody.
+    /// Answers requests from the text of a cassette instead of a provider.
     pub fn replay(text: &str, pace: ReplayPace) -> Result<Arc<Self>, CassetteError> {
         let lines = text.lines().enumerate();
         let left = lines
@@ -104,7 +102,7 @@ impl Cassette {
         Ok(Arc::new(Self { mode }))
     }
 
-    /// Starts the record of an exchange, or finds the recorded one.
+    /// Starts recording an exchange, or returns the recorded one.
     pub(crate) fn exchange(
         &self,
         path: &str,
@@ -164,7 +162,7 @@ pub(crate) struct ExchangeRecorder {
 }
 
 impl ExchangeRecorder {
-    /// Takes the head of the answer.
+    /// Records the status and headers of the response.
     pub(crate) fn with_response_head(mut self, status: StatusCode, headers: &HeaderMap) -> Self {
         self.exchange.status = status.as_u16();
         let kind = headers.get(CONTENT_TYPE).and_then(header_text);
@@ -173,7 +171,7 @@ impl ExchangeRecorder {
         self
     }
 
-    /// Takes a piece of the answer, as the sandbox sees it.
+    /// Records a chunk of the response as sent to the sandbox.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len();
         if bytes.is_empty() || self.bytes > MAX_RECORDED_BYTES {
@@ -188,7 +186,7 @@ impl ExchangeRecorder {
         });
     }
 
-    /// Writes the exchange down. One that was cut off is not worth playing.
+    /// Writes the exchange. Interrupted exchanges are not recorded.
     pub(crate) fn finish(self) {
         if self.bytes > MAX_RECORDED_BYTES {
             return;
@@ -203,7 +201,7 @@ impl ExchangeRecorder {
     }
 }
 
-/// An exchange that is played.
+/// An exchange that is being replayed.
 pub(crate) struct ReplayedExchange {
     exchange: RecordedExchange,
     pace: ReplayPace,
@@ -214,7 +212,7 @@ impl ReplayedExchange {
         self.exchange.status
     }
 
-    /// Returns the recorded answer.
+    /// Returns the recorded response.
     pub(crate) fn response(&self) -> Response<GateBody> {
         let pace = self.pace;
         let chunks = self.exchange.chunks.clone().into_iter();

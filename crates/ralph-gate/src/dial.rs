@@ -1,4 +1,5 @@
-//! Connecting to a name: looked up here, checked here, and connected to exactly what was checked.
+//! Connects to names: resolves and checks them in the gate, then connects to exactly the addresses
+//! that were checked.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -13,17 +14,17 @@ use tokio::time::timeout;
 use crate::Reachable;
 use crate::address::AddressRefusal;
 
-/// How many addresses of a name are tried.
+/// The number of addresses tried per name.
 const MAX_ATTEMPTS: usize = 4;
 
-/// Looks names up.
+/// Resolves names.
 #[async_trait]
 pub trait Resolver: Send + Sync {
-    /// Returns where the endpoint is.
+    /// Returns the addresses of an endpoint.
     async fn lookup(&self, endpoint: &Endpoint) -> io::Result<Vec<SocketAddr>>;
 }
 
-/// Looks names up as every program on this machine does.
+/// Resolves names with the system resolver.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 
@@ -33,37 +34,37 @@ impl Resolver for SystemResolver {
         if let Some(address) = endpoint.host.address() {
             return Ok(vec![SocketAddr::new(address, endpoint.port)]);
         }
-        // This machine, everywhere; but files of hosts know no name with a final dot.
+        // `localhost` is always this machine. Hosts files do not contain names with a trailing dot.
         if endpoint.host.name() == Some("localhost") {
             let here = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
             return Ok(here
                 .map(|address: IpAddr| SocketAddr::new(address, endpoint.port))
                 .into());
         }
-        // The final dot keeps the system from trying its own domains behind the name.
+        // The trailing dot prevents the system from appending its search domains.
         let name = format!("{}.", endpoint.host);
         let found = tokio::net::lookup_host((name.as_str(), endpoint.port)).await?;
         Ok(found.collect())
     }
 }
 
-/// Why there is no connection.
+/// The reason a connection failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DialError {
-    /// Every address of the name is one that sandboxes may not reach.
+    /// Sandboxes may not reach any address of the name.
     #[error("`{host}` leads to `{address}`, which is {refusal}")]
     Refused {
         host: Host,
         address: SocketAddr,
         refusal: AddressRefusal,
     },
-    /// The name is not known.
+    /// The name does not resolve.
     #[error("`{host}` has no address: {why}")]
     NoAddress { host: Host, why: String },
-    /// Nobody answers there.
+    /// The endpoint does not respond.
     #[error("`{endpoint}` does not answer: {why}")]
     Unreachable { endpoint: Endpoint, why: String },
-    /// The host shows a certificate that cannot be trusted.
+    /// The certificate of the host is not trusted.
     #[error("the certificate of `{endpoint}` is not trusted: {why}")]
     Untrusted { endpoint: Endpoint, why: String },
 }
@@ -111,7 +112,7 @@ impl Dialer {
         })
     }
 
-    /// Returns the addresses that may be connected to; there is at least one.
+    /// Returns the addresses that the gate may connect to; at least one.
     async fn addresses(&self, endpoint: &Endpoint) -> Result<Vec<SocketAddr>, DialError> {
         let no_address = |why: String| DialError::NoAddress {
             host: endpoint.host.clone(),
@@ -150,7 +151,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_name_that_leads_to_a_public_address_of_this_machine_is_refused() {
+    async fn names_that_resolve_to_own_public_addresses_are_refused() {
         let dialer = Dialer {
             resolver: Arc::new(SystemResolver),
             reachable: Reachable::with_own_addresses(&["93.184.216.34"]),
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn addresses_and_this_machine_need_no_lookup() {
+    async fn addresses_and_localhost_need_no_lookup() {
         for (endpoint, expected) in [
             ("localhost:4000", vec!["127.0.0.1:4000", "[::1]:4000"]),
             ("10.0.0.1:80", vec!["10.0.0.1:80"]),

@@ -26,72 +26,62 @@ use crate::{
     GateSink, ProviderToolUse, Reachable, Resolver, Route, SandboxIdentity, SandboxListener,
 };
 
-/// How many findings about provider-side tools are announced; the record has all of them.
+/// The number of findings about provider-side tools that are announced; the audit log contains all
+/// of them.
 const MAX_ANNOUNCED_TOOLS: usize = 100;
 
-/// What a gate is to do.
+/// The configuration of a gate.
 pub struct GateSettings {
-    /// Whose gate it is.
     pub identity: SandboxIdentity,
-    /// What the sandbox may reach.
     pub policy: EgressPolicy,
-    /// The hosts whose TLS is opened, so that no request in it can be for another host.
+    /// The hosts whose TLS is terminated in the gate, so that every request in it can be checked
+    /// against the host.
     pub inspect: Allowlist,
-    /// The credentials that are added to requests.
     pub routes: Vec<Route>,
-    /// The work outside of the sandbox that requests may ask model providers for.
+    /// The provider-side tools that model requests may use.
     pub provider_tools: BTreeSet<ProviderTool>,
-    /// What the sandbox may ask of the gate.
     pub limits: GateLimits,
 }
 
-/// What a gate needs of the world.
+/// The services that a gate depends on.
 pub struct GateDeps {
-    /// Looks names up.
     pub resolver: Arc<dyn Resolver>,
-    /// Which addresses may be connected to by the names that the sandbox asks for.
+    /// The addresses that hosts requested by the sandbox may resolve to.
     pub reachable: Reachable,
-    /// Which addresses credentials may be sent to. A private one that a person named for a
-    /// credential is in here alone, so that no other name leads there.
+    /// The addresses that credentials may be sent to. A private address configured for a credential
+    /// is only listed here, so that no other name can reach it.
     pub credential_reachable: Reachable,
-    /// Whose certificates are believed.
+    /// The certificate authorities trusted for upstream connections.
     pub roots: RootCertStore,
-    /// Tells the time.
     pub clock: Arc<dyn Clock>,
-    /// Takes the records.
     pub sink: Arc<dyn GateSink>,
-    /// Counts what models cost; the run has the same one.
+    /// Meters model costs; shared with the run.
     pub meter: Arc<CostMeter>,
-    /// Writes down what models answer, if that is wanted.
+    /// Records or replays model responses, if set.
     pub cassette: Option<Arc<Cassette>>,
 }
 
-/// Why there is no gate.
+/// An error while creating a gate.
 #[derive(Debug, thiserror::Error)]
 pub enum GateError {
-    /// TLS to the outside cannot be set up.
+    /// The TLS client cannot be configured.
     #[error("cannot set up TLS")]
     Tls {
-        /// The cause.
         #[from]
         source: rustls::Error,
     },
-    /// The run's authority cannot be made.
+    /// The run's certificate authority cannot be created.
     #[error("cannot make the authority of the run")]
     Authority {
-        /// The cause.
         #[from]
         source: CertificateError,
     },
-    /// Two routes begin alike.
+    /// Two routes share a path prefix.
     #[error("two credentials share the path `{prefix}`")]
-    DuplicatePrefix {
-        /// The path.
-        prefix: String,
-    },
+    DuplicatePrefix { prefix: String },
 }
 
-/// The one door out of one sandbox. A clone is the same gate.
+/// The only network exit of a sandbox. Clones share the same gate.
 #[derive(Clone)]
 pub struct Gate {
     inner: Arc<GateInner>,
@@ -103,36 +93,36 @@ pub(crate) struct GateInner {
     names: Mutex<DnsAddressMap>,
     announced: AnnouncedHosts,
     connections: Semaphore,
-    /// Whether nothing passes any more.
+    /// Whether the gate is closed and refuses all traffic.
     is_closed: watch::Sender<bool>,
     pub(crate) authority: CertificateAuthority,
     pub(crate) routes: Routes,
     pub(crate) provider_tools: BTreeSet<ProviderTool>,
-    /// The findings about provider-side tools that were announced, each once.
+    /// The findings about provider-side tools announced so far.
     announced_tools: Mutex<Vec<(Host, ProviderToolUse)>>,
     pub(crate) limits: GateLimits,
     pub(crate) memory: ByteBudget,
     pub(crate) model_calls: Arc<Semaphore>,
     pub(crate) dialer: Dialer,
     pub(crate) client: http::GateHttpClient,
-    /// What the credential port sends with: as it comes, and whole.
+    /// Streams request bodies as they arrive; whole requests use the connection pool.
     pub(crate) credential_client: http::GateHttpClient,
     pub(crate) connection_pool: http::ConnectionPool,
     pub(crate) audit_log: GateAuditLog,
     pub(crate) meter: Arc<CostMeter>,
     pub(crate) cassette: Option<Arc<Cassette>>,
-    /// What it says about itself where no sandbox is behind it.
+    /// The `/health` response of a standalone gate.
     pub(crate) standalone_health: Option<String>,
 }
 
 impl Gate {
-    /// Makes the gate of a sandbox.
+    /// Creates the gate of a sandbox.
     pub fn new(settings: GateSettings, outside: GateDeps) -> Result<Self, GateError> {
         Self::build(settings, outside, None)
     }
 
-    /// Makes a gate that stands alone, as a port for other programs that adds credentials. It answers
-    /// `/health` with a text of its own and says in plain words when its provider is out of reach.
+    /// Creates a standalone gate: a port that adds credentials for other programs. It answers
+    /// `/health` with the given text and reports an unreachable provider in plain text.
     pub fn standalone(
         settings: GateSettings,
         outside: GateDeps,
@@ -197,7 +187,7 @@ impl Gate {
         })
     }
 
-    /// Serves one connection from the sandbox to its end, or to that of the gate.
+    /// Serves one connection from the sandbox until it ends or the gate closes.
     pub async fn serve(&self, arrival: Arrival, stream: impl ByteStream + 'static) {
         let mut closing = self.inner.is_closed.subscribe();
         if *closing.borrow_and_update() {
@@ -209,13 +199,13 @@ impl Gate {
         }
         tokio::select! {
             () = self.dispatch(arrival, stream) => {}
-            // The sender lives as long as the gate, and is told one thing only.
+            // The sender lives as long as the gate and only ever signals the close.
             _ = closing.changed() => {}
         }
     }
 
-    /// Ends every connection, and lets nothing through from now on: what the sandbox still holds, its
-    /// stand-ins among it, is worth nothing any more.
+    /// Ends every connection and refuses new ones. Placeholder tokens that the sandbox still has
+    /// become useless.
     pub fn close(&self) {
         self.inner.is_closed.send_replace(true);
     }
@@ -233,7 +223,7 @@ impl Gate {
             gate.limits.idle_timeout,
             gate.limits.connection_bytes,
         );
-        // The other side sees how its connection ended; the record says what was decided.
+        // The peer sees how its connection ended, and the audit record contains the decision.
         match listener {
             SandboxListener::Proxy => http::serve_proxy(gate, stream).await,
             SandboxListener::Http => http::serve_http(gate, stream, address).await,
@@ -243,7 +233,7 @@ impl Gate {
         }
     }
 
-    /// Allows one more host, from now on.
+    /// Allows one more host from now on.
     pub fn allow(&self, entry: AllowlistEntry) {
         self.inner.announced.forget_entry(&entry);
         let mut rules = self
@@ -254,10 +244,10 @@ impl Gate {
         rules.add(entry);
     }
 
-    /// Tells why what an entry names stays refused even when it is allowed, if it does.
+    /// Returns why an allowlist entry stays refused even if it is added, if it does.
     pub fn permanent_refusal(&self, entry: &AllowlistEntry) -> Option<String> {
         let host = entry.host();
-        // What is below a host is not the host, and may be reached.
+        // A wildcard for subdomains does not cover the host itself and may be allowed.
         if self.inner.routes.is_exclusive_host(host) && entry.matches_host(host) {
             return Some(format!(
                 "`{host}` has a credential of this run: it is reached through the credential port alone"
@@ -269,19 +259,19 @@ impl Gate {
         Some(format!("`{host}` is {refusal}"))
     }
 
-    /// Forgets that a refused host was announced: the next attempt is announced again.
+    /// Forgets the announcement of a refused host, so that its next attempt is announced again.
     pub fn forget_announcement(&self, host: &Host) {
         self.inner.announced.forget(host);
     }
 
-    /// Returns the blocked hosts that were not announced one by one, if a report of them is due. Reports
-    /// come when their number doubles, and once a minute otherwise.
+    /// Returns the blocked hosts that were not announced individually, if a report is due. A report
+    /// is due when their number doubles, and otherwise once a minute.
     pub fn further_blocked(&self) -> Option<FurtherBlockedHosts> {
         let now = self.inner.audit_log.clock.monotonic();
         self.inner.announced.due_report(now)
     }
 
-    /// Returns what the sandbox may reach by now.
+    /// Returns the current egress rules of the sandbox.
     pub fn rules(&self) -> EgressRules {
         let rules = self
             .inner
@@ -291,17 +281,18 @@ impl Gate {
         rules.clone()
     }
 
-    /// Returns the certificate that programs in the sandbox have to trust where TLS is opened.
+    /// Returns the certificate that programs in the sandbox must trust for hosts whose TLS is
+    /// inspected.
     pub fn certificate_pem(&self) -> &str {
         self.inner.authority.pem()
     }
 
-    /// Returns the address that a name has inside the sandbox, as its queries are answered.
+    /// Returns the address that DNS queries inside the sandbox return for a name.
     pub fn address_of(&self, host: &Host, port: u16) -> SocketAddr {
         (self.inner.names().address(host), port).into()
     }
 
-    /// Returns the routes to credentials, with the stand-ins that the sandbox is given.
+    /// Returns the credential routes with their placeholder tokens.
     pub fn routes(&self) -> &[Route] {
         self.inner.routes.as_slice()
     }
@@ -321,7 +312,7 @@ impl GateInner {
         rules.decide(endpoint)
     }
 
-    /// Decides whether a name exists.
+    /// Decides whether a name resolves inside the sandbox.
     pub(crate) fn decide_name(&self, host: &Host) -> EgressDecision {
         if self.routes.is_exclusive_host(host) {
             return EgressDecision::denied(EgressReason::CredentialHost, EgressDecider::Credential);
@@ -330,12 +321,12 @@ impl GateInner {
         rules.decide_lookup(host)
     }
 
-    /// Tells whether TLS to an endpoint is opened.
+    /// Returns whether TLS to an endpoint is inspected.
     pub(crate) fn inspects(&self, endpoint: &Endpoint) -> bool {
         endpoint.port == 443 && self.inspect.covers(endpoint)
     }
 
-    /// Opens the record of a decision; what is refused for the first time is announced.
+    /// Opens the record of a decision and announces a first-time refusal.
     pub(crate) fn open_record(
         &self,
         listener: SandboxListener,

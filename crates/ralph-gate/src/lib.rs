@@ -1,27 +1,28 @@
-//! The one door out of a sandbox.
+//! The only network exit of a sandbox.
 //!
-//! A sandbox has no network. What connects inside of it arrives here as a stream, with the name of
-//! the listener it came through, and the gate decides: it passes the stream on, answers it, or
-//! refuses it and says why. There is one [`Gate`] for each sandbox; nothing in a stream can claim
-//! another. How streams get here is not its business.
+//! A sandbox has no network. Connections made inside it arrive here as streams, tagged with the
+//! listener that accepted them. The gate forwards a stream, answers it, or refuses it with a
+//! reason. Each sandbox has its own [`Gate`]; nothing in a stream can select another one. The
+//! transport of the streams is up to the caller.
 //!
 //! ```text
-//!  proxy ─────┐                 ┌─ rules: deny, allowlist, allow all; a human may add hosts
-//!  http ──────┤                 ├─ names: looked up here, private addresses refused
-//!  https ─────┼──► Gate::serve ─┼─ credentials: a stand-in in, the real one out, its own host only
+//!  proxy ─────┐                 ┌─ rules: deny, allowlist, allow all; the user may add hosts
+//!  http ──────┤                 ├─ names: resolved here, private addresses refused
+//!  https ─────┼──► Gate::serve ─┼─ credentials: placeholder in, real one out, to its host only
 //!  dns ───────┤                 ├─ meter: tokens and dollars, 402 when the budget is spent
-//!  credentials┘                 └─ records: one for each decision, a notice for each blocked host
+//!  credentials┘                 └─ audit: a record per decision, a notice per blocked host
 //! ```
 //!
-//! - `gate` is the door itself: [`GateSettings`] and [`GateDeps`] go in, [`Gate::serve`] does the work.
-//! - `listener`, `limits`, `memory`: the ways in, and how much may come.
-//! - `dial`, `address`: connecting to exactly the address that was checked.
+//! - `gate`: creates a [`Gate`] from [`GateSettings`] and [`GateDeps`]; [`Gate::serve`] does the
+//!   work.
+//! - `listener`, `limits`, `memory`: the entry points and their limits.
+//! - `dial`, `address`: connects to exactly the address that was checked.
 //! - `dns`: names that exist only inside the sandbox.
-//! - `http`: the proxy, plain requests and tunnels; `tls`: whose connection it is, and opening it.
-//! - `credentials`: the port that adds credentials; [`Route`] says what each is for.
-//! - `meter`: what models cost, charged while they answer.
-//! - `audit`: what is written down; `announced`: which refusals were announced;
-//!   `cassette`: what models answered, to be played again.
+//! - `http`: the proxy, plain requests and tunnels; `tls`: reads and terminates TLS.
+//! - `credentials`: the port that adds credentials; a [`Route`] defines the use of each.
+//! - `meter`: the cost of model calls, charged while responses stream.
+//! - `audit`: the records; `announced`: the refusals announced so far; `cassette`: recorded model
+//!   responses for replay.
 
 mod address;
 mod announced;

@@ -1,41 +1,41 @@
-//! What one sandbox may ask of the gate.
+//! Limits on the resources that a sandbox may use in the gate.
 
 use std::time::Duration;
 
-/// Bounds for the connections of one sandbox.
+/// Limits for the connections of one sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateLimits {
-    /// How many may be open at once; another is closed at once.
+    /// Open connections; further ones are closed immediately.
     pub connections: usize,
-    /// How long the head of a request or a TLS hello may take, and how long a connection may wait for
-    /// the next request.
+    /// Time to receive a request head or TLS hello, and to wait for the next request on a
+    /// connection.
     pub head_timeout: Duration,
-    /// How many bytes the head of a request may have, at least 8 KiB; as many stay in memory for a
-    /// connection that waits.
+    /// Maximum size of a request head, at least 8 KiB. An idle connection keeps a buffer of this
+    /// size.
     pub head_bytes: usize,
-    /// How many header fields a request may have.
+    /// Maximum number of header fields per request.
     pub head_fields: usize,
-    /// How long a connection may carry nothing at all.
+    /// Time that a connection may be idle.
     pub idle_timeout: Duration,
-    /// How long connecting to one address may take.
+    /// Time to connect to one address.
     pub connect_timeout: Duration,
-    /// How many bytes one connection may carry in each direction.
+    /// Maximum bytes per connection in each direction.
     pub connection_bytes: u64,
-    /// How many bytes a request to a model may have.
+    /// Maximum bytes of a model request.
     pub model_request_bytes: usize,
-    /// How many bytes all model requests and buffered answers may take together.
+    /// Maximum bytes of all buffered model requests and responses together.
     pub buffered_bytes: usize,
-    /// How long the body of a model request may take to arrive.
+    /// Time to receive the body of a model request.
     pub body_timeout: Duration,
-    /// How long a model request may wait for memory that others hold.
+    /// Time that a model request may wait for memory in use by others.
     pub memory_wait: Duration,
-    /// How many calls to models may be under way, those included whose client has left.
+    /// Maximum concurrent model calls, including those whose client has disconnected.
     pub model_calls: usize,
-    /// How long a model request may wait for what other calls have reserved.
+    /// Time that a model request may wait for the reservations of other calls.
     pub reservation_wait: Duration,
-    /// How long the answer to a client that has left is read on, to learn what it cost.
+    /// Time to keep reading the response for a disconnected client, to learn its cost.
     pub background_read_timeout: Duration,
-    /// How many bytes of it are read.
+    /// Maximum bytes read of such a response.
     pub background_read_bytes: usize,
 }
 

@@ -1,27 +1,27 @@
-//! The ways into the gate.
+//! The listeners of the sandbox that lead to the gate.
 
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// Which of the sandbox's listeners a connection came through.
+/// The sandbox listener that accepted a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxListener {
-    /// The HTTP proxy that `HTTP_PROXY` and `HTTPS_PROXY` name.
+    /// The HTTP proxy configured in `HTTP_PROXY` and `HTTPS_PROXY`.
     Proxy,
-    /// Port 80 of the addresses that names are given.
+    /// Port 80 of the addresses assigned to names.
     Http,
-    /// Port 443 of the addresses that names are given.
+    /// Port 443 of the addresses assigned to names.
     Https,
-    /// Queries for names, each with its length in two bytes before it.
+    /// DNS queries, each prefixed with its two-byte length.
     Dns,
     /// The port that adds credentials.
     Credentials,
 }
 
 impl SandboxListener {
-    /// All of them.
+    /// All listeners.
     pub const ALL: [Self; 5] = [
         Self::Proxy,
         Self::Http,
@@ -30,7 +30,7 @@ impl SandboxListener {
         Self::Credentials,
     ];
 
-    /// Returns the name that the two ends of the sandbox's connection know it by.
+    /// Returns the name used between the guest and the gate.
     pub fn name(self) -> &'static str {
         match self {
             Self::Proxy => "proxy",
@@ -41,7 +41,7 @@ impl SandboxListener {
         }
     }
 
-    /// Finds one by its name.
+    /// Returns the listener with a name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -49,17 +49,16 @@ impl SandboxListener {
     }
 }
 
-/// How a connection arrived.
+/// The origin of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// The listener that took it.
     pub listener: SandboxListener,
-    /// The address inside the sandbox that was connected to, where the carrier can tell.
+    /// The destination address inside the sandbox, if the carrier reports it.
     pub address: Option<SocketAddr>,
 }
 
 impl Arrival {
-    /// Comes through a listener, at an address that is not known.
+    /// An arrival through a listener at an unknown address.
     pub fn new(listener: SandboxListener) -> Self {
         Self {
             listener,
@@ -67,7 +66,7 @@ impl Arrival {
         }
     }
 
-    /// Comes through a listener at an address.
+    /// An arrival through a listener at an address.
     pub fn with_address(listener: SandboxListener, address: SocketAddr) -> Self {
         Self {
             listener,

@@ -1,4 +1,4 @@
-//! One bound on the memory that requests and responses of a gate take while they are read.
+//! Bounds the memory for requests and responses that a gate buffers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,18 +6,19 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// The unit of account, in bytes.
+/// The allocation unit of the budget, in bytes.
 const UNIT_BYTES: usize = 1024;
-/// Bytes that every holder has without asking, so that small requests pass while large ones wait.
+/// Bytes that every holder may use without a reservation, so that small requests pass while large
+/// ones wait.
 const FREE_BYTES_PER_HOLDER: usize = 16 * 1024;
 
-/// Bytes shared by everything that a gate buffers.
+/// The byte budget shared by everything that a gate buffers.
 #[derive(Clone)]
 pub(crate) struct ByteBudget {
     units: Arc<Semaphore>,
 }
 
-/// A part of the budget. Dropping it gives the part back.
+/// A share of the budget, returned when it is dropped.
 pub(crate) struct HeldBytes {
     budget: ByteBudget,
     permit: Option<OwnedSemaphorePermit>,
@@ -30,7 +31,7 @@ impl ByteBudget {
         }
     }
 
-    /// Opens an account that holds nothing yet.
+    /// Returns an empty share.
     pub(crate) fn hold(&self) -> HeldBytes {
         HeldBytes {
             budget: self.clone(),
@@ -40,7 +41,8 @@ impl ByteBudget {
 }
 
 impl HeldBytes {
-    /// Waits until so many bytes in all are held; false if others keep them for longer than `patience`.
+    /// Waits until the share has this size; returns false if the bytes stay in use for longer than
+    /// `patience`.
     pub(crate) async fn grow_to(&mut self, bytes: usize, patience: Duration) -> bool {
         let more = self.missing(bytes);
         if more == 0 || self.try_grow_to(bytes) {
@@ -56,7 +58,7 @@ impl HeldBytes {
         }
     }
 
-    /// Holds so many bytes in all if they are free at once.
+    /// Grows the share to this size if enough bytes are free.
     pub(crate) fn try_grow_to(&mut self, bytes: usize) -> bool {
         let more = self.missing(bytes);
         if more == 0 {
@@ -71,7 +73,7 @@ impl HeldBytes {
         }
     }
 
-    /// Gives back what exceeds so many bytes.
+    /// Returns bytes beyond this size to the budget.
     pub(crate) fn shrink_to(&mut self, bytes: usize) {
         let kept = units(bytes);
         if let Some(permit) = &mut self.permit
@@ -86,7 +88,7 @@ impl HeldBytes {
             .permit
             .as_ref()
             .map_or(0, OwnedSemaphorePermit::num_permits);
-        // More units than fit are never free, so the request is refused.
+        // `u32::MAX` units are never free, so the request is refused.
         u32::try_from(units(bytes).saturating_sub(held)).unwrap_or(u32::MAX)
     }
 

@@ -1,4 +1,4 @@
-//! Streams with something added: bytes that were read ahead, bounds, counters.
+//! Stream wrappers: read-ahead bytes, limits and counters.
 
 use std::io;
 use std::pin::Pin;
@@ -11,12 +11,12 @@ use tokio::time::{Instant, Sleep};
 
 use crate::audit::Traffic;
 
-/// Anything that bytes go through in both directions.
+/// A bidirectional byte stream.
 pub trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for S {}
 
-/// Ends a connection that carries nothing for too long, or too much.
+/// Ends a connection that is idle for too long or carries too many bytes.
 pub(crate) struct LimitedStream<S> {
     inner: S,
     idle: Duration,
@@ -40,9 +40,9 @@ impl<S> LimitedStream<S> {
         }
     }
 
-    /// Fails when nothing has moved for too long; otherwise wakes the task when it would be.
+    /// Fails if the stream was idle for too long; otherwise schedules a wakeup for that time.
     fn poll_idle<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
-        // The alarm is only moved when it rings, so that moving bytes costs no timer.
+        // The timer is only reset when it fires, so that moving bytes does not touch it.
         loop {
             ready!(self.idle_timer.as_mut().poll(cx));
             let end = self.last_activity + self.idle;
@@ -138,7 +138,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for LimitedStream<S> {
     }
 }
 
-/// Gives back some bytes that were read ahead, then goes on; counts what passes.
+/// Returns read-ahead bytes first, then reads from the stream; counts all bytes.
 pub(crate) struct CountingStream<S> {
     inner: S,
     read_ahead: Vec<u8>,

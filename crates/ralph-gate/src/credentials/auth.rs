@@ -1,4 +1,4 @@
-//! Takes the stand-in off a request and puts the credential on.
+//! Replaces the placeholder token of a request with the credential.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,10 +13,10 @@ use crate::http::{header_text, strip_hop_by_hop};
 
 const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 const BETA_HEADER: HeaderName = HeaderName::from_static("anthropic-beta");
-/// What tells Anthropic that a bearer token is a login.
+/// The beta flag that marks a bearer token as an Anthropic login.
 const LOGIN_BETA: &str = "oauth-2025-04-20";
 
-/// Everything that can carry a credential, choose who pays, or say who asks.
+/// Headers that can carry a credential, select the billed account or identify the caller.
 const STRIPPED_HEADERS: [HeaderName; 14] = [
     HeaderName::from_static("api-key"),
     HeaderName::from_static("x-goog-api-key"),
@@ -34,7 +34,7 @@ const STRIPPED_HEADERS: [HeaderName; 14] = [
     HeaderName::from_static("via"),
 ];
 
-/// Tells whether a request carries the stand-in, and no other credential.
+/// Returns whether a request carries the placeholder token and no other credential.
 pub(super) fn carries_only_placeholder(headers: &HeaderMap, phantom: &PlaceholderToken) -> bool {
     let keys = headers.get_all(API_KEY_HEADER).iter();
     let keys = keys.map(|value| phantom.matches(value.as_bytes()));
@@ -57,14 +57,14 @@ fn authorization_matches(value: &[u8], phantom: &PlaceholderToken) -> bool {
     if !scheme.eq_ignore_ascii_case(b"basic") {
         return false;
     }
-    // The password is the stand-in, whoever the user is.
+    // The password is the placeholder token; the user name does not matter.
     STANDARD.decode(rest).is_ok_and(|pair| {
         let colon = pair.iter().position(|b| *b == b':');
         colon.is_some_and(|at| phantom.matches(&pair[at + 1..]))
     })
 }
 
-/// Removes what a request must not carry on, and adds the credential.
+/// Removes headers that must not be forwarded and adds the credential.
 pub(super) fn replace_credentials(headers: &mut HeaderMap, route: &Route) -> Option<()> {
     strip_hop_by_hop(headers);
     for name in [
@@ -80,7 +80,7 @@ pub(super) fn replace_credentials(headers: &mut HeaderMap, route: &Route) -> Opt
     for name in STRIPPED_HEADERS {
         headers.remove(name);
     }
-    // What is compressed could neither be metered nor searched for the credential.
+    // A compressed response could neither be metered nor searched for the credential.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     headers.insert(HOST, route.upstream.host_header.clone());
     let secret = route.secret.expose();
@@ -105,7 +105,7 @@ pub(super) fn replace_credentials(headers: &mut HeaderMap, route: &Route) -> Opt
     Some(())
 }
 
-/// Returns the features of Anthropic that a request asks for.
+/// Returns the Anthropic beta flags of a request.
 pub(super) fn betas(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     headers
         .get_all(BETA_HEADER)
@@ -116,7 +116,7 @@ pub(super) fn betas(headers: &HeaderMap) -> impl Iterator<Item = &str> {
         .filter(|beta| !beta.is_empty())
 }
 
-/// Adds the mark of a login to those that a request has.
+/// Adds the login flag to the beta flags of a request.
 fn add_login_beta(headers: &mut HeaderMap) -> Option<()> {
     let present: Vec<&str> = betas(headers).filter(|beta| *beta != LOGIN_BETA).collect();
     let mut all = present.join(",");

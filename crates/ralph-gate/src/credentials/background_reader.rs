@@ -1,5 +1,5 @@
-//! Answers that no client waits for any more: the provider bills them, so they are read on to learn what
-//! they cost, within bounds. Without that, the reservation is charged.
+//! Reads responses whose client has disconnected: the provider bills them, so the gate keeps
+//! reading within limits to learn their cost. If a limit is reached, the reservation is charged.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use crate::GateLimits;
 use crate::http::{BoxError, UpstreamBody, find_dial_error};
 use crate::meter::{CallControl, ResponseMeter};
 
-/// How far answers are read on.
+/// The limits for background reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BackgroundReader {
     timeout: Duration,
@@ -30,11 +30,11 @@ impl BackgroundReader {
         }
     }
 
-    /// Reads the rest of an answer in the background. Its call keeps its reservation, and its place among
-    /// the calls under way.
+    /// Reads the rest of a response in the background. The call keeps its reservation and counts as
+    /// a concurrent call.
     pub(super) fn spawn(self, upstream: UpstreamBody, gauge: ResponseMeter) {
         let reading = self.read_to_end(upstream, gauge);
-        // Without a runtime, the process ends: the reservation is charged.
+        // Without a runtime the process is exiting, and the reservation is charged.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
                 if timeout(self.timeout, reading).await.is_err() {
@@ -70,8 +70,8 @@ impl BackgroundReader {
 type PendingUpstreamResponse =
     Pin<Box<dyn Future<Output = Result<Response<UpstreamBody>, BoxError>> + Send>>;
 
-/// A request that was sent to a provider. If its client leaves before the answer begins, the answer is
-/// awaited and read in the background.
+/// A request sent to a provider. If its client disconnects before the response starts, the response
+/// is read in the background.
 pub(super) struct UpstreamCall {
     response: Option<PendingUpstreamResponse>,
     admitted: Option<AdmittedCall>,

@@ -1,4 +1,5 @@
-//! Parses the JSON of a request so that no two programs read it differently, within bounds.
+//! Parses request JSON strictly, so that the gate and the provider cannot read it differently, and
+//! within limits.
 
 use std::cell::Cell;
 use std::fmt;
@@ -7,28 +8,28 @@ use serde::Deserializer;
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// The most values that a request may have, nested ones included.
+/// The maximum number of values in a request, including nested ones.
 pub(super) const MAX_VALUES: usize = 250_000;
-/// What a value takes in memory beside its text, in bytes.
+/// The memory overhead of a value in addition to its text, in bytes.
 const BYTES_PER_VALUE: usize = 128;
 
-/// A parsed text and an upper estimate of the memory that it takes.
+/// A parsed document and an upper estimate of its memory use.
 #[derive(Debug)]
 pub(super) struct ParsedJson {
     pub(super) value: Value,
     pub(super) bytes: usize,
 }
 
-/// Why a text is not accepted.
+/// The reason a document is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JsonFault {
     Malformed,
-    /// An object has the same key twice: its readers may disagree about which one counts.
+    /// An object has a duplicate key, and parsers disagree about which value applies.
     DuplicateKey,
     TooManyValues,
 }
 
-/// Parses a whole text.
+/// Parses a complete document.
 pub(super) fn parse(text: &[u8]) -> Result<ParsedJson, JsonFault> {
     let count = JsonValueBudget {
         remaining: Cell::new(MAX_VALUES),

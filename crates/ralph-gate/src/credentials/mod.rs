@@ -1,12 +1,15 @@
-//! The credential port: a sandbox sends a stand-in, the gate sends the real thing, to its own host only.
+//! The credential port: replaces the sandbox's placeholder token with the real credential, which is
+//! sent only to its own host.
 //!
-//! - `route` says which credential is for which host, methods and paths; `kinds` has the usual ones.
-//! - `phantom` is the stand-in; `auth` takes it off a request and puts the real one on.
-//! - `path` reads the path of a request.
-//! - `intake` reads the body of a model request, `json` and `ask` parse it once; `unmetered` screens it.
-//! - `serve` decides, `send` sends, `back` makes the answer fit; `relay` is the answer on its way,
-//!   `read_on` reads it when its client has left.
-//! - `words` are the errors in the provider's own form.
+//! - `route` defines the host, methods and paths of a credential; `route_builder` creates the
+//!   routes of the supported providers.
+//! - `placeholder_token` is the token the sandbox uses; `auth` replaces it in a request.
+//! - `path` validates the path of a request.
+//! - `request_body` reads the body of a model request, `json` and `model_request` parse it once;
+//!   `provider_tools` and `unmetered` screen it.
+//! - `serve` authorizes requests, `send` sends them, `response` sanitizes the response;
+//!   `relayed_body` streams it, and `background_reader` finishes reading it after a disconnect.
+//! - `refusal` formats errors as the provider would.
 
 mod auth;
 mod background_reader;

@@ -1,4 +1,5 @@
-//! A request to a model, parsed once: everything that screens, prices or rewrites it uses this value.
+//! A model request, parsed once: all code that screens, prices or rewrites the request uses this
+//! value.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ use super::request_body::{ReceivedBody, memory_exhausted};
 use crate::memory::HeldBytes;
 use crate::meter::{ModelWireFormat, limit_output};
 
-/// A parsed request to a model.
+/// A parsed model request.
 pub(super) struct ParsedModelRequest {
     pub(super) wire: ModelWireFormat,
     fields: Map<String, Value>,
@@ -25,7 +26,8 @@ pub(super) struct ParsedModelRequest {
 }
 
 impl ParsedModelRequest {
-    /// Parses a request. One that cannot be read cannot be screened or priced, so it is refused.
+    /// Parses a request. An unreadable request can be neither screened nor priced, so it is
+    /// refused.
     pub(super) fn parse(
         wire: ModelWireFormat,
         headers: &HeaderMap,
@@ -62,7 +64,7 @@ impl ParsedModelRequest {
         Ok(ask)
     }
 
-    /// The model that is asked for.
+    /// Returns the requested model.
     pub(super) fn model(&self) -> &str {
         self.text("model").unwrap_or_default()
     }
@@ -71,7 +73,7 @@ impl ParsedModelRequest {
         &self.fields
     }
 
-    /// Gives access for a change: the request is serialised anew.
+    /// Returns the fields for modification and marks the request for serialization.
     pub(super) fn fields_mut(&mut self) -> &mut Map<String, Value> {
         self.is_changed = true;
         &mut self.fields
@@ -86,19 +88,19 @@ impl ParsedModelRequest {
         self.fields.get(key)?.as_str()
     }
 
-    /// How long the request is, in bytes.
+    /// Returns the length of the request, in bytes.
     pub(super) fn len(&self) -> usize {
         self.original.len()
     }
 
-    /// Removes the provider-side tools that are not allowed, and reports all of them.
+    /// Removes provider-side tools that are not allowed and reports all that were found.
     pub(super) fn screen_tools(&mut self, allowed: &BTreeSet<ProviderTool>) -> Screening {
         let screening = provider_tools::screen(self.wire, &mut self.fields, allowed);
         self.is_changed |= screening.is_changed;
         screening
     }
 
-    /// Makes a chat stream report its usage, which it does not do by default.
+    /// Requests usage reporting for a chat stream, which is off by default.
     pub(super) fn request_usage(&mut self) {
         let is_stream = self.field("stream").and_then(Value::as_bool) == Some(true);
         if self.wire != ModelWireFormat::OpenAiChat || !is_stream {
@@ -117,13 +119,13 @@ impl ParsedModelRequest {
         }
     }
 
-    /// Writes an output limit for each choice.
+    /// Writes an output limit per choice.
     pub(super) fn limit_output(&mut self, provider: &str, limit: u64) {
         let wire = self.wire;
         limit_output(wire, provider, self.fields_mut(), limit);
     }
 
-    /// Returns the body to send. Its memory is given back once it is sent.
+    /// Returns the body to send. Its memory is released after it is sent.
     pub(super) fn into_body(self) -> Bytes {
         let Self {
             fields,
@@ -146,7 +148,7 @@ impl ParsedModelRequest {
     }
 }
 
-/// A body that gives its memory back when nothing refers to it any more.
+/// A body that releases its memory when the last reference is dropped.
 struct SentBody {
     bytes: Bytes,
     _memory: HeldBytes,

@@ -1,11 +1,11 @@
-//! The path of a request, which no two programs could read differently.
+//! Validates request paths, so that the gate and the provider cannot read them differently.
 
-/// Which paths a credential is for.
+/// A pattern for the paths that a credential may be used for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PathPattern {
-    /// Exactly this one.
+    /// Exactly this path.
     Exact(String),
-    /// This one and a single name behind it.
+    /// This path followed by a single segment.
     ChildOf(String),
 }
 
@@ -21,8 +21,8 @@ impl PathPattern {
     }
 }
 
-/// Tells whether a path is written in its only spelling: no escapes, no empty parts, no dots that
-/// lead elsewhere, no parameters.
+/// Returns whether a path is in canonical form: no escapes, empty segments, dot segments or
+/// parameters.
 pub(super) fn is_canonical_path(path: &str) -> bool {
     let is_part =
         |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':' | b'@');

@@ -1,19 +1,20 @@
-//! A stand-in for a credential: random, of this run alone, and worth nothing anywhere else.
+//! Placeholder tokens: random, valid for one run and useless outside its gate.
 
 use subtle::ConstantTimeEq as _;
 
-/// A stand-in for a credential. It may be printed: that is all a sandbox ever sees.
+/// A placeholder for a credential. It is not secret: sandboxes only ever see this token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlaceholderToken(String);
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 impl PlaceholderToken {
-    /// Makes a random one with the look of the real thing: a prefix, so many letters, a suffix.
+    /// Generates a token in the format of the real credential: a prefix, a number of random
+    /// letters, a suffix.
     pub(super) fn random(prefix: &str, letters: usize, suffix: &str) -> Self {
         let mut bytes = vec![0; letters];
         let random = rustls::crypto::ring::default_provider().secure_random;
-        // Without chance there is no secret; whoever cannot have it must not go on.
+        // Without randomness the token would be guessable, so the process must not continue.
         assert!(
             random.fill(&mut bytes).is_ok(),
             "the system has no randomness"
@@ -25,12 +26,12 @@ impl PlaceholderToken {
         Self(format!("{prefix}{text}{suffix}"))
     }
 
-    /// Returns it, for the environment of the sandbox.
+    /// Returns the token for the environment of the sandbox.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Compares in a time that does not depend on where they differ.
+    /// Compares in constant time.
     pub(super) fn matches(&self, text: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(text).into()
     }

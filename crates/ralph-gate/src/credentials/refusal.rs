@@ -1,4 +1,4 @@
-//! Errors in the form of the provider, so that its clients understand them.
+//! Errors in the provider's format, so that its clients can parse them.
 
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
@@ -8,14 +8,14 @@ use serde_json::json;
 use super::route::{ErrorDialect, Route};
 use crate::http::{GateBody, REASON_HEADER, full_body};
 
-/// A request to the credential port that is refused.
+/// A refused request to the credential port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CredentialRefusal {
     pub(super) status: StatusCode,
     pub(super) decision: EgressDecision,
     pub(super) text: String,
     pub(super) retry_after: Option<u64>,
-    /// The form it has whatever the provider's is.
+    /// Replaces the provider's error format.
     pub(super) dialect_override: Option<ErrorDialect>,
 }
 
@@ -35,7 +35,7 @@ impl CredentialRefusal {
         }
     }
 
-    /// The provider of a port that stands alone is out of reach.
+    /// Reports that the provider of a standalone credential port is unreachable.
     pub(super) fn unreachable(why: impl std::fmt::Display) -> Self {
         Self {
             text: format!("proxy: upstream unreachable: {why}"),
@@ -44,7 +44,7 @@ impl CredentialRefusal {
         }
     }
 
-    /// Writes it as the provider of a route would; without one, as text.
+    /// Formats the refusal as the provider of the route would, or as plain text without a route.
     pub(super) fn to_response(&self, route: Option<&Route>) -> Response<GateBody> {
         let own = route.map_or(ErrorDialect::Plain, |route| route.dialect);
         let dialect = self.dialect_override.unwrap_or(own);
@@ -63,14 +63,14 @@ impl CredentialRefusal {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         if self.status == StatusCode::UNAUTHORIZED && dialect == ErrorDialect::Plain {
-            // Git sends what it has only when it is asked.
+            // Git sends its credential only after a challenge.
             let basic = HeaderValue::from_static("Basic realm=\"ralph\"");
             headers.insert(WWW_AUTHENTICATE, basic);
         }
         response
     }
 
-    /// Writes it as the last event of a stream, in the form of a provider.
+    /// Formats the refusal as the last event of a stream, in a provider's format.
     pub(super) fn to_stream_event(&self, dialect: ErrorDialect) -> String {
         match dialect {
             ErrorDialect::Anthropic => format!("event: error\ndata: {}\n\n", self.anthropic_body()),

@@ -1,4 +1,5 @@
-//! An answer on its way back: metered, searched for the credential, recorded, and never kept waiting.
+//! Relays a response body: meters it, redacts the credential and records it without delaying the
+//! stream.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -16,35 +17,34 @@ use crate::cassette::ExchangeRecorder;
 use crate::http::{BoxError, UpstreamBody};
 use crate::meter::{CallControl, ResponseMeter};
 
-/// The body of an answer.
+/// The body of a relayed response.
 pub(super) struct RelayedBody {
-    /// None once the provider's answer is read to its end, or cut.
+    /// `None` once the provider's response is read completely or cut off.
     pub(super) upstream: Option<UpstreamBody>,
     pub(super) redact: Option<RedactStream>,
     pub(super) meter: Option<ResponseMeter>,
     pub(super) recorder: Option<ExchangeRecorder>,
-    /// In whose form it is said that the budget ended in the middle.
+    /// The format of the error event that reports an exhausted budget.
     pub(super) dialect: ErrorDialect,
     pub(super) record: Option<OpenRecord>,
     pub(super) state: RelayState,
     pub(super) background_reader: BackgroundReader,
 }
 
-/// How far an answer has come.
+/// The progress of a relayed response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RelayState {
-    /// It flows.
+    /// Chunks are being relayed.
     Open,
-    /// The last words are said; they are given time to be sent.
+    /// The error event is queued and has to be flushed.
     SendingError,
-    /// It ends as a failure, so that nobody takes it for whole.
+    /// The body ends with an error, so that the client does not treat it as complete.
     Cut,
-    /// It is over.
     Finished,
 }
 
 impl RelayedBody {
-    /// Takes a chunk from the provider and returns what of it may be shown by now.
+    /// Accepts a chunk from the provider and returns the bytes that can be forwarded now.
     fn relay_chunk(&mut self, chunk: &Bytes) -> Bytes {
         if let Some(record) = &self.record {
             record.add_received(chunk.len());
@@ -63,7 +63,7 @@ impl RelayedBody {
         self.record_chunk(shown)
     }
 
-    /// Ends the answer and returns what was held back until now.
+    /// Ends the response and returns the bytes that were held back.
     fn finish(&mut self) -> Bytes {
         self.state = RelayState::Finished;
         let mut shown = Vec::new();
@@ -85,7 +85,7 @@ impl RelayedBody {
         shown.into()
     }
 
-    /// Settles the account and the record.
+    /// Settles the call and the recording.
     fn settle(&mut self) {
         drop(self.upstream.take());
         drop(self.meter.take());
@@ -94,7 +94,8 @@ impl RelayedBody {
 }
 
 impl Drop for RelayedBody {
-    /// A client that leaves does not end what the provider bills: the answer is read on.
+    /// The provider bills the whole response even if the client disconnects, so it is read to the
+    /// end.
     fn drop(&mut self) {
         if let (Some(upstream), Some(gauge)) = (self.upstream.take(), self.meter.take()) {
             self.background_reader.spawn(upstream, gauge);
@@ -102,7 +103,7 @@ impl Drop for RelayedBody {
     }
 }
 
-/// Returns what is said when the budget ends in the middle.
+/// Returns the event that reports a budget exhausted during the response.
 fn budget_error_event(dialect: ErrorDialect) -> Bytes {
     let spent = "the run's budget is spent — the answer was cut — stop here";
     let spent =

@@ -1,4 +1,4 @@
-//! Reads the body of a model request, within the gate's byte budget and a time.
+//! Reads the body of a model request within the gate's byte budget and a timeout.
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
@@ -10,18 +10,18 @@ use super::refusal::CredentialRefusal;
 use crate::GateLimits;
 use crate::memory::{ByteBudget, HeldBytes};
 
-/// The first buffer, in bytes.
+/// The initial buffer size, in bytes.
 const INITIAL_CAPACITY: usize = 16 * 1024;
-/// When a client that found no memory free should try again, in seconds.
+/// The `Retry-After` of a request refused for lack of memory, in seconds.
 const RETRY_AFTER_SECONDS: u64 = 5;
 
-/// A body and the memory that is held for it.
+/// A body and its share of the byte budget.
 pub(super) struct ReceivedBody {
     pub(super) bytes: Bytes,
     pub(super) memory: HeldBytes,
 }
 
-/// Reads a body to its end.
+/// Reads a body to the end.
 pub(super) async fn receive(
     limits: &GateLimits,
     budget: &ByteBudget,
@@ -73,7 +73,7 @@ async fn collect(
     })
 }
 
-/// The refusal of a request that the byte budget has no room for.
+/// Refuses a request that exceeds the byte budget.
 pub(super) fn memory_exhausted() -> CredentialRefusal {
     let text = "too much is being sent at once — other requests hold the memory — send it later";
     CredentialRefusal {

@@ -1,4 +1,4 @@
-//! Makes an answer fit for the sandbox.
+//! Prepares a provider's response for the sandbox.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,8 @@ use crate::audit::OpenRecord;
 use crate::http::{self, GateBody, UpstreamBody, header_text};
 use crate::meter::ResponseMeter;
 
-/// Returns the answer of a provider as the sandbox may see it; it takes the record along.
+/// Returns a provider's response as the sandbox may see it. The response body owns the audit
+/// record.
 pub(super) fn build_response(
     route: &Route,
     method: &Method,
@@ -61,7 +62,7 @@ pub(super) fn build_response(
     Ok(Response::from_parts(parts, relay.boxed_unsync()))
 }
 
-/// Removes from an answer's head what a sandbox must not see.
+/// Removes headers that the sandbox must not see.
 fn sanitize_headers(
     route: &Route,
     method: &Method,
@@ -71,7 +72,7 @@ fn sanitize_headers(
     headers.remove(SET_COOKIE);
     headers.remove("alt-svc");
     if method != Method::HEAD {
-        // Its length may change on the way.
+        // Redaction can change the length.
         headers.remove(CONTENT_LENGTH);
     }
     let unreadable = headers
@@ -104,9 +105,10 @@ fn sanitize_headers(
     Ok(())
 }
 
-/// Removes the credential from the fields of a head.
+/// Redacts the credential in header values.
 fn redact_headers(redactor: &Redactor, headers: &mut HeaderMap) {
-    // Almost no answer has it, so they are searched all at once; no field can have a line's end.
+    // Few responses contain the credential, so all values are searched in one pass, separated by
+    // line feeds, which no value can contain.
     let mut all = Vec::with_capacity(1024);
     for value in headers.values() {
         all.extend_from_slice(value.as_bytes());
@@ -124,7 +126,7 @@ fn redact_headers(redactor: &Redactor, headers: &mut HeaderMap) {
     }
 }
 
-/// Translates a place at the route's own host into one at the credential port.
+/// Translates a location on the route's host into one on the credential port.
 fn rewrite_location(route: &Route, location: &str) -> Option<String> {
     let path = if location.starts_with('/') && !location.starts_with("//") {
         location

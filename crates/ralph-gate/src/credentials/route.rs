@@ -1,4 +1,4 @@
-//! Which credential is for which host, methods and paths.
+//! Routes: the host, methods and paths for which a credential may be used.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::gate::GateError;
 use crate::http::HttpOrigin;
 use crate::meter::ModelWireFormat;
 
-/// One credential, and everything it may be used for.
+/// A credential and the requests it may be used for.
 pub struct Route {
     pub(super) name: String,
     pub(super) prefix: String,
@@ -24,35 +24,35 @@ pub struct Route {
     pub(super) placeholder: PlaceholderToken,
     pub(super) allowed_requests: Vec<AllowedRequest>,
     pub(super) dialect: ErrorDialect,
-    /// Whether its host is reached through here alone.
+    /// Whether the host is reachable only through the credential port.
     pub(super) is_exclusive: bool,
 }
 
-/// Where a credential belongs.
+/// The upstream that a credential is sent to.
 #[derive(Debug, Clone)]
 pub(super) struct RouteUpstream {
     pub(super) origin: HttpOrigin,
     pub(super) endpoint: Endpoint,
-    /// What stands in `Host`.
+    /// The value of the `Host` header.
     pub(super) host_header: HeaderValue,
-    /// What stands before each path there.
+    /// The prefix of every upstream path.
     pub(super) base_path: String,
 }
 
-/// How a credential is written.
+/// The way a credential is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CredentialScheme {
-    /// `x-api-key`, as Anthropic's keys.
+    /// `x-api-key`, for Anthropic API keys.
     ApiKey,
-    /// `Authorization: Bearer` and the mark of a login, as Anthropic's.
+    /// `Authorization: Bearer` with the login marker, for Anthropic logins.
     AnthropicLogin,
     /// `Authorization: Bearer`.
     Bearer,
-    /// `Authorization: Basic`, as git does it with GitHub.
+    /// `Authorization: Basic`, as git sends it to GitHub.
     GitBasic,
 }
 
-/// In whose form errors are written.
+/// The provider format of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ErrorDialect {
     Anthropic,
@@ -60,7 +60,7 @@ pub(super) enum ErrorDialect {
     Plain,
 }
 
-/// One thing that a credential may be used for.
+/// A kind of request that a credential may be used for.
 #[derive(Debug, Clone)]
 pub(super) struct AllowedRequest {
     pub(super) method: Method,
@@ -69,20 +69,20 @@ pub(super) struct AllowedRequest {
     pub(super) billing: RequestBilling,
 }
 
-/// What a request asks of a model.
+/// The way a request is billed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequestBilling {
-    /// Nothing: its body is passed on as it arrives.
+    /// Not billed; the body is streamed through unread.
     Passthrough,
-    /// Something that is free of charge. Its body is parsed and screened.
+    /// Free of charge, but the body is parsed and screened.
     Free(ModelWireFormat),
-    /// An answer, which is paid for.
+    /// Billed for the response.
     Metered(ModelWireFormat),
-    /// An answer whose length the request cannot limit.
+    /// Billed for a response whose length the request cannot limit.
     MeteredUnlimited(ModelWireFormat),
 }
 
-/// Which queries go with a path.
+/// The queries accepted with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QueryPattern {
     Any,
@@ -101,22 +101,22 @@ impl QueryPattern {
 }
 
 impl Route {
-    /// Returns its name: `anthropic`, `openai`, `github`.
+    /// Returns the route name: `anthropic`, `openai`, `github`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns what the sandbox is given instead of the credential.
+    /// Returns the placeholder token that the sandbox uses instead of the credential.
     pub fn placeholder(&self) -> &PlaceholderToken {
         &self.placeholder
     }
 
-    /// Returns the base URL inside the sandbox, where the credential port is at an address.
+    /// Returns the base URL inside the sandbox for a credential port at an address.
     pub fn base_url(&self, address: std::net::SocketAddr) -> String {
         format!("http://{address}{}", self.prefix)
     }
 
-    /// Returns it without its name in front of its paths, for a port that has no other.
+    /// Drops the name prefix of the paths, for a port with a single route.
     #[must_use]
     pub fn without_name_prefix(mut self) -> Self {
         if let Some(rest) = self.prefix.strip_prefix(&format!("/{}", self.name)) {
@@ -130,7 +130,7 @@ impl Route {
         &self.upstream.endpoint
     }
 
-    /// Finds what a request would use it for.
+    /// Returns the allowed request that matches, if any.
     pub(super) fn find_allowed_request(
         &self,
         method: &Method,
@@ -171,14 +171,14 @@ impl Routes {
         &self.routes
     }
 
-    /// Tells whether a host is reached through here alone.
+    /// Returns whether a host is reachable only through the credential port.
     pub(crate) fn is_exclusive_host(&self, host: &Host) -> bool {
         self.routes
             .iter()
             .any(|route| route.is_exclusive && route.upstream.endpoint.host == *host)
     }
 
-    /// Finds the route of a path, and what of the path comes after its own.
+    /// Returns the route for a path, and the rest of the path after the route's prefix.
     pub(super) fn find<'a>(&self, path: &'a str) -> Option<(&Route, &'a str)> {
         self.routes
             .iter()

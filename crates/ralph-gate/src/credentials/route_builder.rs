@@ -1,4 +1,4 @@
-//! The usual credentials.
+//! Builds the routes for the supported providers.
 
 use std::sync::Arc;
 
@@ -16,53 +16,39 @@ use super::{PlaceholderToken, Route};
 use crate::http::HttpOrigin;
 use crate::meter::ModelWireFormat;
 
-/// Why a credential cannot be used.
+/// An error in the configuration of a credential.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
-    /// The address of a provider is not `https://host/path`, or `http://` to this machine.
+    /// The base URL of a provider is not `https://host/path`, or `http://` to this machine.
     #[error("`{url}` is not the base URL of a provider: it must be `https://host/path`")]
-    Url {
-        /// The address.
-        url: String,
-    },
-    /// Its host is not one.
+    Url { url: String },
+    /// The host of the base URL is invalid.
     #[error("`{url}`: the host {reason}")]
-    Host {
-        /// The address.
-        url: String,
-        /// Which rule it breaks.
-        reason: HostError,
-    },
-    /// A name that cannot be part of a path.
+    Host { url: String, reason: HostError },
+    /// The name cannot be part of a path.
     #[error("`{name}` cannot be part of a path: only letters, digits, `-`, `_` and `.` can")]
-    Name {
-        /// The name.
-        name: String,
-    },
-    /// The credential has something that no header can carry.
+    Name { name: String },
+    /// The credential contains characters that are not valid in a header.
     #[error("the credential `{name}` is empty or has characters that no header can carry")]
-    Secret {
-        /// Its name.
-        name: String,
-    },
+    Secret { name: String },
 }
 
 impl Route {
-    /// An API key of Anthropic.
+    /// Creates a route for an Anthropic API key.
     pub fn anthropic_key(secret: Secret) -> Result<Self, RouteError> {
         let phantom = PlaceholderToken::random("sk-ant-api03-", 93, "AA");
         let draft = RouteBuilder::new("anthropic", CredentialScheme::ApiKey, phantom);
         draft.anthropic("https://api.anthropic.com", secret)
     }
 
-    /// A login at Anthropic, as `claude setup-token` gives it.
+    /// Creates a route for an Anthropic login from `claude setup-token`.
     pub fn anthropic_login(secret: Secret) -> Result<Self, RouteError> {
         let phantom = PlaceholderToken::random("sk-ant-oat01-", 93, "AA");
         let draft = RouteBuilder::new("anthropic", CredentialScheme::AnthropicLogin, phantom);
         draft.anthropic("https://api.anthropic.com", secret)
     }
 
-    /// A key of somebody else who speaks as Anthropic does, at a base URL without `/v1`.
+    /// Creates a route for an Anthropic-compatible provider at a base URL without `/v1`.
     pub fn anthropic_compatible(
         name: &str,
         base_url: &str,
@@ -72,15 +58,15 @@ impl Route {
         RouteBuilder::new(name, CredentialScheme::Bearer, phantom).anthropic(base_url, secret)
     }
 
-    /// An API key of OpenAI.
+    /// Creates a route for an OpenAI API key.
     pub fn openai(secret: Secret) -> Result<Self, RouteError> {
         let phantom = PlaceholderToken::random("sk-proj-", 48, "");
         let draft = RouteBuilder::new("openai", CredentialScheme::Bearer, phantom);
         draft.openai("https://api.openai.com/v1", secret)
     }
 
-    /// A key of somebody else who speaks as OpenAI does, at a base URL with everything that comes
-    /// before `/chat/completions`.
+    /// Creates a route for an OpenAI-compatible provider at a base URL with everything before
+    /// `/chat/completions`.
     pub fn openai_compatible(
         name: &str,
         base_url: &str,
@@ -90,14 +76,14 @@ impl Route {
         RouteBuilder::new(name, CredentialScheme::Bearer, phantom).openai(base_url, secret)
     }
 
-    /// A key of Z.AI.
+    /// Creates a route for a Z.AI key.
     pub fn zai(secret: Secret) -> Result<Self, RouteError> {
         let phantom = PlaceholderToken::random("", 32, ".ralphralphralph0");
         let draft = RouteBuilder::new("zai", CredentialScheme::Bearer, phantom);
         draft.openai("https://api.z.ai/api/paas/v4", secret)
     }
 
-    /// A token of GitHub that may read one repository over HTTPS, and do nothing else.
+    /// Creates a route for a GitHub token that may only read one repository over HTTPS.
     pub fn github(owner: &str, repository: &str, secret: Secret) -> Result<Self, RouteError> {
         for name in [owner, repository] {
             if name.contains('/') || !is_canonical_path(&format!("/{name}")) {
@@ -128,14 +114,14 @@ impl Route {
         draft.build("https://github.com", secret)
     }
 
-    /// The same credential at another base URL.
+    /// Sends the credential to another base URL.
     pub fn with_base_url(mut self, base_url: &str) -> Result<Self, RouteError> {
         self.upstream = parse_upstream(base_url)?;
         Ok(self)
     }
 }
 
-/// A route that is being put together.
+/// A route under construction.
 struct RouteBuilder<'a> {
     name: &'a str,
     kind: CredentialScheme,
@@ -230,7 +216,7 @@ fn post(path: &str, asks: RequestBilling) -> AllowedRequest {
     }
 }
 
-/// The list of models, each of them, and whether they are there.
+/// Allows the list of models and single models, with `GET` and `HEAD`.
 fn model_list_requests(path: &str) -> Vec<AllowedRequest> {
     let patterns = [
         PathPattern::Exact(path.to_owned()),
@@ -272,7 +258,7 @@ fn parse_upstream(url: &str) -> Result<RouteUpstream, RouteError> {
         url: url.to_owned(),
         reason,
     })?;
-    // A credential crosses no network in the clear.
+    // Credentials must not cross a network unencrypted.
     if scheme == Scheme::HTTP && !is_loopback_host(&endpoint.host) {
         return Err(fails());
     }

@@ -28,20 +28,20 @@ use crate::meter::{
 
 /// The context window of models whose request asks for the extended one.
 const EXTENDED_WINDOW: u64 = 1_000_000;
-/// When a client should try again that found too many calls under way, in seconds.
+/// The `Retry-After` of a request refused for too many concurrent calls, in seconds.
 const RETRY_AFTER_SECONDS: u64 = 5;
 
-/// A call that may be made.
+/// A call that passed all checks.
 pub(super) struct AdmittedCall {
     pub(super) wire: ModelWireFormat,
     pub(super) call: MeteredCall,
-    /// Holds what is buffered of the answer.
+    /// The share of the byte budget for the buffered response.
     pub(super) memory: HeldBytes,
     pub(super) recorder: Option<ExchangeRecorder>,
     replayed: Option<ReplayedExchange>,
 }
 
-/// Sends a request with its credential, and returns the answer, which takes the record along.
+/// Sends a request with its credential and returns the response, whose body owns the audit record.
 pub(super) async fn send(
     gate: &Arc<GateInner>,
     route: &Route,
@@ -110,13 +110,13 @@ pub(super) async fn send(
     }
 }
 
-/// The refusal of a request that the provider did not answer.
+/// Refuses a request to which the provider did not respond.
 fn upstream_failure(
     gate: &GateInner,
     error: &(dyn std::error::Error + 'static),
     paid: Option<AdmittedCall>,
 ) -> CredentialRefusal {
-    // Without a connection, nothing was asked.
+    // Without a connection, the provider received nothing to bill.
     if let (Some(_), Some(paid)) = (find_dial_error(error), paid) {
         paid.call.release();
     }
@@ -130,7 +130,7 @@ fn upstream_failure(
     CredentialRefusal::new(502, reason, EgressDecider::Gate, text)
 }
 
-/// Sends a request to a provider; one that is not there as a whole is sent as it arrives.
+/// Sends a request to a provider; a body that is not buffered is streamed.
 async fn send_upstream(
     gate: Arc<GateInner>,
     place: HttpOrigin,
@@ -151,7 +151,7 @@ async fn send_upstream(
         .map(UpstreamBody::from))
 }
 
-/// Writes the credential and the path at its provider into a request.
+/// Writes the credential and the upstream path into a request.
 fn rewrite_request(parts: &mut Parts, route: &Route, rest: &str) -> Option<()> {
     let base = &route.upstream.base_path;
     if *base != route.prefix {
@@ -168,7 +168,7 @@ fn rewrite_request(parts: &mut Parts, route: &Route, rest: &str) -> Option<()> {
     auth::replace_credentials(&mut parts.headers, route)
 }
 
-/// Reads and parses a model request, and screens what it asks for.
+/// Reads, parses and screens a model request.
 async fn read_model_request(
     gate: &GateInner,
     (route, rest): (&Route, &str),
@@ -182,8 +182,8 @@ async fn read_model_request(
     Ok(ask)
 }
 
-/// Refuses or rewrites what must not reach the provider. Every model request passes here, before it is
-/// priced.
+/// Refuses or rewrites options that must not reach the provider. Every model request is screened
+/// before it is priced.
 fn screen(
     gate: &GateInner,
     (route, rest): (&Route, &str),
@@ -205,7 +205,7 @@ fn screen(
     unmetered::screen(&route.name, gate.meter.has_cost_budget(), ask)
 }
 
-/// Returns the most that a request can be billed for.
+/// Returns an upper bound on the tokens that a request can be billed for.
 fn bound_tokens(
     gate: &GateInner,
     route: &Route,
@@ -232,7 +232,8 @@ fn bound_tokens(
     })
 }
 
-/// Reserves the cost of a request, and returns what to send: its output may be limited to what is left.
+/// Reserves the cost of a request and returns the request to send, with its output limited to the
+/// remaining budget if necessary.
 async fn admit_call(
     gate: &GateInner,
     route: &Route,
@@ -283,7 +284,7 @@ async fn admit_call(
     Ok((body, paid))
 }
 
-/// The refusal of a call beside too many others.
+/// Refuses a call beyond the concurrency limit.
 fn too_many_calls(most: usize) -> CredentialRefusal {
     let text = format!("{most} calls to models are under way — wait for one of them to end");
     CredentialRefusal {

@@ -66,11 +66,11 @@ async fn handle_request(gate: &Arc<GateInner>, request: Request<Incoming>) -> Re
     })
 }
 
-/// Answers what needs no credential.
+/// Answers requests that need no credential.
 fn answer_locally(gate: &GateInner, request: &Request<Incoming>) -> Option<Response<GateBody>> {
     let is_asked = matches!(*request.method(), Method::GET | Method::HEAD);
     let path = request.uri().path();
-    // The second is how `claude` finds out whether anybody is there.
+    // `claude` probes the second one to check for connectivity.
     let is_known = path == "/health"
         || (request.method() == Method::HEAD
             && path.ends_with("/api/hello")
@@ -80,7 +80,7 @@ fn answer_locally(gate: &GateInner, request: &Request<Incoming>) -> Option<Respo
     (is_asked && is_known && is_plain).then(|| text_response(StatusCode::OK, format!("{text}\n")))
 }
 
-/// Decides whether a request is one that a credential is for.
+/// Checks whether a request may use a credential.
 fn authorize<'r, 'p>(
     request: &Request<Incoming>,
     found: Option<(&'r Route, &'p str)>,

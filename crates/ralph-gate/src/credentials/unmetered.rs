@@ -1,7 +1,7 @@
-//! Options of a request whose cost is not metered: refused, or rewritten to the standard price.
+//! Request options whose cost cannot be metered: refused, or rewritten to the standard price.
 //!
-//! The meter knows one price per model. Whatever is billed at another one, or later, or in a count
-//! that the answer does not carry, must not reach the provider.
+//! The meter knows one price per model. Options that are billed at another price, later, or by a
+//! count that the response does not contain must not reach the provider.
 
 use ralph_core::net::{EgressDecider, EgressReason};
 use serde_json::{Value, json};
@@ -10,13 +10,13 @@ use super::model_request::ParsedModelRequest;
 use super::refusal::CredentialRefusal;
 use crate::meter::ModelWireFormat;
 
-/// The provider whose requests have a default tier of their own, set in its project settings.
+/// The provider that has a project-level default tier.
 const OPENAI: &str = "openai";
 
-/// Refuses or rewrites the options of a request that are billed otherwise than the meter counts.
+/// Refuses or rewrites the options of a request that the meter cannot price.
 ///
-/// With a budget for cost, an absent tier at OpenAI becomes the standard one: the project may have another
-/// default.
+/// With a cost budget, a missing tier at OpenAI is set to the standard one, because the project may
+/// have another default.
 pub(super) fn screen(
     provider: &str,
     has_cost_budget: bool,
@@ -51,7 +51,8 @@ pub(super) fn screen(
     Ok(())
 }
 
-/// Sets the standard tier instead of `auto`, which may be a dearer one, and where absent if wanted.
+/// Replaces `auto`, which may select a more expensive tier, with the standard tier; also sets a
+/// missing tier if requested.
 fn set_standard_tier(
     sets_absent: bool,
     ask: &mut ParsedModelRequest,
@@ -91,7 +92,7 @@ fn reject_audio_output(ask: &ParsedModelRequest) -> Result<(), CredentialRefusal
     Ok(())
 }
 
-/// Compaction by the provider is a further call whose tokens the answer's usage leaves out.
+/// Compaction by the provider is a separate call whose tokens are not part of the reported usage.
 fn reject_server_compaction(ask: &ParsedModelRequest) -> Result<(), CredentialRefusal> {
     let Some(management) = ask.field("context_management") else {
         return Ok(());
@@ -110,7 +111,7 @@ fn reject_server_compaction(ask: &ParsedModelRequest) -> Result<(), CredentialRe
     Ok(())
 }
 
-/// Shortens cache entries to the default lifetime: writing one for an hour costs more.
+/// Shortens cache entries to the default lifetime, because one-hour entries cost more.
 fn shorten_cache_writes(ask: &mut ParsedModelRequest) {
     fn is_long(control: &Value) -> bool {
         control.get("ttl").is_some_and(|ttl| *ttl != "5m")
@@ -160,7 +161,7 @@ mod tests {
     use super::super::model_request::tests::parse_request;
     use super::*;
 
-    /// Returns what is sent of a request, or the reason of its refusal.
+    /// Returns the screened request body, or the text of the refusal.
     fn screened(provider: &str, wire: ModelWireFormat, body: &Value) -> Result<Value, String> {
         let mut ask = parse_request(wire, &body.to_string()).map_err(|refused| refused.text)?;
         screen(provider, true, &mut ask).map_err(|refused| {
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_standard_tier_is_set_where_another_could_apply() {
+    fn the_standard_tier_is_set_if_another_could_apply() {
         let auto = request_with(&json!({"service_tier": "auto"}));
         for (provider, wire, body, tier) in [
             (

@@ -1,15 +1,16 @@
-//! The addresses that names have inside the sandbox.
+//! Assigns addresses to names inside the sandbox.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use ralph_core::net::Host;
 
-/// How many names have an address at the same time.
+/// The maximum number of names with an address.
 const MAX_NAMES: u16 = 16 * 1024;
 
-/// Names and their addresses. When all addresses are taken, the oldest goes to the newest name; who
-/// still uses it for the old name is refused, because the two no longer agree.
+/// Names and their addresses. When all addresses are in use, the oldest is reassigned to the newest
+/// name. Connections that still use it for the old name are refused, because the name and the
+/// address no longer match.
 #[derive(Debug, Default)]
 pub(crate) struct DnsAddressMap {
     by_name: HashMap<Host, u16>,
@@ -18,7 +19,7 @@ pub(crate) struct DnsAddressMap {
 }
 
 impl DnsAddressMap {
-    /// Returns the address of a name; the same name has the same one.
+    /// Returns the address of a name, which is stable until it is reassigned.
     pub(crate) fn address(&mut self, host: &Host) -> Ipv4Addr {
         if let Some(&number) = self.by_name.get(host) {
             return address_of_slot(number);
@@ -36,7 +37,7 @@ impl DnsAddressMap {
         address_of_slot(number)
     }
 
-    /// Returns the name behind an address: none if it is not one of those that are given to names.
+    /// Returns the name that an address is assigned to.
     pub(crate) fn owner(&self, address: IpAddr) -> DnsAddressOwner<'_> {
         match address.to_canonical() {
             IpAddr::V4(address) => match address.octets() {
@@ -51,19 +52,20 @@ impl DnsAddressMap {
     }
 }
 
-/// Who an address stands for.
+/// The owner of an address.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DnsAddressOwner<'a> {
-    /// It is no address of a name: the connection itself says who it is for.
+    /// The address is outside the block for names; the connection itself names its target.
     NotMapped,
-    /// It is an address for names that no name has.
+    /// The address is in the block for names but not assigned.
     Unassigned,
-    /// One name.
+    /// The address is assigned to this name.
     Name(&'a Host),
 }
 
 fn address_of_slot(number: u16) -> Ipv4Addr {
-    // The first address of the block is left out: programs take a final zero for a network.
+    // The first address of the block is skipped, because programs treat a trailing zero as a
+    // network address.
     let [high, low] = (number + 1).to_be_bytes();
     Ipv4Addr::new(127, 1, high, low)
 }

@@ -1,44 +1,42 @@
-//! Queries and answers, as far as the sandbox needs them.
+//! DNS messages: the subset of queries and responses that the sandbox needs.
 
 use std::net::Ipv4Addr;
 
-/// The type of an address of version 4.
+/// The record type of an IPv4 address.
 const TYPE_A: u16 = 1;
-/// Any type.
 const TYPE_ANY: u16 = 255;
-/// The class of the internet.
 const CLASS_IN: u16 = 1;
-/// How long an answer may be kept, in seconds.
+/// The time to live of an answer, in seconds.
 const TTL_SECONDS: u32 = 30;
 const HEADER_BYTES: usize = 12;
 
-/// A question that was understood.
+/// A parsed query.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DnsQuery {
     id: [u8; 2],
     recursion_desired: u8,
-    /// The name as text, in the spelling of the client.
+    /// The name in the client's spelling.
     pub(super) name: String,
     wants_address: bool,
-    /// The bytes of the question, to be repeated.
+    /// The encoded question, which the response repeats.
     question: Vec<u8>,
 }
 
-/// What a query is answered.
+/// The answer to a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DnsAnswer {
-    /// The name has this address, and nothing of any other type.
+    /// The name has this address and no other records.
     Address(Ipv4Addr),
-    /// The name exists, and there is nothing to tell about it.
+    /// The name exists but has no records of this type.
     NoData,
     /// The name does not exist.
     NxDomain,
 }
 
-/// A message that is not a query that can be answered.
+/// A message that is not a supported query.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DnsParseError {
-    /// What to send back, if anything can be.
+    /// The error response, if one can be sent.
     pub(super) response: Option<Vec<u8>>,
 }
 
@@ -79,7 +77,7 @@ impl DnsQuery {
         })
     }
 
-    /// Returns the answer as a message.
+    /// Returns the encoded response.
     pub(super) fn encode_response(&self, answer: DnsAnswer) -> Vec<u8> {
         let (code, address) = match answer {
             DnsAnswer::Address(address) if self.wants_address => (0, Some(address)),
@@ -92,7 +90,7 @@ impl DnsQuery {
         message.extend([0, 1, 0, u8::from(address.is_some()), 0, 0, 0, 0]);
         message.extend(&self.question);
         if let Some(address) = address {
-            // The name is the one of the question, which starts at byte 12.
+            // A pointer to the name in the question, which starts at byte 12.
             message.extend([0xc0, 12, 0, 1, 0, 1]);
             message.extend(TTL_SECONDS.to_be_bytes());
             message.extend([0, 4]);
@@ -102,15 +100,15 @@ impl DnsQuery {
     }
 }
 
-/// Returns an answer without a question.
+/// Returns a response without a question.
 fn error_response(header: &[u8; HEADER_BYTES], code: u8) -> Vec<u8> {
     let mut message = vec![header[0], header[1], 0x80 | (header[2] & 0x79), 0x80 | code];
     message.resize(HEADER_BYTES, 0);
     message
 }
 
-/// Reads a name and returns it with the number of its bytes. A name with a dot inside of a label, or
-/// with pointers, is none: no query needs them.
+/// Parses a name and returns it with its length in bytes. Rejects pointers and dots inside labels,
+/// which no query needs.
 fn parse_name(bytes: &[u8]) -> Option<(String, usize)> {
     let mut name = String::new();
     let mut at = 0;

@@ -1,6 +1,7 @@
-//! Names inside the sandbox: an allowed one has an address of `127.1.0.0/16`, any other does not exist.
+//! DNS inside the sandbox: an allowed name resolves to an address in `127.1.0.0/16`; all others do
+//! not exist.
 //!
-//! No query ever leaves the gate, so a name that is asked for tells nobody anything.
+//! Queries never leave the gate, so they cannot leak data.
 
 mod address_map;
 mod message;

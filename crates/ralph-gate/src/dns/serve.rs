@@ -11,10 +11,10 @@ use super::message::{DnsAnswer, DnsParseError, DnsQuery};
 use crate::gate::GateInner;
 use crate::{ByteStream, SandboxListener};
 
-/// The port in records about names.
+/// The port in audit records of lookups.
 const DNS_PORT: u16 = 53;
 
-/// Answers queries, each with its length in two bytes before it, until the other side is done.
+/// Answers queries, each prefixed with its two-byte length, until the stream ends.
 pub(crate) async fn serve(gate: &GateInner, mut stream: impl ByteStream) -> io::Result<()> {
     let mut message = Vec::new();
     loop {
@@ -81,8 +81,8 @@ fn resolve(gate: &GateInner, name: &str) -> DnsAnswer {
     }
 }
 
-/// Splits the name of a service, as `_https._tcp.example.com`, from the host that may offer it: the
-/// host is what is decided about, and what a human could allow.
+/// Splits service labels, as in `_https._tcp.example.com`, from the host. The rules apply to the
+/// host, and it is the host that the user can allow.
 fn split_service(name: &str) -> (Option<&str>, &str) {
     let mut host = name;
     while host.starts_with('_')

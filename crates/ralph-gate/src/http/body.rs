@@ -1,4 +1,4 @@
-//! Bodies that count what flows through them.
+//! Bodies that count their bytes.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,32 +15,32 @@ use tokio::time::timeout;
 
 use crate::audit::{OpenRecord, Traffic};
 
-/// What may go wrong in a body.
+/// The error type of bodies.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
-/// The body of everything that the gate sends.
+/// The body of all messages that the gate sends.
 pub(crate) type GateBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// How much of a request is read after it was refused, in bytes.
+/// The number of bytes read from a request after it was refused.
 const MAX_DRAINED_BYTES: usize = 1024 * 1024;
-/// For how long.
+/// The time limit for draining a refused request.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Returns a body that is there at once.
+/// Returns a fully buffered body.
 pub(crate) fn full_body(bytes: impl Into<Bytes>) -> GateBody {
     Full::new(bytes.into())
         .map_err(|never| match never {})
         .boxed_unsync()
 }
 
-/// Returns the body of a request on its way out.
+/// Returns a request body that counts sent bytes.
 pub(crate) fn counted_request_body(inner: Incoming, traffic: Arc<Traffic>) -> GateBody {
     CountedRequestBody { inner, traffic }.boxed_unsync()
 }
 
-/// Reads the rest of a request that is refused, if it is short and comes soon: a connection that is
-/// closed while bytes arrive takes the refusal away from whoever sends them.
+/// Reads the rest of a refused request if it is short and arrives soon. Closing a connection with
+/// unread bytes can reset it before the client reads the refusal.
 pub(crate) async fn drain_request(request: Request<Incoming>) {
-    // Who expects to be told to go on has not sent anything.
+    // A client that waits for `100 Continue` has not sent a body.
     if request.headers().contains_key(EXPECT) {
         return;
     }
@@ -82,7 +82,7 @@ impl hyper::body::Body for CountedRequestBody {
     }
 }
 
-/// The body of an answer on its way in; its end closes the record.
+/// A response body that counts received bytes and closes the record at its end.
 pub(super) struct CountedResponseBody {
     pub(super) inner: Incoming,
     pub(super) traffic: Arc<Traffic>,

@@ -1,4 +1,4 @@
-//! Connections to the outside that are used again.
+//! The HTTP client for streamed requests, with reusable connections.
 
 use std::error::Error;
 use std::future::Future;
@@ -23,10 +23,10 @@ use tokio_rustls::client::TlsStream;
 use super::body::{BoxError, GateBody};
 use crate::dial::{DialError, Dialer};
 
-/// Sends requests. Its connections are one sandbox's own.
+/// Sends requests. Its connections belong to one sandbox.
 pub(crate) type GateHttpClient = legacy::Client<GateHttpConnector, GateBody>;
 
-/// How long a connection that nobody uses stays open.
+/// The time after which an idle connection is closed.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) fn new_client(connector: GateHttpConnector) -> GateHttpClient {
@@ -38,7 +38,7 @@ pub(crate) fn new_client(connector: GateHttpConnector) -> GateHttpClient {
         .build(connector)
 }
 
-/// Finds out whether a request failed because there was no connection.
+/// Returns the dial error that caused a request to fail, if any.
 pub(crate) fn find_dial_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a DialError> {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -50,7 +50,7 @@ pub(crate) fn find_dial_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'
     None
 }
 
-/// Opens connections.
+/// Opens upstream connections.
 #[derive(Clone)]
 pub(crate) struct GateHttpConnector {
     pub(crate) dialer: Dialer,
@@ -80,7 +80,7 @@ impl GateHttpConnector {
     }
 }
 
-/// Returns why a connection could not be secured.
+/// Returns the reason a TLS handshake failed.
 fn tls_error(endpoint: Endpoint, error: &io::Error) -> DialError {
     let why = error.to_string();
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
@@ -104,7 +104,7 @@ impl tower_service::Service<Uri> for GateHttpConnector {
     }
 }
 
-/// A connection to the outside.
+/// An upstream connection.
 pub(crate) enum UpstreamStream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),

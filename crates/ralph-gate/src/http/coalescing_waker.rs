@@ -1,10 +1,11 @@
-//! Polling several things of one task that wake each other, without waking the task.
+//! Polls parts of one task that wake each other, without waking the task itself.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Wakes the task that polls through it, unless that task is just polling: then it looks again.
+/// Wakes the task that polls through it, unless that task is polling right now and polls again
+/// anyway.
 pub(super) struct CoalescingWaker {
     shared: Arc<CoalescingWakerState>,
     waker: Waker,
@@ -27,14 +28,15 @@ impl CoalescingWaker {
         Self { shared, waker }
     }
 
-    /// Polls something that is made of several parts, each of which may wake the others. All of it must
-    /// have been polled when `poll` returns, and it must be polled again after it was ready.
+    /// Polls several parts that may wake each other. `poll` must poll all parts, and must be polled
+    /// again after it was ready.
     pub(super) fn poll<T>(
         &self,
         cx: &mut Context<'_>,
         mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        /// What is still awake after this waits for its next turn, as other tasks do.
+        /// Parts that are still awake after this wait for the task's next turn, so that other tasks
+        /// can run.
         const MAX_POLLS: usize = 3;
         self.shared.set_task(cx.waker());
         self.shared.is_polled.store(true, Ordering::SeqCst);
@@ -70,7 +72,7 @@ impl Wake for CoalescingWakerState {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // In this order: a poll that ends after the first line sees the second.
+        // Set the flag before the check: either the poller sees the flag, or the task is woken here.
         self.was_woken.store(true, Ordering::SeqCst);
         if !self.is_polled.load(Ordering::SeqCst) {
             let task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,7 +104,7 @@ mod tests {
         let wakes = || count.0.load(Ordering::SeqCst);
         let nudge = CoalescingWaker::new();
         let (mut kept, mut looks) = (None, 0);
-        // It is looked at again after it was woken by itself.
+        // Polled again after it wakes itself.
         let result = nudge.poll(&mut cx, |cx| {
             kept = Some(cx.waker().clone());
             looks += 1;
@@ -112,16 +114,16 @@ mod tests {
             Poll::<()>::Pending
         });
         assert_eq!((result, looks, wakes()), (Poll::Pending, 2, 0));
-        // It is woken from elsewhere.
+        // Woken from outside.
         kept.unwrap().wake();
         assert_eq!(wakes(), 1);
-        // What never rests has to wait for its turn.
+        // A future that always wakes itself must wait for its turn.
         let result = nudge.poll(&mut cx, |cx| {
             cx.waker().wake_by_ref();
             Poll::<()>::Pending
         });
         assert_eq!((result, wakes()), (Poll::Pending, 2));
-        // Whoever has a result comes back anyway.
+        // A ready result is polled again by the caller.
         let result = nudge.poll(&mut cx, |cx| {
             cx.waker().wake_by_ref();
             Poll::Ready(())

@@ -1,8 +1,7 @@
-//! Connections to a provider, each driven by the one who waits for its answer.
+//! Connections to a provider, each driven by the task that waits for its response.
 //!
-//! An answer in many small events is on its way no longer than it takes to read and to write it: no
-//! other task has its turn in between. That works for requests that are there as a whole; what is
-//! sent while it arrives goes over `pool`.
+//! A response with many small events is relayed without switching tasks between reading and
+//! writing. This only works for fully buffered requests; streamed requests use `client`.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::{Future, poll_fn};
@@ -24,39 +23,38 @@ use super::body::{BoxError, GateBody};
 use super::client::{GateHttpConnector, IDLE_TIMEOUT, UpstreamStream};
 use super::coalescing_waker::CoalescingWaker;
 
-/// Where a connection leads.
+/// The target of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct HttpOrigin {
     pub(crate) scheme: Scheme,
     pub(crate) authority: Authority,
 }
 
-/// Sends whole requests. Its connections are one sandbox's own.
+/// Sends buffered requests. Its connections belong to one sandbox.
 pub(crate) struct ConnectionPool {
     connector: GateHttpConnector,
     idle: Arc<IdleConnections>,
 }
 
-/// Connections that are open and wait for the next request.
+/// Open connections that wait for the next request.
 struct IdleConnections {
     state: Mutex<IdleConnectionsState>,
-    /// How many there may be for one place and thread.
+    /// The limit per origin and thread.
     max_per_origin: usize,
 }
 
 #[derive(Default)]
 struct IdleConnectionsState {
-    /// Those that were used last are at the end. Each thread has its own: a connection moves with the
-    /// runtime that has opened it, and another thread's may be another one.
+    /// The most recently used connections are at the end. Each thread has its own: a connection is
+    /// driven by the runtime that opened it, and another thread may have another runtime.
     connections: HashMap<(ThreadId, HttpOrigin), VecDeque<(Instant, PooledConnection)>>,
-    /// Whether somebody will close those that are not used.
+    /// Whether a task is running that closes idle connections.
     has_reaper: bool,
 }
 
-/// One connection.
 struct PooledConnection {
     sender: http1::SendRequest<GateBody>,
-    /// It moves only when it is polled; none if it has ended.
+    /// Makes progress only when polled; `None` once it has ended.
     connection: Option<Box<Http1Connection>>,
     waker: CoalescingWaker,
 }
@@ -75,7 +73,7 @@ impl ConnectionPool {
         }
     }
 
-    /// Sends a request, whose address is a path alone, and returns its answer.
+    /// Sends a request in origin form and returns its response.
     pub(crate) async fn request(
         &self,
         place: &HttpOrigin,
@@ -104,7 +102,7 @@ impl ConnectionPool {
             };
             let (error, unsent) = (error.error, error.unsent);
             match unsent {
-                // It was closed while nobody used it, and nothing of the request is gone.
+                // The idle connection was closed before any of the request was sent, so retry.
                 Some(unsent) if is_used => request = unsent,
                 Some(_) | None => return Err(error.into()),
             }
@@ -128,7 +126,7 @@ impl ConnectionPool {
 }
 
 impl IdleConnections {
-    /// Takes a connection that is still open.
+    /// Returns an idle connection that is still open.
     fn take(&self, place: &HttpOrigin) -> Option<PooledConnection> {
         let key = (thread::current().id(), place.clone());
         loop {
@@ -139,7 +137,7 @@ impl IdleConnections {
         }
     }
 
-    /// Keeps a connection for the next request.
+    /// Returns a connection to the pool.
     fn put(self: &Arc<Self>, place: HttpOrigin, line: PooledConnection) {
         let key = (thread::current().id(), place);
         let mut state = self.lock_state();
@@ -155,14 +153,14 @@ impl IdleConnections {
         };
         let is_watched = std::mem::replace(&mut state.has_reaper, true);
         drop(state);
-        // Closing a connection may take a while.
+        // Closing a connection can take a while, so it happens outside the lock.
         drop(oldest);
         if !is_watched {
             tokio::spawn(reap_idle_connections(Arc::downgrade(self)));
         }
     }
 
-    /// Takes out those that nobody has used for a while; tells whether others are left.
+    /// Closes connections that are idle for too long; returns whether others are left.
     fn close_unused(&self) -> bool {
         let mut unused = Vec::new();
         let mut state = self.lock_state();
@@ -185,9 +183,9 @@ impl IdleConnections {
     }
 }
 
-/// Closes connections that nobody uses, until there are none or the gate is gone.
+/// Closes idle connections until none are left or the gate is dropped.
 async fn reap_idle_connections(free: Weak<IdleConnections>) {
-    /// How long one that is not used stays longer than it should, at most.
+    /// The maximum delay of closing an idle connection.
     const REAP_INTERVAL: Duration = Duration::from_secs(10);
     loop {
         tokio::time::sleep(REAP_INTERVAL).await;
@@ -197,10 +195,10 @@ async fn reap_idle_connections(free: Weak<IdleConnections>) {
     }
 }
 
-/// A request that was not answered.
+/// A request without a response.
 struct UpstreamSendError {
     error: hyper::Error,
-    /// The request, if nothing of it was sent.
+    /// The request, if none of it was sent.
     unsent: Option<Request<GateBody>>,
 }
 
@@ -227,9 +225,9 @@ impl PooledConnection {
         })
     }
 
-    /// Tells whether it can take a request.
+    /// Returns whether the connection can send another request.
     fn is_reusable(&mut self) -> bool {
-        // Nobody waits for it, so nobody is woken.
+        // No task waits for the connection, so none needs to be woken.
         poll_connection(
             &mut self.connection,
             &mut Context::from_waker(Waker::noop()),
@@ -238,7 +236,7 @@ impl PooledConnection {
     }
 }
 
-/// Moves what can be moved; a connection that has ended is dropped, which tells those who wait for it.
+/// Polls a connection and drops it if it has ended, which notifies its waiters.
 fn poll_connection(connection: &mut Option<Box<Http1Connection>>, cx: &mut Context<'_>) {
     if let Some(open) = connection
         && Pin::new(open).poll(cx).is_ready()
@@ -247,13 +245,13 @@ fn poll_connection(connection: &mut Option<Box<Http1Connection>>, cx: &mut Conte
     }
 }
 
-/// The body of an answer. Reading it moves its connection.
+/// A response body. Reading it drives the connection.
 pub(crate) struct UpstreamBody {
     incoming: Incoming,
     connection: Option<CheckedOutConnection>,
 }
 
-/// A connection that is used.
+/// A connection in use.
 struct CheckedOutConnection {
     connection: PooledConnection,
     origin: HttpOrigin,
@@ -261,7 +259,7 @@ struct CheckedOutConnection {
 }
 
 impl From<Incoming> for UpstreamBody {
-    /// Takes a body whose connection moves by itself.
+    /// Wraps a body whose connection is driven by another task.
     fn from(incoming: Incoming) -> Self {
         let lent = None;
         Self {
@@ -272,7 +270,7 @@ impl From<Incoming> for UpstreamBody {
 }
 
 impl UpstreamBody {
-    /// Returns the next part of it.
+    /// Polls the next frame.
     pub(crate) fn poll_frame(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,14 +1,15 @@
-//! Credentials in requests that the gate did not add.
+//! Detects credentials in requests that the gate did not add.
 //!
-//! A host on the allowlist is open to everyone with an account there. A command that brings a token of
-//! its own can upload to that account, so where the gate reads a request, it refuses such credentials.
+//! A host on the allowlist is open to everyone with an account there. A command with its own token
+//! could upload data to that account, so the gate refuses such credentials in requests that it can
+//! read.
 
 use hyper::header::SET_COOKIE;
 use hyper::{HeaderMap, Method, Uri};
 
 use crate::audit::sanitize_text;
 
-/// Header fields that carry a credential.
+/// Headers that carry a credential.
 const CREDENTIAL_HEADERS: [&str; 5] = [
     "authorization",
     "cookie",
@@ -16,7 +17,7 @@ const CREDENTIAL_HEADERS: [&str; 5] = [
     "authentication",
     "x-auth",
 ];
-/// Endings of the names of such fields: `x-api-key`, `private-token`, `x-amz-security-token`.
+/// Suffixes of such headers: `x-api-key`, `private-token`, `x-amz-security-token`.
 const CREDENTIAL_HEADER_SUFFIXES: [&str; 9] = [
     "-authorization",
     "api-key",
@@ -28,7 +29,7 @@ const CREDENTIAL_HEADER_SUFFIXES: [&str; 9] = [
     "-credential",
     "-access-key",
 ];
-/// Parameters of a query that carry a credential, without `-` and `_`.
+/// Query parameters that carry a credential, without `-` and `_`.
 const CREDENTIAL_PARAMETERS: [&str; 18] = [
     "accesskey",
     "accesstoken",
@@ -49,8 +50,8 @@ const CREDENTIAL_PARAMETERS: [&str; 18] = [
     "subscriptionkey",
     "token",
 ];
-/// Parameters that sign a request for an account. A redirect to a download has them, so they are
-/// refused only where something is sent.
+/// Parameters that sign a request for an account. Download redirects contain them, so they are only
+/// refused in requests that send data.
 const SIGNATURE_PARAMETERS: [&str; 8] = [
     "awsaccesskeyid",
     "googleaccessid",
@@ -61,10 +62,10 @@ const SIGNATURE_PARAMETERS: [&str; 8] = [
     "xamzsignature",
     "xgoogsignature",
 ];
-/// From this length on, a parameter with the name `key` is taken for a credential.
+/// The minimum length of a `key` parameter that counts as a credential.
 const MIN_KEY_LENGTH: usize = 20;
 
-/// Returns the part of a request that carries a credential, if there is one.
+/// Returns a description of the part of a request that carries a credential, if any.
 pub(super) fn find_foreign_credential(
     method: &Method,
     uri: &Uri,
@@ -90,12 +91,12 @@ pub(super) fn find_foreign_credential(
     Some(format!("the query parameter `{}`", sanitize_text(&name)))
 }
 
-/// Removes cookies from an answer: the gate would refuse the requests that bring them back.
+/// Removes cookies from a response, because the gate would refuse requests that send them back.
 pub(super) fn strip_cookies(headers: &mut HeaderMap) {
     headers.remove(SET_COOKIE);
 }
 
-/// The field for the proxy itself is not among them: it is never passed on.
+/// `Proxy-Authorization` is not included, because it is never forwarded.
 fn is_credential_header(name: &str) -> bool {
     name != "proxy-authorization"
         && (CREDENTIAL_HEADERS.contains(&name)
@@ -104,7 +105,7 @@ fn is_credential_header(name: &str) -> bool {
                 .any(|ending| name.ends_with(ending)))
 }
 
-/// Returns the name of a parameter in one spelling: decoded, in lower case, without `-`, `_` and `.`.
+/// Returns a parameter name in normalized form: decoded, lowercase, without `-`, `_` and `.`.
 fn normalize_parameter(name: &str) -> String {
     let mut bytes = name.bytes();
     let mut decoded = String::new();

@@ -1,4 +1,4 @@
-//! Sends a request on, and its answer back, as they arrive.
+//! Forwards requests and streams their responses back.
 
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -13,7 +13,7 @@ use super::{HttpRefusal, find_dial_error, strip_hop_by_hop};
 use crate::SandboxListener;
 use crate::gate::GateInner;
 
-/// Decides about a request, and forwards it if it may go.
+/// Decides about a request and forwards it if it is allowed.
 pub(super) async fn forward(
     gate: &GateInner,
     listener: SandboxListener,
@@ -67,7 +67,7 @@ pub(super) async fn forward(
     }))
 }
 
-/// Says what came instead of an answer.
+/// Returns the refusal for a request without a response.
 pub(crate) fn upstream_refusal(error: &(dyn std::error::Error + 'static)) -> HttpRefusal {
     match find_dial_error(error) {
         Some(error) => HttpRefusal::from_dial_error(error),
@@ -78,7 +78,7 @@ pub(crate) fn upstream_refusal(error: &(dyn std::error::Error + 'static)) -> Htt
     }
 }
 
-/// Writes the endpoint, in its one spelling, into the address and the `Host` of a request.
+/// Writes the normalized endpoint into the URI and the `Host` header of a request.
 fn rewrite_target(
     request: &mut Request<Incoming>,
     scheme: Scheme,

@@ -1,4 +1,4 @@
-//! Header fields that belong to one connection and not to the message.
+//! Removes hop-by-hop headers.
 
 use hyper::HeaderMap;
 use hyper::header::{CONNECTION, HeaderName, TE, TRAILER, TRANSFER_ENCODING, UPGRADE};
@@ -11,7 +11,7 @@ const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection")
 const PROXY_AUTHENTICATE: HeaderName = HeaderName::from_static("proxy-authenticate");
 const PROXY_AUTHORIZATION: HeaderName = HeaderName::from_static("proxy-authorization");
 
-/// Removes what must not be passed on, also what `Connection` names.
+/// Removes headers that must not be forwarded, including those listed in `Connection`.
 pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)

@@ -1,4 +1,5 @@
-//! TLS through the gate: passed on unread when its hello is for the right host, or opened.
+//! TLS through the gate: forwarded unread if the hello names the right host, or terminated for
+//! inspection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,7 +18,7 @@ use crate::stream::CountingStream;
 use crate::tls::{TlsClientHello, UNRECOGNIZED_NAME, read_hello};
 use crate::{ByteStream, SandboxListener};
 
-/// Serves TLS that was sent to the address of a name.
+/// Serves TLS sent to the address of a name.
 pub(crate) async fn serve(
     gate: &Arc<GateInner>,
     mut inside: impl ByteStream + 'static,
@@ -70,7 +71,7 @@ pub(crate) async fn serve(
     copy_streams(&mut inside, &mut outside).await
 }
 
-/// Returns who a hello is for, and the decision about it; or what it says instead.
+/// Returns the endpoint of a hello and the decision about it, or the requested name and the reason to refuse it.
 fn decide_server_name(
     gate: &GateInner,
     hello: &TlsClientHello,
@@ -89,7 +90,7 @@ fn decide_server_name(
     Ok((endpoint, decision))
 }
 
-/// Carries a tunnel that has to hold TLS for one host; without an outside, it is opened here.
+/// Serves a tunnel that must contain TLS for one host; without an upstream, TLS is terminated here.
 pub(super) async fn serve_tunnel(
     gate: &Arc<GateInner>,
     mut inside: impl ByteStream + 'static,
@@ -104,7 +105,7 @@ pub(super) async fn serve_tunnel(
     serve_inspected(gate, inside, hello, endpoint.clone(), record).await
 }
 
-/// Carries TLS unread, if its hello is for the endpoint.
+/// Forwards TLS unread if its hello matches the endpoint.
 pub(super) async fn forward_matching_tls(
     gate: &GateInner,
     mut inside: impl ByteStream + 'static,
@@ -118,7 +119,7 @@ pub(super) async fn forward_matching_tls(
     copy_streams(&mut inside, &mut outside).await
 }
 
-/// Reads a hello that must be for the endpoint; anything else is answered by an alert.
+/// Reads a hello that must match the endpoint; otherwise sends an alert.
 async fn read_matching_hello(
     gate: &GateInner,
     inside: &mut impl ByteStream,
@@ -143,7 +144,7 @@ async fn read_matching_hello(
     Err(io::Error::other("the hello is for another host"))
 }
 
-/// Opens TLS as the host, and serves the requests in it, which all have to be for that host.
+/// Terminates TLS for the host and serves the requests, which must all be for that host.
 async fn serve_inspected(
     gate: &Arc<GateInner>,
     inside: impl ByteStream + 'static,
@@ -159,13 +160,13 @@ async fn serve_inspected(
     let accept = TlsAcceptor::from(config).accept(inside);
     let inside = tokio::time::timeout(gate.limits.head_timeout, accept).await??;
     let origin = OriginConnection::https(record.listener(), endpoint);
-    // Each request has a record of its own; this one is that of the connection.
+    // Each request has its own record; this one belongs to the connection.
     serve_origin(gate, inside, origin).await;
     drop(record);
     Ok(())
 }
 
-/// Copies in both directions until both are done.
+/// Copies both directions until both end.
 pub(super) async fn copy_streams(
     inside: &mut impl ByteStream,
     outside: &mut TcpStream,

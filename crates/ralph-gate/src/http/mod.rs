@@ -1,10 +1,11 @@
-//! HTTP through the gate: the proxy, plain requests, tunnels, and TLS that is opened.
+//! HTTP through the gate: the proxy, plain requests, tunnels and inspected TLS.
 //!
-//! - `serve` reads requests from a connection, no longer than an `alarm` allows; `target` finds out who one is for.
-//! - `forward` sends a request on and its answer back, over `pool`; `line` is the quicker way for
-//!   requests that are there as a whole, with a `nudge` for its parts.
-//! - `tunnel` carries what follows a `CONNECT`; `https` what arrives at port 443.
-//! - `refusal` is what a sandbox reads when it may not; `body` what counts as it flows.
+//! - `serve` reads requests from a connection, with a `reusable_timer` as the timeout; `target`
+//!   determines the endpoint of a request.
+//! - `forward` forwards a request over `client`; `connection_pool` is the faster path for buffered
+//!   requests, with a `coalescing_waker` for its parts.
+//! - `tunnel` serves `CONNECT`; `https` serves port 443.
+//! - `refusal` formats the errors for the sandbox; `body` counts bytes.
 
 mod body;
 mod client;

@@ -1,4 +1,4 @@
-//! What a sandbox reads when it may not.
+//! Error responses for refused requests.
 
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -9,10 +9,10 @@ use super::body::{GateBody, full_body};
 use crate::audit::sanitize_text;
 use crate::dial::DialError;
 
-/// The header that tells a program in the sandbox why it was refused.
+/// The response header with the reason of a refusal.
 pub(crate) const REASON_HEADER: HeaderName = HeaderName::from_static("x-ralph-gate");
 
-/// A request that is refused.
+/// A refused request.
 #[derive(Debug)]
 pub(crate) struct HttpRefusal {
     pub(crate) status: StatusCode,
@@ -21,7 +21,7 @@ pub(crate) struct HttpRefusal {
 }
 
 impl HttpRefusal {
-    /// The endpoint is not allowed for a run.
+    /// Reports that the endpoint is not allowed for a run.
     pub(crate) fn blocked(run: &RunId, endpoint: &Endpoint, decision: EgressDecision) -> Self {
         let host = &endpoint.host;
         let ask = format!("ask for `ralph allow {run} {host}`");
@@ -47,7 +47,7 @@ impl HttpRefusal {
         }
     }
 
-    /// There is no connection to the endpoint.
+    /// Reports that the endpoint cannot be reached.
     pub(crate) fn from_dial_error(error: &DialError) -> Self {
         let decision = error.decision();
         let status = match error {
@@ -63,7 +63,7 @@ impl HttpRefusal {
         }
     }
 
-    /// The request carries a credential that the gate did not add.
+    /// Reports a credential that the gate did not add.
     pub(crate) fn foreign_credential(endpoint: &Endpoint, part: &str) -> Self {
         let host = &endpoint.host;
         Self {
@@ -79,7 +79,7 @@ impl HttpRefusal {
         }
     }
 
-    /// The request itself is wrong.
+    /// Reports an invalid request.
     pub(crate) fn bad_request(reason: EgressReason, text: &str) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,

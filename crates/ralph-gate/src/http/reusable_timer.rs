@@ -1,4 +1,4 @@
-//! The time that a head may take, without a timer for each request.
+//! A timer for request heads that is shared by all requests of a connection.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use hyper::rt::{Sleep, Timer};
 
-/// The alarm of one connection. Setting it again to a later time moves nothing until it rings.
+/// The timer of one connection. Moving the deadline to a later time does not touch the underlying
+/// timer until it fires.
 #[derive(Clone, Default)]
 pub(super) struct ReusableTimer {
-    /// The one timer, while nobody waits for it.
+    /// The underlying timer, while it is not in use.
     idle_sleep: Arc<Mutex<Option<TimerSleep>>>,
 }
 
@@ -25,7 +26,7 @@ impl Timer for ReusableTimer {
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
         let deadline = tokio::time::Instant::from(deadline);
         let kept = self.lock_sleep().take();
-        // One that rings too early is set again; one that rings too late is of no use.
+        // A timer that fires too early is reset; one that fires too late cannot be used.
         let clock = kept.filter(|clock| clock.deadline() <= deadline && !clock.is_elapsed());
         Box::pin(TimerDeadline {
             sleep: Some(clock.unwrap_or_else(|| Box::pin(tokio::time::sleep_until(deadline)))),
@@ -47,7 +48,7 @@ impl ReusableTimer {
     }
 }
 
-/// One setting of an alarm; it leaves the timer to the next one.
+/// One deadline; returns the timer for the next one when dropped.
 struct TimerDeadline {
     sleep: Option<TimerSleep>,
     deadline: tokio::time::Instant,

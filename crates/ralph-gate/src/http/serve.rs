@@ -24,13 +24,13 @@ use crate::dns::DnsAddressOwner;
 use crate::gate::GateInner;
 use crate::{ByteStream, SandboxListener};
 
-/// What answers a request.
+/// The future that answers a request.
 pub(crate) type HandlerFuture<'a> = Pin<Box<dyn Future<Output = Response<GateBody>> + Send + 'a>>;
 
-/// Reads requests from a connection and has each answered, until either side is done.
+/// Reads requests from a connection and answers each with the handler, until either side ends it.
 ///
-/// How it ends is the other side's business: a broken connection has no one left to be told. What
-/// was no request at all is written down, because nobody has decided about it.
+/// Connection errors are not reported, because the peer is gone. Malformed requests are recorded
+/// here, because no handler sees them.
 pub(crate) async fn serve_connection<S, F>(
     gate: &GateInner,
     listener: SandboxListener,
@@ -112,7 +112,7 @@ async fn handle_proxy_request(gate: &GateInner, request: Request<Incoming>) -> R
     forwarded.unwrap_or_else(|refusal| refusal.to_response())
 }
 
-/// Serves plain HTTP that was sent to the address of a name.
+/// Serves plain HTTP sent to the address of a name.
 pub(crate) async fn serve_http(
     gate: &Arc<GateInner>,
     stream: impl ByteStream + 'static,
@@ -129,7 +129,7 @@ pub(crate) async fn serve_http(
     .await;
 }
 
-/// Returns who lives at an address; an address that nobody has is an error.
+/// Returns the endpoint assigned to an address; an unassigned address is an error.
 pub(super) fn expected_endpoint(
     gate: &GateInner,
     address: Option<SocketAddr>,
@@ -148,7 +148,7 @@ pub(super) fn expected_endpoint(
     }
 }
 
-/// Writes down a connection to an address that nobody has.
+/// Records a connection to an unassigned address.
 pub(super) fn record_unassigned_address(
     gate: &GateInner,
     listener: SandboxListener,
@@ -164,7 +164,7 @@ pub(super) fn record_unassigned_address(
     );
 }
 
-/// What is known about the requests of a connection before the first one.
+/// The properties shared by all requests of a connection.
 #[derive(Clone)]
 pub(super) struct OriginConnection {
     listener: SandboxListener,
@@ -183,7 +183,7 @@ impl OriginConnection {
         }
     }
 
-    /// TLS was opened for this host, so that no request in it can be for another.
+    /// Expects all requests to be for the host whose TLS was terminated.
     pub(super) fn https(listener: SandboxListener, expected: Endpoint) -> Self {
         Self {
             listener,
@@ -194,7 +194,7 @@ impl OriginConnection {
     }
 }
 
-/// Serves requests that name their host in `Host`.
+/// Serves requests that name their host in the `Host` header.
 pub(super) async fn serve_origin(
     gate: &Arc<GateInner>,
     stream: impl ByteStream + 'static,
@@ -232,7 +232,7 @@ async fn handle_origin_request(
     forwarded.unwrap_or_else(|refusal| refusal.to_response())
 }
 
-/// Writes down a request that is for nobody.
+/// Records a request without a valid target.
 pub(super) fn record_malformed(
     gate: &GateInner,
     listener: SandboxListener,

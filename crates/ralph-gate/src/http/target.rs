@@ -1,4 +1,4 @@
-//! Who a request is for.
+//! Determines the endpoint that a request is for.
 
 use hyper::header::HOST;
 use hyper::{HeaderMap, Request, Uri};
@@ -6,7 +6,7 @@ use ralph_core::net::{EgressReason, Endpoint};
 
 use super::refusal::HttpRefusal;
 
-/// Returns the one `Host` header.
+/// Returns the `Host` header, which must be unique.
 fn host_header(headers: &HeaderMap, default_port: u16) -> Result<Option<Endpoint>, HttpRefusal> {
     let mut values = headers.get_all(HOST).iter();
     let Some(value) = values.next() else {
@@ -30,7 +30,7 @@ fn parse_endpoint(text: &str, default_port: u16) -> Result<Endpoint, HttpRefusal
     })
 }
 
-/// Returns who a request to the proxy is for: `GET http://host/path`.
+/// Returns the endpoint of a proxy request: `GET http://host/path`.
 pub(super) fn proxy_target<B>(request: &Request<B>) -> Result<Endpoint, HttpRefusal> {
     let uri = request.uri();
     match uri.scheme_str() {
@@ -54,7 +54,7 @@ pub(super) fn proxy_target<B>(request: &Request<B>) -> Result<Endpoint, HttpRefu
     }
 }
 
-/// Returns the authority of an address; it has neither user nor password.
+/// Returns the endpoint of a URI, which must not contain user information.
 pub(super) fn uri_endpoint(uri: &Uri, default_port: u16) -> Result<Endpoint, HttpRefusal> {
     let authority = uri.authority().map_or("", |authority| authority.as_str());
     if authority.contains('@') {
@@ -67,8 +67,8 @@ pub(super) fn uri_endpoint(uri: &Uri, default_port: u16) -> Result<Endpoint, Htt
     parse_endpoint(authority, default_port)
 }
 
-/// Returns who a request is for that arrived at the host itself: what `Host` says, if that is who was
-/// expected.
+/// Returns the endpoint of a request in origin form: the `Host` header, if it matches the expected
+/// endpoint.
 pub(super) fn origin_target<B>(
     request: &Request<B>,
     expected: Option<&Endpoint>,

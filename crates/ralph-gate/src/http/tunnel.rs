@@ -1,4 +1,4 @@
-//! What follows a `CONNECT`.
+//! `CONNECT` tunnels.
 
 use std::io;
 use std::sync::Arc;
@@ -19,21 +19,21 @@ use crate::gate::GateInner;
 use crate::stream::CountingStream;
 use crate::{ByteStream, SandboxListener};
 
-/// How much of a tunnel is in memory at once, for each direction.
+/// The copy buffer per direction of a tunnel, in bytes.
 pub(super) const COPY_BUFFER_BYTES: usize = 16 * 1024;
-/// The first byte of a TLS connection.
+/// The first byte of a TLS handshake.
 const TLS_HANDSHAKE_BYTE: u8 = 0x16;
 
-/// A tunnel that was allowed.
+/// An accepted tunnel.
 pub(super) struct Tunnel {
     upgrade: OnUpgrade,
     endpoint: Endpoint,
-    /// The other end, unless the gate itself reads what comes through.
+    /// The upstream connection, unless the gate terminates the tunnel itself.
     upstream: Option<TcpStream>,
     record: OpenRecord,
 }
 
-/// Decides about a tunnel and connects its other end.
+/// Decides about a tunnel and connects to its endpoint.
 pub(super) async fn open(
     gate: &GateInner,
     mut request: Request<Incoming>,
@@ -83,7 +83,7 @@ pub(super) async fn open(
     })
 }
 
-/// Returns where a `CONNECT` leads; a `Host` that says otherwise is refused.
+/// Returns the endpoint of a `CONNECT`; refuses a `Host` header that contradicts it.
 fn connect_target(request: &Request<Incoming>) -> Result<Endpoint, HttpRefusal> {
     let authority = request.uri().authority();
     if authority.is_none_or(|authority| authority.port().is_none()) {
@@ -94,13 +94,13 @@ fn connect_target(request: &Request<Incoming>) -> Result<Endpoint, HttpRefusal> 
     }
     let endpoint = target::uri_endpoint(request.uri(), 443)?;
     if request.headers().contains_key(hyper::header::HOST) {
-        // Some clients leave the port out of `Host`.
+        // Some clients omit the port in `Host`.
         return target::origin_target(request, Some(&endpoint), endpoint.port);
     }
     Ok(endpoint)
 }
 
-/// Carries a tunnel to its end.
+/// Runs a tunnel until it ends.
 pub(super) async fn run_tunnel(gate: &Arc<GateInner>, tunnel: Tunnel) {
     let Tunnel {
         upgrade,
@@ -125,12 +125,12 @@ pub(super) async fn run_tunnel(gate: &Arc<GateInner>, tunnel: Tunnel) {
         }
         None => https::serve_tunnel(gate, inside, &endpoint, record, None).await,
     };
-    // Whoever broke it knows; the record says how far it came.
+    // The peer that broke the connection knows about it; the record contains the byte counts.
     drop(carried);
 }
 
-/// Carries a tunnel to a port that was listed on its own, in whatever protocol. If the client speaks
-/// first and speaks TLS, it has to be for the right host.
+/// Forwards a tunnel to an explicitly allowed port in any protocol. If the client speaks first and
+/// starts TLS, the hello must be for the right host.
 async fn forward_raw(
     gate: &GateInner,
     mut inside: impl ByteStream + 'static,
@@ -151,7 +151,7 @@ async fn forward_raw(
     https::copy_streams(&mut inside, &mut outside).await
 }
 
-/// Notes that a tunnel was not what it said.
+/// Records that the traffic in a tunnel was refused.
 pub(super) fn record_refusal(record: &mut OpenRecord, reason: EgressReason) {
     record.set_decision(EgressDecision::denied(reason, EgressDecider::Gate));
 }

@@ -1,4 +1,4 @@
-//! The account of a run.
+//! The cost account of a run.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,43 +18,41 @@ use super::token_bound::TokenBound;
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// How often and at what price models may be asked.
+/// The rate limit and prices for model calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MeterRates {
-    /// How many requests a minute may have.
+    /// Unlimited if not set.
     pub requests_per_minute: Option<u32>,
-    /// Prices that come before the usual ones.
+    /// Prices that override the built-in ones.
     pub prices: PriceBook,
 }
 
-/// What one call cost.
+/// The cost of one call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
-    /// When it ended.
+    /// The time at which the call ended.
     pub at: Timestamp,
-    /// The model that answered, or was asked.
+    /// The model that responded, or the requested one.
     pub model: String,
-    /// The tokens.
     pub usage: TokenUsage,
-    /// The cost.
     pub cost: Usd,
-    /// Whether the reservation was charged, because the provider's count did not arrive or cannot be
-    /// true.
+    /// Whether the reservation was charged because the provider's count is missing or implausible.
     pub is_estimate: bool,
 }
 
-/// Counts what models cost. The gate charges it, the run asks it; both have the same one.
+/// Meters the cost of model calls. It is shared by the gate, which charges it, and the run, which
+/// reads it.
 ///
-/// Before a call is made, the most that it can cost is reserved; what it did cost is charged when the
-/// provider has said so. Spent and reserved together never exceed a budget.
+/// The maximum cost of a call is reserved before the call is sent; its actual cost is charged when
+/// the provider reports it. The sum of spent and reserved amounts never exceeds a budget.
 pub struct CostMeter {
     state: Mutex<MeterState>,
     prices: PriceBook,
     open_calls: AtomicUsize,
     clock: Arc<dyn Clock>,
-    /// Wakes calls that wait for reservations of others to be settled.
+    /// Wakes calls that wait for other reservations to be settled.
     settled: Notify,
-    /// Wakes the readers of answers that no client waits for.
+    /// Wakes background readers.
     reads_stopped: Notify,
 }
 
@@ -62,14 +60,14 @@ struct MeterState {
     budgets: Budgets,
     requests_per_minute: Option<u32>,
     spent: Spent,
-    /// The reservations of the calls that run, part of no sum yet.
+    /// The reservations of running calls, not included in any sum.
     reserved: BudgetAmount,
-    /// The budget that did not pay for the last call, if none was admitted since.
+    /// The budget that could not cover the last call, if none was admitted since.
     insufficient: Option<Budget>,
     recent: VecDeque<Duration>,
 }
 
-/// Money and tokens.
+/// An amount of money and tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct BudgetAmount {
     pub(crate) cost: Usd,
@@ -84,7 +82,7 @@ impl BudgetAmount {
         }
     }
 
-    /// The most that a call within these counts can come to.
+    /// Returns the maximum cost of a call with these token counts.
     pub(crate) fn upper_bound(price: &Price, input: u64, output: u64) -> Self {
         Self {
             cost: price::highest_cost(price, input, output),
@@ -107,52 +105,51 @@ impl BudgetAmount {
     }
 }
 
-/// Why a call may not be made.
+/// The reason a call is not admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AdmissionError {
     /// A budget is used up.
     Spent(Budget),
-    /// What is left of a budget does not pay for the call.
+    /// The rest of a budget does not cover the call.
     Insufficient(Budget),
-    /// There were too many requests; another may be made after this time.
+    /// The rate limit is reached; another request is allowed after this time.
     RateLimited(Duration),
 }
 
-/// A call that asks for a reservation.
+/// A request for a reservation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReservationRequest {
     pub(crate) price: Price,
     pub(crate) bound: TokenBound,
 }
 
-/// A reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reservation {
     pub(crate) amount: BudgetAmount,
-    /// Output tokens that are paid for, of all choices.
+    /// Reserved output tokens of all choices.
     pub(crate) output: u64,
-    /// The output limit of each choice that has to be written into the request.
+    /// The output limit per choice to write into the request.
     pub(crate) limit: Option<u64>,
 }
 
-/// Whether a call that does not fit beside others waits for them.
+/// Whether a call waits for the reservations of other calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReservationWait {
     Allowed,
     Expired,
 }
 
-/// What becomes of a quote.
+/// The result of a reservation request.
 pub(crate) enum ReservationOutcome {
     Granted(Reservation),
-    /// Other calls hold what it needs.
+    /// The required amount is reserved by other calls.
     Wait,
     Insufficient(Budget),
 }
 
 impl CostMeter {
-    /// Opens the account of a run that may have spent something already. Of the budgets, those for
-    /// cost and tokens count here.
+    /// Creates the account of a run, which may already have spent something. Only the budgets for
+    /// cost and tokens apply.
     pub fn new(
         budgets: &Budgets,
         spent: Spent,
@@ -177,12 +174,12 @@ impl CostMeter {
         })
     }
 
-    /// Returns what was spent, reservations of calls that still run not included.
+    /// Returns the spent amounts, without the reservations of running calls.
     pub fn spent(&self) -> Spent {
         self.lock_state().spent
     }
 
-    /// Sets other budgets, from now on.
+    /// Replaces the budgets.
     pub fn set_budgets(&self, budgets: &Budgets) {
         let mut state = self.lock_state();
         state.budgets = metered_budgets(budgets);
@@ -191,18 +188,18 @@ impl CostMeter {
         self.settled.notify_waiters();
     }
 
-    /// Tells whether there is a budget for cost.
+    /// Returns whether there is a cost budget.
     pub(crate) fn has_cost_budget(&self) -> bool {
         self.lock_state().budgets.max_cost.is_some()
     }
 
-    /// Returns how many calls are under way whose cost is not charged yet.
+    /// Returns the number of calls that are not charged yet.
     pub fn open_calls(&self) -> usize {
         self.open_calls.load(Ordering::Acquire)
     }
 
-    /// Returns the budget that did not pay for the last call, if no other call was admitted since and
-    /// none is under way.
+    /// Returns the budget that could not cover the last call, if no call was admitted since and
+    /// none is running.
     pub fn insufficient_budget(&self) -> Option<Budget> {
         let state = self.lock_state();
         state
@@ -210,7 +207,7 @@ impl CostMeter {
             .filter(|_| state.reserved == BudgetAmount::default())
     }
 
-    /// Charges calls whose client has left by their reservation now, instead of reading on.
+    /// Stops background reads and charges their calls by reservation.
     pub fn stop_background_reads(&self) {
         self.reads_stopped.notify_waiters();
     }
@@ -231,7 +228,7 @@ impl CostMeter {
         self.open_calls.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Returns the budget that is used up, if any.
+    /// Returns the first budget that is used up, if any.
     pub fn exhausted(&self) -> Option<Budget> {
         let state = self.lock_state();
         budget::exhausted(&state.budgets, &state.spent)
@@ -241,7 +238,7 @@ impl CostMeter {
         &*self.clock
     }
 
-    /// Lets one request through, if there is money and time for it.
+    /// Admits one request, if the budgets and the rate limit allow it.
     pub(crate) fn admit(&self) -> Result<(), AdmissionError> {
         let now = self.clock.monotonic();
         let mut state = self.lock_state();
@@ -264,7 +261,7 @@ impl CostMeter {
         Ok(())
     }
 
-    /// Reserves the most that a call can cost, or a part of its output.
+    /// Reserves the maximum cost of a call, or of a part of its output.
     pub(super) fn reserve(
         &self,
         quote: &ReservationRequest,
@@ -283,7 +280,7 @@ impl CostMeter {
         reserving
     }
 
-    /// Returns the price of a model by the names it may have; an unknown one has the highest.
+    /// Returns the price of a model under any of its names; an unknown model has the highest price.
     pub(crate) fn price(&self, provider: &str, answered: Option<&str>, asked: &str) -> Price {
         let find = |model: &str| {
             let full = format!("{provider}/{model}");
@@ -297,14 +294,15 @@ impl CostMeter {
             .unwrap_or_else(price::highest_price)
     }
 
-    /// Returns the token window of a model, if it is known.
+    /// Returns the context window of a model, if known.
     pub(crate) fn window(&self, provider: &str, model: &str) -> Option<TokenWindow> {
         let full = format!("{provider}/{model}");
         let own = self.prices.window(&full);
         own.or_else(|| price::embedded_window(&full))
     }
 
-    /// Replaces the reservation of a call that runs; false if the budgets do not cover the new one.
+    /// Replaces the reservation of a running call; returns false if the budgets do not cover the
+    /// new one.
     pub(super) fn replace_reservation(&self, old: BudgetAmount, new: BudgetAmount) -> bool {
         let mut state = self.lock_state();
         state.reserved = state.reserved.minus(old).plus(new);
@@ -317,7 +315,7 @@ impl CostMeter {
         !is_over
     }
 
-    /// Releases the reservation of a call and charges what it came to.
+    /// Releases the reservation of a call and charges its cost.
     pub(super) fn settle(&self, held: BudgetAmount, charged: BudgetAmount) {
         let mut state = self.lock_state();
         state.reserved = state.reserved.minus(held);
@@ -340,7 +338,7 @@ impl MeterState {
         }
     }
 
-    /// Decides how much output is paid for.
+    /// Decides how much output the budgets cover.
     fn fit(&self, quote: &ReservationRequest, patience: ReservationWait) -> ReservationOutcome {
         let ReservationRequest { price, bound } = quote;
         let wanted = bound.output.saturating_mul(bound.choices);
@@ -369,15 +367,15 @@ impl MeterState {
         })
     }
 
-    /// Returns how many output tokens are left for a call after its input, none if the input is not
-    /// covered, and the budget that leaves the fewest.
+    /// Returns the number of output tokens that the budgets cover after the input (`None` if they
+    /// do not cover the input), and the tightest budget.
     fn affordable_output(&self, quote: &ReservationRequest) -> (Option<u64>, Budget) {
         let total = self.spent_with(self.reserved);
         let input = quote.bound.input;
         let by_cost = self.budgets.max_cost.map(|limit| {
             let left = limit.saturating_sub(total.cost);
             let output = price::affordable_output(&quote.price, input, left);
-            // A model that costs nothing needs no budget, but a budget that is used up allows nothing.
+            // A free model needs no budget, but a used-up budget allows no calls.
             output.filter(|_| total.cost < limit)
         });
         let by_tokens = self.budgets.max_tokens.map(|limit| {
@@ -393,7 +391,7 @@ impl MeterState {
     }
 }
 
-/// Returns the budgets that calls are paid from.
+/// Returns the budgets that apply to calls.
 fn metered_budgets(budgets: &Budgets) -> Budgets {
     Budgets {
         max_cost: budgets.max_cost,

@@ -1,4 +1,4 @@
-//! One call on a run's account, from its reservation to its charge.
+//! One model call, from its reservation to its charge.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -16,40 +16,38 @@ use super::token_bound::TokenBound;
 use super::{AdmissionError, Charge, CostMeter};
 use crate::GateSink;
 
-/// More characters than a token stands for on average in any answer. A longer answer shows that the
-/// provider ignores the output limit.
+/// An upper bound on the average characters per token. A longer response shows that the provider
+/// ignores the output limit.
 const MAX_CHARS_PER_TOKEN: u64 = 16;
-/// The same for estimates, which are rather too high.
+/// The characters per token for estimates, which are deliberately high.
 const ESTIMATED_CHARS_PER_TOKEN: u64 = 4;
-/// Characters that any answer may have.
+/// The number of characters that any response may have.
 const GRACE_CHARS: u64 = 1024;
 
-/// What a request asks for.
 pub(crate) struct MeteredRequest {
-    /// Whose prices hold.
+    /// The provider whose prices apply.
     pub(crate) provider: String,
-    /// The model.
     pub(crate) model: String,
     pub(crate) bound: TokenBound,
 }
 
-/// Whether a call may go on.
+/// Whether a call may continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallControl {
-    /// It may.
+    /// The call may continue.
     Continue,
-    /// The budget does not cover it.
+    /// The budget does not cover the rest of the call.
     Cut,
 }
 
-/// A call that runs. Without a count from the provider, its reservation is charged.
+/// A running call. If the provider reports no token count, the reservation is charged.
 pub(crate) struct MeteredCall {
     meter: Arc<CostMeter>,
     sink: Arc<dyn GateSink>,
     request: MeteredRequest,
     answering_model: Option<String>,
     price: Price,
-    /// The tokens that the reservation stands for. Once the provider has counted the input, that is exact.
+    /// The reserved tokens. The input is exact once the provider has counted it.
     reserved_usage: TokenUsage,
     reserved_amount: BudgetAmount,
     chars: u64,
@@ -58,8 +56,8 @@ pub(crate) struct MeteredCall {
 }
 
 impl MeteredCall {
-    /// Reserves the most that a call can cost, waiting for other calls to be settled if need be. Returns
-    /// the call and the output limit that has to be written into its request, if any.
+    /// Reserves the maximum cost of a call, waiting for other calls to settle if necessary. Returns
+    /// the call and the output limit to write into its request, if any.
     pub(crate) async fn admit(
         meter: &Arc<CostMeter>,
         sink: &Arc<dyn GateSink>,
@@ -95,10 +93,10 @@ impl MeteredCall {
         &self.meter
     }
 
-    /// Learns which model answers.
+    /// Sets the model that responds.
     pub(crate) fn set_answering_model(&mut self, model: &str) {
         if self.answering_model.is_none() {
-            // The price of the model that was asked is known by now.
+            // The price of the requested model is already known.
             if model != self.request.model {
                 self.price =
                     self.meter
@@ -108,7 +106,8 @@ impl MeteredCall {
         }
     }
 
-    /// Learns the provider's count of the input. What was reserved beyond it is free for other calls.
+    /// Sets the provider's input count. The excess of the reservation becomes available to other
+    /// calls.
     pub(crate) fn update_input(&mut self, input: TokenUsage) -> CallControl {
         let old = self.reserved_amount;
         let output = self.reserved_usage.output_tokens;
@@ -122,7 +121,7 @@ impl MeteredCall {
         }
     }
 
-    /// Learns how many characters the answer has so far.
+    /// Sets the number of characters received so far.
     pub(crate) fn update_progress(&mut self, chars: u64) -> CallControl {
         self.chars = chars;
         let most = self
@@ -137,13 +136,13 @@ impl MeteredCall {
         }
     }
 
-    /// Charges what the provider says.
+    /// Charges the usage that the provider reports.
     pub(crate) fn settle(mut self, usage: TokenUsage) {
         let sum = BudgetAmount::for_usage(&self.price, &usage);
         self.charge(usage, sum, false);
     }
 
-    /// Charges nothing: the provider did not answer, or refused.
+    /// Charges nothing: the provider did not respond or refused the request.
     pub(crate) fn release(mut self) {
         self.is_open = false;
         self.meter
@@ -163,7 +162,7 @@ impl MeteredCall {
         });
     }
 
-    /// Charges the reservation, or more if more was written.
+    /// Charges the reservation, or more if the response was longer.
     fn charge_reservation(&mut self) {
         let written = self.chars / ESTIMATED_CHARS_PER_TOKEN;
         let mut usage = self.reserved_usage;
@@ -178,7 +177,7 @@ impl MeteredCall {
     }
 }
 
-/// Reserves what a call needs; while other calls hold it, waits for them, but not for long.
+/// Reserves the amount for a call, waiting a limited time while other calls have it reserved.
 async fn reserve(
     meter: &CostMeter,
     quote: &ReservationRequest,
@@ -188,7 +187,7 @@ async fn reserve(
     let mut patience = ReservationWait::Allowed;
     loop {
         let mut settled = pin!(meter.reservation_settled());
-        // A call that is settled from here on is not missed.
+        // Subscribe before the check, so that no settlement is missed.
         settled.as_mut().enable();
         match meter.reserve(quote, patience) {
             ReservationOutcome::Granted(grant) => return Ok(grant),
@@ -208,7 +207,7 @@ impl Drop for MeteredCall {
         if self.is_open {
             self.charge_reservation();
         }
-        // After the charge is reported: a run that waits for open calls finds it.
+        // After the charge is reported, so that a run waiting for open calls sees it.
         self.meter.call_ended();
     }
 }

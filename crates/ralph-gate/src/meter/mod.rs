@@ -1,9 +1,10 @@
-//! What the calls through the credential port cost: reserved before they are made, charged when the
-//! provider has counted.
+//! Meters the cost of calls through the credential port: reserved before a call, charged when the
+//! provider reports its count.
 //!
-//! - `account` is the one that the run shares; a `call` is one request on it, `bound` the most that it
-//!   can be billed for.
-//! - `gauge` reads a call's answer as it passes; `lines` and `usage` are the formats it reads.
+//! - `account` is shared with the run; `call` is one request on it, and `token_bound` the maximum
+//!   it can be billed for.
+//! - `response_meter` reads the response of a call as it is relayed; `sse`, `usage_event` and
+//!   `reported_tokens` parse the formats.
 
 mod account;
 mod call;

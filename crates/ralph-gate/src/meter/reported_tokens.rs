@@ -1,4 +1,4 @@
-//! Counts of tokens in the words of providers, and the usage that they stand for.
+//! Token counts as reported by providers, and the usage they represent.
 
 use std::fmt;
 
@@ -9,16 +9,16 @@ use serde::{Deserialize, Deserializer};
 
 use super::usage_event::ModelWireFormat;
 
-/// More tokens than any model reads or writes in one call.
+/// A limit that no model reaches in one call.
 const MAX_TOKENS: u64 = 100_000_000;
 
-/// A count of tokens in a provider's words.
+/// A token count as reported by a provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum ReportedCount {
     #[default]
     Absent,
     Tokens(u64),
-    /// Something that is no count: a fraction, a text, a negative or an absurd number.
+    /// Not a count: a fraction, a string, or a negative or implausibly large number.
     Invalid,
 }
 
@@ -30,7 +30,7 @@ impl ReportedCount {
         }
     }
 
-    /// Returns the count; an absent one is zero.
+    /// Returns the count; a missing one is zero.
     fn or_zero(self) -> Option<u64> {
         match self {
             Self::Absent => Some(0),
@@ -39,7 +39,7 @@ impl ReportedCount {
         }
     }
 
-    /// Returns the count if there is one; none if it is invalid.
+    /// Returns the count if present; `None` if it is invalid.
     #[expect(
         clippy::option_option,
         reason = "an absent count and an invalid one are different"
@@ -114,7 +114,7 @@ impl<'de> Visitor<'de> for ReportedCountVisitor {
     }
 }
 
-/// Counts of tokens under all their names.
+/// Token counts under all field names in use.
 #[expect(
     clippy::struct_field_names,
     reason = "the names are those of the providers"
@@ -126,7 +126,7 @@ pub(super) struct ReportedTokens {
     output_tokens: ReportedCount,
     cache_creation_input_tokens: ReportedCount,
     cache_read_input_tokens: ReportedCount,
-    /// Of Anthropic: the writes by the time that they are stored.
+    /// Anthropic's cache writes by lifetime.
     cache_creation: Option<CacheCreation>,
     prompt_tokens: ReportedCount,
     completion_tokens: ReportedCount,
@@ -160,7 +160,7 @@ struct OutputDetails {
 }
 
 impl ReportedTokens {
-    /// Takes over what a later event says.
+    /// Merges the counts of a later event.
     pub(super) fn update(&mut self, later: Self) {
         let newer = |old: &mut ReportedCount, new: ReportedCount| *old = new.or(*old);
         newer(&mut self.input_tokens, later.input_tokens);
@@ -188,8 +188,8 @@ impl ReportedTokens {
         self.output_tokens_details = later.output_tokens_details.or(self.output_tokens_details);
     }
 
-    /// Returns the tokens as ralph counts them: cached ones are part of the input, reasoning is part of
-    /// the output. None if a count is missing or cannot be true.
+    /// Returns the tokens as ralph counts them: cached tokens are part of the input, reasoning
+    /// tokens part of the output. Returns `None` if a count is missing or implausible.
     pub(super) fn usage(&self, wire: ModelWireFormat) -> Option<TokenUsage> {
         let (output, details) = match wire {
             ModelWireFormat::OpenAiChat => (self.completion_tokens, self.completion_tokens_details),
@@ -211,7 +211,7 @@ impl ReportedTokens {
         })
     }
 
-    /// Returns the tokens of the input alone.
+    /// Returns the input tokens only.
     pub(super) fn input(&self, wire: ModelWireFormat) -> Option<TokenUsage> {
         let usage = match wire {
             ModelWireFormat::AnthropicMessages => self.anthropic_input()?,
@@ -224,7 +224,7 @@ impl ReportedTokens {
                 ..self.cached_input(self.input_tokens_details)?
             },
         };
-        // Every request has input, and cached input is a part of it.
+        // Every request has input, and cached tokens are part of it.
         let cached = usage
             .cache_read_tokens
             .checked_add(usage.cache_write_tokens)?;
@@ -234,7 +234,7 @@ impl ReportedTokens {
         is_possible.then_some(usage)
     }
 
-    /// Returns the input of Anthropic's messages, where cached tokens are counted apart.
+    /// Returns the input of an Anthropic message, which counts cached tokens separately.
     fn anthropic_input(&self) -> Option<TokenUsage> {
         let read = self.cache_read_input_tokens.or_zero()?;
         let written = self.cache_creation_input_tokens.or_zero()?;
@@ -251,8 +251,8 @@ impl ReportedTokens {
         })
     }
 
-    /// Returns the cached part of the input of `OpenAI`'s shapes, under the names that compatible
-    /// servers have for it.
+    /// Returns the cached part of the input in OpenAI formats, under any name used by compatible
+    /// servers.
     fn cached_input(&self, details: Option<InputDetails>) -> Option<TokenUsage> {
         let details = details.unwrap_or_default();
         let read = details
@@ -342,14 +342,14 @@ mod tests {
     #[test]
     fn reasoning_and_cache_writes_are_counted() {
         for (wire, told, [input, output, read, write, hour, reasoning]) in [
-            // OpenAI: reasoning is part of the output.
+            // OpenAI includes reasoning in the output.
             (
                 ModelWireFormat::OpenAiChat,
                 json!({"prompt_tokens": 100, "completion_tokens": 50, "total_tokens": 150,
                        "completion_tokens_details": {"reasoning_tokens": 40}}),
                 [100, 50, 0, 0, 0, 40],
             ),
-            // xAI: it is counted apart.
+            // xAI counts reasoning separately.
             (
                 ModelWireFormat::OpenAiChat,
                 json!({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 150,

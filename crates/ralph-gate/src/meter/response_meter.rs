@@ -1,4 +1,4 @@
-//! Reads a model's answer as it passes and keeps its call's account.
+//! Reads a model response as it is relayed and updates the account of its call.
 
 use bytes::Bytes;
 
@@ -8,31 +8,31 @@ use super::usage_event::UsageEvent;
 use super::{CallControl, MeteredCall, ModelWireFormat};
 use crate::memory::HeldBytes;
 
-/// The longest whole answer that is read, in bytes.
+/// The maximum size of a non-streamed response that is parsed, in bytes.
 const MAX_OBJECT_BYTES: usize = 16 * 1024 * 1024;
-/// After how many characters the account is looked at again.
+/// The number of characters between checks of the account.
 const CHECK_INTERVAL_CHARS: u64 = 256;
 
-/// The reader of one answer.
+/// Meters one response.
 pub(crate) struct ResponseMeter {
     call: Option<MeteredCall>,
     format: MeteredFormat,
     usage: ResponseUsage,
-    /// The memory that is held for what is buffered.
+    /// The share of the byte budget for the buffer.
     memory: HeldBytes,
 }
 
 enum MeteredFormat {
-    /// Not known before the first character: what an answer declares to be is often something else.
+    /// Unknown until the first character, because the declared content type is often wrong.
     Unknown,
-    /// Events, one after the other.
+    /// A stream of events.
     Events(SseDataReader),
-    /// One object at the end; most often it comes in one piece, which is not copied.
+    /// A single object. It usually arrives in one chunk, which is not copied.
     Object(BufferedResponse),
 }
 
 impl MeteredFormat {
-    /// Returns the form of an answer by its first character that is not blank.
+    /// Detects the format by the first non-blank character.
     fn detect(start: &[u8]) -> Self {
         match start.trim_ascii_start().first() {
             None => Self::Unknown,
@@ -44,11 +44,11 @@ impl MeteredFormat {
 
 #[derive(Default)]
 struct BufferedResponse {
-    /// The first piece, as long as there is no other.
+    /// The first chunk, while it is the only one.
     first: Bytes,
-    /// All pieces, once there are several.
+    /// All chunks, once there are several.
     all: Vec<u8>,
-    /// Whether pieces are missing, so that nothing of it is worth reading.
+    /// Whether chunks are missing, so that the rest cannot be parsed.
     is_incomplete: bool,
 }
 
@@ -83,20 +83,19 @@ struct ResponseUsage {
     has_update: bool,
 }
 
-/// How far the provider's answer has come.
+/// The progress of the provider's response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MeteringStage {
-    /// Nothing was seen of it.
     NotStarted,
-    /// The provider reported an error before anything else.
+    /// The provider reported an error first.
     Refused,
     Started,
-    /// The provider has said its last word about tokens.
+    /// The provider reported its final token count.
     Counted,
 }
 
 impl ResponseMeter {
-    /// Reads an answer, in events or as one object.
+    /// Creates a meter for a response in events or as one object.
     pub(crate) fn new(wire: ModelWireFormat, call: MeteredCall, memory: HeldBytes) -> Self {
         Self {
             call: Some(call),
@@ -114,12 +113,12 @@ impl ResponseMeter {
         }
     }
 
-    /// The call whose answer is read, until it is charged.
+    /// Returns the call until it is charged.
     pub(crate) fn call(&self) -> Option<&MeteredCall> {
         self.call.as_ref()
     }
 
-    /// Reads a chunk; tells whether the answer may go on.
+    /// Reads a chunk and returns whether the response may continue.
     pub(crate) fn feed(&mut self, chunk: &Bytes) -> CallControl {
         let seen = &mut self.usage;
         if matches!(self.format, MeteredFormat::Unknown) {
@@ -156,7 +155,7 @@ impl ResponseMeter {
         call.update_progress(seen.chars)
     }
 
-    /// Ends the answer: charges what the provider said, or the reservation.
+    /// Ends the response and charges the reported usage or the reservation.
     pub(crate) fn finish(&mut self) {
         match std::mem::replace(&mut self.format, MeteredFormat::Unknown) {
             MeteredFormat::Object(whole) => self.usage.read_object(if whole.all.is_empty() {
@@ -223,11 +222,11 @@ impl ResponseUsage {
         self.tokens.update(tokens);
         self.has_update = true;
         let is_last = match self.wire {
-            // The first event tells the input, and of the output only the first token.
+            // The first event contains the input and only the first output token.
             ModelWireFormat::AnthropicMessages => {
                 event.kind.as_deref() == Some("message_delta") && event.has_stopped()
             }
-            // Some servers count in every event.
+            // Some servers report usage in every event.
             ModelWireFormat::OpenAiChat => event.is_last_chat_event(),
             ModelWireFormat::OpenAiResponses => matches!(
                 event.kind.as_deref(),

@@ -1,11 +1,11 @@
-//! The lines of an event stream, from chunks that end anywhere.
+//! Splits an event stream into lines; chunks may end anywhere.
 
-/// The longest line that is put together, in bytes; a longer one is passed over.
+/// The maximum length of a line, in bytes; longer lines are skipped.
 const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
-/// How much room stays between events.
+/// The buffer capacity retained between events, in bytes.
 const RETAINED_CAPACITY: usize = 8 * 1024;
 
-/// Puts lines together.
+/// Assembles lines from chunks.
 #[derive(Default)]
 pub(super) struct SseDataReader {
     rest: Vec<u8>,
@@ -13,7 +13,7 @@ pub(super) struct SseDataReader {
 }
 
 impl SseDataReader {
-    /// Takes a chunk and hands over the `data:` of every line that it completes.
+    /// Reads a chunk and passes the `data:` value of every completed line to `each`.
     pub(super) fn feed(&mut self, chunk: &[u8], mut each: impl FnMut(&[u8])) {
         let mut chunk = chunk;
         while let Some(end) = chunk.iter().position(|b| *b == b'\n') {
@@ -39,24 +39,24 @@ impl SseDataReader {
         }
     }
 
-    /// Hands over the `data:` of a last line that nothing follows.
+    /// Passes the `data:` value of an unterminated last line to `each`.
     pub(super) fn finish(self, each: impl FnMut(&[u8])) {
         data_field(&self.rest).map(each);
     }
 
-    /// The memory that the line in progress takes, in bytes.
+    /// Returns the buffer size of the current line, in bytes.
     pub(super) fn buffered(&self) -> usize {
         self.rest.capacity()
     }
 
-    /// Passes over the line in progress.
+    /// Skips the rest of the current line.
     pub(super) fn skip_line(&mut self) {
         self.is_too_long = true;
         self.rest = Vec::new();
     }
 }
 
-/// Returns what stands behind `data:`.
+/// Returns the value after `data:`.
 fn data_field(line: &[u8]) -> Option<&[u8]> {
     let data = line.strip_prefix(b"data:")?.trim_ascii();
     data.starts_with(b"{").then_some(data)

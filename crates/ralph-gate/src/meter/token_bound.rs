@@ -1,61 +1,60 @@
-//! An upper bound of the tokens that a request can be billed for, and writing an output limit into it.
+//! An upper bound on the tokens that a request can be billed for, and output limits for requests.
 //!
-//! Input: a token of every known tokenizer stands for at least one byte, so the request's bytes bound
-//! its text. Three things are not text: what the provider adds around messages and tools, images, and
-//! documents or stored conversations. The first two have fixed bounds here; for the third only the
-//! model's context window is one. No input exceeds that window.
+//! Input: a token of every known tokenizer represents at least one byte, so the size of the request
+//! bounds its text. Three parts are not text: the provider's additions around messages and tools,
+//! images, and documents or stored conversations. The first two have fixed bounds here; the third
+//! is only bounded by the model's context window, which no input exceeds.
 
 use ralph_core::price::TokenWindow;
 use serde_json::{Map, Value, json};
 
 use super::ModelWireFormat;
 
-/// The tokens that a provider adds to a request: templates, roles, instructions for tools.
+/// Tokens that a provider adds to a request: templates, roles, tool instructions.
 const OVERHEAD_TOKENS: u64 = 1024;
-/// The tokens that a provider adds for a tool that it defines itself.
+/// Tokens that a provider adds for each tool it defines.
 const OVERHEAD_PER_TYPED_TOOL: u64 = 1024;
-/// The most tokens of one image at any provider, whatever its size in bytes.
+/// The maximum tokens of one image at any provider, regardless of its size in bytes.
 const TOKENS_PER_IMAGE: u64 = 16 * 1024;
-/// The largest context window of a known model, for models whose own is not known.
+/// The largest context window of a known model, used for unknown models.
 const LARGEST_WINDOW: u64 = 1_050_000;
-/// The output limit of a request without one, for models whose own is not known.
+/// The output limit of a request without one, used for unknown models.
 const DEFAULT_OUTPUT: u64 = 32 * 1024;
-/// The most that a model writes whose limit neither the request nor the price book knows.
+/// The maximum output of a model if neither the request nor the price book has a limit.
 const LARGEST_OUTPUT: u64 = 128 * 1024;
-/// The fewest output tokens that an answer is worth asking for.
+/// The minimum output limit for a useful response, in tokens.
 const MIN_USEFUL_OUTPUT: u64 = 256;
-/// The same for a request that lets the model think first: the least that may be set aside for that is
-/// 1024 tokens.
+/// The same with thinking enabled, which takes at least 1024 tokens.
 const MIN_USEFUL_THINKING_OUTPUT: u64 = 2048;
-/// The most answers that one request may ask for.
+/// The maximum number of choices per request.
 const MAX_CHOICES: u64 = 128;
 
-/// The most that a request can be billed for.
+/// The maximum that a request can be billed for, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TokenBound {
     pub(crate) input: u64,
-    /// Output tokens of each choice.
+    /// Output tokens per choice.
     pub(crate) output: u64,
     pub(crate) choices: u64,
-    /// The fewest output tokens of each choice that are worth asking for.
+    /// The minimum output tokens per choice for a useful response.
     pub(crate) min_output: u64,
-    /// Whether the request states its output limit.
+    /// Whether the request sets its output limit.
     pub(crate) is_explicit: bool,
-    /// Whether a limit can be written into the request.
     pub(crate) is_limitable: bool,
 }
 
-/// A field whose value is no token count, so that the gate and the provider may read it differently.
+/// A field whose value is not a token count, so that the gate and the provider may read it
+/// differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BadField(pub(crate) &'static str);
 
-/// A request whose tokens are bounded.
+/// The request to bound.
 pub(crate) struct BoundedRequest<'a> {
     pub(crate) wire: ModelWireFormat,
     pub(crate) fields: &'a Map<String, Value>,
-    /// The length of its body, in bytes.
+    /// The length of the body, in bytes.
     pub(crate) bytes: u64,
-    /// The window of its model, if it is known and not extended by an option.
+    /// The window of the model, if it is known and not extended by an option.
     pub(crate) window: Option<TokenWindow>,
     pub(crate) is_limitable: bool,
 }
@@ -126,7 +125,7 @@ impl BoundedRequest<'_> {
         bound.min(window)
     }
 
-    /// Returns the tools of the request, those of namespaces and of items of the input included.
+    /// Returns the tools of the request, including those in namespaces and input items.
     fn tools(&self) -> Vec<&Value> {
         let items = self.fields.get("input").and_then(Value::as_array);
         let lists = items.into_iter().flatten().filter_map(|i| i.get("tools"));
@@ -148,7 +147,7 @@ impl BoundedRequest<'_> {
         tools
     }
 
-    /// Returns the output limit that the request states.
+    /// Returns the output limit set in the request.
     fn explicit_output(&self) -> Result<Option<u64>, BadField> {
         let mut most: Option<u64> = None;
         for key in limit_keys(self.wire) {
@@ -157,7 +156,7 @@ impl BoundedRequest<'_> {
                 Some(value) => {
                     let limit = value.as_u64().filter(|limit| *limit > 0);
                     let limit = limit.ok_or(BadField(key))?;
-                    // A provider may heed either of two limits.
+                    // With two limits, the provider may apply either one.
                     most = Some(most.map_or(limit, |other| other.max(limit)));
                 }
             }
@@ -176,7 +175,7 @@ impl BoundedRequest<'_> {
     }
 }
 
-/// Writes an output limit for each choice into a request.
+/// Writes an output limit per choice into a request.
 pub(crate) fn limit_output(
     wire: ModelWireFormat,
     provider: &str,
@@ -194,7 +193,7 @@ pub(crate) fn limit_output(
         }
     }
     if !is_written {
-        // Models of OpenAI that reason refuse the older name; other servers know it alone.
+        // OpenAI's reasoning models reject the older name; other servers only know that one.
         let key = match wire {
             ModelWireFormat::OpenAiChat if provider != "openai" => "max_tokens",
             ModelWireFormat::OpenAiChat
@@ -227,13 +226,14 @@ fn has_thinking_budget(thinking: &Value) -> bool {
     thinking["type"] == "enabled"
 }
 
-/// Tells whether a tool is defined by the provider, so that its description is not in the request.
+/// Returns whether a tool is defined by the provider, so that the request does not contain its
+/// description.
 fn is_provider_defined(tool: &Value) -> bool {
     let kind = tool.get("type").and_then(Value::as_str);
     kind.is_some_and(|kind| !matches!(kind, "custom" | "function"))
 }
 
-/// Tells whether the provider runs a tool itself and reads its results as input.
+/// Returns whether the provider runs a tool and reads its results as input.
 fn runs_at_provider(tool: &Value) -> bool {
     const CLIENT_TOOLS: [&str; 8] = [
         "bash",
@@ -243,7 +243,7 @@ fn runs_at_provider(tool: &Value) -> bool {
         "local_shell",
         "shell",
         "apply_patch",
-        // It finds tools of the request itself.
+        // Only searches the tools in the request.
         "tool_search_tool_",
     ];
     let kind = tool.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -253,13 +253,13 @@ fn runs_at_provider(tool: &Value) -> bool {
     is_provider_defined(tool) && !CLIENT_TOOLS.iter().any(|start| kind.starts_with(start))
 }
 
-/// What a request carries beside text.
+/// The non-text content of a request.
 #[derive(Default)]
 struct RequestMedia {
     images: u64,
-    /// The bytes of images inside of the request, which are not read as text.
+    /// The bytes of embedded images, which are not read as text.
     image_bytes: u64,
-    /// Whether it has something whose tokens no number of bytes bounds.
+    /// Whether any content has tokens that its size does not bound.
     is_unbounded: bool,
 }
 
@@ -284,8 +284,8 @@ impl RequestMedia {
         }
     }
 
-    /// Finds the images among the parts of a content. Only there does a provider read one: the same object
-    /// in the input of a tool call or in a schema is text.
+    /// Finds images among the parts of a message. Providers read images only there: the same object
+    /// in a tool input or a schema is text.
     fn visit_images(&mut self, content: Option<&Value>) {
         let parts = match content {
             Some(Value::Array(parts)) => parts.as_slice(),
@@ -307,7 +307,7 @@ impl RequestMedia {
     }
 }
 
-/// Returns how many bytes of an image are in the request itself.
+/// Returns the size of an image embedded in the request, in bytes.
 fn embedded_bytes(image: &Value) -> u64 {
     let data = if image["source"]["type"] == "base64" {
         image["source"]["data"].as_str()

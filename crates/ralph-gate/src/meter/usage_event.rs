@@ -1,4 +1,4 @@
-//! The answers of providers, as far as their cost depends on them: three shapes, whole and in events.
+//! The parts of provider responses that determine cost: three formats, complete and streamed.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,18 +9,18 @@ use serde::{Deserialize, Deserializer};
 
 use super::reported_tokens::ReportedTokens;
 
-/// How a provider speaks about models.
+/// The API format of a model provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ModelWireFormat {
-    /// Anthropic's messages.
+    /// Anthropic messages.
     AnthropicMessages,
-    /// OpenAI's chat completions.
+    /// OpenAI chat completions.
     OpenAiChat,
-    /// OpenAI's responses.
+    /// OpenAI responses.
     OpenAiResponses,
 }
 
-/// One event, or a whole answer, of any of the shapes.
+/// One event, or a complete response, in any of the formats.
 #[derive(Debug, Deserialize)]
 pub(super) struct UsageEvent<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -29,10 +29,10 @@ pub(super) struct UsageEvent<'a> {
     pub(super) model: Option<Cow<'a, str>>,
     #[serde(default)]
     pub(super) usage: Option<ReportedTokens>,
-    /// Of Anthropic's first event.
+    /// In Anthropic's first event.
     #[serde(borrow, default)]
     pub(super) message: Option<UsageEnvelope<'a>>,
-    /// Of OpenAI's first and last event.
+    /// In OpenAI's first and last events.
     #[serde(borrow, default)]
     pub(super) response: Option<UsageEnvelope<'a>>,
     #[serde(borrow, default)]
@@ -51,17 +51,17 @@ pub(super) struct UsageEnvelope<'a> {
     pub(super) usage: Option<ReportedTokens>,
 }
 
-/// What an event adds to the answer.
+/// The content that an event adds to the response.
 #[derive(Debug)]
 enum Delta<'a> {
-    /// Text of so many bytes.
+    /// Text of this many bytes.
     Text(usize),
     Parts(DeltaParts<'a>),
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Delta<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // An untagged enum would make a copy of everything first, for each event.
+        // An untagged enum would buffer every event before matching.
         deserializer.deserialize_any(DeltaVisitor)
     }
 }
@@ -102,7 +102,7 @@ struct DeltaParts<'a> {
     tool_calls: Option<Vec<ToolCall<'a>>>,
 }
 
-/// The bytes of a content: a text, a list of parts with texts, an object or nothing.
+/// The size of content in bytes: a string, a list of parts with text, an object or nothing.
 #[derive(Debug, Default)]
 struct Content {
     bytes: u64,
@@ -173,12 +173,12 @@ struct Function<'a> {
 }
 
 impl UsageEvent<'_> {
-    /// Tells whether the provider reports an error instead of an answer.
+    /// Returns whether the provider reports an error instead of a response.
     pub(super) fn is_error(&self) -> bool {
         self.kind.as_deref() == Some("error") || self.error.is_some()
     }
 
-    /// Tells whether the model has stopped writing, in Anthropic's events.
+    /// Returns whether the model has stopped writing, in Anthropic's events.
     pub(super) fn has_stopped(&self) -> bool {
         match &self.delta {
             Some(Delta::Parts(parts)) => parts.stop_reason.is_some(),
@@ -186,14 +186,14 @@ impl UsageEvent<'_> {
         }
     }
 
-    /// Tells whether no more of the answer follows, in the events of chat completions.
+    /// Returns whether this is the last event of a chat completion.
     pub(super) fn is_last_chat_event(&self) -> bool {
         self.choices
             .iter()
             .all(|choice| choice.finish_reason.is_some())
     }
 
-    /// Returns how many characters of the answer it carries.
+    /// Returns the number of response characters in the event.
     pub(super) fn chars(&self) -> u64 {
         let own = match &self.delta {
             Some(Delta::Text(bytes)) => *bytes as u64,

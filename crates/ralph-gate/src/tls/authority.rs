@@ -1,6 +1,7 @@
-//! The authority of one run: it vouches for the hosts whose TLS the gate opens.
+//! The certificate authority of a run, which issues certificates for hosts whose TLS the gate
+//! terminates.
 //!
-//! Its key is made for the run, lives in memory alone, and is trusted by nobody but the sandbox.
+//! Its key is generated for the run, exists only in memory and is trusted only by the sandbox.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,35 +14,25 @@ use rcgen::{
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// How many hosts have their configuration kept.
+/// The number of hosts with a cached configuration.
 const MAX_CACHED_HOSTS: usize = 256;
 
-/// Why there is no certificate.
+/// An error while creating a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// It could not be made.
+    /// The certificate could not be issued.
     #[error("cannot make a certificate for `{name}`")]
-    Issue {
-        /// For whom.
-        name: String,
-        /// The cause.
-        source: rcgen::Error,
-    },
-    /// It could not be used.
+    Issue { name: String, source: rcgen::Error },
+    /// TLS could not be configured with the certificate.
     #[error("cannot use a certificate for `{name}`")]
-    Configure {
-        /// For whom.
-        name: String,
-        /// The cause.
-        source: rustls::Error,
-    },
+    Configure { name: String, source: rustls::Error },
 }
 
 pub(crate) struct CertificateAuthority {
     issuer: Issuer<'static, KeyPair>,
     certificate: CertificateDer<'static>,
     pem: String,
-    /// One key for all hosts: they all are the gate.
+    /// All hosts share one key, because the gate serves them all.
     host_key: KeyPair,
     configs: Mutex<HashMap<Host, Arc<ServerConfig>>>,
 }
@@ -70,12 +61,12 @@ impl CertificateAuthority {
         })
     }
 
-    /// Returns the certificate that the sandbox has to trust.
+    /// Returns the certificate that the sandbox must trust.
     pub(crate) fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// Returns how to speak TLS as a host.
+    /// Returns the TLS server configuration for a host.
     pub(crate) fn server_config(&self, host: &Host) -> Result<Arc<ServerConfig>, CertificateError> {
         let mut configs = self.configs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(config) = configs.get(host) {

@@ -1,10 +1,10 @@
-//! TLS towards the outside.
+//! TLS configuration for upstream connections.
 
 use std::sync::Arc;
 
 use rustls::{ClientConfig, RootCertStore};
 
-/// Returns the authorities that this machine trusts. One that cannot be read is left out.
+/// Returns the authorities that this machine trusts. Unreadable certificates are skipped.
 pub fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

@@ -1,4 +1,4 @@
-//! The first message of a TLS connection: it says which host it is for, before anything is secret.
+//! Reads the TLS client hello, which names the host before encryption starts.
 
 use std::io;
 use std::time::Duration;
@@ -7,21 +7,20 @@ use rustls::server::Acceptor;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::time::timeout;
 
-/// The longest hello that is read, in bytes.
+/// The maximum length of a hello, in bytes.
 const MAX_HELLO_BYTES: usize = 16 * 1024;
 
-/// What is sent back to a client that asks for the wrong host: the alert `unrecognized_name`, fatal.
+/// The fatal alert `unrecognized_name`, sent to a client that requests the wrong host.
 pub(crate) const UNRECOGNIZED_NAME: [u8; 7] = [0x15, 3, 3, 0, 2, 2, 112];
 
-/// A hello, and all bytes that were read to see it.
+/// A client hello and all bytes read with it.
 pub(crate) struct TlsClientHello {
-    /// The host it is for, unless it does not say.
+    /// The requested host, if the hello names one.
     pub(crate) server_name: Option<String>,
-    /// Everything that was read.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Reads a hello. What is not one, is too long or takes too long is an error.
+/// Reads a client hello. Fails if it is malformed, too long or too slow.
 pub(crate) async fn read_client_hello<S: AsyncRead + Unpin>(
     stream: &mut S,
     bytes: Vec<u8>,

@@ -1,4 +1,5 @@
-//! TLS: reading who a connection is for, speaking it to the outside, and opening it where that was asked.
+//! TLS: reads the target of a connection, connects to upstreams and terminates TLS for inspected
+//! hosts.
 
 mod authority;
 mod client_config;

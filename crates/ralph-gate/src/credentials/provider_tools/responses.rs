@@ -1,4 +1,4 @@
-//! OpenAI's responses.
+//! Screens OpenAI responses requests.
 
 use ralph_core::net::ProviderTool;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use super::chat::required_permission;
 use super::tools::ToolOwner;
 use super::{Screener, content_parts, quoted, type_of};
 
-/// Parameters that stay between client and model, or that are screened below.
+/// Parameters that only affect client and model, or that are screened below.
 const PARAMETERS: [&str; 34] = [
     "background",
     "client_metadata",
@@ -45,7 +45,7 @@ const PARAMETERS: [&str; 34] = [
     "verbosity",
 ];
 
-/// Parameters by which servers start a search.
+/// Parameters that cause a server to search.
 const TOOL_PARAMETERS: [(&str, ProviderTool); 5] = [
     ("web_search_options", ProviderTool::WebSearch),
     ("search_parameters", ProviderTool::WebSearch),
@@ -62,7 +62,7 @@ pub(super) fn screen(screener: &mut Screener<'_>, request: &mut Map<String, Valu
             screener.refuse(Some(ProviderTool::Files), format!("a stored `{name}`"));
         }
     }
-    // A stored prompt can bring tools and URLs that this request does not show.
+    // A stored prompt can include tools and URLs that are not visible in the request.
     if request.get("prompt").is_some_and(|value| !value.is_null()) {
         screener.refuse(None, "a stored `prompt`");
     }
@@ -71,7 +71,7 @@ pub(super) fn screen(screener: &mut Screener<'_>, request: &mut Map<String, Valu
         match request.get_mut(name) {
             Some(Value::Array(items)) => items.retain_mut(|item| screen_item(screener, item)),
             Some(item @ Value::Object(_)) => {
-                // A single object is not in the API; nothing can be removed from it.
+                // The API does not define a single object; nothing can be removed from it.
                 if !screen_item(screener, item) {
                     screener.refuse_unknown("the input", type_of(item));
                 }
@@ -92,7 +92,7 @@ fn tool_owner(tool: &Value) -> ToolOwner {
             | "computer_use_preview"
             | "tool_search",
         ) => ToolOwner::Client,
-        // It runs in a container of the provider if its environment says so.
+        // The tool runs in a provider container if its environment says so.
         Some("shell") if is_local(tool.get("environment")) => ToolOwner::Client,
         type_name => ToolOwner::Provider(required_permission(type_name.unwrap_or_default())),
     }
@@ -105,7 +105,7 @@ fn is_local(environment: Option<&Value>) -> bool {
     }
 }
 
-/// Screens an item of the input, and returns whether it stays.
+/// Screens an input item and returns whether it stays.
 fn screen_item(screener: &mut Screener<'_>, item: &mut Value) -> bool {
     match type_of(item) {
         None if item.get("role").is_some() && item.get("type").is_none() => {
@@ -141,7 +141,7 @@ fn screen_item(screener: &mut Screener<'_>, item: &mut Value) -> bool {
     true
 }
 
-/// Screens the record of a provider's tool in a conversation, and returns whether it stays.
+/// Screens the record of a provider tool in a conversation and returns whether it stays.
 fn screen_provider_call(screener: &mut Screener<'_>, type_name: &str) -> bool {
     let kind = match type_name {
         "web_search_call" => Some(ProviderTool::WebSearch),
@@ -159,10 +159,10 @@ fn screen_provider_call(screener: &mut Screener<'_>, type_name: &str) -> bool {
     screener.keep_if_allowed(kind, format!("the input {}", quoted(type_name)))
 }
 
-/// Screens the output of a client's tool: text, or parts as in a message.
+/// Screens the output of a client tool: text, or parts as in a message.
 fn screen_outputs(screener: &mut Screener<'_>, item: &Value) {
     match type_of(item) {
-        // Their parts are the text of each command, without a type.
+        // Their parts are the untyped output of each command.
         Some("shell_call_output" | "local_shell_call_output" | "apply_patch_call_output") => {
             for part in item.get("output").map(content_parts).unwrap_or_default() {
                 screener.screen_remote_fields(part);

@@ -1,5 +1,5 @@
-//! `passing.jsonl` has requests that stay between client and model; each line of `screened.jsonl` has one
-//! that does not, with the finding, and what is left of it where something is removed.
+//! `passing.jsonl` contains requests that pass unchanged. Each line of `screened.jsonl` contains a
+//! request that does not, its finding, and the remaining request if something is removed.
 
 use serde_json::json;
 
@@ -15,13 +15,13 @@ fn cases(text: &str) -> impl Iterator<Item = (ModelWireFormat, Value)> {
             "anthropic" => ModelWireFormat::AnthropicMessages,
             "chat" => ModelWireFormat::OpenAiChat,
             "responses" => ModelWireFormat::OpenAiResponses,
-            other => panic!("no wire `{other}`"),
+            other => panic!("unknown wire format `{other}`"),
         };
         (wire, case)
     })
 }
 
-/// Screens a request, and returns what is left of it and the findings, each as `action kind: what`.
+/// Screens a request and returns the remaining request and the findings as `action kind: what`.
 fn screened(
     wire: ModelWireFormat,
     request: &Value,

@@ -1,21 +1,21 @@
-//! The tools of a request: those that the client runs stay, those that the provider runs need a permission.
+//! Screens the tools of a request: client-side tools pass, provider-side tools need a permission.
 
 use ralph_core::net::ProviderTool;
 use serde_json::{Map, Value};
 
 use super::{Screener, quoted, type_of};
 
-/// Where a tool runs.
+/// The party that runs a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToolOwner {
-    /// In the sandbox: the model asks for it, and the client answers.
+    /// The client, inside the sandbox.
     Client,
-    /// At the provider. Without a kind, no permission lets it pass.
+    /// The provider. Without a kind, no permission allows it.
     Provider(Option<ProviderTool>),
 }
 
 impl Screener<'_> {
-    /// Screens the tools of a request, and the choice among them.
+    /// Screens the tools of a request and the tool choice.
     pub(super) fn screen_tools(
         &mut self,
         request: &mut Map<String, Value>,
@@ -30,7 +30,7 @@ impl Screener<'_> {
             return;
         }
         if tools.as_array().is_some_and(Vec::is_empty) {
-            // Providers reject a choice among no tools.
+            // Providers reject a tool choice without tools.
             for name in ["tools", "tool_choice", "parallel_tool_calls"] {
                 request.remove(name);
             }
@@ -43,8 +43,8 @@ impl Screener<'_> {
         }
     }
 
-    /// Removes the tools of a list that run at the provider, unless they are allowed. An MCP server is
-    /// refused: it names a host to connect to, and the model would wait for it.
+    /// Removes provider-side tools from a list unless they are allowed. An MCP server refuses the
+    /// whole request, because it names a host to connect to and the model would expect its tools.
     pub(super) fn screen_tool_list(
         &mut self,
         tools: &mut Value,
@@ -91,8 +91,8 @@ impl Screener<'_> {
     }
 }
 
-/// Tells whether a choice of tools names none of those that were removed. A list of allowed tools loses
-/// them instead.
+/// Returns whether a tool choice names none of the removed tools. Lists of allowed tools are
+/// filtered instead.
 fn retain_tool_choice(choice: &mut Value, removed: &[String]) -> bool {
     let is_removed = |tool: &Value| {
         ["type", "name"].iter().any(|field| {
