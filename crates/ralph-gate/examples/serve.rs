@@ -1,8 +1,9 @@
-//! A gate on loopback, to be measured: `cargo run --release -p ralph-gate --example serve -- UPSTREAM`.
+//! A gate on loopback for benchmarks: `cargo run --release -p ralph-gate --example serve --
+//! UPSTREAM`.
 //!
-//! `UPSTREAM` is the base URL of a model server on this machine, as `http://127.0.0.1:9000`. The proxy
-//! listens on 3128 and allows `upstream.example`, which leads there too; the credential port is 4141.
-//! It prints the stand-in of the credential, then serves until it is stopped.
+//! `UPSTREAM` is the base URL of a model server on this machine, such as `http://127.0.0.1:9000`.
+//! The proxy listens on 3128 and allows `upstream.example`, which resolves to the upstream as well;
+//! the credential port is 4141. Prints the placeholder token and serves until it is stopped.
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
@@ -24,7 +25,7 @@ use tokio::net::TcpListener;
 
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Every name is the upstream.
+/// Resolves every name to the upstream.
 struct SingleHostResolver(SocketAddr);
 
 #[async_trait]
@@ -45,7 +46,7 @@ impl Clock for GateExampleClock {
     }
 }
 
-/// What is measured is the gate, not its records.
+/// Discards records, so that only the gate is measured.
 struct DiscardingSink;
 
 impl GateSink for DiscardingSink {

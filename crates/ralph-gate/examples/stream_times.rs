@@ -1,13 +1,13 @@
-//! Measures how long the events of an answer are on their way through a proxy. `bench/gate` runs it
-//! and says what the numbers mean.
+//! Measures the latency of response events through a proxy. `bench/gate` runs it and explains the
+//! numbers.
 //!
-//! usage: `stream_times PORT INTERVAL`, an interval in milliseconds
+//! usage: `stream_times PORT INTERVAL`, with the interval in milliseconds
 //!
-//! It is both ends of the way: the provider, which listens on the port and writes an event into each
-//! stream every interval, and the program that reads them. Each event carries the time at which it was
-//! written, so one clock tells both. It takes lines `{"port", "key", "streams", "events"}` on standard
-//! input; for each it prints `{"is_open": true}` as soon as all streams flow, and at their end
-//! `{"events", "p50", "p99"}`, in nanoseconds.
+//! The program is both ends of the connection: the provider, which listens on the port and writes
+//! an event into each stream per interval, and the client that reads them. Each event contains the
+//! time at which it was written, so both ends use the same clock. It reads lines `{"port", "key",
+//! "streams", "events"}` from standard input; for each it prints `{"is_open": true}` once all
+//! streams have started, and `{"events", "p50", "p99"}` in nanoseconds at their end.
 
 use std::convert::Infallible;
 use std::io::{BufRead as _, Write as _};
@@ -32,10 +32,10 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 type StreamTimesError = Box<dyn std::error::Error + Send + Sync>;
 
-/// So many events of each stream are not counted.
+/// Events per stream that are not counted.
 const WARM_UP: u64 = 20;
 
-/// What is to be measured.
+/// A measurement to run.
 #[derive(Clone, Deserialize)]
 struct StreamTimesOrder {
     port: u16,
@@ -53,7 +53,7 @@ fn main() -> Result<(), StreamTimesError> {
     let interval = Duration::from_millis(interval.parse()?);
     let sockets = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
     sockets.set_nonblocking(true)?;
-    // Each end has a thread of its own, as two programs would.
+    // Each end has its own thread, as two programs would.
     std::thread::spawn(move || runtime()?.block_on(serve_upstream(sockets, interval)));
     let reader = runtime()?;
     for line in std::io::stdin().lock().lines() {
@@ -69,14 +69,14 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
         .build()
 }
 
-/// Returns the nanoseconds since the first look at the clock.
+/// Returns the nanoseconds since the first call.
 fn now() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     let since = START.get_or_init(Instant::now).elapsed();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-// The provider.
+// Runs the provider.
 
 async fn serve_upstream(
     sockets: std::net::TcpListener,
@@ -119,7 +119,7 @@ async fn answer(
     Ok(response)
 }
 
-/// An answer in Anthropic's events.
+/// A response in Anthropic's event format.
 struct Events {
     ticks: Interval,
     next: u64,
@@ -170,14 +170,14 @@ impl Body for Events {
     }
 }
 
-// The reader.
+// Runs the client.
 
 async fn measure(order: StreamTimesOrder, interval: Duration) -> Result<(), StreamTimesError> {
     let flowing = Arc::new(Semaphore::new(0));
     let mut readers = JoinSet::new();
     for stream in 0..order.streams {
         let (order, flowing) = (order.clone(), flowing.clone());
-        // Not all at once: what many providers write falls together by chance alone.
+        // Staggered, because the events of many providers coincide only by chance.
         let late = interval * stream / order.streams;
         readers.spawn(async move {
             tokio::time::sleep(late).await;
@@ -211,7 +211,7 @@ fn print_json(fact: &serde_json::Value) -> Result<(), StreamTimesError> {
     Ok(())
 }
 
-/// Reads one answer and returns the nanoseconds that its events were on their way.
+/// Reads one response and returns the latencies of its events, in nanoseconds.
 async fn read(order: &StreamTimesOrder, flowing: &Semaphore) -> Result<Vec<u64>, StreamTimesError> {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, order.port)).await?;
     stream.set_nodelay(true)?;
@@ -262,7 +262,7 @@ async fn read(order: &StreamTimesOrder, flowing: &Semaphore) -> Result<Vec<u64>,
     Ok(times)
 }
 
-/// Returns the time in the first event, and where the event goes on.
+/// Returns the time in the first event and the offset after it.
 fn first_time(bytes: &[u8]) -> Option<(u64, usize)> {
     let start = bytes.iter().position(|b| *b == b'@')? + 1;
     let length = bytes[start..].iter().position(|b| *b == b'"')?;

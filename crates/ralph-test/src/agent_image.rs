@@ -1,4 +1,4 @@
-//! An image with the programs of real coding agents.
+//! An image with real coding agents.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -9,11 +9,11 @@ use std::process::{Command, Output};
 
 use crate::{BASE_IMAGE, agent_program, skip_without_docker};
 
-/// Returns the name of an image with the real `claude` and `codex`, made from [`BASE_IMAGE`] when it
-/// is first needed; none if agents or Docker are left out.
+/// Returns the name of an image with the real `claude` and `codex`, built from [`BASE_IMAGE`] on
+/// first use; `None` if agents or Docker tests are disabled.
 ///
 /// # Panics
-/// If they are not left out and the image cannot be made.
+/// If they are enabled and the image cannot be built.
 #[must_use]
 pub fn agent_image() -> Option<String> {
     let programs: Vec<PathBuf> = ["claude", "codex"]
@@ -25,13 +25,13 @@ pub fn agent_image() -> Option<String> {
     }
     match ensure_image(&programs) {
         Ok(tag) => Some(tag),
-        Err(error) => panic!("there is no image with the agents: {error}"),
+        Err(error) => panic!("cannot build the agent image: {error}"),
     }
 }
 
 fn ensure_image(programs: &[PathBuf]) -> io::Result<String> {
     let tag = format!("ralph-test-agents:{}", image_version(programs)?);
-    // Tests run at the same time; one of them makes it.
+    // Tests run concurrently; only one of them builds the image.
     let lock = File::create(std::env::temp_dir().join("ralph-test-agents.lock"))?;
     lock.lock()?;
     if !run_docker(Path::new("/"), &["image", "inspect", &tag])?
@@ -50,7 +50,7 @@ fn run_docker(directory: &Path, arguments: &[&str]) -> io::Result<Output> {
         .output()
 }
 
-/// Returns what tells these programs on this base from others.
+/// Returns a digest that identifies these programs on this base image.
 fn image_version(programs: &[PathBuf]) -> io::Result<String> {
     let inspect = ["image", "inspect", "--format", "{{.Id}}", BASE_IMAGE];
     let inspected = run_docker(Path::new("/"), &inspect)?;

@@ -1,19 +1,19 @@
-//! What the tests that need a coding agent's real program begin with.
+//! Setup for tests that need a real coding agent.
 
 use std::path::{Path, PathBuf};
 
-/// Returns where the program of an agent is, such as `claude`; none if `RALPH_TEST_NO_AGENTS` asks
-/// the calling test to end at once.
+/// Returns the path of an agent program such as `claude`, or `None` if the test has to be skipped
+/// because `RALPH_TEST_NO_AGENTS` is set.
 ///
 /// # Panics
-/// If agents are not left out and this one is not installed: a test must not seem to pass because
-/// the machine cannot run it.
+/// If agents are not disabled and this one is not installed: a test must not pass because the
+/// machine cannot run it.
 #[must_use]
-#[expect(clippy::print_stderr, reason = "a test that is left out says so")]
+#[expect(clippy::print_stderr, reason = "skipped tests say so")]
 pub fn agent_program(name: &str) -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     if variable("RALPH_TEST_NO_AGENTS").is_some() {
-        eprintln!("left out: RALPH_TEST_NO_AGENTS is set");
+        eprintln!("skipped: RALPH_TEST_NO_AGENTS is set");
         return None;
     }
     let cache = variable("XDG_CACHE_HOME").map_or_else(
@@ -24,7 +24,7 @@ pub fn agent_program(name: &str) -> Option<PathBuf> {
     assert!(
         program.is_file(),
         "the program of `{name}` is not at `{}`: run `scripts/agents`, or set \
-         RALPH_TEST_NO_AGENTS=1 to leave this test out",
+         RALPH_TEST_NO_AGENTS=1 to skip this test",
         program.display()
     );
     Some(program)

@@ -1,23 +1,21 @@
-//! An output sink that keeps everything.
+//! An output sink that stores everything.
 
 use ralph_core::ports::{OutputSink, OutputStream};
 
-/// Everything that a command printed, stream by stream.
+/// The complete output of a command, per stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CollectedOutput {
-    /// What came on standard output.
     pub stdout: Vec<u8>,
-    /// What came on standard error.
     pub stderr: Vec<u8>,
 }
 
 impl CollectedOutput {
-    /// Returns what came on standard output as text.
+    /// Returns standard output as text.
     pub fn stdout_text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 
-    /// Returns what came on standard error as text.
+    /// Returns standard error as text.
     pub fn stderr_text(&self) -> String {
         String::from_utf8_lossy(&self.stderr).into_owned()
     }

@@ -1,20 +1,20 @@
-//! What the tests that need a Docker Engine begin with.
+//! Setup for tests that need a Docker Engine.
 
 use std::process::{Command, Stdio};
 
-/// The image that `scripts/engine` puts into the engine.
+/// The image that `scripts/engine` loads into the Docker Engine.
 pub const BASE_IMAGE: &str = "ralph-base:bookworm";
 
-/// Returns whether the calling test is to end at once, because `RALPH_TEST_NO_DOCKER` asks for it.
+/// Returns whether the test has to be skipped because `RALPH_TEST_NO_DOCKER` is set.
 ///
 /// # Panics
-/// If Docker is not left out and no engine with [`BASE_IMAGE`] answers: a test must not seem to
+/// If Docker is not disabled and no Docker Engine with [`BASE_IMAGE`] responds: a test must not
 /// pass because the machine cannot run it.
 #[must_use]
-#[expect(clippy::print_stderr, reason = "a test that is left out says so")]
+#[expect(clippy::print_stderr, reason = "skipped tests say so")]
 pub fn skip_without_docker() -> bool {
     if std::env::var_os("RALPH_TEST_NO_DOCKER").is_some_and(|value| !value.is_empty()) {
-        eprintln!("left out: RALPH_TEST_NO_DOCKER is set");
+        eprintln!("skipped: RALPH_TEST_NO_DOCKER is set");
         return true;
     }
     let answer = Command::new("docker")
@@ -28,6 +28,6 @@ pub fn skip_without_docker() -> bool {
     };
     panic!(
         "no Docker Engine with `{BASE_IMAGE}` answers ({why}): run `scripts/engine`, \
-         or set RALPH_TEST_NO_DOCKER=1 to leave this test out"
+         or set RALPH_TEST_NO_DOCKER=1 to skip this test"
     );
 }

@@ -1,14 +1,13 @@
 //! Fixtures and contract suites for the tests of the other crates.
 //!
-//! - [`sandbox_contract`] holds a sandbox provider to every promise of the port.
-//! - [`TestClock`] is a clock that a test sets; [`create_repository`] and [`git`] are for repositories.
-//! - [`CollectedOutput`] keeps what a command printed.
+//! - [`sandbox_contract`] checks a sandbox provider against the contract of the port.
+//! - [`CollectedOutput`] stores the output of a command.
 //! - [`skip_without_docker`] is the first line of a test that needs a Docker Engine.
-//! - [`FakeModelApi`] is a model API whose answers a test writes, [`LiteLlm`] a real one.
-//! - [`PrivateDockerEngine`] is an engine that a test may kill.
-//! - [`FakeUpstream`] is a model provider that says what a test wrote down.
-//! - [`internet`] is an internet on this machine, with hosts that count what arrives at them.
-//! - [`agent_program`] is where a real coding agent's program is, [`agent_image`] an image with it.
+//! - [`FakeModelApi`] is a model API with scripted responses, [`LiteLlm`] a real proxy.
+//! - [`PrivateDockerEngine`] is a Docker Engine that a test may kill.
+//! - [`FakeUpstream`] is a model provider that plays a scenario.
+//! - [`internet`] is an internet on this machine, with hosts that record their visits.
+//! - [`agent_program`] locates a real coding agent, [`agent_image`] is an image that contains it.
 
 mod agent_image;
 mod agents;

@@ -1,4 +1,4 @@
-//! A real LiteLLM proxy, for tests that want to hear more than their own fake.
+//! A real LiteLLM proxy, for tests that need more than a fake.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -7,23 +7,23 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long the proxy may take to start on a busy machine.
+/// The time limit for starting the proxy on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_mins(5);
-/// How long a script may take on a busy machine.
+/// The time limit for a script on a busy machine.
 const SCRIPT_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// Returns whether the calling test is to end at once, because `RALPH_TEST_NO_LITELLM` asks for it.
+/// Returns whether the test has to be skipped because `RALPH_TEST_NO_LITELLM` is set.
 #[must_use]
-#[expect(clippy::print_stderr, reason = "a test that is left out says so")]
+#[expect(clippy::print_stderr, reason = "skipped tests say so")]
 pub fn skip_without_litellm() -> bool {
     let asked = std::env::var_os("RALPH_TEST_NO_LITELLM").is_some_and(|value| !value.is_empty());
     if asked {
-        eprintln!("left out: RALPH_TEST_NO_LITELLM is set");
+        eprintln!("skipped: RALPH_TEST_NO_LITELLM is set");
     }
     asked
 }
 
-/// A LiteLLM proxy that answers for its models by itself; it ends when this value is dropped.
+/// A LiteLLM proxy with mocked model responses; it stops when this value is dropped.
 #[derive(Debug)]
 pub struct LiteLlm {
     process: Child,
@@ -32,20 +32,20 @@ pub struct LiteLlm {
 }
 
 impl LiteLlm {
-    /// The key that the proxy takes.
+    /// The key that the proxy accepts.
     pub const KEY: &str = "sk-the-master-key-of-a-test";
 
-    /// Installs the proxy if need be and starts it with the text of a `config.yaml`.
+    /// Installs the proxy if necessary and starts it with the text of a `config.yaml`.
     ///
     /// # Panics
-    /// If it cannot be installed or started: a test must not seem to pass because the machine cannot
-    /// run it.
+    /// If it cannot be installed or started: a test must not pass because the machine cannot run
+    /// it.
     #[must_use]
     pub fn start(config: &str) -> Self {
         match Self::try_start(config) {
             Ok(proxy) => proxy,
             Err(error) => panic!(
-                "no LiteLLM proxy can be started ({error}): see `scripts/litellm`, or set RALPH_TEST_NO_LITELLM=1 to leave this test out"
+                "cannot start a LiteLLM proxy ({error}): see `scripts/litellm`, or set RALPH_TEST_NO_LITELLM=1 to skip this test"
             ),
         }
     }
@@ -122,7 +122,7 @@ impl LiteLlm {
         lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
     }
 
-    /// Returns the address of the proxy: `http://127.0.0.1:PORT`.
+    /// Returns the URL of the proxy: `http://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
@@ -136,7 +136,7 @@ impl Drop for LiteLlm {
     }
 }
 
-/// Runs a Python script that imports LiteLLM, installing it if need be, and returns what the script prints.
+/// Runs a Python script that imports LiteLLM, installing it if necessary, and returns its output.
 ///
 /// # Panics
 /// If LiteLLM cannot be installed, or the script fails or does not end.
@@ -144,7 +144,7 @@ impl Drop for LiteLlm {
 pub fn run_litellm_script(script: &Path) -> String {
     try_run_script(script).unwrap_or_else(|error| {
         panic!(
-            "{} cannot be run with LiteLLM ({error}): see `scripts/litellm`, or set RALPH_TEST_NO_LITELLM=1 to leave this test out",
+            "{} cannot be run with LiteLLM ({error}): see `scripts/litellm`, or set RALPH_TEST_NO_LITELLM=1 to skip this test",
             script.display()
         )
     })
@@ -181,7 +181,7 @@ fn try_run_script(script: &Path) -> io::Result<String> {
     std::fs::read_to_string(output)
 }
 
-/// Installs the proxy if it is not there, and returns its program.
+/// Installs the proxy if necessary and returns the path of its program.
 fn install_program() -> io::Result<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/litellm");
     let output = Command::new(script).stdin(Stdio::null()).output()?;

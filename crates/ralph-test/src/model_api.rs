@@ -1,4 +1,4 @@
-//! A model API on loopback whose answers a test writes, byte for byte.
+//! A model API on loopback with scripted responses, byte for byte.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, BufRead as _, BufReader, Read, Write};
@@ -13,10 +13,10 @@ pub use certificate::FakeCertificate;
 
 mod certificate;
 
-/// A server that gives the answers of a test, in order; the last one repeats.
+/// A server that returns the scripted responses in order; the last one repeats.
 ///
-/// It speaks plain HTTP/1.1 over its own sockets, so that an answer can break off, dawdle or lie about
-/// its length in any way that a real one does. Its threads end with the process.
+/// It speaks plain HTTP/1.1 over its own sockets, so that a response can break off, stall or have a
+/// wrong length like a real one. Its threads end with the process.
 #[derive(Debug)]
 pub struct FakeModelApi {
     address: SocketAddr,
@@ -24,18 +24,17 @@ pub struct FakeModelApi {
     received: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
-/// A request as it arrived.
+/// A received request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedRequest {
-    /// The first line without its end: `POST /v1/chat/completions HTTP/1.1`.
+    /// The request line without its line end: `POST /v1/chat/completions HTTP/1.1`.
     pub line: String,
-    /// The headers, their names in small letters.
+    /// The headers with lowercase names.
     pub headers: BTreeMap<String, String>,
-    /// The body.
     pub body: String,
 }
 
-/// What is answered.
+/// A scripted response.
 #[derive(Debug, Clone)]
 pub struct FakeResponse {
     status: u16,
@@ -48,12 +47,12 @@ pub struct FakeResponse {
 enum FakeResponsePart {
     Text(String),
     Wait(Duration),
-    /// The connection is closed as if somebody had pulled the plug.
+    /// Closes the connection abruptly.
     Cut,
 }
 
 impl FakeResponse {
-    /// Answers with a status and a body of a known length.
+    /// Responds with a status and a body of known length.
     #[must_use]
     pub fn new(status: u16, kind: &str, body: &str) -> Self {
         Self {
@@ -64,13 +63,13 @@ impl FakeResponse {
         }
     }
 
-    /// Answers with JSON.
+    /// Responds with JSON.
     #[must_use]
     pub fn json(status: u16, body: &str) -> Self {
         Self::new(status, "application/json", body)
     }
 
-    /// Answers with a stream of events that has none yet.
+    /// Responds with an empty event stream.
     #[must_use]
     pub fn stream() -> Self {
         Self {
@@ -88,33 +87,33 @@ impl FakeResponse {
         self
     }
 
-    /// Adds an event without a name.
+    /// Adds an unnamed event.
     #[must_use]
     pub fn event(self, data: &str) -> Self {
         self.text(&format!("data: {data}\n\n"))
     }
 
-    /// Adds an event with a name.
+    /// Adds a named event.
     #[must_use]
     pub fn named_event(self, name: &str, data: &str) -> Self {
         self.text(&format!("event: {name}\ndata: {data}\n\n"))
     }
 
-    /// Adds a piece of the body as it is.
+    /// Adds a raw chunk of the body.
     #[must_use]
     pub fn text(mut self, text: &str) -> Self {
         self.pieces.push(FakeResponsePart::Text(text.into()));
         self
     }
 
-    /// Waits before what follows.
+    /// Waits before the next chunk.
     #[must_use]
     pub fn wait(mut self, time: Duration) -> Self {
         self.pieces.push(FakeResponsePart::Wait(time));
         self
     }
 
-    /// Closes the connection in the middle of the body.
+    /// Closes the connection during the body.
     #[must_use]
     pub fn cut(mut self) -> Self {
         self.pieces.push(FakeResponsePart::Cut);
@@ -122,7 +121,7 @@ impl FakeResponse {
     }
 
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        // In one piece: a client that hears half of a head waits for the rest.
+        // Written at once, because a client that receives half a head waits for the rest.
         let mut head = Vec::new();
         write!(
             head,
@@ -161,7 +160,7 @@ impl FakeResponsePart {
     fn length(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
-            // Somebody waits for these bytes, and they never come.
+            // The client waits for these bytes, which are never sent.
             Self::Cut => 1000,
             Self::Wait(_) => 0,
         }
@@ -169,7 +168,7 @@ impl FakeResponsePart {
 }
 
 impl FakeModelApi {
-    /// Starts a server with these answers.
+    /// Starts a server with these responses.
     pub fn start(answers: impl IntoIterator<Item = FakeResponse>) -> io::Result<Self> {
         Self::start_on(TcpListener::bind("127.0.0.1:0")?, answers, None)
     }
@@ -182,7 +181,7 @@ impl FakeModelApi {
         Self::start_on(TcpListener::bind(address)?, answers, None)
     }
 
-    /// Starts a server that speaks TLS with a certificate.
+    /// Starts a TLS server with a certificate.
     pub fn start_tls(
         answers: impl IntoIterator<Item = FakeResponse>,
         certificate: &FakeCertificate,
@@ -228,12 +227,12 @@ impl FakeModelApi {
         })
     }
 
-    /// Returns the address of the server: `http://127.0.0.1:PORT`, or with `https`.
+    /// Returns the URL of the server: `http://127.0.0.1:PORT`, or with `https`.
     pub fn url(&self) -> String {
         format!("{}://{}", self.scheme, self.address)
     }
 
-    /// Returns what was asked so far.
+    /// Returns the requests received so far.
     pub fn received(&self) -> Vec<ReceivedRequest> {
         lock(&self.received).clone()
     }
@@ -243,7 +242,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Answers one request; a client that goes away is no error.
+/// Answers one request; a disconnect is not an error.
 fn serve_connection(
     mut connection: impl Read + Write,
     log: &Mutex<Vec<ReceivedRequest>>,
@@ -267,7 +266,7 @@ fn serve_connection(
     }
 }
 
-/// Reads a request; none if the connection was closed without one.
+/// Reads a request; `None` if the connection was closed without one.
 fn read_request(connection: &mut impl Read) -> io::Result<Option<ReceivedRequest>> {
     let mut reader = BufReader::new(connection);
     let mut line = String::new();

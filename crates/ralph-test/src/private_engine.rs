@@ -1,4 +1,4 @@
-//! A Docker Engine of a test's own.
+//! A private Docker Engine for a test.
 
 use std::{
     io::{self, BufRead, BufReader, Write},
@@ -7,29 +7,29 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
-/// A Docker Engine that the test may kill and start again, without any network, with
-/// [`BASE_IMAGE`](crate::BASE_IMAGE) in it.
+/// A Docker Engine without network that the test may kill and restart, with
+/// [`BASE_IMAGE`](crate::BASE_IMAGE) loaded.
 ///
 /// `scripts/private-engine` owns its processes and files and removes them when this value is
-/// dropped, or when the test's process ends in any other way. Needs root on Linux. Every method
+/// dropped, or when the test process ends in any other way. Needs root on Linux. Every method
 /// blocks the thread.
 #[derive(Debug)]
 pub struct PrivateDockerEngine {
     script: Child,
-    /// Closing it ends the engine.
+    /// Closing it stops the Docker Engine.
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
     socket: PathBuf,
 }
 
 impl PrivateDockerEngine {
-    /// Starts an engine; it takes about three seconds.
+    /// Starts a Docker Engine, which takes about three seconds.
     pub fn start() -> io::Result<Self> {
         let mut script = Command::new(script_path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // A signal to the group of a test that takes too long must not end the script, which
-            // still has the engine to remove.
+            // A signal to the process group of a timed-out test must not kill the script, which
+            // still has to remove the Docker Engine.
             .process_group(0)
             .spawn()?;
         let (Some(requests), Some(answers)) = (script.stdin.take(), script.stdout.take()) else {
@@ -55,23 +55,24 @@ impl PrivateDockerEngine {
         Ok(engine)
     }
 
-    /// Returns the socket that the engine answers on.
+    /// Returns the socket of the Docker Engine.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// Returns the engine's address as the variable `DOCKER_HOST` has it.
+    /// Returns the address in the format of `DOCKER_HOST`.
     pub fn host(&self) -> String {
         format!("unix://{}", self.socket.display())
     }
 
-    /// Kills the engine, as a crash would, and returns once it is gone; its containers run on.
+    /// Kills the Docker Engine, as a crash would, and returns once it is gone; its containers keep
+    /// running.
     pub fn kill(&mut self) -> io::Result<()> {
         self.send_command("kill")
     }
 
-    /// Starts the killed engine on the same data and socket, and returns once it answers; before
-    /// that it ends the containers that ran on, and grants them ten seconds for it.
+    /// Restarts the killed Docker Engine on the same data and socket, and returns once it responds.
+    /// Before that it stops the containers that kept running, with a grace period of ten seconds.
     pub fn restart(&mut self) -> io::Result<()> {
         self.send_command("start")
     }
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
     use crate::{BASE_IMAGE, skip_without_docker};
 
-    /// Runs `docker` against `engine` and returns what it printed.
+    /// Runs `docker` against `engine` and returns its output.
     fn docker(engine: &PrivateDockerEngine, arguments: &[&str]) -> Result<String, String> {
         let output = Command::new("docker")
             .args(["--host", &engine.host()])
@@ -125,11 +126,11 @@ mod tests {
         }
     }
 
-    /// Returns every process whose command line has `needle` in it.
+    /// Returns every process with `needle` in its command line.
     fn processes_with(needle: &str) -> Vec<String> {
         let mut found = Vec::new();
         for entry in std::fs::read_dir("/proc").unwrap() {
-            // What is no process, or ended meanwhile, has no command line.
+            // Entries that are not processes, or have exited, have no command line.
             let Ok(line) = std::fs::read(entry.unwrap().path().join("cmdline")) else {
                 continue;
             };
@@ -146,7 +147,7 @@ mod tests {
         if skip_without_docker() {
             return;
         }
-        // Engines without a network are known to take away the bridge of the others.
+        // Starting a Docker Engine without network can remove the bridge of another one.
         let bridge = Path::new("/sys/class/net/docker0");
         let had_bridge = bridge.exists();
         let mut engine = PrivateDockerEngine::start().unwrap();
@@ -170,7 +171,7 @@ mod tests {
         engine.restart().unwrap();
         assert_eq!(docker(&engine, &state).unwrap(), "exited");
 
-        // The container that a dead engine leaves behind is ended as well.
+        // The container that a killed Docker Engine leaves behind is stopped as well.
         docker(&engine, &run).unwrap();
         engine.kill().unwrap();
         drop(engine);

@@ -1,4 +1,4 @@
-//! A provider that keeps its own ledger: what it would bill, whatever the gate learns of it.
+//! A fake provider with its own ledger of the amounts it would bill, independent of the gate.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -25,10 +25,10 @@ use crate::credentials::secret;
 
 /// Tokens that the provider adds to the text of a request.
 const OVERHEAD_TOKENS: u64 = 700;
-/// What it writes for a request without an output limit.
+/// The output of a request without an output limit.
 const UNLIMITED_OUTPUT: u64 = 1_000_000;
 
-/// How requests are put and answered.
+/// The API format of requests and responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BillingWire {
     Messages,
@@ -69,7 +69,7 @@ impl BillingWire {
         .unwrap()
     }
 
-    /// Returns a request for so many output tokens, if any.
+    /// Returns a request with an optional output limit, in tokens.
     pub(crate) fn request(self, text: &str, output: Option<u64>, is_stream: bool) -> Value {
         let mut body = json!({"model": self.model(), "stream": is_stream});
         match self {
@@ -103,18 +103,18 @@ impl BillingWire {
     }
 }
 
-/// How the provider answers.
+/// The way the provider responds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BillingBehavior {
     /// One object.
     Object,
-    /// Events with text, and the usage at the end.
+    /// Events with text, and usage in the last one.
     Stream,
-    /// Events without text: everything is hidden thought, told at the end.
+    /// Events without text: all output is hidden reasoning, reported in the last event.
     HiddenReasoning,
-    /// Events that break off before the usage.
+    /// Events that end before the usage.
     CutStream,
-    /// One object whose usage cannot be read.
+    /// One object with invalid usage.
     BadUsage,
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct BillingProvider {
     bills: Arc<Mutex<Vec<Bill>>>,
 }
 
-/// What it bills for one request.
+/// The bill for one request.
 #[derive(Debug, Clone)]
 pub(crate) struct Bill {
     pub(crate) usage: TokenUsage,
@@ -192,7 +192,7 @@ async fn handle_request(
         output_tokens: each * request["n"].as_u64().unwrap_or(1),
         ..TokenUsage::default()
     };
-    // It bills what it writes, whether or not anybody reads it.
+    // The provider bills all output, even if no client reads it.
     ledger.lock().unwrap().push(Bill {
         usage,
         cost: price::cost(&wire.price(), &usage),
@@ -216,7 +216,7 @@ async fn handle_request(
     };
     let is_cut = manner == BillingBehavior::CutStream;
     let pieces = pieces.into_iter().map(Ok).chain(
-        // An error aborts the connection in the middle of the body.
+        // An error aborts the connection during the body.
         is_cut.then(|| Err(std::io::Error::other("cut"))),
     );
     let frames = stream::unfold(pieces, move |mut pieces| async move {

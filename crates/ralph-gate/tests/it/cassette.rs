@@ -1,4 +1,4 @@
-//! What models answered, recorded and played again.
+//! Recording and replay of model responses.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! The connections to a provider: used again, and given up in time.
+//! Reuse and closing of connections to a provider.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ async fn a_closed_idle_connection_fails_no_request() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     world.map_name("api.anthropic.com:443", listener.local_addr().unwrap());
     let (tell, mut closed) = tokio::sync::mpsc::channel::<()>(1);
-    // It answers once on each connection, and does not say that it closes it then.
+    // The host answers once per connection and then closes it without notice.
     let host = tokio::spawn(async move {
         for _ in 0..3 {
             let (stream, _) = listener.accept().await.unwrap();
@@ -60,7 +60,7 @@ async fn a_closed_idle_connection_fails_no_request() {
             "{answer}"
         );
         closed.recv().await.unwrap();
-        // The end of the connection has to arrive.
+        // Wait until the close has arrived.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     host.await.unwrap();

@@ -1,4 +1,4 @@
-//! A provider on a private address that a person named.
+//! Providers on explicitly configured private addresses.
 
 use ralph_core::net::EgressPolicy;
 use ralph_gate::{Arrival, Gate, Route, SandboxListener};
@@ -8,7 +8,7 @@ use crate::support::{GateTestbed, OK_RESPONSE, connect, header, send, start_host
 
 const REQUEST_BODY: &str = r#"{"model":"gpt-5","messages":[]}"#;
 
-/// Asks the provider in the two ways that the credential port sends: whole, and as it comes.
+/// Sends one buffered and one streamed request to the provider.
 async fn response_statuses(gate: &Gate) -> [u16; 2] {
     let auth = format!("Authorization: Bearer {}", placeholder(gate));
     let whole = post("/models/v1/chat/completions", &auth, REQUEST_BODY);
@@ -20,13 +20,13 @@ async fn response_statuses(gate: &Gate) -> [u16; 2] {
 }
 
 #[tokio::test]
-async fn addresses_named_for_credentials_get_only_credential_requests() {
+async fn credential_addresses_accept_only_credential_requests() {
     let mut world = GateTestbed::new();
     world.policy = EgressPolicy::AllowAll;
     let (address, heard) =
         start_host(OK_RESPONSE.into(), Some(world.acceptor("gateway.example"))).await;
     world.map_name_for_credentials("gateway.example:443", address);
-    // Whoever owns a name can let it lead anywhere.
+    // The owner of a name can point it to any address.
     for name in ["rebind.example:80", "rebind.example:443"] {
         world.map_name_unreachable(name, &[address]);
     }
@@ -66,7 +66,7 @@ async fn addresses_named_for_credentials_get_only_credential_requests() {
 }
 
 #[tokio::test]
-async fn unnamed_private_addresses_get_no_credential() {
+async fn unlisted_private_addresses_get_no_credential() {
     let mut world = GateTestbed::new();
     let (address, heard) =
         start_host(OK_RESPONSE.into(), Some(world.acceptor("gateway.example"))).await;

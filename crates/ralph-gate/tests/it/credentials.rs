@@ -1,4 +1,4 @@
-//! The credential port: what the provider sees, and what the sandbox sees.
+//! The credential port, as seen by the provider and by the sandbox.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::support::{
     GateTestbed, OK_RESPONSE, ReceivedBytes, body, connect, header, send, status,
 };
 
-/// The real thing.
+/// The real credential.
 pub(crate) const REAL_SECRET: &str = "sk-real-credential-0123456789abcdef";
 
 pub(crate) fn secret() -> Secret {
     Secret::new(REAL_SECRET.to_owned())
 }
 
-/// Starts a gate whose one credential belongs to a fake provider with a fixed answer.
+/// Starts a gate with one credential for a fake provider with a fixed response.
 pub(crate) async fn start_provider(
     world: &mut GateTestbed,
     route: Route,
@@ -36,7 +36,7 @@ pub(crate) fn placeholder(gate: &Gate) -> String {
     gate.routes()[0].placeholder().as_str().to_owned()
 }
 
-/// Writes a request with a body.
+/// Returns a request with a body.
 pub(crate) fn post(path: &str, auth: &str, body: &str) -> String {
     format!(
         "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:4141\r\n{auth}\r\nConnection: close\r\n\
@@ -70,8 +70,8 @@ async fn an_untrusted_certificate_is_distinguished_from_an_outage() {
 const REQUEST_BODY: &str = r#"{"model":"claude-haiku-4-5","messages":[]}"#;
 
 #[tokio::test]
-async fn the_provider_sees_the_real_one_and_the_sandbox_never() {
-    // The provider repeats in its head and in its body what it was sent.
+async fn only_the_provider_sees_the_real_credential() {
+    // The provider echoes the request in its headers and body.
     let echo = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-echo: {REAL_SECRET}\r\n\
          set-cookie: a=b\r\ncontent-length: {}\r\n\r\n{{\"key\":\"{REAL_SECRET}\"}}",
@@ -88,7 +88,7 @@ async fn the_provider_sees_the_real_one_and_the_sandbox_never() {
             "Authorization: Bearer PHANTOM",
             format!("authorization: Bearer {REAL_SECRET}"),
         ),
-        // The stand-in may come in the other way.
+        // The placeholder token may be sent in another header.
         (
             Route::anthropic_key(secret()),
             "Authorization: Bearer PHANTOM\r\nCookie: x=y",
@@ -295,7 +295,7 @@ async fn errors_use_the_format_of_the_provider() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_passed_back_and_only_to_the_same_host() {
+async fn only_redirects_to_the_same_host_are_returned() {
     for (location, code, inside) in [
         ("/v1/models/new", 302, Some("/openai/v1/models/new")),
         (
@@ -325,7 +325,7 @@ async fn a_redirect_is_passed_back_and_only_to_the_same_host() {
 }
 
 #[tokio::test]
-async fn a_stream_arrives_piece_by_piece() {
+async fn stream_events_are_relayed_immediately() {
     let mut world = GateTestbed::new();
     let acceptor = world.acceptor("api.anthropic.com");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -339,7 +339,7 @@ async fn a_stream_arrives_piece_by_piece() {
         let head =
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
         stream.write_all(head.as_bytes()).await.unwrap();
-        // Each event is sent only when the one before has arrived.
+        // Each event is sent only after the previous one has arrived.
         for number in 0..5 {
             let event = format!("data: {{\"n\":{number}}}\n\n");
             stream.write_all(event.as_bytes()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Names inside the sandbox.
+//! DNS inside the sandbox.
 
 use ralph_gate::{Arrival, SandboxListener};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -1,5 +1,5 @@
-//! Ways out that must lead nowhere. Every name that is not allowed, on every port, belongs to a host
-//! that the gate could reach: only its decisions keep the two apart.
+//! Escape attempts that must fail. Every name that is not allowed resolves, on every port, to a
+//! host that the gate could reach, so only its decisions prevent the connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use crate::credentials::{placeholder, secret};
 use crate::support::{GateTestbed, OK_RESPONSE, ReceivedBytes, send, start_host, status};
 
-/// A gate, the hosts behind it, and what they heard.
+/// A gate, the hosts behind it and their received bytes.
 struct EscapeSetup {
     gate: Gate,
     allowed: ReceivedBytes,
@@ -38,7 +38,7 @@ async fn escape_setup() -> EscapeSetup {
     world.map_name_unreachable("rebind.example:443", &[inside]);
     let (address, evil) = start_host(OK_RESPONSE.into(), None).await;
     world.map_all_other_names(address);
-    // What waits for more of a request ends soon.
+    // Connections that wait for more of a request end soon.
     world.limits.head_timeout = Duration::from_secs(1);
     world.limits.idle_timeout = Duration::from_secs(2);
     let (gate, _) = world.build_gate();
@@ -52,7 +52,7 @@ async fn escape_setup() -> EscapeSetup {
     }
 }
 
-/// Returns the first message of a TLS connection.
+/// Returns a TLS client hello.
 fn client_hello(name: &str) -> Vec<u8> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
@@ -78,7 +78,7 @@ fn connect_request(authority: &str, then: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Sends all to the gate, and then looks at who heard something.
+/// Sends all attempts to the gate and asserts that no host received anything.
 async fn assert_nothing_escapes(attempts: Vec<(SandboxListener, Vec<u8>)>, prison: EscapeSetup) {
     let mut tries = JoinSet::new();
     for (listener, bytes) in attempts {
@@ -101,7 +101,7 @@ async fn assert_nothing_escapes(attempts: Vec<(SandboxListener, Vec<u8>)>, priso
     );
     let heard = prison.allowed.text();
     assert!(!heard.contains("evil"), "{heard}");
-    // The gate still works, and it is the list alone that keeps evil out.
+    // The gate still works, and only the allowlist blocks the evil host.
     let answer = send(
         &prison.gate,
         SandboxListener::Proxy,
@@ -119,7 +119,7 @@ async fn assert_nothing_escapes(attempts: Vec<(SandboxListener, Vec<u8>)>, priso
     assert_eq!((status(&answer.await), prison.evil.connections()), (200, 1));
 }
 
-/// Addresses that are asked of the proxy, and what `Host` says.
+/// Request targets sent to the proxy, and their `Host` headers.
 const ADDRESSES: [(&str, &str); 24] = [
     ("http://evil.example/", "evil.example"),
     ("http://EVIL.example./", "EVIL.example."),
@@ -153,7 +153,7 @@ const ADDRESSES: [(&str, &str); 24] = [
     ("http://api.anthropic.com/v1/messages", "api.anthropic.com"),
 ];
 
-/// What else is sent to the proxy: odd headers, old and other protocols, requests inside of requests.
+/// Other bytes sent to the proxy: odd headers, old and other protocols, nested requests.
 const BYTES: [&str; 14] = [
     "GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nHost: evil.example\r\n\r\n",
     "GET http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\nX: y\r\n Host: evil.example\r\n\r\n",
@@ -236,7 +236,7 @@ async fn no_tunnel_gets_out() {
     ] {
         attempts.push(to(&format!("{here}:{evil_port}"), &plain));
     }
-    // Tunnels to the right host that hold something else.
+    // Tunnels to the right host with other content.
     for then in [
         client_hello("evil.example"),
         client_hello("127.0.0.1"),
@@ -300,7 +300,7 @@ async fn nothing_gets_out_through_mapped_addresses() {
     assert_nothing_escapes(attempts, prison).await;
 }
 
-/// Paths that the credential is not for.
+/// Paths that the credential may not be used for.
 const PATHS: [&str; 18] = [
     "http://evil.example/anthropic/v1/messages",
     "http://api.anthropic.com/anthropic/v1/messages",

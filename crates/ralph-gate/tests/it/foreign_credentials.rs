@@ -1,4 +1,4 @@
-//! A command's own credential does not leave the sandbox where the gate reads the request.
+//! Credentials of commands do not leave the sandbox in requests that the gate can read.
 
 use ralph_core::net::Allowlist;
 use ralph_gate::SandboxListener;
@@ -12,7 +12,7 @@ use crate::tls::{connect_tls, open_tunnel};
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nset-cookie: session=1\r\ncontent-length: 2\r\n\r\nok";
 
-/// Requests with a credential: the method, the path, and a header.
+/// Requests with a credential: method, path and header.
 const ATTEMPTS: [(&str, &str, &str); 8] = [
     ("GET", "/", "Authorization: Bearer attacker"),
     ("GET", "/", "authorization: token attacker"),
@@ -42,14 +42,14 @@ async fn a_foreign_credential_is_refused_in_plain_http() {
                 Connection: close\r\n\r\n";
     let answer = send(&gate, SandboxListener::Proxy, user).await;
     assert_eq!(header(&answer, "x-ralph-gate"), Some("foreign-credential"));
-    assert_eq!(heard.text(), "", "nothing has left");
+    assert_eq!(heard.text(), "", "nothing was sent");
     let audits = world.sink.audits.lock().unwrap();
     let detail = audits[0].detail.as_deref();
     assert_eq!(detail, Some("the header `authorization`"));
 }
 
 #[tokio::test]
-async fn a_request_without_a_credential_passes_and_its_answer_brings_no_cookie() {
+async fn requests_without_a_credential_pass_and_cookies_are_removed() {
     let mut world = GateTestbed::allowing(&["allowed.example"]);
     let heard = world.start_host("allowed.example:80", ANSWER).await;
     let (gate, _) = world.build_gate();
@@ -62,7 +62,7 @@ async fn a_request_without_a_credential_passes_and_its_answer_brings_no_cookie()
 }
 
 #[tokio::test]
-async fn a_foreign_credential_is_refused_inside_of_tls_that_is_opened() {
+async fn a_foreign_credential_is_refused_in_inspected_tls() {
     let mut world = GateTestbed::allowing(&["front.example"]);
     world.inspect = Allowlist::parse(["front.example"]).unwrap();
     let heard = world
@@ -90,5 +90,5 @@ async fn a_foreign_credential_is_refused_inside_of_tls_that_is_opened() {
         let answer = String::from_utf8(answer).unwrap();
         assert_eq!(header(&answer, "x-ralph-gate"), Some("foreign-credential"));
     }
-    assert_eq!(heard.text(), "", "nothing has left");
+    assert_eq!(heard.text(), "", "nothing was sent");
 }

@@ -1,4 +1,4 @@
-//! How much a sandbox may ask of the gate.
+//! Limits on the resources that a sandbox may use.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ async fn connections_are_limited_and_slow_ones_are_closed() {
         drop(stream.write_all(start).await);
         slow.push(stream);
     }
-    // The gate of another sandbox does not notice.
+    // The gate of another sandbox is not affected.
     assert_eq!(
         status(&send(&other, SandboxListener::Proxy, REQUEST_BODY).await),
         200
@@ -108,7 +108,7 @@ fn resident_bytes() -> usize {
     kib.unwrap().parse::<usize>().unwrap() * 1024
 }
 
-/// Sends a request whose last bytes never come, and returns the answer.
+/// Sends a request without its last bytes and returns the response.
 async fn send_incomplete_request(
     mut stream: tokio::io::DuplexStream,
     head: String,

@@ -1,8 +1,8 @@
-//! The gate from the outside: real streams in, fake hosts on loopback behind it.
+//! Tests of the gate's public interface: real streams in, fake hosts on loopback.
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test whose preparations fail should fail there"
+    reason = "a test should fail at the setup step that fails"
 )]
 
 mod billing_provider;

@@ -1,4 +1,4 @@
-//! What models cost, and what happens when it is too much.
+//! The cost of model calls, and exhausted budgets.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn usage(input: u64, output: u64, read: u64, write: u64) -> TokenUsage {
     }
 }
 
-/// Asks once and returns what was charged.
+/// Sends one request and returns its charge.
 async fn charge_for(route: Route, path: &str, request: &str, answer: &str) -> Charge {
     let mut world = GateTestbed::new();
     let (gate, _) = start_provider(&mut world, route, answer).await;
@@ -113,8 +113,8 @@ async fn openai_usage_is_charged() {
 }
 
 #[tokio::test]
-async fn streams_without_a_mark_and_other_content_types_are_charged_by_their_count() {
-    // No `[DONE]`, no line end after the last event, a content that is a list.
+async fn streams_without_an_end_marker_and_other_content_types_are_charged() {
+    // No `[DONE]`, no line end after the last event, content as a list.
     let chat = "data: {\"model\":\"gpt-5\",\"choices\":[{\"delta\":{\"content\":[{\"type\":\"text\",\"text\":\"Hi\"}]}}]}\n\n\
         data: {\"choices\":[{\"delta\":{\"content\":[]},\"finish_reason\":\"stop\"}],\
         \"usage\":{\"prompt_tokens\":1000,\"completion_tokens\":50}}";
@@ -145,7 +145,7 @@ async fn streams_without_a_mark_and_other_content_types_are_charged_by_their_cou
 }
 
 #[tokio::test]
-async fn reasoning_that_is_counted_apart_from_the_answer_is_charged() {
+async fn separately_counted_reasoning_is_charged() {
     let chat = "data: {\"model\":\"gpt-5\",\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n\
         data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1000,\"completion_tokens\":50,\"total_tokens\":1350,\
         \"completion_tokens_details\":{\"reasoning_tokens\":300}}}\n\n\
@@ -170,7 +170,7 @@ async fn reasoning_that_is_counted_apart_from_the_answer_is_charged() {
     }
 }
 
-/// Returns what a million tokens each way cost at the highest price there is.
+/// Returns the cost of a million tokens in each direction at the highest price.
 fn highest_cost() -> Usd {
     price::cost(&price::highest_price(), &usage(1_000_000, 1_000_000, 0, 0))
 }
@@ -189,7 +189,7 @@ async fn unknown_models_are_charged_the_highest_price() {
     )
     .await;
     assert_eq!(charge.cost, highest_cost());
-    // Nor does the name of a model that answers from a file make one free.
+    // The name of a scripted model does not make the call free either.
     let whole = whole.replace("mystery", "scripted:x");
     let route = Route::openai(secret()).unwrap();
     let charge = charge_for(
@@ -229,7 +229,7 @@ async fn answers_without_usage_are_charged_their_reservation() {
 
 #[tokio::test]
 async fn a_spent_budget_answers_402() {
-    // Both bill more than they were allowed to, which is charged nevertheless.
+    // Both providers bill more than allowed, and the excess is still charged.
     for (route, path, model, shape) in [
         (
             Route::anthropic_key(secret()),
@@ -267,7 +267,7 @@ async fn a_spent_budget_answers_402() {
 }
 
 #[tokio::test]
-async fn tokens_have_a_budget_too_and_it_can_be_raised() {
+async fn the_token_budget_can_be_raised() {
     let mut world = GateTestbed::new();
     world.budgets.max_tokens = Some(3000);
     let route = Route::anthropic_key(secret()).unwrap();
@@ -319,12 +319,12 @@ async fn a_stream_far_beyond_the_budget_is_cut() {
         ),
         "{answer}"
     );
-    // Whoever counts chunks sees that it is not whole.
+    // The missing last chunk shows that the response is incomplete.
     assert!(!answer.ends_with("0\r\n\r\n"));
     let charges = world.sink.wait_for_charges(1).await;
     let output = charges[0].usage.output_tokens;
     assert!(charges[0].is_estimate, "{charges:?}");
-    // What was read in one piece counts at once: up to 64 KiB are 16 thousand tokens.
+    // A chunk counts as a whole: 64 KiB are 16 thousand tokens.
     assert!((1000..20_000).contains(&output), "{charges:?}");
     assert_eq!(
         status(&send(&gate, SandboxListener::Credentials, request).await),

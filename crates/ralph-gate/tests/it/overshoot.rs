@@ -1,4 +1,4 @@
-//! Spent and reserved never exceed a budget: the provider's own ledger is compared with the limit.
+//! Spent and reserved amounts never exceed a budget, compared with the provider's own ledger.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use crate::support::{GateTestbed, body, connect, header, send, status};
 
 const PARALLEL: [usize; 4] = [1, 20, 100, 250];
 
-/// How a client behaves.
+/// The behavior of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ClientBehavior {
-    /// It reads the answer.
+    /// Reads the response.
     Stays,
-    /// It leaves as soon as the request is sent.
+    /// Disconnects after sending the request.
     Leaves,
-    /// It leaves after the first bytes of the answer.
+    /// Disconnects after the first bytes of the response.
     LeavesAtFirstBytes,
-    /// It asks for a job in the background.
+    /// Requests a background job.
     RequestsBackgroundJob,
 }
 
-/// Which budget is set.
+/// The budget that is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BudgetKind {
     Dollars,
@@ -87,14 +87,14 @@ fn limit(wire: BillingWire) -> Usd {
     .unwrap()
 }
 
-/// Sends one request as a client does, and returns the status of the answer if it waits for one.
+/// Sends one request as the client and returns the response status if the client waits for it.
 async fn send_as_client(gate: Gate, request: String, client: ClientBehavior) -> Option<u16> {
     let mut stream = connect(&gate, Arrival::new(SandboxListener::Credentials));
     // A request that is refused early is not read to its end.
     drop(stream.write_all(request.as_bytes()).await);
     match client {
         ClientBehavior::Leaves => {
-            // Long enough for the request to be on its way.
+            // Long enough to send the request.
             tokio::time::sleep(Duration::from_millis(3)).await;
             None
         }
@@ -113,7 +113,7 @@ async fn send_as_client(gate: Gate, request: String, client: ClientBehavior) -> 
     }
 }
 
-/// Sends many requests at once, waits until all are charged, and returns the different statuses.
+/// Sends many concurrent requests, waits until all are charged and returns the distinct statuses.
 async fn flood(
     room: &OvershootSetup,
     wire: BillingWire,
@@ -143,7 +143,7 @@ async fn flood(
     statuses
 }
 
-/// Sends many requests at once and compares the provider's ledger with the limit.
+/// Sends many concurrent requests and compares the provider's ledger with the limit.
 async fn assert_within_budget(
     wire: BillingWire,
     set: BudgetKind,
@@ -156,7 +156,7 @@ async fn assert_within_budget(
     let (spent, billed) = (room.meter.spent(), room.provider.cost());
     let tokens = room.provider.tokens();
     if client == ClientBehavior::RequestsBackgroundJob && wire == BillingWire::Messages {
-        // This wire has no such option, so it is taken off.
+        // This wire format does not have the option, so it is removed.
         let bills = room.provider.bills();
         let has_job = |request: &Value| request.get("background").is_some();
         assert!(!bills.iter().any(|bill| has_job(&bill.request)), "{case}");
@@ -186,7 +186,7 @@ async fn assert_within_budget(
     }
     assert!(
         spent.cost >= billed && spent.tokens >= tokens,
-        "{case}: less than billed"
+        "{case}: charged less than billed"
     );
     assert!(!room.provider.bills().is_empty(), "{case}: nothing passed");
     assert!(
@@ -197,7 +197,7 @@ async fn assert_within_budget(
         && client == ClientBehavior::Stays
         && matches!(manner, BillingBehavior::Object | BillingBehavior::Stream)
     {
-        // What is left at the end does not pay for a useful answer.
+        // The rest does not cover a useful response.
         let is_used = match set {
             BudgetKind::Dollars => billed.nanos() * 100 >= limit(wire).nanos() * 97,
             BudgetKind::Tokens => tokens * 100 >= 200_000 * 97,
@@ -232,7 +232,7 @@ no_overshoot! {
     parallel_calls_of_responses_stay_within_a_token_budget: Responses Tokens,
 }
 
-/// Sends one request and returns the answer.
+/// Sends one request and returns the response.
 async fn send_request(room: &OvershootSetup, wire: BillingWire, body: &Value) -> String {
     let auth = format!("Authorization: Bearer {}", placeholder(&room.gate));
     let request = post(wire.path(), &auth, &body.to_string());
@@ -246,7 +246,7 @@ const WIRES: [BillingWire; 3] = [
 ];
 
 #[tokio::test]
-async fn a_sequence_of_calls_uses_the_budget_and_no_more() {
+async fn sequential_calls_use_the_budget_without_exceeding_it() {
     for wire in WIRES {
         let room = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Dollars).await;
         let body = wire.request("Hello", Some(32_000), false);
@@ -269,7 +269,7 @@ async fn a_sequence_of_calls_uses_the_budget_and_no_more() {
 }
 
 #[tokio::test]
-async fn the_output_limit_is_lowered_to_what_is_left() {
+async fn the_output_limit_is_lowered_to_the_remaining_budget() {
     for wire in WIRES {
         let room = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Tokens).await;
         for (asked, code) in [(150_000, 200), (150_000, 200), (150_000, 402), (100, 402)] {
@@ -280,13 +280,13 @@ async fn the_output_limit_is_lowered_to_what_is_left() {
         let bills = room.provider.bills();
         let sent = |index: usize| bills[index].request[wire.limit_key()].as_u64().unwrap();
         assert_eq!(sent(0), 150_000);
-        // All that is left after the bound of the input: its bytes and what the provider may add.
+        // Everything left after the input bound: its bytes and the provider's overhead.
         assert!((47_000..50_000).contains(&sent(1)), "{}", sent(1));
     }
 }
 
 #[tokio::test]
-async fn a_request_without_an_output_limit_gets_the_one_of_its_model() {
+async fn requests_without_an_output_limit_get_the_model_limit() {
     for (wire, most) in [
         (BillingWire::Messages, 64_000),
         (BillingWire::Chat, 128_000),
@@ -313,7 +313,7 @@ async fn thinking_is_lowered_along_with_the_output() {
         sent["thinking"]["budget_tokens"].as_u64().unwrap(),
     );
     assert!((1024..limit).contains(&budget), "{sent}");
-    // What is left would do for a short answer, but not for one that is thought about.
+    // The rest covers a short response, but not one with thinking.
     assert_eq!(status(&send_request(&room, wire, &body).await), 402);
 }
 
@@ -353,7 +353,7 @@ async fn without_a_budget_a_request_is_not_changed() {
 }
 
 #[tokio::test]
-async fn what_an_agent_usually_sends_passes_under_three_dollars() {
+async fn typical_agent_requests_pass_with_three_dollars() {
     let provider = BillingProvider::start(
         BillingWire::Messages,
         BillingBehavior::Object,
@@ -382,10 +382,10 @@ async fn what_an_agent_usually_sends_passes_under_three_dollars() {
 }
 
 #[tokio::test]
-async fn a_call_waits_for_what_others_have_reserved() {
+async fn calls_wait_for_reservations_of_other_calls() {
     let wire = BillingWire::Chat;
     let room = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Tokens).await;
-    // Two of these do not fit beside each other, but one after the other they do.
+    // Two of these requests fit one after the other, but not concurrently.
     let body = wire.request("Hello", Some(60_000), false);
     let mut body_of_more = body.clone();
     body_of_more["max_completion_tokens"] = json!(130_000);
@@ -408,7 +408,7 @@ async fn a_call_waits_for_what_others_have_reserved() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_is_charged_what_the_provider_bills() {
+async fn disconnected_clients_are_charged_the_billed_amount() {
     for wire in WIRES {
         for (manner, client) in [
             (BillingBehavior::Object, ClientBehavior::Leaves),
@@ -429,7 +429,7 @@ async fn a_client_that_leaves_is_charged_what_the_provider_bills() {
 }
 
 #[tokio::test]
-async fn reading_on_is_bounded_and_ends_with_the_reservation() {
+async fn background_reads_are_limited_and_charge_the_reservation() {
     for is_hurried in [false, true] {
         let wire = BillingWire::Messages;
         let pause = Duration::from_secs(30);
@@ -452,7 +452,11 @@ async fn reading_on_is_bounded_and_ends_with_the_reservation() {
         }
         drop(stream);
         tokio::time::sleep(Duration::from_millis(100)).await;
-        assert_eq!(meter.open_calls(), 1, "it is read on");
+        assert_eq!(
+            meter.open_calls(),
+            1,
+            "the response is read in the background"
+        );
         if is_hurried {
             meter.stop_background_reads();
         }
@@ -465,7 +469,7 @@ async fn reading_on_is_bounded_and_ends_with_the_reservation() {
 }
 
 #[tokio::test]
-async fn calls_under_way_are_capped() {
+async fn concurrent_calls_are_limited() {
     let wire = BillingWire::Chat;
     let provider =
         BillingProvider::start(wire, BillingBehavior::Object, Duration::from_millis(500)).await;
@@ -493,7 +497,7 @@ async fn calls_under_way_are_capped() {
 }
 
 #[tokio::test]
-async fn endpoints_without_a_price_are_closed() {
+async fn endpoints_without_a_price_are_refused() {
     for (wire, path) in [
         (BillingWire::Messages, "/anthropic/v1/messages/batches"),
         (BillingWire::Messages, "/anthropic/v1/files"),

@@ -1,4 +1,4 @@
-//! Who may be reached, and what is written down about it.
+//! Egress rules and their audit records.
 
 use ralph_core::net::{AllowlistEntry, EgressPolicy};
 use ralph_gate::{Arrival, SandboxListener};
@@ -83,10 +83,10 @@ async fn plain_http_reaches_the_host_of_the_mapped_address() {
     assert_eq!(status(&answer), 200);
     let answer = send_at(&gate, arrival, request("b.example")).await;
     assert_eq!(header(&answer, "x-ralph-gate"), Some("name-mismatch"));
-    // An address that no name has leads nowhere.
+    // An unassigned address is refused.
     let nobody = Arrival::with_address(SandboxListener::Http, "127.1.9.9:80".parse().unwrap());
     assert_eq!(send_at(&gate, nobody, request("a.example")).await, "");
-    // Without an address of a name, the request itself says who it is for.
+    // Without a mapped address, the request itself names the host.
     let anybody = Arrival::with_address(SandboxListener::Http, "127.0.0.1:80".parse().unwrap());
     assert_eq!(
         status(&send_at(&gate, anybody, request("b.example")).await),
@@ -96,7 +96,7 @@ async fn plain_http_reaches_the_host_of_the_mapped_address() {
 }
 
 #[tokio::test]
-async fn a_name_that_leads_inside_is_refused() {
+async fn names_with_private_addresses_are_refused() {
     let mut world = GateTestbed::new();
     world.policy = EgressPolicy::AllowAll;
     let heard = world.start_host("fine.example:80", OK_RESPONSE).await;

@@ -1,4 +1,4 @@
-//! The provider is no way out: it does nothing outside of the sandbox that the run does not allow.
+//! Providers do nothing outside the sandbox that the run does not allow.
 
 use ralph_core::net::ProviderTool;
 use ralph_core::secret::Secret;
@@ -10,7 +10,8 @@ use crate::support::{GateTestbed, ReceivedBytes, body, header, send, status};
 const ANSWER: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
 
-/// A gate with a credential of each wire, and what their providers hear.
+/// Starts a gate with a credential for each wire format and returns the bytes that the providers
+/// receive.
 async fn start_providers(allowed: &[ProviderTool]) -> (GateTestbed, Gate, ReceivedBytes) {
     let mut world = GateTestbed::new();
     world.provider_tools = allowed.iter().copied().collect();
@@ -27,7 +28,7 @@ async fn start_providers(allowed: &[ProviderTool]) -> (GateTestbed, Gate, Receiv
     (world, gate, heard)
 }
 
-/// Sends a request to a model with the stand-in of its credential.
+/// Sends a model request with its placeholder token.
 async fn post(gate: &Gate, path: &str, request: &Value) -> String {
     let name = path.split('/').nth(1).unwrap();
     let mut routes = gate.routes().iter();
@@ -92,7 +93,7 @@ async fn no_wire_lets_the_provider_fetch_urls() {
         );
         assert!(!message.contains("SECRET"), "{message}");
     }
-    assert_eq!(heard.text(), "", "the provider has heard nothing");
+    assert_eq!(heard.text(), "", "the provider received nothing");
     let audits = world.sink.audits.lock().unwrap();
     let details: Vec<&str> = audits
         .iter()

@@ -24,7 +24,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Du
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// What the gate wrote down.
+/// Collects the records of the gate.
 #[derive(Default)]
 pub(crate) struct RecordingGateSink {
     pub(crate) audits: Mutex<Vec<GateAuditRecord>>,
@@ -113,7 +113,7 @@ impl Resolver for GateTestResolver {
     }
 }
 
-/// What a fake host was sent, connection by connection.
+/// The bytes that a fake host received, per connection.
 #[derive(Clone, Default)]
 pub(crate) struct ReceivedBytes(Arc<Mutex<Vec<Vec<u8>>>>);
 
@@ -138,7 +138,7 @@ impl ReceivedBytes {
     }
 }
 
-/// Everything around a gate.
+/// The environment of a gate.
 pub(crate) struct GateTestbed {
     resolver: GateTestResolver,
     reachable: Reachable,
@@ -192,13 +192,13 @@ impl GateTestbed {
         }
     }
 
-    /// Gives a name an address that the gate may reach.
+    /// Maps a name to an address that the gate may reach.
     pub(crate) fn map_name(&mut self, name: &str, address: SocketAddr) {
         self.make_reachable(address);
         self.map_name_unreachable(name, &[address]);
     }
 
-    /// Gives a name an address that only credentials may be sent to.
+    /// Maps a name to an address that only credentials may be sent to.
     pub(crate) fn map_name_for_credentials(&mut self, name: &str, address: SocketAddr) {
         self.credential_reachable =
             std::mem::take(&mut self.credential_reachable).with_address(address);
@@ -211,27 +211,27 @@ impl GateTestbed {
         }
     }
 
-    /// Gives every other name, on every port, an address that the gate may reach.
+    /// Maps every other name, on every port, to an address that the gate may reach.
     pub(crate) fn map_all_other_names(&mut self, address: SocketAddr) {
         self.make_reachable(address);
         self.resolver.fallback = Some(address);
     }
 
-    /// Gives a name addresses, reachable or not.
+    /// Maps a name to addresses without allowing them.
     pub(crate) fn map_name_unreachable(&mut self, name: &str, addresses: &[SocketAddr]) {
         self.resolver
             .names
             .insert(name.to_owned(), addresses.to_vec());
     }
 
-    /// Starts a host that answers every request with a fixed answer.
+    /// Starts a host with a fixed response.
     pub(crate) async fn start_host(&mut self, name: &str, answer: &str) -> ReceivedBytes {
         let (address, heard) = start_host(answer.as_bytes().to_vec(), None).await;
         self.map_name(name, address);
         heard
     }
 
-    /// Starts a host that does so over TLS, with a certificate for some name.
+    /// Starts a TLS host with a fixed response and a certificate for the given name.
     pub(crate) async fn start_tls_host(
         &mut self,
         name: &str,
@@ -292,7 +292,7 @@ impl GateTestbed {
     }
 }
 
-/// Starts something that answers; it returns where it is and what it hears.
+/// Starts a host and returns its address and received bytes.
 pub(crate) async fn start_host(
     answer: Vec<u8>,
     tls: Option<TlsAcceptor>,
@@ -320,7 +320,7 @@ pub(crate) async fn start_host(
     (address, heard)
 }
 
-/// Answers each request head on a connection. Bodies are taken for what they are if they come along.
+/// Answers each request head on a connection. Bodies are recorded with their heads.
 async fn answer_connection(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     index: usize,
@@ -367,7 +367,7 @@ pub(crate) fn connect(gate: &Gate, arrival: Arrival) -> DuplexStream {
     mine
 }
 
-/// Sends bytes through a listener and returns everything that comes back.
+/// Sends bytes through a listener and returns the complete response.
 pub(crate) async fn send(
     gate: &Gate,
     listener: SandboxListener,
@@ -388,10 +388,9 @@ pub(crate) async fn send_at(gate: &Gate, arrival: Arrival, bytes: impl AsRef<[u8
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// A plain answer.
 pub(crate) const OK_RESPONSE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
-/// Returns the status of an answer.
+/// Returns the status of a response.
 pub(crate) fn status(answer: &str) -> u16 {
     answer
         .split(' ')
@@ -400,7 +399,7 @@ pub(crate) fn status(answer: &str) -> u16 {
         .unwrap_or(0)
 }
 
-/// Returns a header of an answer.
+/// Returns a header of a response.
 pub(crate) fn header<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
     let head = answer.split("\r\n\r\n").next()?;
     head.lines()
@@ -409,7 +408,7 @@ pub(crate) fn header<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
-/// Returns the body of an answer.
+/// Returns the body of a response.
 pub(crate) fn body(answer: &str) -> &str {
     answer.split_once("\r\n\r\n").map_or("", |(_, body)| body)
 }

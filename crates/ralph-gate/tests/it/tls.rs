@@ -1,4 +1,4 @@
-//! TLS: passed on when it is for the right host, opened where that was asked.
+//! TLS: forwarded if it is for the right host, terminated for inspected hosts.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) async fn connect_tls(
         .await
 }
 
-/// Speaks TLS for a name over a stream, and asks for a host in it.
+/// Opens TLS for a name over a stream and requests a host in it.
 pub(crate) async fn https_get(
     stream: DuplexStream,
     roots: RootCertStore,
@@ -42,7 +42,7 @@ pub(crate) async fn https_get(
     let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
-    // A fixed answer needs no more than this.
+    // A single read suffices for the fixed response.
     let mut piece = [0; 4096];
     while !answer.ends_with(b"ok") && !answer.ends_with(b"\n") {
         match stream.read(&mut piece).await? {
@@ -74,7 +74,7 @@ pub(crate) async fn open_tunnel(gate: &Gate, authority: &str) -> Result<DuplexSt
 }
 
 #[tokio::test]
-async fn a_tunnel_carries_tls_for_its_host_alone() {
+async fn tunnels_forward_tls_for_their_host_only() {
     let mut world = GateTestbed::allowing(&["allowed.example", "other.example"]);
     let heard = world
         .start_tls_host("allowed.example:443", "allowed.example", OK_RESPONSE)
@@ -120,7 +120,7 @@ async fn a_tunnel_carries_tls_for_its_host_alone() {
 }
 
 #[tokio::test]
-async fn tls_at_the_address_of_a_name_is_for_that_name() {
+async fn tls_to_a_mapped_address_must_be_for_its_name() {
     let mut world = GateTestbed::allowing(&["a.example", "b.example"]);
     let heard_a = world
         .start_tls_host("a.example:443", "a.example", OK_RESPONSE)
@@ -136,7 +136,7 @@ async fn tls_at_the_address_of_a_name_is_for_that_name() {
     for (arrival, name, is_answered) in [
         (at_a, "a.example", true),
         (at_a, "b.example", false),
-        // An address instead of a name is no server name.
+        // An IP address is not a valid server name.
         (at_a, "127.0.0.1", false),
         (nobody, "a.example", false),
         (anywhere, "evil.example", false),
@@ -214,7 +214,7 @@ async fn upstream_certificates_are_verified() {
 }
 
 #[tokio::test]
-async fn a_listed_port_carries_any_protocol_and_tls_for_its_host() {
+async fn listed_ports_forward_any_protocol_and_tls_for_their_host() {
     let mut world = GateTestbed::allowing(&["odd.example:2222"]);
     let heard = world
         .start_tls_host("odd.example:2222", "odd.example", OK_RESPONSE)

@@ -1,4 +1,4 @@
-//! Who vouches for the sites.
+//! The certificate authority of the fake internet.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-/// An authority that only this internet knows.
+/// A certificate authority that only the fake internet uses.
 #[derive(Debug)]
 pub(super) struct FakeInternetAuthority {
     issuer: Issuer<'static, KeyPair>,
@@ -39,7 +39,7 @@ impl FakeInternetAuthority {
         &self.certificate
     }
 
-    /// Returns how to speak TLS as all of these names.
+    /// Returns a TLS acceptor for all of these names.
     pub(super) fn acceptor(&self, names: &[&str]) -> TlsAcceptor {
         let key = KeyPair::generate().expect("a key");
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();

@@ -1,4 +1,4 @@
-//! A host that nothing may reach, at every address of this machine.
+//! A host on every address of this machine that nothing may reach.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -9,13 +9,14 @@ use tokio::task::JoinSet;
 
 use super::visit_log::VisitLog;
 
-/// What is answered to whoever gets through.
+/// The response to every connection and datagram.
 pub const CATCH_ALL_RESPONSE: &str = "you-have-reached-the-sink";
-/// How often a port is tried that is free for both protocols.
+/// The number of attempts to find a port that is free for both protocols.
 const MAX_BIND_ATTEMPTS: usize = 50;
 
-/// A host that takes everything: connections and datagrams at every address of this machine on one
-/// port, and connections to the abstract socket [`CatchAllHost::socket_name`]. It ends when it is dropped.
+/// A host that accepts everything: connections and datagrams at every address of this machine on
+/// one port, and connections to the abstract socket [`CatchAllHost::socket_name`]. It stops when it
+/// is dropped.
 #[derive(Debug)]
 pub struct CatchAllHost {
     port: u16,
@@ -24,10 +25,10 @@ pub struct CatchAllHost {
 }
 
 impl CatchAllHost {
-    /// Starts to take everything. It has to be called in a runtime.
+    /// Starts the host. Must be called in a runtime.
     ///
     /// # Panics
-    /// If this machine gives no port.
+    /// If no port is available.
     pub async fn start() -> Self {
         let (tcp, udp) = bind_tcp_and_udp().await;
         let port = tcp.local_addr().expect("an address").port();
@@ -47,17 +48,17 @@ impl CatchAllHost {
         }
     }
 
-    /// Returns the address on loopback.
+    /// Returns the loopback address.
     pub fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port).into()
     }
 
-    /// Returns the name of its abstract socket.
+    /// Returns the name of the abstract socket.
     pub fn socket_name(&self) -> String {
         abstract_socket_name(self.port)
     }
 
-    /// Returns what arrived.
+    /// Returns the recorded visits.
     pub fn visits(&self) -> &VisitLog {
         &self.visits
     }
@@ -67,7 +68,7 @@ fn abstract_socket_name(port: u16) -> String {
     format!("ralph-sink-{port}")
 }
 
-/// Finds a port for both protocols at all addresses, of both versions where there are both.
+/// Binds a port for both protocols at all addresses, for IPv4 and IPv6 if available.
 async fn bind_tcp_and_udp() -> (TcpListener, UdpSocket) {
     for address in ["[::]", "0.0.0.0"] {
         for _ in 0..MAX_BIND_ATTEMPTS {
@@ -107,7 +108,7 @@ async fn answer_connection(mut stream: TcpStream, visits: VisitLog) {
 async fn answer_datagrams(socket: Arc<UdpSocket>, visits: VisitLog) {
     let mut piece = vec![0; 64 * 1024];
     loop {
-        // An answer to somebody who is gone comes back as an error of the next one.
+        // A response to a client that is gone causes an error on the next receive.
         if let Ok((count, peer)) = socket.recv_from(&mut piece).await {
             visits.add(format!("udp: {}", escape_excerpt(&piece[..count])));
             let response = CATCH_ALL_RESPONSE.as_bytes();

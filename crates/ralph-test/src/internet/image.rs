@@ -6,18 +6,17 @@ use std::process::{Command, Stdio};
 
 use ralph_core::id::Digest;
 
-/// What is in the image.
 const DOCKERFILE: &str = include_str!("tools.Dockerfile");
 
-/// Returns the name of an image that has pip, npm, cargo, apt, git, curl, wget and node. It is built
-/// once for each machine, which takes some minutes and needs the network that apt uses.
+/// Returns the name of an image with pip, npm, cargo, apt, git, curl, wget and node. It is built
+/// once per machine, which takes some minutes and needs the network that apt uses.
 ///
 /// # Panics
 /// If it cannot be built.
 pub fn tools_image() -> String {
     let digest = Digest::compute(DOCKERFILE.as_bytes());
     let image = format!("ralph-test-tools:{}", &digest.as_str()[..12]);
-    // Two tests at a time would build it twice.
+    // Concurrent tests would build it twice.
     let lock = std::env::temp_dir().join("ralph-test-tools.lock");
     let lock = File::create(lock).expect("a lock");
     lock.lock().expect("a lock");
@@ -27,15 +26,15 @@ pub fn tools_image() -> String {
     image
 }
 
-/// An image whose programs trust an authority, as they trust the ones of the real internet. It is
-/// removed when it is dropped.
+/// An image whose programs trust an additional certificate authority. It is removed when it is
+/// dropped.
 #[derive(Debug)]
 pub struct TrustingImage {
     name: String,
 }
 
 impl TrustingImage {
-    /// Adds an authority, which is written as PEM, to those that [`tools_image`] trusts.
+    /// Adds a PEM-encoded authority to those that [`tools_image`] trusts.
     ///
     /// # Panics
     /// If the image cannot be built.
@@ -51,7 +50,7 @@ impl TrustingImage {
         Self { name }
     }
 
-    /// Returns its name.
+    /// Returns the image name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -72,7 +71,7 @@ fn image_exists(image: &str) -> bool {
     docker.output().is_ok_and(|output| output.status.success())
 }
 
-/// Builds an image from a Dockerfile alone.
+/// Builds an image from a Dockerfile without a context.
 fn build_image(image: &str, network: &str, dockerfile: &str) {
     let mut docker = Command::new("docker")
         .args([

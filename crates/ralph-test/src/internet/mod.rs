@@ -1,13 +1,13 @@
-//! An internet on this machine: names, sites with TLS, package registries, and hosts that count
-//! everything that arrives at them.
+//! An internet on this machine: names, TLS sites, package registries, and hosts that record every
+//! visit.
 //!
-//! - [`FakeInternet`] is all of it: who has which name, and the authority that vouches for the sites.
-//! - [`SitePage`] is what a site answers; `serve` speaks HTTP with and without TLS.
-//! - [`CatchAllHost`] is a host that nothing may reach, at every address of this machine.
-//! - [`VisitLog`] is what arrived somewhere.
-//! - [`packages`] fills sites with what package managers look for.
-//! - [`tools_image`] is an image with those package managers in it, [`TrustingImage`] one that trusts
-//!   the authority, too.
+//! - [`FakeInternet`] contains the names, the sites and their certificate authority.
+//! - [`SitePage`] is a page of a site; `serve` serves it over HTTP with and without TLS.
+//! - [`CatchAllHost`] is a host on every address of this machine that nothing may reach.
+//! - [`VisitLog`] records visits.
+//! - [`packages`] provides sites for package managers.
+//! - [`tools_image`] is an image with those package managers, [`TrustingImage`] one that also
+//!   trusts the authority.
 
 mod authority;
 mod catch_all;

@@ -1,4 +1,4 @@
-//! Who has which name.
+//! The names and addresses of the fake internet.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,20 +13,18 @@ use super::page::SitePages;
 use super::serve::{FakeSite, serve};
 use super::visit_log::VisitLog;
 
-/// The port of plain HTTP.
 const HTTP_PORT: u16 = 80;
-/// The port of HTTP over TLS.
 const HTTPS_PORT: u16 = 443;
 
-/// An internet on this machine. It ends when it is dropped.
+/// An internet on this machine. It stops when it is dropped.
 #[derive(Debug)]
 pub struct FakeInternet {
     authority: FakeInternetAuthority,
-    /// Who answers at a name and port.
+    /// The address of each name and port.
     sites: BTreeMap<(String, u16), SocketAddr>,
-    /// Names that lead to one address, whatever the port.
+    /// Names that resolve to one address on every port.
     unreachable: BTreeMap<String, SocketAddr>,
-    /// Who has every other name.
+    /// The address of all other names.
     fallback: Option<SocketAddr>,
     open: Vec<SocketAddr>,
     lookups: VisitLog,
@@ -40,7 +38,7 @@ impl Default for FakeInternet {
 }
 
 impl FakeInternet {
-    /// Makes an internet without anybody in it.
+    /// Creates an internet without hosts.
     pub fn new() -> Self {
         Self {
             authority: FakeInternetAuthority::new(),
@@ -53,11 +51,11 @@ impl FakeInternet {
         }
     }
 
-    /// Starts a site that answers as all of these names, on the ports 80 and 443, and returns the
-    /// requests that arrive there, as `GET https://host/path`. It has to be called in a runtime.
+    /// Starts a site for all of these names on ports 80 and 443 and returns the log of its
+    /// requests, as `GET https://host/path`. Must be called in a runtime.
     ///
     /// # Panics
-    /// If this machine gives no loopback port.
+    /// If no loopback port is available.
     pub async fn start_site(&mut self, names: &[&str], pages: SitePages) -> VisitLog {
         let visits = VisitLog::default();
         for port in [HTTP_PORT, HTTPS_PORT] {
@@ -78,18 +76,18 @@ impl FakeInternet {
         visits
     }
 
-    /// Gives a host every name that nobody else has, on every port.
+    /// Maps every other name, on every port, to a host.
     pub fn map_all_other_names(&mut self, sink: &CatchAllHost) {
         self.open.push(sink.address());
         self.fallback = Some(sink.address());
     }
 
-    /// Lets a name lead to an address that nobody may reach.
+    /// Maps a name to an address that must not be reached.
     pub fn map_unreachable(&mut self, name: &str, address: SocketAddr) {
         self.unreachable.insert(name.to_owned(), address);
     }
 
-    /// Looks a name up; what was asked for is remembered.
+    /// Resolves a name and records the lookup.
     pub fn lookup(&self, name: &str, port: u16) -> Option<SocketAddr> {
         self.lookups.add(name.to_owned());
         let site = self.sites.get(&(name.to_owned(), port));
@@ -98,22 +96,22 @@ impl FakeInternet {
             .or(self.fallback)
     }
 
-    /// Returns the names that were looked up.
+    /// Returns the recorded lookups.
     pub fn lookups(&self) -> &VisitLog {
         &self.lookups
     }
 
-    /// Returns the addresses on this machine that stand for public ones.
+    /// Returns the addresses on this machine that represent public ones.
     pub fn open_addresses(&self) -> &[SocketAddr] {
         &self.open
     }
 
-    /// Returns the certificate that vouches for all sites, as PEM.
+    /// Returns the authority certificate of all sites as PEM.
     pub fn authority_pem(&self) -> &str {
         self.authority.pem()
     }
 
-    /// Returns the certificate that vouches for all sites.
+    /// Returns the authority certificate of all sites.
     pub fn authority(&self) -> &CertificateDer<'static> {
         self.authority.certificate()
     }

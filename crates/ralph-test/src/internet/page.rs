@@ -1,38 +1,36 @@
-//! What a site answers.
+//! The pages of a site.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-/// What a site answers at one path.
+/// The response of a site at one path.
 #[derive(Debug, Clone)]
 pub enum SitePage {
     /// A file.
     File {
-        /// Its media type.
+        /// The media type.
         kind: &'static str,
-        /// What is in it.
         bytes: Bytes,
     },
-    /// The way to another address.
+    /// A redirect to another URL.
     Redirect(String),
-    /// Every header and the body of the request, in the headers and the body of the answer. The headers
-    /// are among the visits, too.
+    /// Echoes the headers and body of the request. The headers are also recorded as visits.
     Echo,
-    /// Lines that never end.
+    /// An endless stream of lines.
     Endless,
 }
 
-/// The pages of a site by their paths, which begin with `/`.
+/// The pages of a site by path; paths start with `/`.
 pub type SitePages = BTreeMap<String, SitePage>;
 
 impl SitePage {
-    /// A text.
+    /// A plain-text page.
     pub fn text(text: &str) -> Self {
         Self::file("text/plain", text.to_owned())
     }
 
-    /// A file of a kind.
+    /// A file with a media type.
     pub fn file(kind: &'static str, bytes: impl Into<Bytes>) -> Self {
         Self::File {
             kind,

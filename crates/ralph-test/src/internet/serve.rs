@@ -1,4 +1,4 @@
-//! Speaks HTTP as a site, with and without TLS.
+//! Serves a site over HTTP, with and without TLS.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use super::visit_log::VisitLog;
 
 type FakeSiteBody = UnsyncBoxBody<Bytes, Infallible>;
 
-/// How often an endless page says something.
+/// The interval between lines of an endless page.
 const ENDLESS_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A site on one port.
@@ -33,7 +33,7 @@ pub(super) struct FakeSite {
     pub(super) visits: VisitLog,
 }
 
-/// Answers everybody who comes.
+/// Serves all connections.
 pub(super) async fn serve(listener: TcpListener, site: FakeSite) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
@@ -58,7 +58,7 @@ impl FakeSite {
             service_fn(|request| async { Ok::<_, Infallible>(self.handle_request(request).await) });
         let connection = hyper::server::conn::http1::Builder::new();
         let connection = connection.serve_connection(TokioIo::new(stream), service);
-        // Whoever broke it knows.
+        // Broken connections need no handling here.
         drop(connection.await);
     }
 

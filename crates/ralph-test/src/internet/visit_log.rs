@@ -1,13 +1,13 @@
-//! What arrived somewhere.
+//! A log of requests to a fake host.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What arrived somewhere, one line each, in its order. A clone is the same list.
+/// The recorded visits, one line each, in order. Clones share the same log.
 #[derive(Debug, Clone, Default)]
 pub struct VisitLog(Arc<Mutex<Vec<String>>>);
 
 impl VisitLog {
-    /// Returns everything so far.
+    /// Returns all visits so far.
     pub fn all(&self) -> Vec<String> {
         self.0
             .lock()

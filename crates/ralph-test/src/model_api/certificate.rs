@@ -1,4 +1,4 @@
-//! A certificate of an authority that no machine knows.
+//! Certificates of an untrusted authority.
 
 use std::sync::Arc;
 
@@ -18,18 +18,18 @@ pub struct FakeCertificate {
 }
 
 impl FakeCertificate {
-    /// Makes a valid certificate for a host.
+    /// Creates a valid certificate for a host.
     ///
     /// # Panics
-    /// If the text is not the name of a host.
+    /// If the text is not a valid host name.
     pub fn new(host: &str) -> Self {
         Self::from_params(CertificateParams::new([host.to_owned()]).expect("a name"))
     }
 
-    /// Makes a certificate for a host that has expired.
+    /// Creates an expired certificate for a host.
     ///
     /// # Panics
-    /// If the text is not the name of a host.
+    /// If the text is not a valid host name.
     pub fn expired(host: &str) -> Self {
         let mut params = CertificateParams::new([host.to_owned()]).expect("a name");
         params.not_before = date_time_ymd(2020, 1, 1);
@@ -59,7 +59,7 @@ impl FakeCertificate {
         }
     }
 
-    /// Returns the certificate of the authority, as `SSL_CERT_FILE` takes it.
+    /// Returns the certificate of the authority, in the format of `SSL_CERT_FILE`.
     pub fn authority(&self) -> &str {
         &self.authority
     }

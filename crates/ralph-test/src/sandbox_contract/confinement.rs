@@ -1,4 +1,4 @@
-//! What file operations never touch.
+//! Confinement: file operations never leave the sandbox.
 
 use std::time::Duration;
 
@@ -6,10 +6,11 @@ use ralph_core::ports::{SandboxError, WriteMode};
 
 use super::contract_sandbox::{ContractSandbox, READ_LIMIT, repo_path};
 
-/// How long an operation may take that has nothing to wait for.
+/// The time limit of an operation that must not block.
 const IMMEDIATE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Makes a directory outside of the sandbox, with links to it in the repository, and returns it.
+/// Creates a directory outside the sandbox, with links to it in the repository, and returns its
+/// path.
 async fn create_outside_directory(ground: &ContractSandbox<'_>) -> String {
     let line = r#"out=$(mktemp -d /tmp/contract.XXXXXX); echo kept > "$out/file"
         ln -s "$out" dir; ln -s "$out/file" link; ln -s "$out/new" dangling
@@ -17,12 +18,12 @@ async fn create_outside_directory(ground: &ContractSandbox<'_>) -> String {
     ground.sh(line).await.trim().to_owned()
 }
 
-/// Asserts that the directory outside is as it was, and removes it.
+/// Asserts that the outside directory is unchanged, and removes it.
 async fn assert_outside_unchanged(ground: &ContractSandbox<'_>, out: &str) {
     let seen = ground
         .sh(&format!("cd {out} && ls -A && cat file && rm -r {out}"))
         .await;
-    assert_eq!(seen, "file\nkept\n", "something outside was changed");
+    assert_eq!(seen, "file\nkept\n", "the outside directory was changed");
 }
 
 pub(super) async fn links_outside_are_not_read(ground: &ContractSandbox<'_>) {
@@ -97,7 +98,7 @@ pub(super) async fn pipes_and_directories_are_no_files(ground: &ContractSandbox<
             [read.map(drop), replace, append]
         };
         let all = tokio::time::timeout(IMMEDIATE_TIMEOUT, all).await;
-        for result in all.expect("nothing waits for the other end of a pipe") {
+        for result in all.expect("no operation blocks on a pipe") {
             assert!(
                 matches!(&result, Err(SandboxError::NotRegular(_))),
                 "{path}: {result:?}"

@@ -1,4 +1,4 @@
-//! What a promise stands on: a provider, a fresh sandbox, and short ways to use both.
+//! The fixture of a contract check: a provider, a fresh sandbox and helpers for both.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use ralph_core::ports::{
 
 use crate::CollectedOutput;
 
-/// Long enough for anything that should end by itself.
+/// Long enough for everything that ends without being killed.
 pub(super) const AMPLE_TIMEOUT: Duration = Duration::from_mins(1);
-/// More than any file here has.
+/// Larger than any file in the suite.
 pub(super) const READ_LIMIT: u64 = 16 << 20;
 
-/// What shell commands of the suite can use: `detached` runs a command in a session of its own, and
-/// `$BEAT` is a command line that writes into the file `beat` for as long as it lives.
+/// Defined for the shell commands of the suite: `detached` runs a command in its own session, and
+/// `$BEAT` is a command line that writes to the file `beat` while it is running.
 const PRELUDE: &str = r#"BEAT='while :; do echo . >> beat; sleep 0.02; done'
 detached() {
     if command -v setsid >/dev/null; then setsid "$@"
@@ -24,7 +24,7 @@ detached() {
 }
 "#;
 
-/// The place of one promise.
+/// The fixture of one check.
 pub(super) struct ContractSandbox<'a> {
     pub(super) provider: &'a dyn SandboxProvider,
     pub(super) sandbox: Box<dyn Sandbox>,
@@ -35,25 +35,25 @@ impl<'a> ContractSandbox<'a> {
         let sandbox = provider.create(&spec()).await;
         Self {
             provider,
-            sandbox: sandbox.expect("a sandbox can be made"),
+            sandbox: sandbox.expect("a sandbox can be created"),
         }
     }
 
-    /// Runs a command to its end.
+    /// Runs a command until it exits.
     pub(super) async fn exec(&self, exec: Exec) -> (ExecOutcome, CollectedOutput) {
         let mut output = CollectedOutput::default();
         let outcome = self.sandbox.exec(exec, None, &mut output).await;
         (outcome.expect("the command runs"), output)
     }
 
-    /// Runs a command that is not expected to run at all.
+    /// Runs a command that is expected not to start.
     pub(super) async fn exec_error(&self, exec: Exec) -> SandboxError {
         let mut output = CollectedOutput::default();
         let outcome = self.sandbox.exec(exec, None, &mut output).await;
         outcome.expect_err("the command does not run")
     }
 
-    /// Runs a shell command that has to succeed, and returns what it printed.
+    /// Runs a shell command that must succeed and returns its output.
     pub(super) async fn sh(&self, line: &str) -> String {
         let (outcome, output) = self.exec(shell(line)).await;
         assert_eq!(
@@ -77,7 +77,7 @@ impl<'a> ContractSandbox<'a> {
         self.sandbox.read(&repo_path(path), READ_LIMIT).await
     }
 
-    /// Waits until something beats.
+    /// Waits for the first heartbeat.
     pub(super) async fn wait_for_heartbeat(&self) {
         let begun = async {
             while self.read("beat").await.is_err() {
@@ -85,23 +85,26 @@ impl<'a> ContractSandbox<'a> {
             }
         };
         let begun = tokio::time::timeout(AMPLE_TIMEOUT, begun).await;
-        begun.expect("the command beats");
+        begun.expect("the command writes heartbeats");
     }
 
-    /// Asserts that something has beaten and nothing does any more.
+    /// Asserts that there were heartbeats and that they have stopped.
     pub(super) async fn assert_no_heartbeat(&self) {
-        let before = self.read("beat").await.expect("the command has beaten");
+        let before = self
+            .read("beat")
+            .await
+            .expect("the command has written heartbeats");
         tokio::time::sleep(Duration::from_millis(250)).await;
-        let after = self.read("beat").await.expect("the file is still there");
+        let after = self.read("beat").await.expect("the file still exists");
         assert_eq!(
             before.len(),
             after.len(),
-            "a process of the command still runs"
+            "a process of the command is still running"
         );
     }
 }
 
-/// Returns what every sandbox of the suite is made from.
+/// Returns the spec of the suite's sandboxes.
 pub(super) fn spec() -> SandboxSpec {
     SandboxSpec {
         labels: Labels::from([
@@ -114,17 +117,17 @@ pub(super) fn spec() -> SandboxSpec {
     }
 }
 
-/// Returns a shell command with time enough, after the prelude.
+/// Returns a shell command with the prelude and an ample timeout.
 pub(super) fn shell(line: &str) -> Exec {
     shell_for(line, AMPLE_TIMEOUT)
 }
 
-/// Returns such a shell command with this timeout.
+/// Returns a shell command with the prelude and this timeout.
 pub(super) fn shell_for(line: &str, timeout: Duration) -> Exec {
     Exec::shell(format!("{PRELUDE}{line}"), timeout)
 }
 
 /// Returns a path in the repository.
 pub(super) fn repo_path(path: &str) -> SandboxPath {
-    SandboxPath::in_repo(&WorkspacePath::parse(path).expect("a path inside"))
+    SandboxPath::in_repo(&WorkspacePath::parse(path).expect("a valid workspace path"))
 }

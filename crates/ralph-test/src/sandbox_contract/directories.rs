@@ -1,4 +1,4 @@
-//! Where a command runs.
+//! Working directories of commands.
 
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::SandboxError;
@@ -53,7 +53,7 @@ pub(super) async fn a_link_outside_is_not_entered(ground: &ContractSandbox<'_>) 
     }
 }
 
-/// Whatever a command did to the directories of the sandbox, they are real and usable afterwards.
+/// The directories of the sandbox are real and usable after a command replaced or removed them.
 pub(super) async fn the_repository_is_a_directory_whatever_happens(ground: &ContractSandbox<'_>) {
     for line in [
         "chmod 000 .",
@@ -67,7 +67,7 @@ pub(super) async fn the_repository_is_a_directory_whatever_happens(ground: &Cont
     ] {
         let line = format!("({line}) 2>/dev/null; true");
         ground.sh(&line).await;
-        // Files first, because a command is not the only one to put it back.
+        // File operations first, because they must restore the directory as well.
         let listed = ground.sandbox.list(&SandboxPath::repo()).await;
         let names: Vec<String> = listed
             .unwrap_or_else(|error| panic!("{line}: {error}"))

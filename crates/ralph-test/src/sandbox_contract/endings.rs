@@ -1,4 +1,4 @@
-//! How a command ended.
+//! Exit statuses of commands.
 
 use ralph_core::ports::{Exec, ExecStatus, SandboxError};
 
@@ -16,7 +16,7 @@ pub(super) async fn what_cannot_run_is_126_or_127(ground: &ContractSandbox<'_>) 
     for (line, code) in [("./plain", 126), ("no-such-program-here", 127)] {
         let (outcome, output) = ground.exec(shell(line)).await;
         assert_eq!(outcome.ended, ExecStatus::Exited(code), "{line}");
-        assert!(!output.stderr.is_empty(), "`{line}` says nothing");
+        assert!(!output.stderr.is_empty(), "`{line}` prints no error");
     }
 }
 

@@ -1,8 +1,8 @@
-//! What a command finds in its environment.
+//! Environment variables of commands.
 
 use super::contract_sandbox::{ContractSandbox, shell};
 
-/// Values shorter than this are the same by chance, such as `1` or `dumb`.
+/// Shorter values, such as `1` or `dumb`, can be equal by coincidence.
 const MIN_DISTINCTIVE_BYTES: usize = 8;
 
 pub(super) async fn nothing_of_the_caller_is_seen(ground: &ContractSandbox<'_>) {
@@ -18,9 +18,9 @@ pub(super) async fn nothing_of_the_caller_is_seen(ground: &ContractSandbox<'_>) 
         }
         told += 1;
         let variable = format!("{name}={value}");
-        assert!(!seen.contains(&variable.as_str()), "`{name}` is seen");
+        assert!(!seen.contains(&variable.as_str()), "`{name}` is visible");
     }
-    assert!(told > 0, "this process has no variable to look for");
+    assert!(told > 0, "this process has no distinctive variable");
 }
 
 pub(super) async fn variables_are_layered(ground: &ContractSandbox<'_>) {

@@ -1,4 +1,4 @@
-//! Reading, writing, listing and deleting.
+//! Reading, writing, listing and deleting files.
 
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::{SandboxEntryKind, SandboxError, WriteMode};
@@ -9,8 +9,12 @@ pub(super) async fn bytes_come_back(ground: &ContractSandbox<'_>) {
     let binary: Vec<u8> = (0..=u8::MAX).cycle().take(300_000).collect();
     for bytes in [&b""[..], b"text\n", b"\0\xff\r\n", &binary] {
         ground.write("file", bytes).await;
-        let read = ground.read("file").await.expect("the file is there");
-        assert!(read == bytes, "{} bytes came back changed", bytes.len());
+        let read = ground.read("file").await.expect("the file exists");
+        assert!(
+            read == bytes,
+            "{} bytes changed in a round trip",
+            bytes.len()
+        );
     }
     assert_eq!(ground.sh("wc -c < file").await.trim(), "300000");
 }
@@ -73,7 +77,7 @@ pub(super) async fn a_link_inside_is_written_through(ground: &ContractSandbox<'_
         "replaced\nappended\nmade\nbelow\nlinks\n"
     );
     assert_eq!(
-        ground.read("dir/dangling").await.expect("it is there"),
+        ground.read("dir/dangling").await.expect("the file exists"),
         b"made\n"
     );
 }
@@ -149,9 +153,13 @@ pub(super) async fn a_file_is_read_only_up_to_the_limit(ground: &ContractSandbox
 
 pub(super) async fn syncing_keeps_what_was_written(ground: &ContractSandbox<'_>) {
     ground.sh("echo command > file").await;
-    ground.sandbox.sync().await.expect("it can be synced");
+    ground.sandbox.sync().await.expect("the sandbox is synced");
     assert_eq!(ground.sh("cat file").await, "command\n");
-    ground.sandbox.remove().await.expect("it can be removed");
+    ground
+        .sandbox
+        .remove()
+        .await
+        .expect("the sandbox is removed");
     match ground.sandbox.sync().await {
         Ok(()) | Err(SandboxError::Gone(_)) => {}
         Err(error) => panic!("a removed sandbox has nothing to sync: {error}"),

@@ -1,4 +1,4 @@
-//! What ends, and when.
+//! Termination of commands and their processes.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use ralph_core::ports::{Exec, ExecStatus};
 use super::contract_sandbox::{AMPLE_TIMEOUT, ContractSandbox, shell, shell_for};
 use crate::CollectedOutput;
 
-/// A timeout that is long enough to start something on a busy machine.
+/// Long enough to start a command on a busy machine.
 const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) async fn a_timeout_keeps_what_was_printed(ground: &ContractSandbox<'_>) {
@@ -57,9 +57,9 @@ pub(super) async fn an_output_limit_ends_a_flood(ground: &ContractSandbox<'_>) {
     assert!(outcome.stdout_bytes > limit, "{outcome:?}");
     assert!(
         output.stdout.len() as u64 <= limit,
-        "more came than allowed"
+        "more output than allowed"
     );
-    assert!(output.stdout.len() as u64 >= limit / 2, "too little came");
+    assert!(output.stdout.len() as u64 >= limit / 2, "too little output");
 
     let exec = Exec {
         output_limit: 4,

@@ -1,4 +1,4 @@
-//! Making, finding and removing sandboxes.
+//! Creating, finding and removing sandboxes.
 
 use std::mem;
 
@@ -27,8 +27,12 @@ pub(super) async fn sandboxes_are_apart(ground: &ContractSandbox<'_>) {
     assert_ne!(other.sandbox.id(), ground.sandbox.id());
     ground.write("file", b"one").await;
     other.write("file", b"two").await;
-    other.sandbox.remove().await.expect("it is removed");
-    assert_eq!(ground.read("file").await.expect("it is there"), b"one");
+    other
+        .sandbox
+        .remove()
+        .await
+        .expect("the sandbox is removed");
+    assert_eq!(ground.read("file").await.expect("the file exists"), b"one");
 }
 
 pub(super) async fn attaching_ends_what_runs(ground: &ContractSandbox<'_>) {
@@ -39,12 +43,14 @@ pub(super) async fn attaching_ends_what_runs(ground: &ContractSandbox<'_>) {
         outcome = &mut running => panic!("it ended: {outcome:?}"),
         () = ground.wait_for_heartbeat() => {}
     }
-    // As if this process had been killed: nobody is left to end the command.
+    // Simulates that this process was killed: the command is not stopped.
     mem::forget(running);
     let attached = ground.provider.attach(ground.sandbox.id()).await;
     let again = ContractSandbox {
         provider: ground.provider,
-        sandbox: attached.expect("it is there").expect("it is found"),
+        sandbox: attached
+            .expect("attaching succeeds")
+            .expect("the sandbox exists"),
     };
     assert_eq!(again.sandbox.id(), ground.sandbox.id());
     again.assert_no_heartbeat().await;
@@ -60,7 +66,7 @@ pub(super) async fn attaching_finds_only_what_exists(ground: &ContractSandbox<'_
     for other in [changed, String::new(), "..".into(), format!("../{id}")] {
         let attached = ground.provider.attach(&SandboxId(other.clone())).await;
         assert!(
-            attached.expect("nothing is found").is_none(),
+            attached.expect("attaching succeeds").is_none(),
             "`{other}` was found"
         );
     }
@@ -68,19 +74,29 @@ pub(super) async fn attaching_finds_only_what_exists(ground: &ContractSandbox<'_
 
 pub(super) async fn removing_twice_is_fine(ground: &ContractSandbox<'_>) {
     let attached = ground.provider.attach(ground.sandbox.id()).await;
-    let second = attached.expect("it is there").expect("it is found");
+    let second = attached
+        .expect("attaching succeeds")
+        .expect("the sandbox exists");
     for _ in 0..2 {
-        ground.sandbox.remove().await.expect("it is removed");
-        second.remove().await.expect("it is removed");
+        ground
+            .sandbox
+            .remove()
+            .await
+            .expect("the sandbox is removed");
+        second.remove().await.expect("the sandbox is removed");
     }
 }
 
 pub(super) async fn a_removed_sandbox_is_gone(ground: &ContractSandbox<'_>) {
     ground.write("file", b"x").await;
-    ground.sandbox.remove().await.expect("it is removed");
+    ground
+        .sandbox
+        .remove()
+        .await
+        .expect("the sandbox is removed");
     assert_eq!(find_listed(ground).await, None);
     let attached = ground.provider.attach(ground.sandbox.id()).await;
-    assert!(attached.expect("nothing is found").is_none());
+    assert!(attached.expect("attaching succeeds").is_none());
     let read = ground.read("file").await.map(drop);
     let exec = ground.exec_error(shell("true")).await;
     for result in [read, Err(exec)] {

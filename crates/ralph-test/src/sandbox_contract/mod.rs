@@ -1,8 +1,7 @@
-//! What every sandbox provider promises, one function per promise.
+//! The contract of sandbox providers, one function per guarantee.
 //!
-//! A promise gets a sandbox of its own and speaks to it through the port alone, so the suite runs
-//! against any provider whose commands are those of a Unix system: `sh`, `head`, `sleep`, `mkfifo`
-//! and a way to start a session.
+//! Each check gets its own sandbox and uses it only through the port, so the suite runs against any
+//! provider with Unix commands: `sh`, `head`, `sleep`, `mkfifo` and a way to start a session.
 
 mod confinement;
 mod contract_sandbox;

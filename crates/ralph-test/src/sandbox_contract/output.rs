@@ -1,4 +1,4 @@
-//! What goes in and comes out.
+//! Standard input and output of commands.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use tokio::sync::Notify;
 use super::contract_sandbox::{AMPLE_TIMEOUT, ContractSandbox, shell};
 use crate::CollectedOutput;
 
-/// The most that a piece of output may hold, so that nobody has to hold more.
+/// The maximum size of an output chunk, which bounds the memory of the receiver.
 const MAX_CHUNK_BYTES: usize = 1 << 20;
 
-/// Counts without keeping.
+/// Counts output without storing it.
 #[derive(Debug, Default)]
 struct OutputTotals {
     bytes: u64,
@@ -26,7 +26,7 @@ impl OutputSink for OutputTotals {
     }
 }
 
-/// Reports that output has arrived.
+/// Notifies about the first output.
 struct FirstOutputNotifier<'a>(&'a Notify);
 
 impl OutputSink for FirstOutputNotifier<'_> {
@@ -81,7 +81,7 @@ pub(super) async fn bytes_are_exact(ground: &ContractSandbox<'_>) {
 }
 
 pub(super) async fn output_comes_while_the_command_runs(ground: &ContractSandbox<'_>) {
-    // The command ends only after its first line has arrived here.
+    // The command exits only after its first line has arrived here.
     let arrived = Notify::new();
     let mut first = FirstOutputNotifier(&arrived);
     let exec = shell("echo first; while ! [ -e seen ]; do sleep 0.05; done; echo second");
@@ -101,7 +101,7 @@ pub(super) async fn input_comes_back(ground: &ContractSandbox<'_>) {
     let (outcome, output) = ground.exec(shell("cat").with_stdin(input.clone())).await;
     assert_eq!(outcome.ended, ExecStatus::Exited(0));
     assert_eq!(outcome.stdout_bytes, 1 << 20);
-    assert!(output.stdout == input, "the input came back changed");
+    assert!(output.stdout == input, "the echoed input differs");
 }
 
 pub(super) async fn input_may_be_ignored(ground: &ContractSandbox<'_>) {
@@ -120,7 +120,7 @@ pub(super) async fn input_ends(ground: &ContractSandbox<'_>) {
     }
 }
 
-/// Gives one piece after the other, each after a moment.
+/// Provides one chunk after another, each after a short delay.
 struct DelayedInput(Vec<&'static str>);
 
 #[async_trait]
@@ -158,7 +158,7 @@ pub(super) async fn a_flood_is_counted_and_cut_in_pieces(ground: &ContractSandbo
     assert_eq!(tally.bytes, size + 1);
     assert!(
         tally.largest <= MAX_CHUNK_BYTES,
-        "a piece of {} bytes came",
+        "a chunk has {} bytes",
         tally.largest
     );
     assert!(outcome.duration < AMPLE_TIMEOUT);

@@ -1,4 +1,4 @@
-//! Runs the promises and says which are broken.
+//! Runs all checks and reports the failures.
 
 use std::any::Any;
 use std::future::{Future, poll_fn};
@@ -11,11 +11,11 @@ use ralph_core::ports::SandboxProvider;
 use super::contract_sandbox::ContractSandbox;
 use super::{confinement, directories, endings, environment, files, killing, lifecycle, output};
 
-/// Holds a provider to every promise of the port, each in a sandbox of its own.
+/// Checks a provider against the whole contract, each guarantee in its own sandbox.
 ///
 /// # Panics
 ///
-/// Panics at the end if promises are broken, with the name of each and what was seen.
+/// Panics at the end if checks failed, with the name and message of each.
 pub async fn sandbox_contract(provider: &dyn SandboxProvider) {
     let mut suite = ContractSuite {
         provider,
@@ -56,7 +56,7 @@ pub async fn sandbox_contract(provider: &dyn SandboxProvider) {
     }
     assert!(
         suite.broken.is_empty(),
-        "the provider `{}` breaks {} promises:\n{}",
+        "the provider `{}` violates {} guarantees:\n{}",
         provider.name(),
         suite.broken.len(),
         suite.broken.join("\n")
@@ -81,7 +81,7 @@ impl ContractSuite<'_> {
     }
 }
 
-/// Runs a future to its end, or to its panic.
+/// Runs a future to completion and catches its panic.
 async fn catch_panic(future: impl Future<Output = ()>) -> Result<(), Box<dyn Any + Send>> {
     let mut future = pin!(future);
     poll_fn(

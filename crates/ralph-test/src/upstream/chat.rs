@@ -1,4 +1,4 @@
-//! OpenAI's Chat Completions.
+//! The OpenAI chat completions format.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Anthropic's Messages.
+//! The Anthropic messages format.
 
 use serde_json::{Value, json};
 

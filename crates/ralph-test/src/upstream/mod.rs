@@ -1,9 +1,9 @@
-//! A model provider of the test's own: it speaks the real protocols on loopback and says what the
-//! test wrote down.
+//! A fake model provider that speaks the real protocols on loopback and responds as scripted by the
+//! test.
 //!
-//! - [`Scenario`] is what it says: [`Step`]s for each [`Api`].
-//! - [`FakeUpstream`] is the server; it keeps every [`Recorded`] request.
-//! - `messages`, `responses` and `chat` write a step as each protocol does.
+//! - [`UpstreamScenario`] is the script: [`ScenarioStep`]s for each [`FakeUpstreamApi`].
+//! - [`FakeUpstream`] is the server; it stores every [`RecordedRequest`].
+//! - `messages`, `responses` and `chat` encode a step in each protocol.
 
 mod chat;
 mod messages;

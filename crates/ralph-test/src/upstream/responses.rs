@@ -1,4 +1,4 @@
-//! OpenAI's Responses.
+//! The OpenAI responses format.
 
 use serde_json::{Value, json};
 
@@ -88,7 +88,7 @@ pub(super) fn object(step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Value 
     })
 }
 
-/// Writes an error, which the older protocol shares.
+/// Returns an error, in the format shared with chat completions.
 pub(super) fn error(status: u16, message: &str) -> Value {
     let (kind, code) = match status {
         401 => ("invalid_request_error", Some("invalid_api_key")),

@@ -1,4 +1,4 @@
-//! What a fake upstream says.
+//! The scripted responses of a fake upstream.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,18 +6,18 @@ use std::time::Duration;
 use ralph_core::ports::TokenUsage;
 use serde_json::Value;
 
-/// A protocol that the upstream speaks.
+/// A protocol of the fake upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FakeUpstreamApi {
-    /// `POST /v1/messages`, Anthropic's.
+    /// Anthropic messages: `POST /v1/messages`.
     Messages,
-    /// `POST /v1/responses`, OpenAI's newer one.
+    /// OpenAI responses: `POST /v1/responses`.
     Responses,
-    /// `POST /v1/chat/completions`, OpenAI's older one, which many others speak.
+    /// OpenAI chat completions, also used by compatible servers: `POST /v1/chat/completions`.
     Chat,
 }
 
-/// What is said in answer to one request.
+/// The response to one request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScenarioStep {
     pub(super) reply: ScenarioReply,
@@ -27,7 +27,7 @@ pub struct ScenarioStep {
     pub(super) stall: Duration,
 }
 
-/// The kinds of answers.
+/// The kinds of responses.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ScenarioReply {
     Text(String),
@@ -52,29 +52,29 @@ pub(super) enum ScenarioReply {
 }
 
 impl ScenarioStep {
-    /// Says something, and ends its turn.
+    /// Responds with text and ends the turn.
     pub fn text(text: &str) -> Self {
         Self::from_reply(ScenarioReply::Text(text.into()))
     }
 
-    /// Asks for a tool.
+    /// Calls a tool.
     pub fn tool(name: &str, input: Value) -> Self {
         let name = name.into();
         Self::from_reply(ScenarioReply::Tool { name, input })
     }
 
-    /// Refuses with a status, in the form of the protocol.
+    /// Responds with an error status in the protocol's format.
     pub fn error(status: u16, message: &str) -> Self {
         let message = message.into();
         Self::from_reply(ScenarioReply::Error { status, message })
     }
 
-    /// Answers with a status and a body that is no protocol's own.
+    /// Responds with a status and an arbitrary body.
     pub fn body(status: u16, body: Value) -> Self {
         Self::from_reply(ScenarioReply::Body { status, body })
     }
 
-    /// Begins to say something, and ends it with an error in the form of the protocol.
+    /// Starts with text and ends with an error in the protocol's format.
     pub fn fail(text: &str, status: u16, message: &str) -> Self {
         let (text, message) = (text.into(), message.into());
         Self::from_reply(ScenarioReply::Fail {
@@ -84,7 +84,7 @@ impl ScenarioStep {
         })
     }
 
-    /// Begins to say something, and breaks the connection.
+    /// Starts with text and breaks the connection.
     pub fn cut(text: &str) -> Self {
         Self::from_reply(ScenarioReply::Cut(text.into()))
     }
@@ -103,28 +103,28 @@ impl ScenarioStep {
         }
     }
 
-    /// Says that these tokens were used.
+    /// Reports this token usage.
     #[must_use]
     pub fn with_usage(mut self, usage: TokenUsage) -> Self {
         self.usage = usage;
         self
     }
 
-    /// Adds a header to the answer.
+    /// Adds a header to the response.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// Waits before the answer begins.
+    /// Waits before the response starts.
     #[must_use]
     pub fn with_delay(mut self, wait: Duration) -> Self {
         self.initial_delay = wait;
         self
     }
 
-    /// Waits in the middle of the answer, after its first event.
+    /// Waits after the first event of the response.
     #[must_use]
     pub fn with_stall(mut self, wait: Duration) -> Self {
         self.stall = wait;
@@ -132,14 +132,14 @@ impl ScenarioStep {
     }
 }
 
-/// What is said, request by request.
+/// The responses of a fake upstream, in order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UpstreamScenario {
     steps: BTreeMap<FakeUpstreamApi, Vec<ScenarioStep>>,
 }
 
 impl UpstreamScenario {
-    /// Says the same steps whichever protocol is used; each protocol has its own count.
+    /// Uses the same steps for every protocol; each protocol counts its own requests.
     pub fn new(steps: impl IntoIterator<Item = ScenarioStep>) -> Self {
         let steps: Vec<ScenarioStep> = steps.into_iter().collect();
         [
@@ -153,7 +153,7 @@ impl UpstreamScenario {
         })
     }
 
-    /// Says these steps to one protocol.
+    /// Sets the steps of one protocol.
     #[must_use]
     pub fn with_steps(
         mut self,
@@ -164,7 +164,7 @@ impl UpstreamScenario {
         self
     }
 
-    /// Returns the answer to a protocol's request with this number, counted from 0; the last one
+    /// Returns the step for a request, by its number within the protocol from 0; the last step
     /// repeats.
     pub(super) fn step(&self, api: FakeUpstreamApi, number: usize) -> Option<&ScenarioStep> {
         let steps = self.steps.get(&api)?;

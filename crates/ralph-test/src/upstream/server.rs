@@ -1,4 +1,4 @@
-//! The server that plays a scenario.
+//! The server of a fake upstream.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -26,21 +26,19 @@ use super::wire::FakeRequestInfo;
 
 type FakeUpstreamBody = UnsyncBoxBody<Bytes, io::Error>;
 
-/// A request that came, complete.
+/// A complete request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedRequest {
-    /// The method.
     pub method: String,
     /// The path with its query.
     pub path: String,
-    /// The headers in their order, their names in lower case.
+    /// The headers in order, with lowercase names.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: Vec<u8>,
 }
 
 impl RecordedRequest {
-    /// Returns a header's first value.
+    /// Returns the first value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         headers
@@ -48,17 +46,17 @@ impl RecordedRequest {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Returns the body as JSON; `null` if it is none.
+    /// Returns the body as JSON, or `null` if it is not valid JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
 }
 
-/// A model provider on a loopback port; it ends when it is dropped.
+/// A model provider on a loopback port that stops when it is dropped.
 ///
-/// It lives on a thread of its own, so tests with and without a runtime can use it. Besides the
-/// protocols of [`FakeUpstreamApi`] it answers `HEAD /api/hello`, refuses an upgrade to a `WebSocket` with 426,
-/// and anything else with 404.
+/// It runs on its own thread, so that tests with and without a runtime can use it. In addition to
+/// the protocols of [`FakeUpstreamApi`] it answers `HEAD /api/hello`, refuses a `WebSocket` upgrade
+/// with 426 and everything else with 404.
 #[derive(Debug)]
 pub struct FakeUpstream {
     address: SocketAddr,
@@ -81,10 +79,10 @@ struct FakeUpstreamLog {
 }
 
 impl FakeUpstream {
-    /// Starts to play a scenario.
+    /// Starts the server with a scenario.
     ///
     /// # Panics
-    /// If this machine gives no loopback port.
+    /// If no loopback port is available.
     pub fn start(scenario: UpstreamScenario) -> Self {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a loopback port");
         let address = listener.local_addr().expect("the address of a listener");
@@ -119,12 +117,12 @@ impl FakeUpstream {
         }
     }
 
-    /// Returns its base URL, such as `http://127.0.0.1:40123`.
+    /// Returns the base URL, such as `http://127.0.0.1:40123`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Returns its address.
+    /// Returns the address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -134,7 +132,7 @@ impl FakeUpstream {
         self.state.lock_log().requests.clone()
     }
 
-    /// Returns the requests so far that a model was to answer.
+    /// Returns the requests so far that were sent to a model.
     pub fn model_requests(&self) -> Vec<RecordedRequest> {
         let mut requests = self.requests();
         requests.retain(|request| {
@@ -144,7 +142,7 @@ impl FakeUpstream {
         requests
     }
 
-    /// Waits until this many requests have come.
+    /// Waits until this many requests have arrived.
     pub async fn wait_for_requests(&self, requests: usize) {
         let mut count = self.state.count.subscribe();
         let enough = count.wait_for(|count| *count >= requests).await;
@@ -156,7 +154,7 @@ impl Drop for FakeUpstream {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic there has been printed; here it would hide the test's own.
+            // A panic of the server has been printed; repeating it would hide the test's own.
             let _ended: std::thread::Result<()> = thread.join();
         }
     }
@@ -167,7 +165,7 @@ impl FakeUpstreamState {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a request and returns its number within its protocol.
+    /// Stores a request and returns its number within its protocol.
     fn record(&self, request: RecordedRequest, api: Option<FakeUpstreamApi>) -> usize {
         let mut log = self.lock_log();
         log.requests.push(request);
@@ -193,7 +191,7 @@ async fn serve(listener: &TcpListener, state: &Arc<FakeUpstreamState>) {
             let connection = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service)
                 .await;
-            // A client that goes away is what some tests are about.
+            // Some tests disconnect on purpose.
             drop(connection);
         });
     }
@@ -240,7 +238,7 @@ async fn handle_request(
     Ok(play_step(api, step, number, &asked))
 }
 
-/// Returns a step that has written no more than the request allows, as a provider does.
+/// Returns the step with its text cut to the request's output limit, as a provider would.
 fn within_limit(step: &ScenarioStep, request: &Value) -> ScenarioStep {
     let keys = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
     let limit = keys.iter().filter_map(|key| request[key].as_u64()).min();
@@ -273,7 +271,7 @@ fn play_step(
         );
         response
     } else if matches!(step.reply, ScenarioReply::Cut(_)) {
-        // Without a stream nothing is said before the connection breaks.
+        // Without a stream nothing is sent before the connection breaks.
         Response::new(events(step, Vec::new()))
     } else {
         json_response(200, &api.object(step, &asked))
@@ -286,7 +284,7 @@ fn play_step(
     response
 }
 
-/// Sends events one by one, and breaks the connection after them if the step says so.
+/// Sends events one by one and then breaks the connection if the step says so.
 fn events(step: &ScenarioStep, events: Vec<String>) -> FakeUpstreamBody {
     let mut frames: Vec<(Duration, Result<Frame<Bytes>, io::Error>)> = events
         .into_iter()
@@ -302,7 +300,7 @@ fn events(step: &ScenarioStep, events: Vec<String>) -> FakeUpstreamBody {
         .collect();
     if matches!(step.reply, ScenarioReply::Cut(_)) {
         let cut = io::Error::from(io::ErrorKind::ConnectionReset);
-        // Time for what was said to arrive: a broken connection may take it along.
+        // Time for the events to arrive, because a reset can discard them.
         frames.push((Duration::from_millis(50), Err(cut)));
     }
     let frames = stream::unfold(frames.into_iter(), |mut frames| async move {

@@ -1,4 +1,4 @@
-//! What comes over the wire.
+//! Tests of the fake upstream over its socket.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{FakeUpstream, ScenarioStep, UpstreamScenario};
 
-/// Sends a request on a connection of its own, and returns the status line and all that follows.
+/// Sends a request on its own connection and returns the status line and the rest.
 fn send(upstream: &FakeUpstream, head: &str, body: &str) -> (String, String) {
     let mut connection = TcpStream::connect(upstream.address()).unwrap();
     let length = body.len();
@@ -16,7 +16,7 @@ fn send(upstream: &FakeUpstream, head: &str, body: &str) -> (String, String) {
         format!("{head}\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}");
     connection.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
-    // A connection that is broken on purpose may end in an error.
+    // A connection broken on purpose may end with an error.
     let _read: std::io::Result<usize> = connection.read_to_end(&mut answer);
     let answer = String::from_utf8(answer).unwrap();
     let (status, rest) = answer.split_once("\r\n").unwrap();

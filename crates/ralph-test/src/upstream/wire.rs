@@ -1,11 +1,11 @@
-//! What all protocols write: events, and the two forms of an answer.
+//! The encoding shared by all protocols: events and the two forms of a response.
 
 use serde_json::Value;
 
 use super::scenario::{FakeUpstreamApi, ScenarioStep};
 use super::{chat, messages, responses};
 
-/// Who asks, as far as the answer repeats it.
+/// The parts of a request that the response repeats.
 pub(super) struct FakeRequestInfo<'a> {
     /// Counted from 0.
     pub(super) number: usize,
@@ -13,7 +13,7 @@ pub(super) struct FakeRequestInfo<'a> {
 }
 
 impl FakeUpstreamApi {
-    /// Finds the protocol of a path.
+    /// Returns the protocol of a path.
     pub(super) fn from_path(path: &str) -> Option<Self> {
         match path {
             "/v1/messages" => Some(Self::Messages),
@@ -23,7 +23,7 @@ impl FakeUpstreamApi {
         }
     }
 
-    /// Writes an answer as events, without the last ones if it is cut.
+    /// Returns a response as events, without the last ones if it is cut.
     pub(super) fn events(self, step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Vec<String> {
         match self {
             Self::Messages => messages::events(step, asked),
@@ -32,7 +32,7 @@ impl FakeUpstreamApi {
         }
     }
 
-    /// Writes an answer as one object.
+    /// Returns a response as one object.
     pub(super) fn object(self, step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Value {
         match self {
             Self::Messages => messages::object(step, asked),
@@ -41,7 +41,7 @@ impl FakeUpstreamApi {
         }
     }
 
-    /// Writes an error.
+    /// Returns an error object.
     pub(super) fn error(self, status: u16, message: &str) -> Value {
         match self {
             Self::Messages => messages::error(status, message),
@@ -50,7 +50,7 @@ impl FakeUpstreamApi {
     }
 }
 
-/// Writes one event whose name is also in its data, under `type`.
+/// Returns an event whose name is also its `type`.
 pub(super) fn typed_event(data: &Value) -> String {
     let name = data["type"].as_str().unwrap_or_default();
     format!("event: {name}\ndata: {data}\n\n")

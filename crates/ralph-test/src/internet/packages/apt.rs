@@ -6,7 +6,7 @@ use super::HELLO;
 use super::archive::{ar, tar};
 use crate::internet::{SitePage, SitePages};
 
-/// Returns a repository with one package, which has the file `/usr/share/NAME`: `/debian/`.
+/// Returns a repository with one package that contains the file `/usr/share/NAME`: `/debian/`.
 pub fn apt(name: &str) -> SitePages {
     let control = format!(
         "Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: Nobody <nobody@allowed.example>\n\
@@ -23,7 +23,7 @@ pub fn apt(name: &str) -> SitePages {
     ]);
     let (size, digest) = (bytes.len(), Digest::compute(&bytes));
     let index = format!("{control}Filename: ./{name}.deb\nSize: {size}\nSHA256: {digest}\n");
-    // This is how apt writes the paths of a repository without directories.
+    // apt writes the paths of a flat repository this way.
     SitePages::from([
         ("/debian/./Packages".to_owned(), SitePage::text(&index)),
         (

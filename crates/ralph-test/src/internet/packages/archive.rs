@@ -1,12 +1,12 @@
-//! Packs files the ways that package managers want them, without making them any smaller.
+//! Creates uncompressed archives in the formats of package managers.
 
-/// A file: its path and what is in it.
+/// The path and content of a file.
 pub(super) type ArchiveMember<'a> = (&'a str, &'a [u8]);
 
-/// The most that one block of a gzip file holds when it is not compressed.
+/// The maximum size of an uncompressed gzip block, in bytes.
 const MAX_STORED_BLOCK: usize = 0xffff;
 
-/// Packs files as tar.
+/// Creates a tar archive.
 pub(super) fn tar(members: &[ArchiveMember<'_>]) -> Vec<u8> {
     let mut builder = tar::Builder::new(Vec::new());
     for (path, bytes) in members {
@@ -20,7 +20,7 @@ pub(super) fn tar(members: &[ArchiveMember<'_>]) -> Vec<u8> {
     builder.into_inner().expect("memory")
 }
 
-/// Wraps bytes as gzip.
+/// Wraps bytes in gzip.
 pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
     let blocks: Vec<&[u8]> = bytes.chunks(MAX_STORED_BLOCK).collect();
@@ -36,7 +36,7 @@ pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Packs files as ar, in which a Debian package is.
+/// Creates an ar archive, the container format of Debian packages.
 pub(super) fn ar(members: &[ArchiveMember<'_>]) -> Vec<u8> {
     let mut file = b"!<arch>\n".to_vec();
     for (path, bytes) in members {
@@ -54,12 +54,12 @@ pub(super) fn ar(members: &[ArchiveMember<'_>]) -> Vec<u8> {
     file
 }
 
-/// Packs files as zip.
+/// Creates a zip archive.
 pub(super) fn zip(members: &[ArchiveMember<'_>]) -> Vec<u8> {
     let (mut file, mut directory) = (Vec::new(), Vec::new());
     for (path, bytes) in members {
         let offset = size(&file);
-        // Version 2.0, no flags, stored, the first moment that there is.
+        // Version 2.0, no flags, stored, the earliest timestamp.
         let mut common = vec![20, 0, 0, 0, 0, 0, 0, 0, 0x21, 0];
         common.extend(checksum(bytes).to_le_bytes());
         common.extend(size(bytes).to_le_bytes());
@@ -96,7 +96,7 @@ fn size(bytes: &[u8]) -> u32 {
     u32::try_from(bytes.len()).expect("a small file")
 }
 
-/// Returns the CRC-32 that zip and gzip have.
+/// Returns the CRC-32 used by zip and gzip.
 fn checksum(bytes: &[u8]) -> u32 {
     let mut rest = u32::MAX;
     for byte in bytes {

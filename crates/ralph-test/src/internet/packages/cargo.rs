@@ -7,8 +7,8 @@ use super::HELLO;
 use super::archive::{gzip, tar};
 use crate::internet::{SitePage, SitePages};
 
-/// Returns a registry with one crate, which has a constant `HELLO`: `/index/`. `origin` is the address
-/// of the site, as `https://host`; the name has at least four letters.
+/// Returns a registry with one crate that contains a constant `HELLO`: `/index/`. `origin` is the
+/// origin of the site, as `https://host`; the name has at least four letters.
 pub fn cargo(origin: &str, name: &str) -> SitePages {
     let manifest =
         format!("[package]\nname = \"{name}\"\nversion = \"1.0.0\"\nedition = \"2021\"\n");

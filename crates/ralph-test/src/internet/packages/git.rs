@@ -1,14 +1,14 @@
-//! A repository for git, as a site without any program serves it.
+//! A git repository served as static files.
 
 use std::path::Path;
 
 use super::HELLO;
 use crate::internet::{SitePage, SitePages};
 
-/// Returns a repository with one commit, which has the file `hello.txt`: `/NAME.git`.
+/// Returns a repository with one commit that contains the file `hello.txt`: `/NAME.git`.
 ///
 /// # Panics
-/// If there is no `git` on this machine.
+/// If `git` is not installed.
 pub fn git(name: &str) -> SitePages {
     let directory = tempfile::tempdir().expect("a directory");
     let (work, bare) = (directory.path().join("work"), directory.path().join("bare"));

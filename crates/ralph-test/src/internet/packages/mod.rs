@@ -1,8 +1,8 @@
-//! Fills sites with what package managers look for. Every package has one file, which says `HELLO`.
+//! Sites for package managers. Every package has one file that contains `HELLO`.
 //!
 //! - [`python`] is an index for pip, [`npm`] a registry for npm, [`cargo`] a sparse one for cargo.
 //! - [`apt`] is a flat repository for apt, [`git`] a repository for git.
-//! - `archive` packs files the ways that these want them.
+//! - `archive` creates the package archives.
 
 mod apt;
 mod archive;
@@ -17,5 +17,5 @@ pub use git::git;
 pub use npm::npm;
 pub use python::python;
 
-/// What the file in every package says.
+/// The content of the file in every package.
 pub const HELLO: &str = "hello from the fake internet";

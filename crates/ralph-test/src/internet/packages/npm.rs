@@ -6,8 +6,8 @@ use super::HELLO;
 use super::archive::{gzip, tar};
 use crate::internet::{SitePage, SitePages};
 
-/// Returns a registry with one package, which exports a text: `/NAME`. `origin` is the address of the
-/// site, as `https://host`.
+/// Returns a registry with one package that exports a string: `/NAME`. `origin` is the origin of
+/// the site, as `https://host`.
 pub fn npm(origin: &str, name: &str) -> SitePages {
     let manifest = json!({ "name": name, "version": "1.0.0", "main": "index.js" });
     let module = format!("module.exports = '{HELLO}';\n");

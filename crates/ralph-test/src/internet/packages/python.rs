@@ -6,7 +6,7 @@ use super::HELLO;
 use super::archive::zip;
 use crate::internet::{SitePage, SitePages};
 
-/// Returns an index with one package, which has a module of the same name: `/simple/`.
+/// Returns an index with one package that contains a module of the same name: `/simple/`.
 pub fn python(name: &str) -> SitePages {
     let information = format!("{name}-1.0.dist-info");
     let module = format!("HELLO = '{HELLO}'\n");
