@@ -1,4 +1,4 @@
-//! Counters of the kernel: what it has refused to the processes of a control group so far.
+//! Kernel counters of the resources refused to a control group.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -7,19 +7,18 @@ use std::path::PathBuf;
 use crate::available;
 use crate::command::{CommandEnd, CommandOutcome};
 
-/// Counters that only grow.
+/// Monotonic counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CgroupCounters {
-    /// Processes that were killed for lack of memory.
+    /// Processes killed for lack of memory.
     pub out_of_memory: u64,
-    /// Attempts to start one process too many.
+    /// Process starts refused by the limit.
     pub too_many_processes: u64,
 }
 
 impl CgroupCounters {
-    /// Returns the outcome of a command with what the counters say about it, which had the values
-    /// `before` when it started. An exit code alone hides that a process in the middle of a pipe was
-    /// killed.
+    /// Returns the outcome of a command, corrected by the difference to the counters `before` it
+    /// started. An exit code alone hides that a process in a pipeline was killed.
     pub fn apply_to(self, outcome: CommandOutcome, before: Self) -> CommandOutcome {
         let starved = self.out_of_memory > before.out_of_memory;
         let ended = match outcome.ended {
@@ -39,8 +38,8 @@ impl CgroupCounters {
     }
 }
 
-/// The kernel's counters of one control group. The files stay open: they are read before and after
-/// every command.
+/// The kernel counters of one control group. The files stay open because they are read before and
+/// after every command.
 #[derive(Debug, Default)]
 pub struct Cgroup {
     memory: Option<File>,
@@ -48,7 +47,7 @@ pub struct Cgroup {
 }
 
 impl Cgroup {
-    /// Finds the counters of the container that this process is in. Missing ones stay zero.
+    /// Opens the counters of this process's container. Missing counters stay zero.
     pub fn open() -> Self {
         let first = |files: [&str; 2]| files.iter().find_map(|file| available(File::open(file)));
         Self {
@@ -63,7 +62,7 @@ impl Cgroup {
         }
     }
 
-    /// Finds the counters in these directories of control groups.
+    /// Opens the counters in these control group directories.
     pub fn from_directories(directories: &[PathBuf]) -> Self {
         let first = |names: &[&str]| {
             directories.iter().find_map(|directory| {
@@ -93,7 +92,7 @@ fn read_counter(file: Option<&File>, name: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Finds the number on the line that begins with a name.
+/// Returns the number on the line that starts with a name.
 fn parse_value(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let (found, number) = line.split_once(' ')?;

@@ -1,16 +1,16 @@
-//! What runs commands and keeps files: as the first process of a container, and on the host itself.
+//! Runs commands and file operations, both as the first process of a container and on the host.
 //!
-//! - [`command`] runs one command to its end and leaves nothing of it behind. The local sandbox
-//!   uses it on the host, the guest inside of a container.
-//! - [`files`] reads, writes, lists and removes below one directory, and nothing leads out of it.
-//! - [`probe`] probes the network from inside of a sandbox.
-//! - [`running_time`] measures the time without stops of the process and sleep of the machine.
-//! - [`wire`] is how the host and the guest speak: many streams over one connection.
-//! - [`cgroup`] reads what the kernel refused to a command.
+//! - [`command`] runs one command and cleans up its processes. The local sandbox uses it on the
+//!   host, the guest inside a container.
+//! - [`files`] reads, writes, lists and removes files, confined to one directory.
+//! - [`probe`] probes the network from inside a sandbox.
+//! - [`running_time`] measures time without stops of the process and sleep of the machine.
+//! - [`wire`] is the protocol between host and guest: many streams over one connection.
+//! - [`cgroup`] reads the resources that the kernel refused to a command.
 //! - `launch` confines a command of the local sandbox before it starts.
-//! - [`serve`] is the guest: it answers requests of the host.
+//! - [`serve`] is the guest, which answers requests of the host.
 //!
-//! This crate knows nothing of runs, tasks or models, so that the program that is put into every
+//! This crate does not depend on runs, tasks or models, so that the program copied into every
 //! container stays small.
 
 pub mod cgroup;

@@ -1,4 +1,4 @@
-//! The environment of a command: a fixed one, nothing of the caller's.
+//! The environment of a command: fixed, and independent of the caller's.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -6,27 +6,27 @@ use std::path::Path;
 
 use super::mark::{CommandMark, SandboxName};
 
-/// The directory that is `$HOME`.
+/// The directory used as `$HOME`.
 pub const HOME: &str = "home";
-/// The directory that is `$TMPDIR`.
+/// The directory used as `$TMPDIR`.
 pub const TMP: &str = "tmp";
 
 const SANDBOX_VARIABLE: &str = "RALPH_SANDBOX";
 const COMMAND_VARIABLE: &str = "RALPH_COMMAND";
 
-/// Returns the `NAME=value` that every process of a sandbox starts with.
+/// Returns the `NAME=value` that identifies the processes of a sandbox.
 #[cfg(target_os = "linux")]
 pub(super) fn sandbox_variable(name: SandboxName) -> String {
     format!("{SANDBOX_VARIABLE}={name}")
 }
 
-/// Returns the `NAME=value` that every process of a command starts with.
+/// Returns the `NAME=value` that identifies the processes of a command.
 #[cfg(target_os = "linux")]
 pub(super) fn command_variable(mark: CommandMark) -> String {
     format!("{COMMAND_VARIABLE}={}", mark.limit())
 }
 
-/// Returns the whole environment of a command; later maps win over earlier ones.
+/// Returns the complete environment of a command; later maps override earlier ones.
 pub fn command_environment(
     search_path: &OsStr,
     directory: &Path,
@@ -38,7 +38,7 @@ pub fn command_environment(
     set("PATH", search_path);
     set("HOME", directory.join(HOME).as_os_str());
     set("TMPDIR", directory.join(TMP).as_os_str());
-    // A repository around the sandboxes is not the agent's, also when its own is gone.
+    // Git must not find a repository above the sandboxes, even if the agent's own is gone.
     set("GIT_CEILING_DIRECTORIES", directory.as_os_str());
     for (variable, value) in [
         ("LANG", "C.UTF-8"),
@@ -53,7 +53,7 @@ pub fn command_environment(
     for (variable, value) in extra.into_iter().flatten() {
         set(variable, value.as_ref());
     }
-    // Last, because leftovers are found by them.
+    // Set last, because leftover processes are found by these variables.
     set(SANDBOX_VARIABLE, name.to_string().as_ref());
     set(COMMAND_VARIABLE, mark.limit().to_string().as_ref());
     variables

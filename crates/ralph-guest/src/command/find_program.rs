@@ -1,12 +1,13 @@
-//! Finds programs as a shell does: by the directories of `PATH`, in their order.
+//! Finds programs in the directories of `PATH`, like a shell.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use rustix::fs::{Access, access};
 
-/// Returns the file that a bare name stands for. A name with a slash is a path already, and a
-/// relative directory means another one to every command: both are left to the system.
+/// Returns the file for a bare program name. Returns `None` for names with a slash, which are paths
+/// already, and skips relative directories, which depend on the working directory: the system
+/// resolves both.
 pub fn find_program(search_path: &OsStr, program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return None;

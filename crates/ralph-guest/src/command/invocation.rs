@@ -1,4 +1,4 @@
-//! What is really started for a program, and what it reads.
+//! The process arguments and input of a command.
 
 use std::process::Stdio;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::mark::Marking;
 
-/// What to run.
+/// The command to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandLine {
@@ -16,35 +16,35 @@ pub enum CommandLine {
     Argv(Vec<String>),
 }
 
-/// Whether a command reads something.
+/// Whether a command receives input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputMode {
-    /// It reads from nothing.
+    /// Standard input is empty.
     Null,
-    /// It reads what is written to it.
+    /// Standard input is a pipe.
     Piped,
 }
 
-/// A command line and how its input begins.
+/// A command line and the start of its input.
 ///
-/// A shell that is marked afterwards first reads one line, which it gets then: whatever it starts
-/// later inherits the mark. Any other program is started as it is; it takes longer to load than to
-/// be marked.
+/// A shell that is marked after its start first reads one line, which is sent once it is marked, so
+/// that everything it starts inherits the mark. Other programs start directly, because marking them
+/// is faster than loading them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Invocation {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// What is written to its input before anything else.
+    /// The bytes written to the input first.
     pub preamble: &'static [u8],
-    /// Whether anything else is written. A command that reads nothing gets no pipe: programs such
-    /// as `rg` would read a pipe instead of the directory.
+    /// Whether more input follows. A command without input gets no pipe, because programs such as
+    /// `rg` would read a pipe instead of the directory.
     pub input: InputMode,
 }
 
 impl Invocation {
-    /// Returns how a program is started.
+    /// Returns the invocation of a command line.
     pub fn new(program: CommandLine, input: InputMode, marking: Marking) -> Self {
-        // On the same line, so that the shell counts lines as the caller does.
+        // On the same line, so that line numbers in shell errors stay correct.
         let (argv, opening) = match (program, marking, input) {
             (CommandLine::Argv(argv), _, _) => (argv, &b""[..]),
             (CommandLine::Shell(line), Marking::Inherited | Marking::ByLauncher, _) => {
@@ -65,7 +65,7 @@ impl Invocation {
         }
     }
 
-    /// Returns the same with another command line.
+    /// Returns the same invocation with another command line.
     #[must_use]
     pub fn with_argv(&self, argv: Vec<String>) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl Invocation {
         }
     }
 
-    /// Returns what the input of the process is.
+    /// Returns the standard input of the process.
     pub fn stdin(&self) -> Stdio {
         if self.needs_pipe() {
             Stdio::piped()
@@ -84,13 +84,13 @@ impl Invocation {
         }
     }
 
-    /// Returns whether the input of the process is a pipe.
+    /// Returns whether standard input is a pipe.
     pub(super) fn needs_pipe(&self) -> bool {
         !self.preamble.is_empty() || self.input == InputMode::Piped
     }
 }
 
-/// The line that a shell waits for.
+/// The line that a marked shell waits for.
 const PREAMBLE: &[u8] = b"\n";
 
 fn shell_argv(line: String) -> Vec<String> {

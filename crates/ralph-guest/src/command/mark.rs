@@ -1,4 +1,4 @@
-//! The names of local sandboxes and the marks of their commands.
+//! Names of local sandboxes and marks of their commands.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const NAME_BITS: u32 = 48;
 const COUNT_BITS: u32 = 14;
 
-/// The name of a sandbox: a number of 48 bits, written as twelve digits.
+/// The name of a sandbox: a 48-bit number, written as twelve digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SandboxName(u64);
 
 impl SandboxName {
-    /// Makes a name that no other sandbox is likely to have.
+    /// Returns a random name that is unlikely to be in use.
     pub fn random() -> Self {
         // The standard library seeds each state from the system's randomness.
         let chance = RandomState::new().build_hasher().finish();
         Self(chance & ((1 << NAME_BITS) - 1))
     }
 
-    /// Takes twelve digits; any other text is no name.
+    /// Parses a name of twelve digits.
     pub fn parse(digits: &str) -> Option<Self> {
         let shaped = digits.len() == 12
             && digits
@@ -39,57 +39,57 @@ impl fmt::Display for SandboxName {
     }
 }
 
-/// How the first process of a command gets its mark.
+/// The way the first process of a command gets its mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marking {
-    /// It is put on the process once that is there.
+    /// Set on the process after it was started.
     AfterSpawn,
-    /// The launcher that becomes the process puts it on itself.
+    /// Set by the launcher before it executes the command.
     ByLauncher,
-    /// The process is born with it: its parent has taken it on before. That cannot be undone, so
-    /// it is for a parent that does nothing but start commands.
+    /// Inherited from the parent, which has set it on itself. That cannot be undone, so it is only
+    /// for a parent that does nothing but start commands.
     Inherited,
 }
 
-/// The number that all processes of one command carry.
+/// The number carried by all processes of a command.
 ///
-/// It is kept where a child cannot lose it by accident: in the limit of file locks, which Linux
-/// has ignored since version 2.4 but still hands down through `fork`, `exec`, `setsid` and an
-/// emptied environment, and shows in `/proc/<pid>/limits`. The upper bits name the sandbox, so
-/// that what a dead ralph left behind is found too.
+/// It is stored in the limit on file locks, which a child cannot lose by accident: Linux has
+/// ignored this limit since version 2.4 but still inherits it through `fork`, `exec`, `setsid` and
+/// a cleared environment, and shows it in `/proc/<pid>/limits`. The upper bits identify the
+/// sandbox, so that leftovers of a dead ralph are found too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CommandMark(u64);
 
 impl CommandMark {
-    /// Returns a mark for the next command in a sandbox.
+    /// Returns the mark for the next command in a sandbox.
     pub fn next(name: SandboxName) -> Self {
-        // Two processes can have the same sandbox at the same time: one that lost its run, and the one
-        // that took it over. Different first numbers keep the first from ending commands of the second.
+        // Two processes can use the same sandbox at the same time: one that lost its run and one
+        // that took it over. A random start prevents the first from killing commands of the second.
         static COUNT: LazyLock<AtomicU64> =
             LazyLock::new(|| AtomicU64::new(RandomState::new().build_hasher().finish()));
         let count = COUNT.fetch_add(1, Ordering::Relaxed) & ((1 << COUNT_BITS) - 1);
         Self(name.0 << COUNT_BITS | count)
     }
 
-    /// Returns a mark for the next command of a process that takes each of them on: an ordinary
+    /// Returns the mark for the next command of a process that sets it on itself: an unprivileged
     /// process can only lower its limit.
     pub fn next_lower() -> Self {
         static NEXT_LOWER: AtomicU64 = AtomicU64::new(1 << 62);
         Self(NEXT_LOWER.fetch_sub(1, Ordering::Relaxed))
     }
 
-    /// Returns the mark as the value of the limit.
+    /// Returns the mark as a limit value.
     pub fn limit(self) -> u64 {
         self.0
     }
 
-    /// Takes the value of a limit that may be a mark.
+    /// Returns the mark for a limit value, which may be an unrelated limit.
     #[cfg(target_os = "linux")]
     pub(super) fn from_limit(limit: u64) -> Self {
         Self(limit)
     }
 
-    /// Tells whether it marks a command of this sandbox.
+    /// Returns whether it marks a command of this sandbox.
     #[cfg(target_os = "linux")]
     pub(super) fn belongs_to(self, name: SandboxName) -> bool {
         self.0 >> COUNT_BITS == name.0

@@ -1,10 +1,12 @@
-//! One command, from its command line to whatever it left behind.
+//! Runs one command and cleans up everything it leaves behind.
 //!
-//! - `start` starts a command and `exec` attends it; `invocation` is its command line, `programs` finds its file, `pipes`
-//!   feeds it and takes its output, `owned_pipes` creates them for another user, `ended` is how it ended; `tree` owns its processes.
-//! - `mark` is the number that every process of a command carries, `procfs` reads it back, `sweep`
-//!   finds and ends the processes that carry it, `live` knows the commands that run right now.
-//! - `environment` is what a command finds in its environment.
+//! - `spawn` starts a command and `supervise` runs it; `invocation` is its command line,
+//!   `find_program` locates its file, `pipes` transfers input and output, `owned_pipes` creates
+//!   pipes for another user, `outcome` describes its end; `process_tree` owns its processes.
+//! - `mark` is the number carried by every process of a command, `procfs` reads it, `sweep` finds
+//!   and kills the processes that carry it, `running_commands` tracks the commands that are
+//!   running.
+//! - `environment` builds the environment of a command.
 
 mod environment;
 mod find_program;

@@ -1,10 +1,10 @@
-//! How a command ended.
+//! The outcome of a command.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Which stream a chunk of output came from.
+/// The source of an output chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandStream {
     /// Standard output.
@@ -13,35 +13,33 @@ pub enum CommandStream {
     Stderr,
 }
 
-/// How a command ended.
+/// The way a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandEnd {
-    /// By itself, with this exit code.
+    /// Exited with this code.
     Exited(i32),
-    /// By this signal, not sent by us.
+    /// Killed by this signal, which was not sent by the supervisor.
     Signalled(i32),
-    /// Its tree was killed at the timeout.
+    /// Killed with its tree at the timeout.
     TimedOut,
-    /// Its tree was killed because it printed too much.
+    /// Killed with its tree because it printed too much.
     OutputLimit,
-    /// Its tree was killed because it filled the disk.
+    /// Killed with its tree because it filled the disk.
     DiskLimit,
-    /// Something in its tree was killed for lack of memory, whatever the exit code says.
+    /// A process of its tree was killed for lack of memory, regardless of the exit code.
     OutOfMemory,
 }
 
-/// The facts about a command that has ended.
+/// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandOutcome {
-    /// How it ended.
     pub ended: CommandEnd,
-    /// How long it took.
     pub duration: Duration,
-    /// How many bytes it printed on standard output, handed on or not.
+    /// Bytes printed on standard output, including those beyond the limit.
     pub stdout_bytes: u64,
-    /// How many bytes it printed on standard error, handed on or not.
+    /// Bytes printed on standard error, including those beyond the limit.
     pub stderr_bytes: u64,
-    /// Something in its tree could not start another process, because there were too many.
+    /// Whether a process of its tree could not start another one because of the limit.
     pub process_limit: bool,
 }

@@ -1,8 +1,7 @@
-//! Pipes that belong to the user a command runs as.
+//! Pipes owned by the user of a command.
 //!
-//! A pipe belongs to the user that created it, and opening `/dev/stderr` opens the pipe again: the
-//! kernel then checks its owner. A command of another user could write to its own output, but not
-//! open it.
+//! A pipe belongs to the user that created it, and opening `/dev/stderr` reopens the pipe with a
+//! check of its owner. A command of another user could write to its output, but not open it.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,7 +21,7 @@ pub(super) struct OwnedPipes {
 }
 
 impl OwnedPipes {
-    /// Creates the pipes of a command, gives them to its user and connects the command to them.
+    /// Creates the pipes of a command, changes their owner and connects the command to them.
     pub(super) fn connect(
         command: &mut Command,
         invocation: &Invocation,
@@ -30,7 +29,7 @@ impl OwnedPipes {
     ) -> io::Result<Self> {
         let (stdout, stdout_end) = io::pipe()?;
         let (stderr, stderr_end) = io::pipe()?;
-        // Both ends of a pipe are one inode.
+        // Both ends of a pipe share one inode.
         set_owner(&stdout, user)?;
         set_owner(&stderr, user)?;
         command.stdout(stdout_end).stderr(stderr_end);
@@ -50,7 +49,7 @@ impl OwnedPipes {
         })
     }
 
-    /// Hands the kept ends to the started command's handle.
+    /// Passes the remaining ends to the handle of the started command.
     pub(super) fn attach(self, child: &mut Child) -> io::Result<()> {
         child.stdin = self
             .stdin

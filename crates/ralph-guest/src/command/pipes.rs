@@ -1,4 +1,4 @@
-//! The three pipes of a command. Every wait here can be dropped without losing a byte.
+//! The three pipes of a command. All futures here are cancel-safe.
 
 use std::future::Future;
 
@@ -7,26 +7,26 @@ use tokio::process::ChildStdin;
 
 use super::outcome::CommandStream;
 
-/// The most that is taken from a pipe at once: as much as a pipe holds.
+/// The maximum size of a read: the capacity of a pipe.
 pub const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Where a command's input comes from, piece by piece.
+/// The source of a command's input.
 pub trait CommandInputSource: Send {
-    /// Waits for the next piece; none at the end. Dropping the wait loses nothing.
+    /// Returns the next chunk, or `None` at the end. Cancel-safe.
     fn next_chunk(&mut self) -> impl Future<Output = Option<Vec<u8>>> + Send;
 }
 
-/// Where a command's output goes.
+/// The destination of a command's output.
 pub trait CommandOutputSink: Send {
-    /// Tells whether a chunk can be taken now.
+    /// Returns whether a chunk can be accepted now.
     fn has_room(&self) -> bool;
-    /// Waits until a chunk can be taken.
+    /// Waits until a chunk can be accepted.
     fn wait_for_room(&mut self) -> impl Future<Output = ()> + Send;
-    /// Takes the next bytes of a stream; a chunk may end anywhere, also inside a character.
+    /// Accepts the next bytes of a stream; a chunk may end anywhere, even inside a character.
     fn write_chunk(&mut self, stream: CommandStream, bytes: &[u8]);
 }
 
-/// What a command reads.
+/// The input of a command.
 #[derive(Debug)]
 pub(super) struct InputPipe<S> {
     pipe: Option<ChildStdin>,
@@ -45,12 +45,12 @@ impl<S: CommandInputSource> InputPipe<S> {
         }
     }
 
-    /// Tells whether there is something left to write.
+    /// Returns whether there is more to write.
     pub(super) fn is_open(&self) -> bool {
         self.pipe.is_some()
     }
 
-    /// Writes what the pipe takes, and closes it after the last byte.
+    /// Writes as much as the pipe accepts and closes it after the last byte.
     pub(super) async fn feed(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         if self.written == self.bytes.len() {
@@ -63,21 +63,21 @@ impl<S: CommandInputSource> InputPipe<S> {
         }
         match pipe.write(&self.bytes[self.written..]).await {
             Ok(written) => self.written += written,
-            // Nobody reads any more, which is the command's own choice.
+            // The command has closed its input, which is not an error.
             Err(_) => self.pipe = None,
         }
     }
 }
 
-/// How much is taken from a pipe at first: most commands print less.
+/// The initial read buffer; most commands print less.
 const INITIAL_BUFFER_BYTES: usize = 4 * 1024;
 
-/// What a command prints on one stream.
+/// One output stream of a command.
 #[derive(Debug)]
 pub(super) struct OutputPipe<R> {
     pipe: Option<R>,
     buffer: Vec<u8>,
-    /// How much the last read brought.
+    /// The size of the last read.
     last_read: usize,
 }
 
@@ -90,12 +90,12 @@ impl<R: AsyncRead + Unpin> OutputPipe<R> {
         }
     }
 
-    /// Tells whether more can come.
+    /// Returns whether more output can follow.
     pub(super) fn is_open(&self) -> bool {
         self.pipe.is_some()
     }
 
-    /// Waits for the next bytes; none at the end.
+    /// Returns the next bytes; empty at the end.
     pub(super) async fn next_chunk(&mut self) -> &[u8] {
         if self.last_read == self.buffer.len() {
             self.buffer.resize(CHUNK_BYTES, 0);
@@ -112,7 +112,7 @@ impl<R: AsyncRead + Unpin> OutputPipe<R> {
     }
 }
 
-/// Counts output and hands on what is within the limit.
+/// Counts output and forwards it up to the limit.
 pub(super) struct OutputMeter<'a, K> {
     pub(super) sink: &'a mut K,
     limit: u64,
@@ -143,7 +143,7 @@ impl<'a, K: CommandOutputSink> OutputMeter<'a, K> {
         *count += bytes.len() as u64;
     }
 
-    /// Tells whether more than the limit came.
+    /// Returns whether the output exceeded the limit.
     pub(super) fn is_exceeded(&self) -> bool {
         self.stdout + self.stderr > self.limit
     }

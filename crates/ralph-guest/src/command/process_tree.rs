@@ -1,4 +1,4 @@
-//! The processes of one command, from the first one to whatever it left behind.
+//! The processes of one command, including those it leaves behind.
 
 use std::io;
 use std::process::ExitStatus;
@@ -14,14 +14,14 @@ use super::running_commands;
 use super::sweep::{self, ProcessOwner};
 use crate::best_effort;
 
-/// How long to wait between two passes for killed processes to disappear.
+/// The pause between two passes while killed processes exit.
 const PASS_PAUSE: Duration = Duration::from_millis(1);
-/// How long a sweep goes on at most; a process that a signal cannot end is left alone then.
+/// The time limit of a sweep; processes that survive it are left alone.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many passes in a row have to find nothing: one may miss a process born behind its back.
+/// The number of consecutive empty passes required, because one pass may miss a new process.
 const EMPTY_PASSES: usize = 2;
 
-/// A running command. Dropping it kills all of it.
+/// A running command. Dropping it kills all its processes.
 #[derive(Debug)]
 pub struct ProcessTree {
     child: Child,
@@ -31,8 +31,8 @@ pub struct ProcessTree {
 }
 
 impl ProcessTree {
-    /// Starts a command, which is or makes itself the first of its own process group. Pipes that
-    /// were created for it replace those of its own handle.
+    /// Starts a command, which leads its own process group. Pipes created for it replace those of
+    /// its handle.
     pub(super) fn spawn(
         mut command: Command,
         pipes: Option<OwnedPipes>,
@@ -63,7 +63,7 @@ impl ProcessTree {
         Ok(tree)
     }
 
-    /// Returns its first process, which leads its process group.
+    /// Returns the first process, which leads the process group.
     pub fn leader(&self) -> Pid {
         self.leader
     }
@@ -80,12 +80,12 @@ impl ProcessTree {
         self.child.stderr.take()
     }
 
-    /// Waits for the first process.
+    /// Waits for the first process to exit.
     pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
         self.child.wait().await
     }
 
-    /// Asks every process to end.
+    /// Sends SIGTERM to every process.
     pub(super) fn terminate(&self) {
         sweep::sweep_once(self.owner(), Signal::TERM);
     }
@@ -95,12 +95,12 @@ impl ProcessTree {
         kill_processes(self.owner()).await;
     }
 
-    /// Reaps orphans that have ended while the command goes on.
+    /// Reaps exited orphans while the command is running.
     pub(super) fn reap(&self) {
         sweep::reap_ended(self.owner());
     }
 
-    /// Ends what the command left running; its first process has been waited for.
+    /// Kills the remaining processes after the first one has exited.
     pub(super) async fn finish(mut self) {
         if !sweep::is_childless() {
             self.kill().await;
@@ -116,8 +116,8 @@ impl ProcessTree {
 impl Drop for ProcessTree {
     fn drop(&mut self) {
         if !self.ended {
-            // Nobody is left to wait for it, so the thread does. Killed processes disappear within
-            // a millisecond or two.
+            // Nothing awaits this value any more, so the thread blocks. Killed processes exit
+            // within a millisecond or two.
             let mut sweep = KillSweep::new();
             while sweep.needs_another_pass(self.owner()) {
                 thread::sleep(PASS_PAUSE);
@@ -137,7 +137,7 @@ pub async fn kill_processes(owner: ProcessOwner) {
     }
 }
 
-/// Killing, pass by pass, until nothing is found any more.
+/// Kills processes in passes until none is found.
 #[derive(Debug)]
 struct KillSweep {
     started: Instant,
@@ -152,7 +152,7 @@ impl KillSweep {
         }
     }
 
-    /// Makes passes until it has to wait for something to die; tells whether it has to.
+    /// Runs passes until it has to wait for a process to exit; returns whether it has to.
     fn needs_another_pass(&mut self, owner: ProcessOwner) -> bool {
         while self.empty_passes < EMPTY_PASSES && self.started.elapsed() < SWEEP_TIMEOUT {
             if sweep::sweep_once(owner, Signal::KILL) > 0 {

@@ -1,4 +1,4 @@
-//! What `/proc` tells about processes. A process that ends meanwhile is simply not there.
+//! Reads processes from `/proc`. A process that exits meanwhile is treated as missing.
 
 use std::fs;
 use std::io::Read as _;
@@ -8,22 +8,21 @@ use rustix::process::Pid;
 use super::mark::CommandMark;
 use crate::available;
 
-/// How much of a process's environment is looked at.
+/// The maximum size of a process environment that is read, in bytes.
 const ENVIRONMENT_BYTES: u64 = 1 << 20;
 
-/// One process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProcessInfo {
     pub(super) pid: Pid,
-    /// None for the first process, and for one whose parent is in another namespace.
+    /// `None` for the first process, and for one whose parent is in another namespace.
     pub(super) parent: Option<Pid>,
-    /// None for one that is just being reaped.
+    /// `None` for a process that is just being reaped.
     pub(super) group: Option<Pid>,
-    /// It has ended and waits to be reaped.
+    /// Whether it has exited but was not reaped.
     pub(super) is_zombie: bool,
 }
 
-/// Returns the processes of the machine.
+/// Returns all processes of the machine.
 pub(super) fn processes() -> Vec<ProcessInfo> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -38,7 +37,7 @@ pub(super) fn processes() -> Vec<ProcessInfo> {
         .collect()
 }
 
-/// Reads a line of the form `pid (command) state parent group …`; the command may be any bytes.
+/// Parses a line `pid (command) state parent group …`; the command may contain any bytes.
 fn parse_stat(line: &[u8]) -> Option<ProcessInfo> {
     let open = line.iter().position(|b| *b == b'(')?;
     let close = line.iter().rposition(|b| *b == b')')?;
@@ -54,13 +53,13 @@ fn parse_stat(line: &[u8]) -> Option<ProcessInfo> {
     })
 }
 
-/// Reads the number of a process; 0 and -1 say that there is none.
+/// Parses a process ID; 0 and -1 mean that there is none.
 fn parse_pid(text: &str) -> Option<Pid> {
     let number = available(text.parse()).filter(|number| *number > 0)?;
     Pid::from_raw(number)
 }
 
-/// Returns the mark of a process; none if it is not limited in its file locks, or gone.
+/// Returns the mark of a process; `None` if its file locks are not limited, or it is gone.
 pub(super) fn read_mark(pid: Pid) -> Option<CommandMark> {
     let limits = available(fs::read_to_string(format!(
         "/proc/{}/limits",
@@ -73,12 +72,12 @@ fn parse_limits(limits: &str) -> Option<CommandMark> {
     let line = limits
         .lines()
         .find_map(|line| line.strip_prefix("Max file locks"))?;
-    // The second one is the hard limit, which an ordinary user can only lower.
+    // The second value is the hard limit, which an unprivileged user can only lower.
     let hard = line.split_ascii_whitespace().nth(1)?;
     available(hard.parse()).map(CommandMark::from_limit)
 }
 
-/// Tells whether a process was started with this `NAME=value`.
+/// Returns whether a process was started with this `NAME=value`.
 pub(super) fn has_variable(pid: Pid, variable: &str) -> bool {
     let mut environment = Vec::new();
     fs::File::open(format!("/proc/{}/environ", pid.as_raw_pid()))

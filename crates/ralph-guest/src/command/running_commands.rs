@@ -1,7 +1,7 @@
-//! The commands that run right now, of this process.
+//! The running commands of this process.
 //!
-//! Adopting orphans is an attribute of the whole process, so what may be done to an adopted one
-//! has to be known to the whole process too.
+//! Adopting orphans is an attribute of the whole process, so the commands that adopted processes
+//! may belong to are tracked for the whole process, too.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,29 +16,30 @@ fn lock_commands() -> MutexGuard<'static, BTreeMap<CommandMark, Pid>> {
     COMMANDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says that a command runs, with this first process.
+/// Registers a command with its first process.
 pub(super) fn register(mark: CommandMark, first: Pid) {
     lock_commands().insert(mark, first);
 }
 
-/// Says that nothing of a command runs any more.
+/// Removes a command of which nothing is running any more.
 pub(super) fn unregister(mark: CommandMark) {
     lock_commands().remove(&mark);
 }
 
-/// Tells whether a command with this mark runs.
+/// Returns whether a command with this mark is running.
 #[cfg(target_os = "linux")]
 pub(super) fn is_running(mark: CommandMark) -> bool {
     lock_commands().contains_key(&mark)
 }
 
-/// Tells whether a process is the first one of a command: its status belongs to whoever waits for it.
+/// Returns whether a process is the first one of a command, whose exit status must be left to its
+/// supervisor.
 #[cfg(target_os = "linux")]
 pub(super) fn is_leader(pid: Pid) -> bool {
     lock_commands().values().any(|first| *first == pid)
 }
 
-/// Returns how many commands run.
+/// Returns the number of running commands.
 #[cfg(target_os = "linux")]
 pub(super) fn count() -> usize {
     lock_commands().len()

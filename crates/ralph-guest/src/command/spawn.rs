@@ -1,4 +1,4 @@
-//! Starts a command, with its output at pipes.
+//! Starts a command with its output connected to pipes.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,34 +16,30 @@ use super::mark::{CommandMark, Marking};
 use super::owned_pipes::OwnedPipes;
 use super::process_tree::ProcessTree;
 
-/// A user and a group that a command runs as.
+/// The user and group of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct User {
-    /// The number of the user.
     pub user: u32,
-    /// The number of the group.
     pub group: u32,
 }
 
-/// Everything that a command is started from.
+/// The settings for starting a command.
 #[derive(Debug)]
 pub struct SpawnOptions<'a> {
-    /// What is run.
     pub invocation: &'a Invocation,
-    /// The directory it runs in, open, and its path.
+    /// The working directory, as an open handle and a path.
     pub directory: (&'a Dir, &'a Path),
-    /// Its whole environment.
+    /// The complete environment.
     pub variables: &'a BTreeMap<OsString, OsString>,
-    /// Whom it runs as, unless as this process.
+    /// The user of the command; by default that of this process.
     pub user: Option<User>,
-    /// The program that starts another one in a new session, where that is needed.
+    /// The path of `setsid`, if the command needs a new session.
     pub setsid: Option<&'a Path>,
-    /// How it gets its mark.
     pub marking: Marking,
 }
 
 impl SpawnOptions<'_> {
-    /// Starts it, as the first of its own process group.
+    /// Starts the command as the leader of its own process group.
     pub fn spawn(self, mark: CommandMark) -> io::Result<ProcessTree> {
         let [program, arguments @ ..] = self.invocation.argv.as_slice() else {
             return Err(io::Error::new(
@@ -51,8 +47,8 @@ impl SpawnOptions<'_> {
                 "no program is named",
             ));
         };
-        // A program by its path, in an environment that is set up before, can be started without
-        // copying this process first, which costs as much as a small command takes.
+        // With an absolute path and a prepared environment, the process can be spawned without a
+        // `fork`, which takes as long as a small command.
         let search_path = self.variables.get(OsStr::new("PATH"));
         let file = search_path.and_then(|path| find_program::find_program(path, program));
         let file = file.as_deref().unwrap_or(program.as_ref());
@@ -64,7 +60,7 @@ impl SpawnOptions<'_> {
             let mut command = Command::new(file);
             command.arg0(program);
             if self.marking != Marking::ByLauncher {
-                // A launcher starts a session, which the leader of a group cannot.
+                // A launcher starts a session, which a group leader cannot do.
                 command.process_group(0);
             }
             command
@@ -89,8 +85,8 @@ impl SpawnOptions<'_> {
     }
 }
 
-/// Returns a path that leads to a directory that is open. On Linux it names the open handle itself,
-/// so that nothing can be put in its place before the command starts there.
+/// Returns a path to an open directory. On Linux it refers to the handle itself, so that the
+/// directory cannot be replaced before the command starts.
 fn path_of(dir: &Dir, path: &Path) -> PathBuf {
     if cfg!(target_os = "linux") {
         PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd()))

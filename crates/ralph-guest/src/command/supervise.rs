@@ -1,4 +1,4 @@
-//! Runs one command: feeds it, takes its output, and ends it when its time is up.
+//! Supervises one command: transfers its input and output and kills it at its limits.
 
 use std::future::{Future, pending};
 use std::io;
@@ -15,36 +15,37 @@ use super::pipes::{CommandInputSource, CommandOutputSink, InputPipe, OutputMeter
 use super::process_tree::ProcessTree;
 use crate::running_time;
 
-/// How long a command may take to end after it was asked to.
+/// The time that a command has to exit after SIGTERM.
 const TERMINATION_GRACE: Duration = Duration::from_secs(2);
-/// How long processes that hold the output open may outlive the first one.
+/// The time that processes with open output may outlive the first process.
 const LINGERING_GRACE: Duration = Duration::from_secs(1);
-/// How long the output may stay open when everything is killed, because a stranger holds it.
+/// The time to drain the output after everything was killed, in case an unrelated process has it
+/// open.
 const DRAINING_GRACE: Duration = Duration::from_millis(500);
-/// How often orphans that have ended are reaped while the command goes on.
+/// The interval for reaping exited orphans.
 const REAP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What a command gets and may use up.
+/// The input and limits of a command.
 #[derive(Debug)]
 pub struct CommandBounds<S, W> {
-    /// When it began to be started.
+    /// The time at which its start began.
     pub started: Instant,
-    /// What it reads.
     pub input: S,
-    /// When the whole tree is killed. Time during which this process is stopped does not count.
+    /// The time after which the whole tree is killed. Time during which this process is stopped
+    /// does not count.
     pub timeout: Duration,
-    /// How many bytes it may print before the whole tree is killed.
+    /// The output in bytes after which the whole tree is killed.
     pub output_limit: u64,
-    /// Something else that may end it; see [`no_watchdog()`].
+    /// A future that may end the command early; see [`no_watchdog()`].
     pub watchdog: W,
 }
 
-/// A warden that never ends a command.
+/// A watchdog that never ends a command.
 pub async fn no_watchdog() -> CommandEnd {
     pending().await
 }
 
-/// Sees a started command to its end.
+/// Supervises a started command until it ends.
 pub async fn supervise<
     S: CommandInputSource,
     K: CommandOutputSink,
@@ -89,18 +90,18 @@ pub async fn supervise<
     })
 }
 
-/// Where a command stands, which decides what the deadline means.
+/// The phase of a command, which determines the meaning of the deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// It runs; the deadline is its timeout.
+    /// The deadline is the timeout.
     Running,
-    /// It was asked to end.
+    /// SIGTERM was sent.
     Terminating,
-    /// Its first process has ended by itself, but something still holds the output.
+    /// The first process has exited, but the output is still open.
     Lingering,
-    /// All of it was killed; what is left in the pipes is taken.
+    /// Everything was killed, and the rest of the output is read.
     Draining,
-    /// Nothing more is waited for.
+    /// The rest of the output is no longer awaited.
     Abandoned,
 }
 
@@ -111,13 +112,13 @@ struct Supervisor<'a, S, K> {
     stderr: OutputPipe<ChildStderr>,
     meter: OutputMeter<'a, K>,
     phase: Phase,
-    /// The running time at which the phase ends.
+    /// The end of the phase, in running time.
     phase_end: Duration,
-    /// Fires at that time, or earlier if this process was stopped.
+    /// Fires at `phase_end`, or earlier if this process was stopped.
     deadline: Pin<Box<Sleep>>,
     reaping: Interval,
     status: Option<ExitStatus>,
-    /// Why it was not left to end by itself.
+    /// The reason the command was killed.
     forced_end: Option<CommandEnd>,
 }
 
@@ -127,7 +128,7 @@ impl<S: CommandInputSource, K: CommandOutputSink> Supervisor<'_, S, K> {
         open && self.phase != Phase::Abandoned
     }
 
-    /// Waits for whatever happens next.
+    /// Waits for the next event.
     async fn step(&mut self) -> io::Result<()> {
         let room = self.meter.sink.has_room();
         let open = self.stdout.is_open() || self.stderr.is_open();

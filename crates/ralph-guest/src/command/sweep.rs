@@ -1,9 +1,9 @@
-//! Finds the processes of a command or of a sandbox and signals them, wherever they went.
+//! Finds and signals all processes of a command or of a sandbox.
 //!
 //! A process belongs to a command if it carries the command's mark, was started with the command's
-//! variable, is in its process group, or descends from one that belongs. Children that leave their
-//! parent are adopted by this process, so they cannot get out of sight; without any child there is
-//! nothing to look for.
+//! variable, is in its process group, or descends from a process that belongs to it. Orphans are
+//! adopted by this process, so they stay visible; if this process has no children, the search is
+//! skipped.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,28 +19,28 @@ use super::procfs::{self, ProcessInfo};
 use super::running_commands;
 use crate::best_effort;
 
-/// Whose processes are looked for.
+/// The owner of the processes to find.
 #[derive(Debug, Clone, Copy)]
 pub enum ProcessOwner {
-    /// One command of this process, by its mark and its first process.
+    /// One command of this process, by its mark and first process.
     Command(CommandMark, Pid),
-    /// A sandbox, with whatever any ralph has started in it.
+    /// A sandbox, including everything that any ralph has started in it.
     Sandbox(SandboxName),
 }
 
-/// Makes this process the parent of orphans among its descendants.
+/// Makes this process the parent of its orphaned descendants.
 pub fn adopt_orphans() -> Result<(), Errno> {
     set_child_subreaper(Some(getpid()))
 }
 
-/// Puts a mark on a process that has just been started.
+/// Sets a mark on a process that was just started.
 pub(super) fn set_mark(pid: Pid, mark: CommandMark) {
     // Refused where ralph itself runs under a lower limit, and for processes of other users. The
     // variable, the group and the descent are left to find the processes by.
     best_effort(prlimit(Some(pid), Resource::Locks, mark_limit(mark)));
 }
 
-/// Takes a mark on, so that what this process starts from now on is born with it.
+/// Sets a mark on this process, so that processes started from now on inherit it.
 pub(super) fn adopt_mark(mark: CommandMark) {
     // Refused only under a lower limit, as above.
     best_effort(setrlimit(Resource::Locks, mark_limit(mark)));
@@ -53,14 +53,14 @@ fn mark_limit(mark: CommandMark) -> Rlimit {
     }
 }
 
-/// Tells whether this process has no child at all, which needs one system call.
+/// Returns whether this process has no children, with one system call.
 pub(super) fn is_childless() -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     matches!(waitid(WaitId::All, options), Err(Errno::CHILD))
 }
 
-/// Signals everything that belongs to the owner and reaps what has ended. Returns how many
-/// processes there still were.
+/// Signals everything that belongs to the owner and reaps exited processes. Returns the number of
+/// processes found.
 pub(super) fn sweep_once(owner: ProcessOwner, signal: Signal) -> usize {
     if signal == Signal::KILL && owns_all_visible(owner) {
         // As the first process of a container: one call ends every other process at the same
@@ -72,14 +72,14 @@ pub(super) fn sweep_once(owner: ProcessOwner, signal: Signal) -> usize {
     let (ended, running): (Vec<&ProcessInfo>, Vec<&ProcessInfo>) =
         belonging.into_iter().partition(|process| process.is_zombie);
     if signal == Signal::KILL {
-        // Stopped first, so that none forks or restarts another while the others die.
+        // Stopped first, so that no process forks or restarts another while others exit.
         send_signal(&running, Signal::STOP);
     }
     send_signal(&running, signal);
     running.len() + reap(&ended)
 }
 
-/// Reaps the adopted processes of the owner that have ended.
+/// Reaps the exited adopted processes of the owner.
 pub(super) fn reap_ended(owner: ProcessOwner) {
     let processes = procfs::processes();
     let mut belonging = owned_processes(owner, &processes);
@@ -87,7 +87,7 @@ pub(super) fn reap_ended(owner: ProcessOwner) {
     reap(&belonging);
 }
 
-/// Tells whether all other processes that this one can see are the owner's.
+/// Returns whether all other visible processes belong to the owner.
 fn owns_all_visible(owner: ProcessOwner) -> bool {
     match owner {
         ProcessOwner::Command(..) => getpid() == Pid::INIT && running_commands::count() <= 1,
@@ -102,8 +102,8 @@ fn send_signal(targets: &[&ProcessInfo], signal: Signal) {
         .filter_map(|process| process.group)
         .filter(|group| *group != own_group)
         .collect();
-    // A whole group gets a signal at once: no member can fork itself out of it. Whatever fails
-    // here has ended meanwhile or is not ours to signal; the next pass looks again.
+    // A group is signalled atomically, so no member can escape by forking. A process that cannot be
+    // signalled has exited or belongs to another user; the next pass checks again.
     for group in groups {
         best_effort(kill_process_group(group, signal));
     }
@@ -158,12 +158,12 @@ fn owned_processes(owner: ProcessOwner, processes: &[ProcessInfo]) -> Vec<&Proce
         .collect()
 }
 
-/// Returns the processes above one, nearest first.
+/// Returns the ancestors of a process, nearest first.
 fn ancestors(pid: Pid, parents: &HashMap<Pid, Pid>) -> Vec<Pid> {
     let mut above = Vec::new();
     let mut at = pid;
     while let Some(parent) = parents.get(&at) {
-        // The table was not read in one moment: a number that was given away again can close a circle.
+        // The table is not an atomic snapshot, so a reused process ID can cause a cycle.
         if above.contains(parent) {
             break;
         }
@@ -190,8 +190,8 @@ fn is_directly_owned(owner: ProcessOwner, process: &ProcessInfo) -> bool {
     }
 }
 
-/// Tells whether an adopted process carries a mark that nobody answers for, as when a ralph that
-/// ran inside a command was killed. The children of this process itself carry its own limit.
+/// Returns whether an adopted process carries a mark without a supervisor, for example after a
+/// ralph inside a command was killed. Direct children of this process carry its own limit.
 fn is_abandoned(process: &ProcessInfo, mark: Option<CommandMark>) -> bool {
     let own_limit = getrlimit(Resource::Locks).maximum;
     process.parent == Some(getpid())

@@ -1,28 +1,25 @@
-//! Signals the process group of a command, where the system has no way to find more.
+//! Signals the process group of a command, on systems that cannot find other processes.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::mark::{Mark, Name};
 
-/// Whose processes are looked for.
+/// The owner of the processes to find.
 #[derive(Debug, Clone, Copy)]
 #[expect(
     dead_code,
-    reason = "the names say whose processes are meant; here only a group is used"
+    reason = "the variants match those on Linux; only the group is used here"
 )]
 pub enum ProcessOwner {
-    /// One command of this process, by its mark and its first process.
+    /// One command of this process, by its mark and first process.
     Command(Mark, Pid),
-    /// A sandbox; what an earlier ralph has started in it cannot be found here.
+    /// A sandbox; processes of an earlier ralph cannot be found here.
     Sandbox(Name),
 }
 
 /// Does nothing: there are no orphans to adopt here.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "it can fail where it does something"
-)]
+#[expect(clippy::unnecessary_wraps, reason = "the Linux version can fail")]
 pub fn adopt_orphans() -> Result<(), Errno> {
     Ok(())
 }
@@ -33,13 +30,13 @@ pub(super) fn set_mark(_pid: Pid, _mark: Mark) {}
 /// Does nothing: processes cannot be marked here.
 pub(super) fn adopt_mark(_mark: Mark) {}
 
-/// Returns false: only a signal tells whether a group has members.
+/// Returns false: only a signal shows whether a group has members.
 pub(super) fn is_childless() -> bool {
     false
 }
 
-/// Signals the group of a command. Returns how many processes are known to be there, which is one
-/// as long as the group exists.
+/// Signals the group of a command. Returns the number of known processes: one while the group
+/// exists.
 pub(super) fn sweep_once(owner: ProcessOwner, signal: Signal) -> usize {
     match owner {
         ProcessOwner::Command(_, first) => usize::from(kill_process_group(first, signal).is_ok()),

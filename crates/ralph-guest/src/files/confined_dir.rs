@@ -1,4 +1,4 @@
-//! The directory that everything happens in, and the way to a path in it.
+//! A directory that confines all file operations, and path resolution inside it.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
@@ -11,15 +11,13 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid, chownat, openat};
 use super::error::ConfinedFileError;
 use super::remove::remove_entry;
 
-/// How many links in a row are followed, as many as Linux follows.
+/// The number of consecutive links that are followed, as on Linux.
 const MAX_LINKS: usize = 40;
 
-/// Whom new files and directories are given to.
+/// The owner of new files and directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileOwner {
-    /// The user.
     pub user: Uid,
-    /// The group.
     pub group: Gid,
 }
 
@@ -34,7 +32,7 @@ pub fn sync_filesystem(file: impl Into<OwnedFd>) -> io::Result<()> {
     Ok(())
 }
 
-/// A directory that nothing leads out of.
+/// A directory that no operation leaves.
 #[derive(Debug)]
 pub struct ConfinedDir {
     dir: Dir,
@@ -42,7 +40,7 @@ pub struct ConfinedDir {
 }
 
 impl ConfinedDir {
-    /// Takes a directory; what is made in it belongs to whoever makes it.
+    /// Wraps a directory; new entries belong to this process's user.
     pub fn new(dir: Dir) -> Self {
         Self { dir, owner: None }
     }
@@ -52,7 +50,7 @@ impl ConfinedDir {
         Dir::open_ambient_dir(path, cap_std::ambient_authority()).map(Self::new)
     }
 
-    /// Takes a directory; what is made in it is given to `owner`.
+    /// Wraps a directory; new entries are given to `owner`.
     pub fn with_owner(dir: Dir, owner: FileOwner) -> Self {
         Self {
             dir,
@@ -60,15 +58,15 @@ impl ConfinedDir {
         }
     }
 
-    /// Waits until everything that was written on the filesystem of the directory is on disk, by whichever
-    /// program. One call covers files, renames and new names.
+    /// Waits until everything written to the filesystem of the directory, by any program, is on
+    /// disk. One call covers files, renames and new names.
     pub fn sync(&self) -> io::Result<()> {
-        // The handle itself serves only to find paths.
+        // The stored handle can only be used to resolve paths.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         sync_filesystem(openat(&self.dir, ".", flags, Mode::empty())?)
     }
 
-    /// Returns the handle of the directory itself.
+    /// Returns the handle of the directory.
     pub fn dir(&self) -> &Dir {
         &self.dir
     }
@@ -78,7 +76,7 @@ impl ConfinedDir {
         Ok(self.dir.open_dir(path)?)
     }
 
-    /// Makes a directory and the missing ones above it, and opens it.
+    /// Creates a directory and its missing parents, and opens it.
     pub fn create_directory(&self, path: &Path) -> Result<Dir, ConfinedFileError> {
         match self.dir.open_dir(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -96,7 +94,7 @@ impl ConfinedDir {
         Ok(made)
     }
 
-    /// Removes a file, a link itself, or a whole directory. A missing one is fine.
+    /// Removes a file, a link itself, or a whole directory. A missing entry is not an error.
     pub fn delete(&self, path: &Path) -> Result<(), ConfinedFileError> {
         let parent = parent_of(path).unwrap_or(Path::new("."));
         match self.dir.open_dir(parent) {
@@ -104,7 +102,7 @@ impl ConfinedDir {
                 &parent,
                 path.file_name().unwrap_or(OsStr::new(".")),
             )?),
-            // Below something that is missing, or no directory, there is nothing to remove.
+            // Without a parent directory there is nothing to remove.
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
@@ -114,10 +112,10 @@ impl ConfinedDir {
         }
     }
 
-    /// Gives something new to the owner.
+    /// Changes the owner of a new entry.
     pub(super) fn set_owner(&self, made: &impl std::os::fd::AsFd) -> io::Result<()> {
         match self.owner {
-            // By the handle itself, which may be one that serves for nothing but the way.
+            // By the handle, which may only be usable for path resolution.
             Some(FileOwner { user, group }) => {
                 let itself = AtFlags::EMPTY_PATH;
                 Ok(chownat(made, "", Some(user), Some(group), itself)?)
@@ -126,8 +124,9 @@ impl ConfinedDir {
         }
     }
 
-    /// Opens a regular file and returns its size. Opening a pipe could wait forever and opening a
-    /// device could do anything, so it is looked at before, and again in case it was exchanged.
+    /// Opens a regular file and returns its size. Opening a pipe could block and opening a device
+    /// could have side effects, so the type is checked before, and again afterwards in case the
+    /// file was replaced.
     pub(super) fn open_regular(
         &self,
         path: &Path,
@@ -135,7 +134,7 @@ impl ConfinedDir {
     ) -> Result<(File, u64), ConfinedFileError> {
         match self.dir.metadata(path) {
             Ok(metadata) if !metadata.is_file() => return Err(ConfinedFileError::NotRegular),
-            // A missing one may be about to be made; opening it says the rest.
+            // A missing file may be about to be created; opening it reports other errors.
             Ok(_) | Err(_) => {}
         }
         let never_wait = OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -149,7 +148,8 @@ impl ConfinedDir {
         }
     }
 
-    /// Returns where a path leads in the end and what is there. The last link may lead to nothing yet.
+    /// Resolves the links of a path and returns the final path and its type. The last link may be
+    /// dangling.
     pub(super) fn follow_links(
         &self,
         path: &Path,
@@ -165,14 +165,14 @@ impl ConfinedDir {
                 return Ok((target, Some(metadata)));
             }
             let link = self.dir.read_link_contents(&target)?;
-            // A link with a root replaces the whole path here and is refused in the next round.
+            // An absolute link replaces the whole path and is refused in the next round.
             target = parent_of(&target).unwrap_or(Path::new("")).join(link);
         }
         Err(io::Error::from(rustix::io::Errno::LOOP).into())
     }
 }
 
-/// Returns the directory above a path, if it names one.
+/// Returns the parent of a path, if the path names one.
 pub(super) fn parent_of(path: &Path) -> Option<&Path> {
     path.parent()
         .filter(|parent| !parent.as_os_str().is_empty())

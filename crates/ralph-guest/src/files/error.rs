@@ -1,20 +1,20 @@
-//! Why a file operation was refused.
+//! Errors of confined file operations.
 
 use std::io::{self, ErrorKind};
 
-/// Why a file operation was refused.
+/// The reason a file operation was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfinedFileError {
-    /// The path or a link on the way leads outside.
+    /// The path or a link in it leads outside the directory.
     #[error("the path leads outside")]
     Escapes,
-    /// There is something, but no regular file or directory.
+    /// The entry is neither a regular file nor a directory.
     #[error("it is not a regular file")]
     NotRegular,
-    /// There is nothing.
+    /// The entry does not exist.
     #[error("it does not exist")]
     NotFound,
-    /// The system refused.
+    /// The system reported an error.
     #[error(transparent)]
     Io(io::Error),
 }
@@ -31,8 +31,8 @@ impl From<io::Error> for ConfinedFileError {
     }
 }
 
-/// Tells whether a path was refused because it leads outside. That error is made by `cap-std`, not
-/// by the system, so it carries no number.
+/// Returns whether a path was refused because it leads outside. `cap-std` creates that error
+/// itself, so it has no error number.
 pub fn is_escape(error: &io::Error) -> bool {
     error.kind() == ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }

@@ -1,4 +1,4 @@
-//! The directories that every sandbox has.
+//! The standard directories of a sandbox.
 
 use std::path::Path;
 
@@ -11,15 +11,15 @@ use super::error::ConfinedFileError;
 use super::remove::remove_entry;
 use crate::command::{HOME, TMP};
 
-/// The directories that every sandbox has.
 const DIRECTORIES: [&str; 4] = ["repo", "scratch", HOME, TMP];
 
 /// The permissions that the owner of a directory needs to use it.
 const OWNER_ACCESS: u32 = 0o700;
 
 impl ConfinedDir {
-    /// Makes sure that the directories of a sandbox are real ones that their owner can use. A command
-    /// may have removed or sealed them, or put a link in their place, which nothing may follow.
+    /// Ensures that the standard directories are real directories that their owner can use. A
+    /// command may have removed them, changed their permissions or replaced them with links, which
+    /// must not be followed.
     pub fn ensure_layout(&self) -> Result<(), ConfinedFileError> {
         for name in DIRECTORIES {
             match statat(self.dir(), name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_and_files_in_the_place_of_a_directory_are_replaced() {
+    fn links_and_files_that_replace_a_directory_are_removed() {
         let root = tempfile::tempdir().unwrap();
         let outside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join("kept"), "kept").unwrap();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::confined_dir::ConfinedDir;
 use super::error::ConfinedFileError;
 
-/// What an entry of a directory is.
+/// The type of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuestEntryKind {
@@ -17,7 +17,7 @@ pub enum GuestEntryKind {
     File,
     /// A directory.
     Directory,
-    /// A symbolic link, wherever it leads.
+    /// A symbolic link with any target.
     Link,
     /// A pipe, socket or device.
     Special,
@@ -26,15 +26,13 @@ pub enum GuestEntryKind {
 /// One entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestDirEntry {
-    /// Its name.
     pub name: String,
-    /// What it is.
     pub kind: GuestEntryKind,
-    /// Its size in bytes.
+    /// In bytes.
     pub size: u64,
-    /// When it last changed, in seconds since 1970.
+    /// The modification time, in seconds since 1970.
     pub modified_s: i64,
-    /// And the nanoseconds on top.
+    /// The nanoseconds of the modification time.
     pub modified_ns: i64,
 }
 
@@ -63,7 +61,7 @@ impl ConfinedDir {
 }
 
 impl GuestEntryKind {
-    /// Returns what a file type is.
+    /// Returns the kind for a file type.
     pub fn from_file_type(file_type: FileType) -> Self {
         if file_type.is_file() {
             Self::File

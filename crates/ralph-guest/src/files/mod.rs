@@ -1,11 +1,12 @@
-//! Files below one directory, with nothing that leads out of it.
+//! File operations confined to one directory.
 //!
-//! Paths and links are followed by `cap-std`, which refuses whatever leaves the directory; nothing
-//! but regular files is opened. The operations block: each is a handful of system calls, and a
-//! caller with large files goes piece by piece.
+//! Paths and links are resolved by `cap-std`, which refuses everything that leaves the directory;
+//! only regular files are opened. The operations block: each takes a few system calls, and large
+//! files are transferred in chunks.
 //!
-//! - `place` is the directory; `read`, `write` and `list` are what is done in it, `erase` removes
-//!   whole directories, `furnish` puts back those that every sandbox has; `refusal` is why something was not done.
+//! - `confined_dir` is the directory; `read`, `write` and `list` are its operations, `remove`
+//!   removes whole directories, `layout` restores the standard directories of a sandbox; `error` is
+//!   the reason for a refusal.
 
 mod confined_dir;
 mod error;

@@ -1,4 +1,4 @@
-//! Reads a regular file, as a whole or piece by piece.
+//! Reads a regular file, as a whole or in chunks.
 
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -8,7 +8,7 @@ use cap_std::fs::{File, OpenOptions};
 use super::confined_dir::ConfinedDir;
 use super::error::ConfinedFileError;
 
-/// A regular file that is being read.
+/// An open regular file.
 #[derive(Debug)]
 pub struct FileReader {
     file: File,
@@ -26,17 +26,17 @@ impl ConfinedDir {
 }
 
 impl FileReader {
-    /// Returns how large the file was when it was opened.
+    /// Returns the size of the file at the time it was opened.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Reads what comes next into the buffer; nothing at the end.
+    /// Reads the next bytes into the buffer; returns 0 at the end.
     pub fn read_chunk(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.file.read(buffer)
     }
 
-    /// Returns the bytes, and one more than `limit` if the file has more than that by now.
+    /// Returns the content, with one byte more than `limit` if the file has grown beyond it.
     pub fn read_bounded(self, limit: u64) -> io::Result<Vec<u8>> {
         let expected = usize::try_from(self.size.min(limit)).unwrap_or(0);
         let mut bytes = Vec::with_capacity(expected);

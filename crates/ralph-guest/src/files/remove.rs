@@ -1,4 +1,4 @@
-//! Removes whole directories, whatever a command has made of them.
+//! Removes whole directories in any state that a command left them in.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
@@ -6,11 +6,11 @@ use std::path::Path;
 
 use cap_std::fs::{Dir, Permissions, PermissionsExt as _};
 
-/// How often a directory is gone through that something fills again meanwhile.
+/// The number of attempts to remove a directory that is being filled concurrently.
 const MAX_ROUNDS: usize = 10;
 
-/// Removes an entry of a directory: a file, a link itself, or a directory with all that is in it.
-/// A missing one is fine.
+/// Removes a directory entry: a file, a link itself, or a directory with its content. A missing
+/// entry is not an error.
 pub fn remove_entry(parent: &Dir, name: &OsStr) -> io::Result<()> {
     let result = match parent.symlink_metadata(name) {
         Ok(metadata) if metadata.is_dir() => remove_directory(parent, name),
@@ -35,8 +35,8 @@ fn remove_directory(parent: &Dir, name: &OsStr) -> io::Result<()> {
     }
 }
 
-/// Removes all entries of a directory. Directories inside of directories are first moved up into
-/// it: so neither the stack nor the number of open files limits how deep they may be.
+/// Removes all entries of a directory. Nested directories are first moved up into it, so that
+/// neither the stack nor the number of open files limits their depth.
 fn remove_contents(top: &Dir) -> io::Result<()> {
     let mut waiting: Vec<OsString> = Vec::new();
     let mut moved = 0_u64;
@@ -50,13 +50,13 @@ fn remove_contents(top: &Dir) -> io::Result<()> {
             opened => opened?,
         };
         remove_files(&dir, |inner| {
-            // Otherwise it cannot be moved, which changes its own entry `..`.
+            // Moving a directory changes its `..` entry, which needs write access.
             make_accessible(&dir, inner)?;
             waiting.push(move_up(&dir, inner, top, &mut moved)?);
             Ok(())
         })?;
         match top.remove_dir(&name) {
-            // Something fills it again: left to the next round.
+            // The directory is being filled concurrently; the next round tries again.
             Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
             result => result?,
         }
@@ -64,7 +64,8 @@ fn remove_contents(top: &Dir) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the entries of a directory that are no directories and hands out the names of the others.
+/// Removes the entries of a directory that are not directories and passes the names of the others
+/// to `directory`.
 fn remove_files(dir: &Dir, mut directory: impl FnMut(&OsStr) -> io::Result<()>) -> io::Result<()> {
     for entry in dir.entries()? {
         let entry = entry?;

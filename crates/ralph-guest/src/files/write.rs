@@ -1,4 +1,4 @@
-//! Writes a regular file, as a whole or piece by piece.
+//! Writes a regular file, as a whole or in chunks.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,8 @@ use crate::command::SandboxName;
 /// The permissions of a new file.
 const NEW_FILE_MODE: u32 = 0o644;
 
-/// A regular file that is being written. Dropped before its end, it leaves the old one as it was.
+/// A regular file that is being written. If it is dropped before `finish`, an existing file stays
+/// unchanged.
 #[derive(Debug)]
 pub struct FileWriter<'a> {
     dir: &'a ConfinedDir,
@@ -22,24 +23,23 @@ pub struct FileWriter<'a> {
     completion: WriteCompletion,
 }
 
-/// What happens after the last byte.
+/// The action after the last byte.
 #[derive(Debug)]
 enum WriteCompletion {
-    /// Nothing: the bytes are where they belong.
+    /// None: the bytes were appended in place.
     Append,
-    /// The file takes its place.
+    /// Renames the temporary file to its target.
     Rename {
         temporary: PathBuf,
         parent: Dir,
         name: PathBuf,
         mode: u32,
     },
-    /// It has taken its place.
     Done,
 }
 
 impl ConfinedDir {
-    /// Begins to make a file out of new bytes, all or nothing. An existing one keeps its permissions.
+    /// Starts to replace a file atomically. An existing file keeps its permissions.
     pub fn replace(&self, path: &Path) -> Result<FileWriter<'_>, ConfinedFileError> {
         let (target, existing) = self.follow_links(path)?;
         let mode = match existing {
@@ -49,8 +49,8 @@ impl ConfinedDir {
         };
         let name = PathBuf::from(target.file_name().ok_or(ConfinedFileError::NotRegular)?);
         let parent = self.create_directory(parent_of(&target).unwrap_or(Path::new(".")))?;
-        // The temporary file is beside the repository, where a crash leaves nothing to commit. Nothing
-        // is synced: what has to survive a power cut is kept outside of the sandbox.
+        // The temporary file is outside the repository, so that a crash leaves nothing to commit.
+        // It is not synced: data that must survive a power failure is stored outside the sandbox.
         let temporary = PathBuf::from(format!(".write-{}", SandboxName::random()));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);
@@ -67,7 +67,7 @@ impl ConfinedDir {
         })
     }
 
-    /// Begins to put bytes at the end of a file.
+    /// Starts to append to a file.
     pub fn append(&self, path: &Path) -> Result<FileWriter<'_>, ConfinedFileError> {
         let (target, existing) = self.follow_links(path)?;
         if existing.is_none() {
@@ -88,12 +88,12 @@ impl ConfinedDir {
 }
 
 impl FileWriter<'_> {
-    /// Writes what comes next.
+    /// Writes the next bytes.
     pub fn write_chunk(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)
     }
 
-    /// Puts the file in its place.
+    /// Completes the write.
     pub fn finish(mut self) -> Result<(), ConfinedFileError> {
         if let WriteCompletion::Rename {
             temporary,
@@ -103,7 +103,7 @@ impl FileWriter<'_> {
         } = &self.completion
         {
             self.dir.set_owner(&self.file)?;
-            // Set afterwards, so that it does not depend on the mask of this process.
+            // Set explicitly, so that they do not depend on the umask.
             self.file.set_permissions(Permissions::from_mode(*mode))?;
             self.dir.dir().rename(temporary, parent, name)?;
         }

@@ -1,4 +1,4 @@
-//! Landlock: what the kernel denies to a process for good.
+//! Landlock: permanent restrictions enforced by the kernel.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use super::settings::LaunchSettings;
 use super::start::{LaunchStepResult, in_step};
 use crate::available;
 
-/// The version whose file rights are denied, as far as the kernel has them.
+/// The Landlock version whose file rights are denied, if the kernel supports them.
 const FILE_RIGHTS: ABI = ABI::V5;
-/// The most entries of one directory that get a rule. What comes after them cannot be reached.
+/// The maximum number of entries per directory that get a rule. Further entries are inaccessible.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Keeps this process from signalling processes that it did not start.
+/// Prevents this process from signalling processes that it did not start.
 pub(super) fn scope_signals() -> LaunchStepResult<()> {
     let restricted = signal_ruleset().and_then(RulesetCreated::restrict_self);
     in_step("scope signals", restricted.map(drop).map_err(ruleset_error))
@@ -46,9 +46,10 @@ fn signal_ruleset() -> Result<RulesetCreated, RulesetError> {
 
 /// Denies access to the hidden directories, except for the sandbox.
 ///
-/// Landlock has no rule that denies one directory: everything else is allowed instead, entry by entry
-/// along the way to each hidden directory. Nothing can be created directly in a directory on that way.
-/// Listing directories stays allowed, because a rule for it would apply to everything below.
+/// Landlock has no rule that denies a single directory, so everything else is allowed, entry by
+/// entry along the path to each hidden directory. Nothing can be created directly in a directory on
+/// that path. Listing directories stays allowed, because a rule for it would apply to everything
+/// below.
 pub(super) fn restrict_files(settings: &LaunchSettings) -> LaunchStepResult<()> {
     let hidden = in_step("find the state directory", settings.existing_hidden())?;
     let rights = AccessFs::from_all(FILE_RIGHTS) & !AccessFs::ReadDir;
@@ -64,7 +65,7 @@ pub(super) fn restrict_files(settings: &LaunchSettings) -> LaunchStepResult<()> 
     )
 }
 
-/// Allows everything in a directory but the hidden ones.
+/// Allows everything in a directory except the hidden ones.
 fn allow_except_hidden(
     mut ruleset: RulesetCreated,
     directory: &Path,
@@ -87,8 +88,8 @@ fn allow_except_hidden(
     Ok(ruleset)
 }
 
-/// Allows a file, or a directory with everything below. A link gets no rule: its target has one, or is
-/// hidden.
+/// Allows a file, or a directory with everything below. A link gets no rule: its target has one or
+/// is hidden.
 fn allow(
     ruleset: RulesetCreated,
     path: &Path,

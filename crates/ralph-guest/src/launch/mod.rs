@@ -1,13 +1,14 @@
-//! The launcher: confines itself, then becomes the command that it was started for.
+//! The launcher: confines itself and then executes the command.
 //!
-//! Commands of the local sandbox run as the user, so ralph's own files, its mailbox and its process
-//! would be within their reach. Namespaces, Landlock and limits can only be set up by the process that
-//! they apply to, and only while it has one thread, so ralph starts this program, which sets them up and
-//! then executes the command in its place. The process id stays the same throughout.
+//! Commands of the local sandbox run as the user, so they could access ralph's files, its mailbox
+//! and its process. Namespaces, Landlock and limits can only be set up by the process that they
+//! apply to, and only while it has one thread. Ralph therefore starts this program, which sets them
+//! up and then executes the command in its place. The process ID stays the same.
 //!
 //! - `settings` is the interface to ralph; `namespace` hides directories behind mounts, `landlock`
-//!   denies access to them where mounts are not available, `privileges` gives up what could undo either.
-//! - `probe` reports which of them this machine has.
+//!   denies access to them if mounts are not available, `privileges` drops the privileges that
+//!   could undo either.
+//! - `probe` reports which of them this machine supports.
 
 mod landlock;
 mod namespace;
@@ -20,7 +21,7 @@ pub use probe::{LauncherSupport, MountAbility};
 pub use settings::{Hiding, LAUNCH_FAILED, LaunchFailure, LaunchSettings};
 pub use start::run;
 
-/// The first argument of the guest's program that makes it a launcher.
+/// The first argument that runs the guest program as a launcher.
 pub const LAUNCH: &str = "launch";
-/// The first argument of the guest's program that makes it report what a launcher can do here.
+/// The first argument that runs the guest program as a probe of the launcher's features.
 pub const PROBE: &str = "probe";

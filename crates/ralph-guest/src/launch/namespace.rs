@@ -1,4 +1,4 @@
-//! A mount namespace of a command's own, in which some directories are empty.
+//! A mount namespace per command in which some directories are empty.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -21,14 +21,14 @@ use super::settings::LaunchSettings;
 use super::start::{LaunchStepResult, in_step};
 use crate::available;
 
-/// The directories that every command has one of its own for.
+/// The directories that every command gets a private version of.
 const TMP_DIRECTORIES: [&str; 2] = ["/tmp", "/var/tmp"];
-/// An empty directory that hides another one needs next to nothing.
+/// An empty directory that hides another one needs almost no memory.
 const EMPTY_MOUNT_OPTIONS: &std::ffi::CStr = c"mode=0755,size=64k,nr_inodes=256";
 const TMP_MOUNT_OPTIONS: &std::ffi::CStr = c"mode=1777";
 const MOUNT_FLAGS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 
-/// Enters a mount namespace and hides the directories in it.
+/// Enters a mount namespace and hides the directories.
 pub(super) fn hide_directories(settings: &LaunchSettings) -> LaunchStepResult<()> {
     in_step("enter a mount namespace", enter_namespace())?;
     let opened = in_step("open the sandbox", OpenedDirectories::open(settings))?;
@@ -37,7 +37,7 @@ pub(super) fn hide_directories(settings: &LaunchSettings) -> LaunchStepResult<()
     let private = mount_private_tmp(settings, &opened);
     in_step("mount a private /tmp", private)?;
     for directory in &hidden {
-        // One below a private /tmp is gone already.
+        // A directory below a private /tmp is hidden already.
         if directory.exists() && !is_below_tmp(directory) {
             in_step("hide the state directory", mount_empty(directory))?;
         }
@@ -55,7 +55,7 @@ pub(super) fn hide_directories(settings: &LaunchSettings) -> LaunchStepResult<()
     )
 }
 
-/// Tries out whether mounts can be made.
+/// Tests whether mounts are possible.
 pub(super) fn probe_mounts() -> io::Result<MountAbility> {
     let entered = enter_namespace()?;
     mount_empty(Path::new("/"))?;
@@ -75,7 +75,7 @@ fn enter_namespace() -> io::Result<MountAbility> {
         }
         Err(error) => return Err(error.into()),
     };
-    // Otherwise the mounts would appear on the host, too.
+    // Otherwise the mounts would also appear on the host.
     mount_change(
         "/",
         MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
@@ -85,13 +85,13 @@ fn enter_namespace() -> io::Result<MountAbility> {
 
 #[expect(
     deprecated,
-    reason = "the other one is unsafe because a table of open files may be unshared, which is not"
+    reason = "the alternative is unsafe only for unsharing the file table, which is not done here"
 )]
 fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
     rustix::thread::unshare(flags)
 }
 
-/// What has to be opened before it is covered.
+/// Directories that have to be opened before a mount covers them.
 struct OpenedDirectories {
     sandbox: OwnedFd,
     /// The path of the sandbox without links.
@@ -124,8 +124,8 @@ impl OpenedDirectories {
         bind_mount(&self.sandbox, &settings.sandbox)
     }
 
-    /// Moves the working directory to the same one as seen through the new mounts: above the old one
-    /// everything would still be in reach.
+    /// Re-enters the working directory through the new mounts, because the parents of the old one
+    /// would still be accessible.
     fn reenter_working_directory(&self, settings: &LaunchSettings) -> io::Result<()> {
         let before = fstat(open_path(Path::new("."))?)?;
         let path = fs::read_link("/proc/self/cwd")?;
@@ -142,16 +142,16 @@ impl OpenedDirectories {
         let directory = openat2(&sandbox, below, flags, Mode::empty(), resolve)?;
         let after = fstat(&directory)?;
         if (before.st_dev, before.st_ino) != (after.st_dev, after.st_ino) {
-            return Err(io::Error::other("it was replaced meanwhile"));
+            return Err(io::Error::other("the directory was replaced meanwhile"));
         }
         Ok(fchdir(directory)?)
     }
 }
 
-/// Mounts a directory for temporary files that only this sandbox has.
+/// Mounts a private directory for temporary files.
 fn mount_private_tmp(settings: &LaunchSettings, opened: &OpenedDirectories) -> io::Result<()> {
     for tmp in TMP_DIRECTORIES.map(Path::new) {
-        // One that is a link leads to the other one, or to a place of its own.
+        // A link leads to the other directory or to another location.
         if !fs::symlink_metadata(tmp).is_ok_and(|metadata| metadata.is_dir()) {
             continue;
         }
@@ -160,7 +160,8 @@ fn mount_private_tmp(settings: &LaunchSettings, opened: &OpenedDirectories) -> i
             .chain([&settings.sandbox, &opened.path])
             .any(|path| path.starts_with(tmp))
         {
-            // What stays in reach needs mount points, which do not belong into the sandbox's own files.
+            // Directories that stay accessible need mount points, which do not belong in the
+            // sandbox's own files.
             mount("ralph", tmp, "tmpfs", MOUNT_FLAGS, TMP_MOUNT_OPTIONS)?;
         } else {
             mount_bind_recursive(fd_path(&opened.tmp), tmp)?;
@@ -195,7 +196,7 @@ fn mount_empty(directory: &Path) -> io::Result<()> {
     )?)
 }
 
-/// Makes an empty directory read-only, once the mount points in it are there.
+/// Makes an empty directory read-only after its mount points were created.
 fn remount_read_only(directory: &Path) -> io::Result<()> {
     let flags = MountFlags::BIND | MountFlags::RDONLY | MOUNT_FLAGS;
     Ok(mount_remount(directory, flags, "")?)
@@ -206,7 +207,8 @@ fn bind_mount(directory: &OwnedFd, path: &Path) -> io::Result<()> {
     Ok(mount_bind_recursive(fd_path(directory), path)?)
 }
 
-/// Makes the hierarchy of a control group read-only: a command that could write there would leave it.
+/// Makes the control group hierarchy read-only, because a command that can write there could leave
+/// its group.
 fn protect_cgroup(cgroup: &Path) -> io::Result<()> {
     let Some(root) = cgroup_mount_point(cgroup) else {
         return Ok(());
@@ -214,7 +216,7 @@ fn protect_cgroup(cgroup: &Path) -> io::Result<()> {
     mount_bind_recursive(root, root)?;
     let present = statvfs(root)?.f_flag;
     let mut flags = MountFlags::BIND | MountFlags::RDONLY;
-    // A user namespace may add restrictions to a mount, and must repeat the present ones.
+    // A user namespace may add restrictions to a mount and must repeat the existing ones.
     for (has, flag) in [
         (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
         (StatVfsMountFlags::NODEV, MountFlags::NODEV),
@@ -229,8 +231,7 @@ fn protect_cgroup(cgroup: &Path) -> io::Result<()> {
     Ok(mount_remount(root, flags, "")?)
 }
 
-/// Returns the mount point that a control group is below: the last directory on the way up with the
-/// same device.
+/// Returns the mount point of a control group: the topmost ancestor with the same device.
 fn cgroup_mount_point(cgroup: &Path) -> Option<&Path> {
     let device = |path: &Path| Some(available(fstat(available(open_path(path))?))?.st_dev);
     let own = device(cgroup)?;

@@ -1,4 +1,4 @@
-//! Gives up the privileges that could undo a mount namespace.
+//! Drops the privileges that could undo a mount namespace.
 
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set,
@@ -8,8 +8,8 @@ use rustix::thread::{
 use super::start::{LaunchStepResult, in_step};
 use crate::best_effort;
 
-/// With any of these a process of root can unmount what hides a directory, enter another process's
-/// mount namespace, or reach files without their paths.
+/// With any of these, a root process could unmount a hiding mount, enter the mount namespace of
+/// another process, or access files without their paths.
 const DROPPED_CAPABILITIES: [CapabilitySet; 9] = [
     CapabilitySet::SYS_ADMIN,
     CapabilitySet::SYS_PTRACE,
@@ -22,8 +22,8 @@ const DROPPED_CAPABILITIES: [CapabilitySet; 9] = [
     CapabilitySet::CHECKPOINT_RESTORE,
 ];
 
-/// Gives them up for the command and everything that it starts. An ordinary user's command has none
-/// after it is executed; root's keeps those of the bounding set.
+/// Drops the capabilities for the command and everything it starts. A command of an unprivileged
+/// user has none after it is executed; a root command keeps those in the bounding set.
 pub(super) fn drop_capabilities() -> LaunchStepResult<()> {
     for capability in DROPPED_CAPABILITIES {
         // A kernel that does not know one refuses, and so does one where it is gone already.

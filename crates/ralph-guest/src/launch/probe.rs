@@ -1,4 +1,4 @@
-//! Reports what a launcher can do on this machine.
+//! Reports the launcher features that this machine supports.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,32 +10,35 @@ use serde::{Deserialize, Serialize};
 use super::{landlock, namespace};
 use crate::available;
 
-/// How a process can mount in a namespace of its own.
+/// The way a process can mount in its own namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MountAbility {
-    /// It may mount anyway.
+    /// Mounts are permitted without a user namespace.
     Privileged,
-    /// In a user namespace, whose processes are counted apart.
+    /// In a user namespace, which has its own process count.
     UserNamespace,
 }
 
-/// What a launcher can do on this machine.
+/// The launcher features that this machine supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LauncherSupport {
-    /// It can join the control groups that were named.
+    /// Whether it can join the given control groups.
     pub cgroups: bool,
-    /// How it can mount in a namespace of its own, if it can.
+    /// `None` if it cannot mount in its own namespace.
     pub mounts: Option<MountAbility>,
-    /// It can deny access to files.
+    /// Whether it can deny access to files.
     pub landlock: bool,
-    /// It can keep a command from signalling processes that the command did not start.
+    /// Whether it can prevent a command from signalling processes that the command did not start.
     pub signals: bool,
 }
 
 impl LauncherSupport {
-    /// Tries everything out and prints what worked. The arguments are control groups to join.
-    #[expect(clippy::print_stdout, reason = "this is what it is started for")]
+    /// Tests all features and prints the result. The arguments are control groups to join.
+    #[expect(
+        clippy::print_stdout,
+        reason = "the result is printed to standard output"
+    )]
     pub fn probe_and_print(mut cgroups: impl Iterator<Item = OsString>) -> ExitCode {
         let join =
             |cgroup: OsString| fs::write(PathBuf::from(cgroup).join("cgroup.procs"), "0").is_ok();

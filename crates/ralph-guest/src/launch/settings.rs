@@ -9,42 +9,41 @@ use serde::{Deserialize, Serialize};
 /// The exit code of a launcher that did not start its command and wrote a [`LaunchFailure`].
 pub const LAUNCH_FAILED: i32 = 125;
 
-/// How directories are kept from a command.
+/// The way directories are hidden from a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hiding {
-    /// An empty directory is mounted over each of them, in a mount namespace of the command's own.
+    /// An empty directory is mounted over each of them, in the command's own mount namespace.
     MountNamespace,
     /// The kernel denies access to them.
     Landlock,
-    /// They are not kept from it.
+    /// They are not hidden.
     Unavailable,
 }
 
-/// What a launcher does before it executes the command.
+/// The settings that a launcher applies before it executes the command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchSettings {
-    /// How `hidden` is kept from the command.
     pub hiding: Hiding,
-    /// Directories that the command cannot reach, except for `sandbox`.
+    /// Directories that the command cannot access, except for `sandbox`.
     pub hidden: Vec<PathBuf>,
-    /// The sandbox's own directory. The working directory is this one or below it.
+    /// The sandbox directory. The working directory is this directory or below it.
     pub sandbox: PathBuf,
     /// The directory in the sandbox that becomes `/tmp` and `/var/tmp`.
     pub tmp: PathBuf,
-    /// Directories below `/tmp` or `/var/tmp` that the command still finds there.
+    /// Directories below `/tmp` or `/var/tmp` that stay accessible.
     pub kept: Vec<PathBuf>,
-    /// Whether the command is kept from signalling processes that it did not start.
+    /// Whether the command is prevented from signalling processes that it did not start.
     pub scope_signals: bool,
     /// The control groups that the command joins.
     pub cgroups: Vec<PathBuf>,
-    /// The most bytes of private memory that one process may have.
+    /// The limit on private memory per process, in bytes.
     pub process_memory: Option<u64>,
-    /// The most processes in a user namespace of the command's own.
+    /// The limit on processes in the command's own user namespace.
     pub processes: Option<u64>,
-    /// The mark of the command.
+    /// The command mark, as a limit value.
     pub mark: u64,
-    /// The file that a failure is written to.
+    /// The file for a failure report.
     pub report: PathBuf,
 }
 
@@ -67,11 +66,10 @@ impl LaunchSettings {
 /// Why a launcher did not start its command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchFailure {
-    /// The step that failed; none if the program itself could not be started.
+    /// The step that failed; `None` if the program itself could not be started.
     pub step: Option<String>,
-    /// The error number of the system, if there was one.
+    /// The error number of the system, if any.
     pub os_error: Option<i32>,
-    /// The error's text.
     pub message: String,
 }
 
@@ -84,7 +82,7 @@ impl LaunchFailure {
         }
     }
 
-    /// Returns the error as the caller of the launcher would have seen it.
+    /// Returns the error as if the program had been started directly.
     pub fn to_io_error(&self) -> io::Error {
         match (&self.step, self.os_error) {
             (None, Some(number)) => io::Error::from_raw_os_error(number),

@@ -1,4 +1,4 @@
-//! From the arguments of a launcher to the command.
+//! Parses the arguments of a launcher, confines the process and executes the command.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,13 +16,13 @@ use super::settings::{Hiding, LAUNCH_FAILED, LaunchFailure, LaunchSettings};
 use super::{landlock, namespace, privileges};
 use crate::{available, best_effort};
 
-/// The step that starts the program itself.
+/// The step that executes the program.
 const EXEC_STEP: &str = "";
 
-/// A step that failed, and why.
+/// A result whose error names the failed step.
 pub(super) type LaunchStepResult<T> = Result<T, (&'static str, io::Error)>;
 
-/// Names the step that an operation belongs to.
+/// Adds the name of a step to an error.
 pub(super) fn in_step<T, E: Into<io::Error>>(
     name: &'static str,
     done: Result<T, E>,
@@ -30,8 +30,8 @@ pub(super) fn in_step<T, E: Into<io::Error>>(
     done.map_err(|error| (name, error.into()))
 }
 
-/// Confines this process and executes the command: the arguments are the settings as JSON, the program
-/// and its arguments. Returns only if that failed.
+/// Confines this process and executes the command. The arguments are the settings as JSON, the
+/// program and its arguments. Returns only on failure.
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let settings = arguments.next().unwrap_or_default();
     let Ok(settings) = serde_json::from_slice::<LaunchSettings>(settings.as_encoded_bytes()) else {
@@ -65,7 +65,8 @@ fn confine(settings: &LaunchSettings, program: &OsString) -> LaunchStepResult<()
     match settings.hiding {
         Hiding::MountNamespace => namespace::hide_directories(settings)?,
         Hiding::Landlock => {
-            // Denied access also keeps a failure from being written, so the usual one is found before.
+            // After access is denied, a failure can no longer be reported, so the most common one
+            // is checked before.
             in_step(EXEC_STEP, check_executable(program))?;
             landlock::restrict_files(settings)?;
         }
@@ -86,7 +87,7 @@ fn confine(settings: &LaunchSettings, program: &OsString) -> LaunchStepResult<()
     Ok(())
 }
 
-/// Lowers a limit of this process and of everything that it becomes. A lower one stays.
+/// Lowers a limit of this process, which the command inherits. A lower existing limit is kept.
 fn set_limit(resource: Resource, number: u64) {
     let limit = Rlimit {
         current: Some(number),
@@ -96,7 +97,7 @@ fn set_limit(resource: Resource, number: u64) {
     best_effort(setrlimit(resource, limit));
 }
 
-/// Checks that a program can be found and executed.
+/// Checks that a program exists and is executable.
 fn check_executable(program: &OsString) -> io::Result<()> {
     let executable = |file: &Path| rustix::fs::access(file, rustix::fs::Access::EXEC_OK);
     if program.as_encoded_bytes().contains(&b'/') {
@@ -112,7 +113,7 @@ fn check_executable(program: &OsString) -> io::Result<()> {
     }
 }
 
-/// Where a failure is reported, opened before it is hidden.
+/// The failure report, opened before its directory is hidden.
 struct FailureFile {
     directory: OwnedFd,
     name: OsString,
@@ -137,7 +138,7 @@ impl FailureFile {
 
 #[expect(
     clippy::print_stderr,
-    reason = "a launcher that cannot write its report has nothing else to say it with"
+    reason = "without a report file, standard error is the only output"
 )]
 fn report_failure(report: Option<FailureFile>, failure: &LaunchFailure) -> ExitCode {
     if report.is_some_and(|report| report.write(failure).is_ok()) {

@@ -1,4 +1,4 @@
-//! A connection between the host and the guest.
+//! A connection between host and guest.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -18,21 +18,21 @@ use super::stream::{
 };
 use crate::{available, best_effort};
 
-/// How much is read from the connection at once.
+/// The read buffer of a connection, in bytes.
 const READ_BUFFER: usize = 128 * 1024;
-/// Frames are gathered up to this much before they are written; longer ones are written directly.
+/// Frames are buffered up to this size before they are written; longer ones are written directly.
 const WRITE_BUFFER: usize = 64 * 1024;
-/// How many streams may be open at the same time.
+/// The maximum number of open streams.
 const MAX_STREAMS: usize = 4096;
-/// How many messages of one stream may wait to be read.
+/// The maximum number of unread messages per stream.
 const MAX_MESSAGES: usize = 256;
 
-/// Who this side is, which decides the numbers of its streams.
+/// The side of a connection, which determines the numbers of its streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkSide {
-    /// The one that asks.
+    /// The side that sends requests.
     Host,
-    /// The one that answers.
+    /// The side that answers requests.
     Guest,
 }
 
@@ -58,7 +58,7 @@ pub enum OpenStreamError {
     TooLong,
 }
 
-/// The streams that the other side opens.
+/// The streams opened by the peer.
 pub type IncomingStreams = mpsc::UnboundedReceiver<OpenedStream>;
 
 #[derive(Debug)]
@@ -69,24 +69,25 @@ struct LinkState {
 
 #[derive(Debug)]
 struct StreamTable {
-    /// None when the connection is over.
+    /// `None` when the connection is closed.
     open: Option<HashMap<u32, StreamSlot>>,
     next_id: u32,
 }
 
-/// What arrives for one stream goes here.
+/// The receivers of one stream.
 #[derive(Debug)]
 struct StreamSlot {
     messages: mpsc::Sender<Vec<u8>>,
-    /// None after the other side's end.
+    /// `None` after the peer has finished.
     data: Option<Entrance<(Flow, Vec<u8>)>>,
     credit: Arc<Credit>,
-    /// Bytes of the other side that nobody has taken credit back for.
+    /// Received bytes for which no credit was returned yet.
     uncredited: usize,
 }
 
 impl Link {
-    /// Makes an end of a connection. The future carries the frames; it ends with the connection.
+    /// Creates an end of a connection. The future transfers the frames and ends with the
+    /// connection.
     pub fn new<R, W>(
         side: LinkSide,
         reader: R,
@@ -148,7 +149,7 @@ impl Link {
         Ok(stream)
     }
 
-    /// Tells whether the connection is over.
+    /// Returns whether the connection is closed.
     pub fn is_closed(&self) -> bool {
         self.streams().open.is_none()
     }
@@ -158,7 +159,7 @@ impl Link {
         best_effort(self.shared.outgoing.send(frame));
     }
 
-    /// Forgets a stream and tells the other side, unless that was the one to close it.
+    /// Removes a stream and notifies the peer, unless the peer has closed it.
     pub(super) fn close(&self, id: u32) {
         let known = self
             .streams()
@@ -241,7 +242,7 @@ impl Link {
         Ok(())
     }
 
-    /// Hands a frame to its stream. One that is over has nobody to hand it to.
+    /// Dispatches a frame to its stream. Frames of closed streams are dropped.
     fn dispatch(&self, frame: Frame) -> Result<(), FrameError> {
         let mut streams = self.streams();
         let Some(open) = streams.open.as_mut() else {
@@ -288,7 +289,7 @@ impl Link {
         Ok(())
     }
 
-    /// Gives back what a stream has taken, so that the other side may send more.
+    /// Returns credit for consumed bytes, so that the peer may send more.
     pub(super) fn return_credit(&self, id: u32, bytes: usize) {
         let mut streams = self.streams();
         let Some(slot) = streams.open.as_mut().and_then(|open| open.get_mut(&id)) else {
@@ -313,7 +314,7 @@ impl Link {
     }
 }
 
-/// Writes frames as they come, as many at once as there are.
+/// Writes frames as they arrive, batching those that are ready.
 async fn write_frames(
     mut writer: impl AsyncWrite + Unpin,
     mut frames: Queue<Frame>,

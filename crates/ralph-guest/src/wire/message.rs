@@ -1,5 +1,4 @@
-//! What host and guest say to each other. Every message is a JSON object; what one side does not
-//! know in it, it ignores.
+//! The messages between host and guest. Every message is a JSON object; unknown fields are ignored.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,187 +9,162 @@ use serde::{Deserialize, Serialize};
 use crate::command::{CommandLine, CommandOutcome};
 use crate::files::{ConfinedFileError, GuestEntryKind};
 
-/// The version of the protocol. Host and guest are built together, so both must have the same.
+/// The protocol version. Host and guest are built together, so both must have the same.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// What the host says first.
+/// The first message of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostHello {
-    /// The version that the host speaks.
     pub protocol: u32,
 }
 
-/// What the guest says first.
+/// The first message of the guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestWelcome {
-    /// The version that the guest speaks.
     pub protocol: u32,
-    /// The user that commands run as.
+    /// The user ID of commands.
     pub user: u32,
 }
 
-/// What the host asks for, one stream each.
+/// A request of the host; each has its own stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuestRequest {
-    /// Opens the conversation.
+    /// Starts the session.
     Hello(HostHello),
-    /// Answers at once, to show that somebody is there.
+    /// Answered immediately, to check the connection.
     Ping,
     /// Runs a command.
     Exec(ExecRequest),
     /// Sends a regular file if it has at most `limit` bytes.
     Read {
-        /// The file.
         path: String,
-        /// The most bytes that are wanted.
+        /// In bytes.
         limit: u64,
     },
     /// Writes a regular file from the bytes that follow.
-    Write {
-        /// The file.
-        path: String,
-        /// How.
-        way: FileWriteMode,
-    },
-    /// Sends the entries of a directory, a line of JSON each.
-    List {
-        /// The directory.
-        path: String,
-    },
-    /// Makes a directory and the missing ones above it.
-    MakeDirectory {
-        /// The directory.
-        path: String,
-    },
-    /// Tells what is at a path.
-    Stat {
-        /// The path.
-        path: String,
-    },
-    /// Removes whatever is at a path.
-    Delete {
-        /// The path.
-        path: String,
-    },
-    /// Answers when everything that was written in the sandbox is on disk.
+    Write { path: String, way: FileWriteMode },
+    /// Sends the entries of a directory, one JSON line each.
+    List { path: String },
+    /// Creates a directory and its missing parents.
+    MakeDirectory { path: String },
+    /// Returns the type and size of a path.
+    Stat { path: String },
+    /// Removes the entry at a path.
+    Delete { path: String },
+    /// Waits until everything written in the sandbox is on disk.
     Sync,
-    /// Listens on an address inside and opens a stream to the host for each connection.
+    /// Listens on an address inside the sandbox and opens a stream to the host for each connection.
     Listen {
-        /// What the host calls it.
+        /// The host's name for the listener.
         name: String,
-        /// The address, as `127.0.0.1:3128`.
+        /// For example `127.0.0.1:3128`.
         address: String,
-        /// What it listens for.
         #[serde(default)]
         listening: ListenKind,
     },
 }
 
-/// What is listened for inside.
+/// The kind of a listener.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ListenKind {
-    /// Connections; each is a stream.
+    /// Connections; each becomes a stream.
     #[default]
     Connections,
-    /// Datagrams; each is a stream that carries it, after its length in two bytes, and the answer
-    /// in the same form.
+    /// Datagrams; each becomes a stream that contains the datagram, prefixed with its two-byte
+    /// length, and the response in the same form.
     Datagrams,
 }
 
-/// How to write a file.
+/// The way to write a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileWriteMode {
-    /// The whole file becomes the bytes, all or nothing.
+    /// Replaces the whole file atomically.
     Replace,
-    /// The bytes are put at the end.
+    /// Appends the bytes.
     Append,
 }
 
-/// A command to run. Its input follows as bytes; its output comes back as bytes.
+/// A command to run. Its input follows as bytes; its output is returned as bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecRequest {
-    /// What to run.
     pub program: CommandLine,
-    /// Where, below the root of the sandbox.
+    /// The working directory, relative to the root of the sandbox.
     pub cwd: String,
-    /// Environment on top of the guest's.
+    /// Variables added to the guest's environment.
     pub env: BTreeMap<String, String>,
-    /// Whether input follows; without, the command reads from nothing.
+    /// Whether input follows; otherwise standard input is empty.
     pub input: bool,
-    /// When the whole tree is killed.
+    /// The time after which the whole tree is killed, in milliseconds.
     pub timeout_ms: u64,
-    /// How many bytes it may print before the whole tree is killed.
+    /// The output in bytes after which the whole tree is killed.
     pub output_limit: u64,
 }
 
-/// A signal to the process group of a command that runs.
+/// A signal for the process group of a running command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignalRequest {
-    /// Its number.
     pub signal: i32,
 }
 
-/// What the guest answers, once per request.
+/// The reply of the guest, one per request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuestReply {
-    /// The conversation is open.
+    /// The session is open.
     Welcome(GuestWelcome),
-    /// It is done.
+    /// The request succeeded.
     Done,
-    /// The command has ended; its output came before.
+    /// The command has ended; its output was sent before.
     Ended(CommandOutcome),
-    /// What is at the path.
+    /// The type and size of a path.
     Stat(PathStat),
     /// The program could not be started.
     NotStarted(GuestFailure),
-    /// The file has more bytes than wanted.
+    /// The file is larger than the limit.
     TooLarge {
-        /// How many.
+        /// In bytes.
         size: u64,
     },
-    /// It was not done.
+    /// The request failed.
     Failed(GuestFailure),
 }
 
-/// What is at a path.
+/// The type and size of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathStat {
-    /// What it is.
     pub kind: GuestEntryKind,
-    /// Its size in bytes.
+    /// In bytes.
     pub size: u64,
 }
 
-/// What the guest opens a stream with when something inside connects.
+/// The first message of a stream that the guest opens for a connection inside the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectRequest {
-    /// What the host calls the address that is listened on.
+    /// The host's name for the listener.
     pub listener: String,
-    /// The address that was really connected to.
+    /// The address that the client connected to.
     pub local: SocketAddr,
-    /// Who connected.
+    /// The address of the client.
     pub peer: SocketAddr,
 }
 
-/// Why something was not done.
+/// The reason a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuestFailure {
-    /// The path or a link on the way leads outside.
+    /// The path or a link in it leads outside the sandbox.
     Escapes,
-    /// There is something, but no regular file or directory.
+    /// The entry is neither a regular file nor a directory.
     NotRegular,
-    /// There is nothing.
+    /// The entry does not exist.
     NotFound,
-    /// The system refused.
+    /// The system reported an error.
     System {
-        /// Its number for that, if it has one.
+        /// The error number, if any.
         number: Option<i32>,
-        /// Its words for that.
         text: String,
     },
 }

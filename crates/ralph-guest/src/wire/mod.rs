@@ -1,13 +1,13 @@
-//! How the host and the guest speak: many streams over one connection.
+//! The protocol between host and guest: many streams over one connection.
 //!
-//! A connection carries frames; each belongs to a stream, which either side can open. A stream has
-//! messages in JSON, two flows of bytes in each direction, and an end. Bytes are sent only as far as
-//! the other side has given credit, so that a slow reader of one stream holds up nobody else and
-//! what waits in memory is bounded.
+//! A connection transfers frames; each belongs to a stream, which either side can open. A stream
+//! has JSON messages, two byte flows in each direction, and an end. Bytes are sent only within the
+//! credit granted by the peer, so that a slow reader of one stream does not block others and the
+//! buffered data is bounded.
 //!
-//! - `frame` is the form on the wire; `link` is a connection, `stream` one stream of it, `credit`
-//!   how much may be sent; `duplex` makes a connection of a stream.
-//! - `message` is what host and guest say to each other.
+//! - `frame` is the encoding; `link` is a connection, `stream` one stream of it, `credit` its flow
+//!   control; `duplex` adapts a stream to a byte stream.
+//! - `message` defines the messages.
 
 mod credit;
 mod duplex;

@@ -11,32 +11,27 @@ use super::frame::{Flow, Frame, FrameKind, MAX_PAYLOAD, WINDOW};
 use super::link::Link;
 use crate::available;
 
-/// How much is taken before credit is given back.
+/// The number of consumed bytes after which credit is returned.
 const CREDIT_BATCH: usize = WINDOW / 4;
-/// How much of a flow goes into one frame: small enough that streams take turns.
+/// The maximum data per frame: small enough for streams to take turns.
 const MAX_DATA_PAYLOAD: usize = MAX_PAYLOAD / 2;
 
-/// A stream that the other side has opened, with its first message.
+/// A stream opened by the peer, with its first message.
 #[derive(Debug)]
 pub struct OpenedStream {
-    /// What it was opened with.
     pub message: Vec<u8>,
-    /// The stream.
     pub stream: GuestStream,
 }
 
 /// One stream. Dropping all of its parts closes it.
 #[derive(Debug)]
 pub struct GuestStream {
-    /// What is sent.
     pub sender: StreamSender,
-    /// The messages that come.
     pub messages: StreamMessages,
-    /// The bytes that come.
     pub data: StreamData,
 }
 
-/// Closes the stream when nobody holds it any more.
+/// Closes the stream when the last part is dropped.
 #[derive(Debug)]
 pub(super) struct StreamGuard {
     pub(super) id: u32,
@@ -49,21 +44,21 @@ impl Drop for StreamGuard {
     }
 }
 
-/// The part that sends.
+/// The sending part of a stream.
 #[derive(Debug)]
 pub struct StreamSender {
     pub(super) guard: Arc<StreamGuard>,
     pub(super) credit: Arc<Credit>,
 }
 
-/// The part that takes messages.
+/// The receiver of messages.
 #[derive(Debug)]
 pub struct StreamMessages {
     pub(super) guard: Arc<StreamGuard>,
     pub(super) queue: mpsc::Receiver<Vec<u8>>,
 }
 
-/// The part that takes bytes.
+/// The receiver of bytes.
 #[derive(Debug)]
 pub struct StreamData {
     pub(super) guard: Arc<StreamGuard>,
@@ -72,34 +67,34 @@ pub struct StreamData {
 }
 
 impl StreamSender {
-    /// Sends a message. On a stream that is over it goes nowhere.
+    /// Sends a message; dropped if the stream is closed.
     pub fn send_message(&self, message: &impl Serialize) {
         let payload = super::link::message_bytes(message);
         self.send_frame(FrameKind::Message, payload);
     }
 
-    /// Tells whether `bytes` can be sent without waiting.
+    /// Returns whether `bytes` can be sent without waiting.
     pub fn has_room(&self, bytes: usize) -> bool {
         self.credit.available() >= bytes
     }
 
-    /// Waits until `bytes` can be sent. Dropping the wait loses nothing.
+    /// Waits until `bytes` can be sent. Cancel-safe.
     pub async fn wait_for_room(&self, bytes: usize) {
         self.credit.wait_for(bytes).await;
     }
 
-    /// Returns how much can be sent, as soon as it is anything.
+    /// Polls for the number of bytes that can be sent, once it is not zero.
     pub(super) fn poll_room(&self, context: &Context<'_>) -> Poll<usize> {
         self.credit.poll_available(context)
     }
 
-    /// Sends bytes that there is room for.
+    /// Sends bytes within the available credit.
     pub fn send_data(&self, flow: Flow, bytes: Vec<u8>) {
         self.credit.spend(bytes.len());
         self.send_frame(FrameKind::Data(flow), bytes);
     }
 
-    /// Sends any number of bytes, as fast as the other side takes them.
+    /// Sends any number of bytes, as fast as the peer consumes them.
     pub async fn send_all(&self, flow: Flow, bytes: &[u8]) {
         for piece in bytes.chunks(MAX_DATA_PAYLOAD) {
             self.wait_for_room(piece.len()).await;
@@ -107,12 +102,12 @@ impl StreamSender {
         }
     }
 
-    /// Tells whether the stream is over.
+    /// Returns whether the stream is closed.
     pub fn is_closed(&self) -> bool {
         self.credit.is_closed()
     }
 
-    /// Says that no more bytes come.
+    /// Signals the end of the bytes.
     pub fn finish(&self) {
         self.send_frame(FrameKind::End, Vec::new());
     }
@@ -127,19 +122,19 @@ impl StreamSender {
 }
 
 impl StreamMessages {
-    /// Waits for the next message; none when the stream is over. Dropping the wait loses nothing.
+    /// Returns the next message, or `None` when the stream is closed. Cancel-safe.
     pub async fn next(&mut self) -> Option<Vec<u8>> {
         self.queue.recv().await
     }
 
-    /// Returns the number of the stream, for telling streams apart.
+    /// Returns the number of the stream.
     pub fn stream_id(&self) -> u32 {
         self.guard.id
     }
 }
 
 impl StreamData {
-    /// Waits for the next bytes; none when no more come. Dropping the wait loses nothing.
+    /// Returns the next bytes, or `None` at the end. Cancel-safe.
     pub async fn next(&mut self) -> Option<(Flow, Vec<u8>)> {
         let piece = self.queue.recv().await?;
         Some(self.record_consumed(piece))
@@ -152,7 +147,7 @@ impl StreamData {
             .map(|piece| piece.map(|piece| self.record_consumed(piece).1))
     }
 
-    /// Returns the next bytes if they are here already.
+    /// Returns the next bytes if they have arrived already.
     pub fn try_next(&mut self) -> Option<(Flow, Vec<u8>)> {
         let piece = available(self.queue.try_recv())?;
         Some(self.record_consumed(piece))

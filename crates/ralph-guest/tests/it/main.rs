@@ -1,4 +1,4 @@
-//! The guest and its wire, without a container around them.
+//! Tests of the guest and its protocol without a container.
 
 #[cfg(test)]
 mod requests;

@@ -1,4 +1,4 @@
-//! What the guest answers.
+//! Requests to the guest and their replies.
 
 use std::time::Duration;
 
@@ -254,7 +254,7 @@ async fn disconnecting_kills_running_commands() {
     drop(stream);
 }
 
-/// Has the guest listen at a free address.
+/// Starts a listener of the guest on a free address.
 async fn listen(guest: &TestGuest) -> (GuestStream, String) {
     let port = {
         let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

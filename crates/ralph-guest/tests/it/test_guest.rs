@@ -1,4 +1,4 @@
-//! A guest in this process, and the host's end of the line.
+//! A guest in this process, and the host's end of its connection.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use ralph_guest::wire::{ExecRequest, Flow, GuestReply, GuestRequest, GuestStream
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
-/// A guest with a directory of its own.
+/// A guest with its own directory.
 pub(crate) struct TestGuest {
     pub(crate) link: Link,
     pub(crate) incoming: ralph_guest::wire::IncomingStreams,
@@ -55,16 +55,16 @@ impl TestGuest {
         }
     }
 
-    /// Ends the connection as a host does that is killed.
+    /// Ends the connection like a killed host.
     pub(crate) async fn disconnect(&mut self) {
         self.tasks.shutdown().await;
     }
 
     pub(crate) fn open(&self, request: &GuestRequest) -> GuestStream {
-        self.link.open(request).expect("the line is open")
+        self.link.open(request).expect("the connection is open")
     }
 
-    /// Asks, takes all bytes, and returns the answer with them.
+    /// Sends a request and returns the reply with all bytes.
     pub(crate) async fn request(&self, request: &GuestRequest) -> (GuestReply, Vec<u8>, Vec<u8>) {
         let mut stream = self.open(request);
         stream.sender.finish();
@@ -72,7 +72,7 @@ impl TestGuest {
     }
 }
 
-/// Takes everything that comes and returns it with the answer.
+/// Receives all bytes of a stream and returns them with the reply.
 pub(crate) async fn collect_reply(stream: &mut GuestStream) -> (GuestReply, Vec<u8>, Vec<u8>) {
     let (mut main, mut side) = (Vec::new(), Vec::new());
     let reply = loop {
@@ -90,7 +90,7 @@ pub(crate) async fn collect_reply(stream: &mut GuestStream) -> (GuestReply, Vec<
     (reply, main, side)
 }
 
-/// Returns a shell command with time enough.
+/// Returns a shell command with an ample timeout.
 pub(crate) fn shell_request(line: &str) -> ExecRequest {
     ExecRequest {
         program: CommandLine::Shell(line.into()),

@@ -1,10 +1,10 @@
-//! The rules of the wire.
+//! Protocol rules.
 
 use ralph_guest::best_effort;
 use ralph_guest::wire::{Flow, Link, LinkSide, MAX_MESSAGE, OpenStreamError, WINDOW};
 use tokio::io::{AsyncWriteExt as _, duplex, split};
 
-/// Writes a frame by hand.
+/// Encodes a frame manually.
 fn raw_frame(stream: u32, kind: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = u32::try_from(payload.len()).unwrap().to_le_bytes().to_vec();
     bytes.extend(stream.to_le_bytes());
@@ -41,7 +41,7 @@ async fn a_protocol_violation_closes_the_connection() {
         };
         let error = tokio::select! {
             carried = carry => carried.unwrap_err().to_string(),
-            () = feed => unreachable!("it waits forever"),
+            () = feed => unreachable!("the feed never ends"),
         };
         assert_eq!(error, expected);
         assert!(link.is_closed());
@@ -71,7 +71,7 @@ async fn at_most_one_window_is_in_flight() {
         }
         sending.sender.wait_for_room(WINDOW / 2).await;
         drop(taking);
-        // Nobody takes it any more, so nothing holds it up.
+        // The receiver was dropped, so nothing blocks the sender.
         sending
             .sender
             .send_all(Flow::Main, &vec![7; 3 * WINDOW])
