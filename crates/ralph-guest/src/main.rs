@@ -1,5 +1,5 @@
-//! The first process of a container sandbox, and the launcher of a local one. Started by ralph, never
-//! by a person.
+//! The first process of a container sandbox, and the launcher of a local one. Started by ralph,
+//! never by the user.
 
 use std::process::ExitCode;
 
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Probes the network, as a command of the sandbox.
+/// Probes the network as a command of the sandbox.
 #[cfg(target_os = "linux")]
 #[expect(
     clippy::disallowed_methods,
@@ -57,6 +57,6 @@ fn probe_network() -> ExitCode {
 
 #[cfg(not(target_os = "linux"))]
 fn main() -> ExitCode {
-    // Containers are Linux; there is nothing to be the first process of anywhere else.
+    // Containers run Linux only.
     ExitCode::FAILURE
 }

@@ -19,31 +19,31 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The first argument of the guest's program that makes it probe the network.
+/// The first argument that runs the guest program as a network probe.
 pub const PROBE_NETWORK: &str = "probe-network";
-/// How long one step of a probe may take.
+/// The time limit of one step.
 const STEP_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long all probes together may take.
+/// The time limit of all probes together.
 const TOTAL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How much of an answer is read.
+/// The maximum number of response bytes read.
 const MAX_RESPONSE_BYTES: usize = 4 << 10;
 
 /// The addresses to probe; each is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProbeSettings {
-    /// The gate, which must answer.
+    /// The gate, which must respond.
     pub gate: Option<SocketAddr>,
-    /// A host that must not be reached.
+    /// A host that must not be reachable.
     pub host: Option<String>,
     /// The proxy that commands use.
     pub proxy: Option<SocketAddr>,
-    /// An address that must not be reached.
+    /// An address that must not be reachable.
     pub direct: Option<SocketAddr>,
 }
 
 impl ProbeSettings {
-    /// Parses `[--gate ADDRESS] [--host NAME] [--direct ADDRESS]`, and the URL of the proxy. None means
-    /// that an argument has no meaning.
+    /// Parses `[--gate ADDRESS] [--host NAME] [--direct ADDRESS]` and the URL of the proxy. Returns
+    /// `None` for invalid arguments.
     pub fn parse(arguments: impl IntoIterator<Item = String>, proxy: Option<&str>) -> Option<Self> {
         let mut settings = Self::default();
         let mut arguments = arguments.into_iter();
@@ -61,7 +61,7 @@ impl ProbeSettings {
         Some(settings)
     }
 
-    /// Runs all probes at once, and writes a line for each that ends in time.
+    /// Runs all probes concurrently and writes a line for each that ends in time.
     pub fn run(self, output: &mut impl Write) -> io::Result<()> {
         writeln!(output, "ok")?;
         let (send, lines) = mpsc::channel();
@@ -107,7 +107,7 @@ fn probe_gate(gate: SocketAddr) -> io::Result<u16> {
     request_status(gate, &format!("GET /health HTTP/1.1\r\nHost: {gate}\r\n"))
 }
 
-/// Asks the proxy for a tunnel. If it opens one, the host can be reached.
+/// Requests a tunnel from the proxy. If it opens one, the host is reachable.
 fn probe_proxy(host: &str, proxy: Option<SocketAddr>) -> io::Result<u16> {
     let proxy = proxy.ok_or(io::ErrorKind::NotFound)?;
     request_status(
@@ -116,7 +116,7 @@ fn probe_proxy(host: &str, proxy: Option<SocketAddr>) -> io::Result<u16> {
     )
 }
 
-/// Asks a host at the addresses of its name.
+/// Connects to a host by its name.
 fn probe_name(host: &str) -> io::Result<u16> {
     let mut last = Err(io::ErrorKind::NotFound.into());
     for address in (host, 80).to_socket_addrs()?.take(2) {
@@ -128,7 +128,7 @@ fn probe_name(host: &str) -> io::Result<u16> {
     last
 }
 
-/// Sends the head of a request, and returns the status of the answer.
+/// Sends a request head and returns the response status.
 fn request_status(address: SocketAddr, head: &str) -> io::Result<u16> {
     let mut stream = TcpStream::connect_timeout(&address, STEP_TIMEOUT)?;
     stream.set_read_timeout(Some(STEP_TIMEOUT))?;
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers every connection with a status, and returns where.
+    /// Answers every connection with a status and returns the address.
     fn serve_status(status: u16) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

@@ -1,8 +1,8 @@
-//! Ends a command that fills the sandbox's disk.
+//! Ends commands that fill the sandbox's disk.
 //!
-//! A volume has no quota of its own. How much the whole file system holds is asked often, which
-//! costs nothing; only when it grew so much that the sandbox could be over its limit, the sandbox
-//! itself is measured: its files, and those without a name that its processes hold open.
+//! A volume has no quota. The usage of the whole file system is polled often, which is cheap; only
+//! if it grew enough to exceed the limit is the sandbox itself measured: its files and the unlinked
+//! files that its processes have open.
 
 use std::io;
 use std::path::Path;
@@ -17,16 +17,16 @@ use super::usage::{DiskUsage, MeasuredTree};
 use crate::available;
 use crate::command::{CommandEnd, no_watchdog};
 
-/// How often the file system is asked.
+/// The interval between polls of the file system.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// After so many times the sandbox is measured in any case.
+/// The number of polls after which the sandbox is measured in any case.
 const MEASURE_EVERY: u32 = 30;
 /// How many bytes there are for each file, on a small disk and on a larger one: as many as on an ext4
 /// file system of that size. Files without content take no space, but the file system runs out of them.
 const BYTES_PER_FILE: (u64, u64) = (4 << 10, 16 << 10);
 const SMALL_DISK: u64 = 512 << 20;
 
-/// Directory trees that may hold only so much together.
+/// A limit on the total size of directory trees.
 #[derive(Debug)]
 pub(super) struct DiskQuota {
     trees: Vec<MeasuredTree>,
@@ -43,7 +43,7 @@ struct DiskMeasurement {
 }
 
 impl DiskQuota {
-    /// Limits what trees and open files hold, in bytes.
+    /// Limits the size of trees and open files, in bytes.
     pub(super) fn new(
         trees: Vec<MeasuredTree>,
         bytes: Option<u64>,
@@ -57,8 +57,8 @@ impl DiskQuota {
         }
     }
 
-    /// Waits until the sandbox holds more than it may. One that held more already may not grow: so a
-    /// command can still make room.
+    /// Waits until the sandbox exceeds its limit. A sandbox that is over the limit already must not
+    /// grow, so that a command can still free space.
     pub(super) async fn wait_until_exceeded(&self) -> CommandEnd {
         let Some(limit) = self.limit else {
             return no_watchdog().await;
@@ -71,7 +71,7 @@ impl DiskQuota {
         };
         for turn in 1_u32.. {
             tokio::time::sleep(POLL_INTERVAL).await;
-            // Others may free at the same time what is taken here, so it is measured now and then.
+            // Frees elsewhere can hide growth here, so the sandbox is also measured periodically.
             let is_due = turn.is_multiple_of(MEASURE_EVERY) || self.upper_bound().exceeds(allowed);
             if is_due && self.measure(start).await.exceeds(allowed) {
                 return CommandEnd::DiskLimit;
@@ -80,7 +80,7 @@ impl DiskQuota {
         no_watchdog().await
     }
 
-    /// Says what the last measurement found to be too much.
+    /// Describes the limit that the last measurement exceeded.
     pub(super) fn limit_message(&self) -> Option<String> {
         let (limit, inside) = (self.limit?, self.last_measurement()?.sandbox);
         if inside == UNMEASURABLE {
@@ -106,7 +106,7 @@ impl DiskQuota {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns where a command begins. A sandbox that was over its limit is measured again.
+    /// Returns the usage at the start of a command. A sandbox over its limit is measured again.
     async fn baseline(&self) -> DiskBaseline {
         let limit = self.limit.unwrap_or_default();
         let everywhere = self.filesystem_usage_or_none();
@@ -126,7 +126,7 @@ impl DiskQuota {
         }
     }
 
-    /// Returns how much the sandbox holds if everything that grew is in it.
+    /// Returns the usage of the sandbox if all growth belongs to it.
     fn upper_bound(&self) -> DiskUsage {
         match (self.last_measurement(), self.filesystem_usage()) {
             (Some(last), Ok(now)) => last.sandbox + now.growth_since(last.filesystem),
@@ -166,8 +166,8 @@ impl DiskQuota {
         if !hidden {
             return Ok(named + usage);
         }
-        // A process hides what it holds: what the file systems grew by since the command began, and
-        // no file explains, is taken to be that.
+        // A process hides its open files, so growth since the start of the command that no file
+        // explains is attributed to them.
         let grown = everywhere.growth_since(start.filesystem);
         let explained = named.growth_since(start.sandbox.unwrap_or_default());
         let unexplained = DiskUsage {
@@ -177,7 +177,7 @@ impl DiskQuota {
         Ok(named + usage.max(unexplained))
     }
 
-    /// Returns how much of the file systems is taken.
+    /// Returns the used space of the file systems.
     fn filesystem_usage(&self) -> io::Result<DiskUsage> {
         let mut total = DiskUsage::default();
         for tree in &self.trees {
@@ -193,20 +193,20 @@ impl DiskQuota {
     }
 }
 
-/// How things were when a command began.
+/// The usage at the start of a command.
 #[derive(Debug, Clone, Copy)]
 struct DiskBaseline {
     sandbox: Option<DiskUsage>,
     filesystem: DiskUsage,
 }
 
-/// A tree that cannot be measured is more than any limit allows.
+/// A tree that cannot be measured exceeds every limit.
 const UNMEASURABLE: DiskUsage = DiskUsage {
     bytes: u64::MAX,
     files: u64::MAX,
 };
 
-/// Returns the limit of a disk of some size.
+/// Returns the limit for a disk size.
 fn usage_limit(bytes: u64) -> DiskUsage {
     let (small, large) = BYTES_PER_FILE;
     let per_file = if bytes < SMALL_DISK { small } else { large };
@@ -216,7 +216,7 @@ fn usage_limit(bytes: u64) -> DiskUsage {
     }
 }
 
-/// Returns how much of a file system is taken.
+/// Returns the used space of a file system.
 fn used_space(path: &Path) -> io::Result<DiskUsage> {
     let found = statvfs(path)?;
     Ok(DiskUsage {
@@ -241,7 +241,7 @@ mod tests {
         fs::write(dir.path().join("file"), vec![1; 300_000]).unwrap();
         let full = disk(dir.path(), 200_000);
         assert_eq!(full.wait_until_exceeded().await, CommandEnd::DiskLimit);
-        // What is known to be full may be emptied, but not filled further.
+        // A full sandbox may shrink but not grow.
         let waited = tokio::time::timeout(POLL_INTERVAL * 3, full.wait_until_exceeded()).await;
         assert!(waited.is_err(), "{waited:?}");
         let grows = async {

@@ -19,8 +19,8 @@ use crate::wire::{
     StreamMessages, StreamSender,
 };
 
-/// Runs a command and sends its output, then how it ended. When the host closes the stream, all of
-/// the command is killed.
+/// Runs a command and sends its output and outcome. When the host closes the stream, the whole
+/// command is killed.
 pub(super) async fn exec(guest: &Guest, request: ExecRequest, stream: GuestStream) {
     let started = Instant::now();
     let before = guest.cgroup.counters();
@@ -64,7 +64,7 @@ pub(super) async fn exec(guest: &Guest, request: ExecRequest, stream: GuestStrea
         }),
         () = forward_signals(&mut messages, first) => None,
     };
-    // Before the reply: after it, the next command may begin.
+    // Before the reply, because the next command may start after it.
     if let Some((memory, in_use)) = in_use {
         memory.end_use(in_use).await;
     }
@@ -73,7 +73,7 @@ pub(super) async fn exec(guest: &Guest, request: ExecRequest, stream: GuestStrea
     }
 }
 
-/// Prints why a command was ended that filled the disk.
+/// Prints the reason if a command was killed because it filled the disk.
 fn explain_disk_limit(
     guest: &Guest,
     mut outcome: CommandOutcome,
@@ -124,18 +124,18 @@ fn start_command(
     })
 }
 
-/// Makes the kernel end commands before the guest when memory runs out. What they start inherits it.
+/// Makes the kernel kill commands before the guest when memory runs out. Their children inherit it.
 fn prefer_for_oom_kill(first: Pid) {
     let file = format!("/proc/{}/oom_score_adj", first.as_raw_pid());
     // Without it the kernel chooses by size, and the guest is small.
     best_effort(std::fs::write(file, "500"));
 }
 
-/// Where programs are when the image does not say.
+/// The search path if the image does not set one.
 pub(super) const DEFAULT_PATH: &str =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Passes signals on until the host closes the stream.
+/// Forwards signals until the host closes the stream.
 async fn forward_signals(messages: &mut StreamMessages, first: Pid) {
     while let Some(message) = messages.next().await {
         // The host sends nothing else; a request that cannot be read names no signal.
@@ -149,7 +149,7 @@ async fn forward_signals(messages: &mut StreamMessages, first: Pid) {
     }
 }
 
-/// The input of a command, from the wire.
+/// Reads the input of a command from the wire.
 struct WireInput(StreamData);
 
 impl CommandInputSource for WireInput {
@@ -158,7 +158,7 @@ impl CommandInputSource for WireInput {
     }
 }
 
-/// The output of a command, to the wire.
+/// Writes the output of a command to the wire.
 struct WireOutput<'a>(&'a StreamSender);
 
 impl command::CommandOutputSink for WireOutput<'_> {

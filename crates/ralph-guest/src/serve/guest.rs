@@ -1,4 +1,4 @@
-//! What the guest knows about its sandbox.
+//! The state of the guest.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,18 +25,18 @@ pub struct Guest {
     pub(super) root: PathBuf,
     pub(super) dir: ConfinedDir,
     pub(super) name: SandboxName,
-    /// Whom commands run as, unless as this process.
+    /// The user of commands; by default that of this process.
     pub(super) user: Option<User>,
-    /// The environment that the image gives to programs.
+    /// The environment set by the image.
     pub(super) image_env: BTreeMap<String, String>,
     pub(super) disk: DiskQuota,
-    /// The shared memory, where only commands use it.
+    /// The shared memory, if only commands use it.
     pub(super) memory: Option<SharedMemory>,
     pub(super) cgroup: Cgroup,
 }
 
 impl Guest {
-    /// Opens the directory of a sandbox and makes what is missing in it.
+    /// Opens the directory of a sandbox and creates missing parts.
     pub fn open(
         settings: &GuestSettings,
         user: Option<User>,
@@ -71,7 +71,7 @@ impl Guest {
         Ok(guest)
     }
 
-    /// Tells whether a command may go into a directory that is open.
+    /// Returns whether a command may enter an open directory.
     pub(super) fn may_enter(&self, directory: &Dir) -> bool {
         let Some(User { user, group }) = self.user else {
             return directory.symlink_metadata(".").is_ok();
@@ -101,10 +101,10 @@ fn writable_trees(settings: &GuestSettings) -> Vec<MeasuredTree> {
     trees
 }
 
-/// A file that the engine makes with a container.
+/// A file that the Docker Engine creates with a container.
 const CONTAINER_MARKER: &str = "/.dockerenv";
 
-/// Returns when the container was created, in seconds. Everything in its image is older.
+/// Returns the creation time of the container, in seconds. All files of its image are older.
 fn container_created_at() -> i64 {
     lstat(CONTAINER_MARKER).map_or_else(|_| unix_now(), |made| made.st_ctime)
 }

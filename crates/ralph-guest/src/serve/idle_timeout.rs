@@ -1,4 +1,4 @@
-//! A reader that fails when nothing comes for too long.
+//! A reader that fails after a period of silence.
 
 use std::io;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A reader that fails when nothing comes for too long.
+/// A reader that fails if no data arrives in time.
 #[derive(Debug)]
 pub(super) struct IdleTimeoutReader<R> {
     reader: R,

@@ -1,4 +1,4 @@
-//! Relays connections and datagrams from inside of the sandbox to the host.
+//! Relays connections and datagrams from inside the sandbox to the host.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,20 +14,20 @@ use tokio::time::timeout;
 use crate::best_effort;
 use crate::wire::{ConnectRequest, Duplex, Link, ListenKind};
 
-/// How much of a connection is in memory at once, each way.
+/// The buffer of a connection per direction, in bytes.
 const RELAY_BUFFER_BYTES: usize = 32 * 1024;
 /// The longest datagram.
 const MAX_DATAGRAM_BYTES: usize = 64 * 1024;
-/// How long an answer to a datagram may take.
+/// The time limit for the response to a datagram.
 const DATAGRAM_REPLY_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many datagrams may wait for their answers.
+/// The maximum number of datagrams that wait for a response.
 const MAX_PENDING_DATAGRAMS: usize = 256;
-/// How long the rest of what a client sends is read although the host does not want it.
+/// The time to drain client data that the host no longer accepts.
 const LINGER: Duration = Duration::from_secs(5);
-/// How long to wait when the system has no descriptors left.
+/// The delay before accepting again when no descriptors are left.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(10);
 
-/// An address inside that is listened on.
+/// A listener inside the sandbox.
 pub(super) enum GuestListener {
     Connections(TcpListener),
     Datagrams(Arc<UdpSocket>),
@@ -41,7 +41,7 @@ impl GuestListener {
         })
     }
 
-    /// Opens a stream to the host for whatever comes, for as long as the session lasts.
+    /// Opens a stream to the host for each arrival until the session ends.
     pub(super) async fn relay(self, name: String, link: Link) {
         match self {
             Self::Connections(listener) => relay_connections(&listener, &name, &link).await,
@@ -55,7 +55,7 @@ async fn relay_connections(listener: &TcpListener, name: &str, link: &Link) {
     loop {
         tokio::select! {
             accepted = listener.accept() => {
-                // One that failed is the other side's loss; a lack of descriptors passes.
+                // A failed connection only affects its client; a lack of descriptors is temporary.
                 let Ok((connection, peer)) = accepted else {
                     tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                     continue;
@@ -72,7 +72,7 @@ async fn relay_connections(listener: &TcpListener, name: &str, link: &Link) {
     }
 }
 
-/// Carries bytes both ways until both sides have ended.
+/// Relays bytes in both directions until both end.
 async fn relay_connection(connection: TcpStream, stream: Duplex) {
     // Without it small writes are slower.
     best_effort(connection.set_nodelay(true));
@@ -108,8 +108,8 @@ async fn relay_connection(connection: TcpStream, stream: Duplex) {
     if carried.is_ok() {
         return rest.await;
     }
-    // The host takes no more, as when it refuses a request before its end. A connection that is
-    // closed while bytes still arrive takes the answer away from whoever sends them.
+    // The host stopped reading, for example after refusing a request early. Closing a connection
+    // with unread bytes can reset it before the client reads the response.
     let mut nowhere = sink();
     let read_on = async { tokio::join!(rest, copy_buf(&mut incoming, &mut nowhere)) };
     best_effort(timeout(LINGER, read_on).await);
@@ -128,7 +128,7 @@ async fn relay_datagrams(socket: &Arc<UdpSocket>, name: &str, link: &Link) {
                     tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                     continue;
                 };
-                // Datagrams may be lost; whoever needs an answer asks again.
+                // Datagrams may be lost; clients retry.
                 if waiting.len() >= MAX_PENDING_DATAGRAMS {
                     continue;
                 }
@@ -143,7 +143,7 @@ async fn relay_datagrams(socket: &Arc<UdpSocket>, name: &str, link: &Link) {
     }
 }
 
-/// Carries one datagram there and its answer back.
+/// Relays one datagram and its response.
 async fn relay_datagram(
     socket: Arc<UdpSocket>,
     peer: SocketAddr,

@@ -1,13 +1,13 @@
-//! The guest: the first process of a container, which does what the host asks.
+//! The guest: the first process of a container, which serves the requests of the host.
 //!
-//! One connection is one session. When it ends, the guest ends, and with it the whole container: a
-//! command never outlives the ralph that watches it.
+//! One connection is one session. When it ends, the guest exits and the container stops with it, so
+//! a command never outlives its ralph.
 //!
-//! - `settings` is what it is started with; `user` is whom commands run as.
+//! - `settings` are its arguments; `user` selects the user of commands.
 //! - `start` prepares the sandbox and connects to the host; `session` answers its requests.
 //! - `exec` runs commands, `transfer` moves files, `listen` relays connections from inside.
-//! - `disk` ends what fills the disk: `usage` measures files,
-//!   `unlinked` those without a name; `shared_memory` removes what commands leave there.
+//! - `disk` ends commands that fill the disk: `usage` measures files, `unlinked` those without a
+//!   name; `shared_memory` removes leftovers of commands.
 
 mod disk;
 mod exec;

@@ -1,4 +1,4 @@
-//! One conversation with the host.
+//! One session with the host.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::wire::{
     ListenKind, OpenedStream, PROTOCOL_VERSION,
 };
 
-/// Answers the host until the connection ends; then nothing runs any more.
+/// Answers the host until the connection ends; then all commands are stopped.
 pub async fn serve_connection<R, W>(
     guest: Arc<Guest>,
     reader: R,
@@ -24,7 +24,7 @@ where
     W: AsyncWrite + Unpin + Send,
 {
     let (link, mut incoming, carry) = Link::new(LinkSide::Guest, reader, writer);
-    // Dropped at the end, which drops what each task has started.
+    // Dropped at the end, which also stops the work of each task.
     let mut tasks = JoinSet::new();
     let mut carry = std::pin::pin!(carry);
     loop {

@@ -1,43 +1,42 @@
-//! What the guest is started with.
+//! The arguments of the guest.
 
 use std::path::PathBuf;
 
-/// How the host reaches the guest.
+/// The connection between host and guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
-    /// By a socket at this path, where the host listens.
+    /// A socket at this path, on which the host listens.
     Socket(PathBuf),
-    /// By the guest's own input and output.
+    /// The guest's standard input and output.
     Stdio,
 }
 
-/// What the guest is started with.
+/// The settings of the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuestSettings {
-    /// The directory that holds the repository, the home directory and so on.
+    /// The directory that contains the repository, the home directory and so on.
     pub root: PathBuf,
-    /// How the host reaches the guest.
     pub transport: Transport,
-    /// A user that commands must not run as, because it means somebody outside.
+    /// A user ID that commands must not use, because it belongs to a user outside.
     pub foreign_user: Option<u32>,
-    /// How many bytes the sandbox may hold on disk.
+    /// In bytes.
     pub disk_limit: Option<u64>,
-    /// Whether commands can write outside of the directory, which then counts as well.
+    /// Whether commands can write outside the directory, which then counts as well.
     pub writable_root: bool,
-    /// Whether all processes and all shared memory that the guest sees are those of its commands.
+    /// Whether all visible processes and shared memory belong to commands of the guest.
     pub own_container: bool,
 }
 
-/// Why the arguments make no sense.
+/// An error in the arguments.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UsageError {
-    /// An argument that nobody knows.
+    /// An unknown argument.
     #[error("unknown argument `{0}`")]
     Unknown(String),
-    /// An argument without its value, or with one that is none.
+    /// An argument with a missing or invalid value.
     #[error("`{0}` needs a value")]
     MissingValue(String),
-    /// Something that has to be said was not.
+    /// A required argument is missing.
     #[error("`{0}` is missing")]
     Missing(&'static str),
 }

@@ -1,5 +1,5 @@
-//! Removes what commands leave in memory that outlives its processes: it counts against the memory
-//! of the sandbox, and would end later commands.
+//! Removes shared memory that commands leave behind: it counts against the memory of the sandbox
+//! and could cause later commands to be killed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -16,7 +16,7 @@ use crate::command::{self, User};
 use crate::files::remove_entry;
 use crate::{available, best_effort};
 
-/// Memory and queues with a name in a directory.
+/// Directories of named memory and queues.
 const DIRECTORIES: [&str; 2] = ["/dev/shm", "/dev/mqueue"];
 /// System V objects, and the option of `ipcrm` that removes each kind.
 const SYSV_OBJECTS: [(&str, &str); 3] = [
@@ -24,12 +24,12 @@ const SYSV_OBJECTS: [(&str, &str); 3] = [
     ("/proc/sysvipc/msg", "-q"),
     ("/proc/sysvipc/sem", "-s"),
 ];
-/// How many objects are removed by one call.
+/// The maximum number of objects removed per call.
 const MAX_OBJECTS: usize = 1000;
-/// How long a removal may take.
+/// The time limit of a removal.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The shared memory of a container, which commands use at the same time or one after the other.
+/// The shared memory of a container, used by concurrent and consecutive commands.
 #[derive(Debug)]
 pub(super) struct SharedMemory {
     running: AtomicUsize,
@@ -46,13 +46,13 @@ impl SharedMemory {
         }
     }
 
-    /// Registers a command that begins.
+    /// Registers a starting command.
     pub(super) fn begin_use(&self) -> SharedMemoryUse<'_> {
         self.running.fetch_add(1, Ordering::Relaxed);
         SharedMemoryUse(self)
     }
 
-    /// Removes everything, unless another command runs.
+    /// Removes everything, unless another command is running.
     pub(super) async fn end_use(&self, command: SharedMemoryUse<'_>) {
         drop(command);
         if self.running.load(Ordering::Relaxed) > 0 {
@@ -67,7 +67,7 @@ impl SharedMemory {
         }
     }
 
-    /// Removes System V objects by the image's own program: the system lets only their owner do it.
+    /// Removes System V objects with the image's own program, because only their owner may do so.
     async fn remove_objects(&self, mut arguments: Vec<String>) {
         arguments.truncate(2 * MAX_OBJECTS);
         let Some(program) = command::find_program(&self.search_path, "ipcrm") else {
@@ -100,7 +100,7 @@ impl Drop for SharedMemoryUse<'_> {
     }
 }
 
-/// Removes the entries of a directory. What cannot be removed stays.
+/// Removes the entries of a directory, skipping those that cannot be removed.
 fn clear_directory(directory: &str) {
     let Ok(dir) = Dir::open_ambient_dir(directory, ambient_authority()) else {
         return;
@@ -110,7 +110,7 @@ fn clear_directory(directory: &str) {
     }
 }
 
-/// Returns the arguments that name all System V objects.
+/// Returns the arguments for all System V objects.
 fn removal_arguments() -> Vec<String> {
     let files = SYSV_OBJECTS.iter();
     files

@@ -21,19 +21,19 @@ use super::user;
 use crate::available;
 use crate::command::{User, adopt_orphans};
 
-/// How long a connection by the guest's own input and output may be silent. The host says something
-/// more often; after that it is gone, and what it started must not go on.
+/// The idle timeout of a connection over standard input and output. The host sends more often than
+/// that; after the timeout it is gone, and its commands must stop.
 const STDIO_IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// What commands get from us, not from the image.
+/// Variables set by the guest instead of the image.
 const OVERRIDDEN_VARIABLES: [&str; 5] = ["HOME", "HOSTNAME", "LOGNAME", "TMPDIR", "USER"];
 
-/// Serves the host until the connection ends, or until it is told to end. With this process, the
-/// first one of its container, everything in the container ends.
+/// Serves the host until the connection ends or a signal arrives. This is the first process of its
+/// container, so everything in the container ends with it.
 pub fn run(settings: &GuestSettings) -> io::Result<()> {
-    // Files get the permissions they are given, whatever the engine started us with.
+    // File permissions must not depend on the umask set by the Docker Engine.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
-    // Nobody looks into this process or traces it, not even with the same user.
+    // No process may inspect or trace this one, not even with the same user.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -61,7 +61,7 @@ async fn serve(settings: &GuestSettings) -> io::Result<()> {
     }
 }
 
-/// Returns whom commands run as. Without power over users they run as this process does.
+/// Returns the user of commands. Without the privilege to switch users, it is that of this process.
 fn command_user(foreign: Option<u32>) -> Option<User> {
     // An image may have no users but root.
     let passwd = available(fs::read_to_string("/etc/passwd")).unwrap_or_default();
@@ -70,7 +70,7 @@ fn command_user(foreign: Option<u32>) -> Option<User> {
         .then(|| user::choose_user(&passwd, foreign))
 }
 
-/// Returns what the image says about the environment of programs.
+/// Returns the environment variables set by the image.
 fn image_environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(
@@ -84,8 +84,8 @@ fn image_environment() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Serves the host at a socket. Connecting is the guest's part: so there is nothing inside that
-/// anybody could connect to, and the directory of the socket need not be writable.
+/// Serves the host over a socket. The guest connects, so nothing inside the sandbox accepts
+/// connections, and the directory of the socket need not be writable.
 async fn serve_socket(guest: Arc<Guest>, path: &Path) -> io::Result<()> {
     let connection = UnixStream::connect(path).await.map_err(|error| {
         let text = format!("cannot connect to `{}`: {error}", path.display());
@@ -97,9 +97,9 @@ async fn serve_socket(guest: Arc<Guest>, path: &Path) -> io::Result<()> {
         .map_err(io::Error::other)
 }
 
-/// Serves the host at the guest's own input and output.
+/// Serves the host over standard input and output.
 async fn serve_stdio(guest: Arc<Guest>) -> io::Result<()> {
-    // No command may have these: whoever holds them can speak for the guest.
+    // Commands must not inherit these, because they could impersonate the guest.
     let input = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 0)?;
     let output = fcntl_dupfd_cloexec(rustix::stdio::stdout(), 0)?;
     let reader = IdleTimeoutReader::new(pipe::Receiver::from_owned_fd(input)?, STDIO_IDLE_TIMEOUT);

@@ -1,4 +1,4 @@
-//! Moves files between the sandbox and the host, a piece at a time.
+//! Transfers files between sandbox and host in chunks.
 
 use std::io;
 use std::path::Path;
@@ -8,10 +8,10 @@ use super::guest::Guest;
 use crate::files::{ConfinedFileError, GuestEntryKind};
 use crate::wire::{FileWriteMode, Flow, GuestFailure, GuestReply, GuestStream, PathStat};
 
-/// How much of a file is in memory at once.
+/// The chunk size in memory, in bytes.
 const CHUNK_BYTES: usize = 128 * 1024;
 
-/// Sends a file, then that it is done.
+/// Sends a file and returns the reply.
 pub(super) async fn read(
     guest: &Guest,
     path: &str,
@@ -30,7 +30,7 @@ pub(super) async fn read(
     loop {
         let expected =
             usize::try_from(reading.size() - sent.min(reading.size())).unwrap_or(CHUNK_BYTES);
-        // One more than expected shows that the file has grown.
+        // One byte more than expected shows that the file has grown.
         let mut piece = vec![0; (expected + 1).min(CHUNK_BYTES)];
         let count = match reading.read_chunk(&mut piece) {
             Ok(0) => return GuestReply::Done,
@@ -47,7 +47,7 @@ pub(super) async fn read(
     }
 }
 
-/// Writes the bytes that come.
+/// Writes the received bytes.
 pub(super) async fn write(
     guest: &Guest,
     path: &str,
@@ -68,7 +68,7 @@ pub(super) async fn write(
             return failure_reply(error.into());
         }
     }
-    // The bytes end also when the host goes away in the middle, which must not look like a file.
+    // The bytes also end if the host disconnects, which must not complete the file.
     if stream.sender.is_closed() {
         return GuestReply::Done;
     }
@@ -78,7 +78,7 @@ pub(super) async fn write(
     }
 }
 
-/// Sends the entries of a directory, then that it is done.
+/// Sends the entries of a directory and returns the reply.
 pub(super) async fn list(guest: &Guest, path: &str, stream: &GuestStream) -> GuestReply {
     let entries = match guest.dir.list(path.as_ref()) {
         Ok(entries) => entries,
@@ -97,7 +97,7 @@ pub(super) async fn list(guest: &Guest, path: &str, stream: &GuestStream) -> Gue
     GuestReply::Done
 }
 
-/// Makes a directory and the missing ones above it.
+/// Creates a directory and its missing parents.
 pub(super) fn create_directory(guest: &Guest, path: &str) -> GuestReply {
     match guest.dir.create_directory(path.as_ref()) {
         Ok(_) => GuestReply::Done,
@@ -105,7 +105,7 @@ pub(super) fn create_directory(guest: &Guest, path: &str) -> GuestReply {
     }
 }
 
-/// Tells what is at a path.
+/// Returns the type and size of a path.
 pub(super) fn stat(guest: &Guest, path: &str) -> GuestReply {
     match guest.dir.dir().symlink_metadata(path) {
         Ok(metadata) => GuestReply::Stat(PathStat {
@@ -116,7 +116,7 @@ pub(super) fn stat(guest: &Guest, path: &str) -> GuestReply {
     }
 }
 
-/// Removes whatever is at a path.
+/// Removes the entry at a path.
 pub(super) fn delete(guest: &Guest, path: &str) -> GuestReply {
     match guest.dir.delete(path.as_ref()) {
         Ok(()) => GuestReply::Done,
@@ -124,7 +124,7 @@ pub(super) fn delete(guest: &Guest, path: &str) -> GuestReply {
     }
 }
 
-/// Syncs the filesystem of the sandbox, on a thread of its own: a slow disk takes a while.
+/// Syncs the filesystem of the sandbox on its own thread, because a slow disk takes a while.
 pub(super) async fn sync(guest: Arc<Guest>) -> GuestReply {
     let synced = tokio::task::spawn_blocking(move || guest.dir.sync()).await;
     match synced.unwrap_or_else(|stopped| Err(io::Error::other(stopped))) {

@@ -1,4 +1,4 @@
-//! Finds files that have no name any more but are still open: they take space until they are closed.
+//! Finds unlinked files that are still open: they use space until they are closed.
 
 use std::collections::HashSet;
 use std::fs;
@@ -14,28 +14,28 @@ use super::usage::DiskUsage;
 use crate::command::User;
 use crate::{available, best_effort};
 
-/// File systems that are memory, not disk: `tmpfs` and `hugetlbfs`.
+/// File systems in memory: `tmpfs` and `hugetlbfs`.
 const IN_MEMORY_FILESYSTEMS: [i64; 2] = [0x0102_1994, 0x9584_58f6];
 
-/// The files that processes have open. All processes that can be seen are those of commands.
+/// The open files of processes. All visible processes belong to commands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenFiles {
-    /// The user that commands run as, unless as this process.
+    /// The user of commands; by default that of this process.
     pub(super) user: Option<User>,
 }
 
-/// The files without a name that the processes of a sandbox hold open.
+/// The unlinked files that processes of a sandbox have open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct UnlinkedFiles {
     pub(super) usage: DiskUsage,
-    /// Whether a process does not let anybody see what it holds.
+    /// Whether a process hides its open files.
     pub(super) is_incomplete: bool,
 }
 
 impl OpenFiles {
-    /// Finds the files without a name. Only a process with the same user may see what another one has open, so this
-    /// is done by a thread of its own that takes on the commands' user. Its real user stays what it
-    /// was: no command may send signals to the thread.
+    /// Finds the unlinked files. Only a process of the same user may inspect open files, so this
+    /// runs on its own thread, which switches to the commands' user. Its real user stays the same,
+    /// so that no command can signal the thread.
     pub(super) async fn unlinked(self) -> UnlinkedFiles {
         let user = self.user;
         let (sender, receiver) = oneshot::channel();

@@ -1,4 +1,4 @@
-//! Measures how much a directory holds, without following links and whatever its depth.
+//! Measures the size of a directory of any depth without following links.
 
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat};
 use rustix::io::Errno;
 
-/// After so many files other tasks get their turn.
+/// The number of files after which other tasks may run.
 const FILES_PER_YIELD: u64 = 256;
-/// How many directories are open at once. A tree that needs more cannot be measured.
+/// The maximum number of open directories. A tree that needs more cannot be measured.
 const MAX_OPEN_DIRECTORIES: usize = 256;
 
 /// An amount of storage.
@@ -36,7 +36,7 @@ impl DiskUsage {
         }
     }
 
-    /// Returns how much more this is than an earlier amount.
+    /// Returns the growth since an earlier amount.
     pub(super) fn growth_since(self, earlier: Self) -> Self {
         Self {
             bytes: self.bytes.saturating_sub(earlier.bytes),
@@ -66,8 +66,8 @@ impl AddAssign for DiskUsage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MeasuredTree {
     pub(super) root: PathBuf,
-    /// Only files that were created or changed after this time count, in seconds: on an overlay, those
-    /// of the image are older than the container.
+    /// Only files created or changed after this time count, in seconds: on an overlay, those of the
+    /// image are older than the container.
     pub(super) since: Option<i64>,
 }
 
@@ -79,7 +79,7 @@ impl MeasuredTree {
         }
     }
 
-    /// Adds up what the tree holds on its own file system.
+    /// Returns the size of the tree on its own file system.
     pub(super) async fn usage(&self) -> io::Result<DiskUsage> {
         let root = open(CWD, &self.root)?;
         let device = statat(&root, "", AtFlags::EMPTY_PATH)?.st_dev;
@@ -115,7 +115,7 @@ impl MeasuredTree {
     }
 }
 
-/// A directory with the names of directories in it that were not visited yet.
+/// A directory and its unvisited subdirectories.
 struct OpenDir {
     handle: OwnedFd,
     unvisited: Vec<CString>,
@@ -138,7 +138,7 @@ impl UsageWalk {
             if [&b"."[..], b".."].contains(&name.to_bytes()) {
                 continue;
             }
-            // A file that disappears meanwhile takes nothing.
+            // A file that disappears meanwhile uses no space.
             let Ok(found) = statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW) else {
                 continue;
             };
@@ -167,7 +167,7 @@ impl UsageWalk {
     }
 }
 
-/// Returns what one file takes.
+/// Returns the size of one file.
 fn file_usage(found: &Stat) -> DiskUsage {
     DiskUsage {
         bytes: u64::try_from(found.st_blocks).unwrap_or(0) * 512,

@@ -1,21 +1,21 @@
-//! Whom commands run as: a user of the image without any power.
+//! Selects an unprivileged user of the image for commands.
 
 use crate::available;
 use crate::command::User;
 
-/// Whom commands run as when the image has nobody.
+/// The user of commands if the image has none.
 const FALLBACK_USER: User = User {
     user: 10001,
     group: 10001,
 };
-/// The user that images made for ralph have.
+/// The user in images built for ralph.
 const AGENT_USER: &str = "agent";
-/// The numbers that distributions give to people.
+/// The user IDs that distributions assign to login users.
 const LOGIN_UIDS: std::ops::Range<u32> = 1000..60000;
 
-/// Chooses a user from the text of `/etc/passwd`: `agent`, or else the first that is a person's, or
-/// else a number that nobody has. Never root, and never `foreign`: a user outside of the container
-/// with the same number owns the directory that the connection goes through.
+/// Selects a user from the text of `/etc/passwd`: `agent`, else the first login user, else an
+/// unused ID. Never root, and never `foreign`: the user with that ID outside the container owns the
+/// directory of the connection.
 pub(super) fn choose_user(passwd: &str, foreign: Option<u32>) -> User {
     let users: Vec<(&str, User)> = passwd.lines().filter_map(parse_passwd_line).collect();
     let usable = |user: &User| user.user != 0 && user.group != 0 && Some(user.user) != foreign;
@@ -32,7 +32,7 @@ pub(super) fn choose_user(passwd: &str, foreign: Option<u32>) -> User {
         .unwrap_or(FALLBACK_USER)
 }
 
-/// Reads a line `name:password:user:group:…`.
+/// Parses a line `name:password:user:group:…`.
 fn parse_passwd_line(line: &str) -> Option<(&str, User)> {
     let mut fields = line.split(':');
     let name = fields.next()?;

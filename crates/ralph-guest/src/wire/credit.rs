@@ -1,4 +1,4 @@
-//! How many bytes may still be sent on a stream.
+//! Flow control: the number of bytes that may be sent on a stream.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -8,16 +8,16 @@ use tokio::sync::Notify;
 
 use super::frame::WINDOW;
 
-/// What the other side will still take, and whether it is still there.
+/// The credit granted by the peer, and whether the stream is open.
 #[derive(Debug)]
 pub(super) struct Credit {
     available: AtomicUsize,
     changed: Notify,
-    /// Who is polled for it instead of waiting; a stream has one at most.
+    /// The task that polls for credit; at most one per stream.
     waker: Mutex<Option<Waker>>,
 }
 
-/// More than any window: the stream is over, and whatever is sent goes nowhere.
+/// More than any window: the stream is closed, and sent bytes are dropped.
 const CLOSED: usize = usize::MAX / 2;
 
 impl Credit {
@@ -29,39 +29,39 @@ impl Credit {
         }
     }
 
-    /// Returns how much may be sent now.
+    /// Returns the available credit.
     pub(super) fn available(&self) -> usize {
         self.available.load(Ordering::Acquire)
     }
 
-    /// Takes some of what is left.
+    /// Consumes credit.
     pub(super) fn spend(&self, bytes: usize) {
         self.available.fetch_sub(bytes, Ordering::AcqRel);
     }
 
-    /// Adds what the other side has given; tells whether that is no more than it took.
+    /// Adds credit from the peer; returns whether it is within the window.
     pub(super) fn grant(&self, bytes: usize) -> bool {
         let before = self.available.fetch_add(bytes, Ordering::AcqRel);
         self.wake();
         before >= CLOSED || before.saturating_add(bytes) <= WINDOW
     }
 
-    /// Lets everybody go who waits: nothing is sent any more.
+    /// Closes the stream and wakes all waiters.
     pub(super) fn close(&self) {
         self.available.store(CLOSED, Ordering::Release);
         self.wake();
     }
 
-    /// Tells whether nothing is sent any more.
+    /// Returns whether the stream is closed.
     pub(super) fn is_closed(&self) -> bool {
         self.available() > WINDOW
     }
 
-    /// Returns how much may be sent, as soon as it is anything.
+    /// Polls for the available credit, once it is not zero.
     pub(super) fn poll_available(&self, context: &Context<'_>) -> Poll<usize> {
         if self.available() == 0 {
             *self.lock_waker() = Some(context.waker().clone());
-            // It may have come before anybody knew whom to wake.
+            // Credit may have arrived before the waker was set.
             if self.available() == 0 {
                 return Poll::Pending;
             }
@@ -81,7 +81,7 @@ impl Credit {
         }
     }
 
-    /// Waits until so many bytes may be sent.
+    /// Waits until this many bytes may be sent.
     pub(super) async fn wait_for(&self, bytes: usize) {
         loop {
             let changed = self.changed.notified();

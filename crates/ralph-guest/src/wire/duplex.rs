@@ -1,4 +1,4 @@
-//! A stream as a connection, for what reads and writes bytes.
+//! Adapts a stream to a byte stream.
 
 use std::io;
 use std::pin::Pin;
@@ -9,12 +9,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::frame::{Flow, MAX_PAYLOAD};
 use super::stream::{GuestStream, StreamData, StreamMessages, StreamSender};
 
-/// A stream as a connection. What the other side says in messages is not for it.
+/// A stream as a byte stream; messages of the peer are ignored.
 #[derive(Debug)]
 pub struct Duplex {
     sender: StreamSender,
     data: StreamData,
-    /// Kept, so that the stream stays open.
+    /// Keeps the stream open.
     _messages: StreamMessages,
     chunk: Vec<u8>,
     read: usize,

@@ -8,38 +8,38 @@
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// The longest payload that is no message.
+/// The maximum payload of frames other than messages, in bytes.
 pub const MAX_PAYLOAD: usize = 256 * 1024;
-/// The longest message: as much as Linux takes for a command line, twice.
+/// The maximum message: twice the limit of a Linux command line, in bytes.
 pub const MAX_MESSAGE: usize = 4 * 1024 * 1024;
-/// How many bytes may be under way on one stream in one direction.
+/// The maximum number of unacknowledged bytes per stream and direction.
 pub const WINDOW: usize = 1024 * 1024;
 
 pub(super) const HEAD_BYTES: usize = 9;
 
-/// Which of the two flows of a stream a byte belongs to.
+/// One of the two byte flows of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// Input, standard output, the bytes of a file or of a connection.
+    /// Input, standard output, or the bytes of a file or connection.
     Main,
     /// Standard error.
     Side,
 }
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameKind {
     /// Opens a stream; the payload is a message.
     Open,
     /// A message.
     Message,
-    /// Bytes, which cost credit.
+    /// Bytes, which consume credit.
     Data(Flow),
-    /// No more bytes will come from this side.
+    /// The end of the bytes from this side.
     End,
-    /// Gives back credit: four bytes, little endian.
+    /// Returns credit: four bytes, little endian.
     Credit,
-    /// The stream is over; neither side says more.
+    /// The stream is closed in both directions.
     Close,
 }
 
@@ -56,7 +56,7 @@ impl FrameKind {
         }
     }
 
-    /// Returns how long the payload may be.
+    /// Returns the maximum payload length.
     fn max_payload(self) -> usize {
         match self {
             Self::Open | Self::Message => MAX_MESSAGE,
@@ -81,32 +81,24 @@ impl FrameKind {
 /// One frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// The stream it belongs to.
     pub stream: u32,
-    /// What it is.
     pub kind: FrameKind,
-    /// What it carries.
     pub payload: Vec<u8>,
 }
 
-/// Why something on the wire is no frame.
+/// An invalid frame or a failed connection.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// The connection ended or failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// More than is allowed at once.
+    /// The frame is too long.
     #[error("a frame of {length} bytes, at most {most} are allowed")]
-    TooLong {
-        /// How many came.
-        length: usize,
-        /// How many may come.
-        most: usize,
-    },
-    /// A kind that nobody knows.
+    TooLong { length: usize, most: usize },
+    /// The kind is unknown.
     #[error("a frame of the unknown kind {0}")]
     UnknownKind(u8),
-    /// The other side broke the rules.
+    /// The peer violated the protocol.
     #[error("{0}")]
     Protocol(&'static str),
 }
@@ -122,7 +114,7 @@ impl Frame {
         head
     }
 
-    /// Reads the next frame; none at a clean end of the connection.
+    /// Reads the next frame; `None` at a clean end of the connection.
     pub async fn read(from: &mut (impl AsyncRead + Unpin)) -> Result<Option<Self>, FrameError> {
         let mut head = [0; HEAD_BYTES];
         let first = from.read(&mut head).await?;
