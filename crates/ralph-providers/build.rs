@@ -1,15 +1,16 @@
-//! Builds the guest, the program that runs inside of containers, to be embedded into ralph.
+//! Builds the guest, the program that runs inside containers, and embeds it into ralph.
 //!
 //! It is linked statically, so that it runs in any Linux image. On Linux it is built with the same
-//! toolchain as everything else. Elsewhere the target `<architecture>-unknown-linux-musl` of the
-//! toolchain is used; without it ralph is built without Docker sandboxes, and says so.
+//! toolchain as the workspace. Other systems need the toolchain's
+//! `<architecture>-unknown-linux-musl` target; without it, ralph is built without Docker sandboxes
+//! and reports that.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the caller's cargo has told its build scripts, and what would make the guest another program.
+/// Variables that cargo sets for build scripts and that would change the guest.
 const NOT_FOR_THE_GUEST: [&str; 7] = [
     "RUSTFLAGS",
     "CARGO_ENCODED_RUSTFLAGS",
@@ -44,7 +45,7 @@ fn main() {
     }
 }
 
-/// Builds the guest and returns its file.
+/// Builds the guest and returns its path.
 fn build(guest: &Path, out: &Path) -> Result<PathBuf, String> {
     let architecture = variable("CARGO_CFG_TARGET_ARCH");
     let target = match variable("CARGO_CFG_TARGET_OS").as_str() {

@@ -1,4 +1,4 @@
-//! Downloads a file that the user named by its address: bounded in size and time, without a credential.
+//! Downloads a file from a URL given by the user: limited in size and time, without credentials.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,38 +11,38 @@ use url::Url;
 
 use crate::http::{HttpClient, HttpError, ProxySettings, StreamedResponse};
 
-/// How long a download may take.
+/// Time limit for a download.
 const TIMEOUT: Duration = Duration::from_mins(2);
-/// How many times a server may name another address.
+/// Maximum number of redirects.
 const MAX_REDIRECTS: usize = 5;
 
 /// Why a file cannot be downloaded.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DownloadError {
-    /// The address is none.
+    /// The URL is invalid.
     #[error("it is not an address: {0}")]
     Address(String),
-    /// Anybody on the way could change the file.
+    /// The URL uses plain HTTP, so the file could be modified in transit.
     #[error("it does not begin with `https://`, and `{0}` is not this machine")]
     Insecure(String),
-    /// It carries a password, which would be stored and shown.
+    /// The URL contains a password, which would be stored and shown.
     #[error("it has a user name or a password")]
     Credential,
-    /// The server did not send a file.
+    /// The server responded with an error status.
     #[error("the server answered with status {0}")]
     Status(u16),
-    /// There is more of it than is read.
+    /// The file exceeds the limit.
     #[error("it has more than {limit} bytes")]
     TooLarge {
-        /// How much is read.
+        /// In bytes.
         limit: usize,
     },
-    /// No connection, or it broke off.
+    /// The connection failed.
     #[error("the connection failed: {0}")]
     Connection(String),
 }
 
-/// Downloads at most `limit` bytes from an `https` address, or an `http` address of this machine.
+/// Downloads at most `limit` bytes from an `https` URL, or from an `http` URL on this machine.
 pub async fn download(
     address: &str,
     limit: usize,

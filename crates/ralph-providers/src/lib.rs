@@ -1,13 +1,12 @@
-//! The outside: where commands run, where changes go, who answers.
+//! Providers of external services: agents, sandboxes, models and source hosts.
 //!
-//! Each provider implements one port of `ralph-core` and knows no other provider. The map:
+//! Each provider implements one port of `ralph-core` and is independent of the others. Modules:
 //!
-//! - [`agent`] starts coding agents and reads what they print.
-//! - [`docker`] is the Docker Engine.
-//! - [`download`] fetches a file that the user named by its address.
-//! - [`http`] sends HTTP requests.
-//! - [`sandbox`] runs commands and keeps files.
-//! - [`scm`] is where branches are pushed and pull requests live.
+//! - [`agent`] starts coding agents and parses their output.
+//! - [`docker`] connects to the Docker Engine.
+//! - [`download`] downloads files from URLs given by the user.
+//! - [`sandbox`] runs commands and stores their files.
+//! - [`scm`] pushes branches and manages pull requests.
 //! - [`model`] answers prompts: over HTTP, from a script, or from an earlier run.
 
 pub mod agent;

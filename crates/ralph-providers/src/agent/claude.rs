@@ -1,4 +1,4 @@
-//! The events of `claude --output-format stream-json`.
+//! Parses the events of `claude --output-format stream-json`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,18 +14,17 @@ use super::failure;
 use super::session_summary::{RecentIds, SessionSummary};
 use super::text::{self, string_field};
 
-/// Reads one event per line; a line that is none is taken as words.
+/// Parses one event per line; a line that is not an event counts as text.
 pub(super) struct ClaudeReader {
     clock: Arc<dyn Clock>,
     summary: SessionSummary,
-    /// Messages of its model whose tokens are counted.
+    /// Model messages whose tokens are already counted.
     counted_messages: RecentIds,
-    /// Whether its prompt was told back, which comes first.
+    /// Whether the prompt echo, which comes first, has been seen.
     has_echoed_prompt: bool,
     has_started: bool,
-    /// When a limit that it ran into is lifted.
     limit_resets_at: Option<jiff::Timestamp>,
-    /// Its own word for the last error.
+    /// Claude's error code for the last error.
     last_error: String,
 }
 
@@ -55,7 +54,7 @@ impl ClaudeReader {
 
     fn handle_system(&mut self, event: &Value) -> Vec<AgentEvent> {
         match string_field(event, "subtype") {
-            // It comes again with every message that it takes.
+            // `init` is repeated with every message that Claude accepts.
             "init" if !self.has_started => {
                 self.has_started = true;
                 let model = event["model"].as_str().map(text::short_label);
@@ -162,7 +161,7 @@ impl ClaudeReader {
         }
         report.cost_usd = event["total_cost_usd"].as_f64().and_then(Usd::from_dollars);
         report.turns = event["num_turns"].as_u64().map(|turns| {
-            // More turns than that are only a way to write nonsense.
+            // A larger turn count is nonsense; saturate.
             u32::try_from(turns).unwrap_or(u32::MAX)
         });
         if let Some(models) = event["modelUsage"]
@@ -177,7 +176,7 @@ impl ClaudeReader {
         let usage = report.usage;
         let end = self.end_from_result(event, words);
         self.summary.record_end(end);
-        // A message that it has taken but not answered yet: another result follows.
+        // A message is queued but not yet processed: another result follows.
         if event["queued_turn_count"].as_u64().unwrap_or(0) > 0 {
             self.summary.expect_more();
         }
@@ -207,7 +206,7 @@ impl ClaudeReader {
         let status = event["api_error_status"].as_u64();
         match (self.last_error.as_str(), status) {
             ("authentication_failed", None) => AgentEnd::Unauthorized { why: why() },
-            // The account is without money: no status of its own says so.
+            // The account has run out of money; no status code of its own reports that.
             ("billing_error", None | Some(400)) => AgentEnd::Quota {
                 why: why(),
                 wait: None,
@@ -222,7 +221,7 @@ impl ClaudeReader {
         }
     }
 
-    /// Returns how long it is until the limit is lifted.
+    /// Returns the time until the limit is lifted.
     fn until_limit_resets(&self) -> Option<Duration> {
         let until = self.limit_resets_at?.duration_since(self.clock.now());
         // A limit that was lifted already needs no wait.
@@ -247,7 +246,7 @@ impl AgentReader for ClaudeReader {
     }
 }
 
-/// Returns what a tool is used for: the part of its input that tells most.
+/// Returns the most descriptive part of a tool's input.
 fn tool_label(input: &Value) -> String {
     const LABEL_KEYS: [&str; 9] = [
         "command",
@@ -264,7 +263,7 @@ fn tool_label(input: &Value) -> String {
     text::short_label(words.find(|words| !words.is_empty()).unwrap_or_default())
 }
 
-/// Returns the words of a message, which are a text or a list of parts.
+/// Returns the text of a message, whose content is a string or a list of parts.
 fn content_text(content: &Value) -> String {
     if let Some(text) = content.as_str() {
         return text.to_owned();
@@ -311,7 +310,7 @@ fn camel_usage(usage: &Value) -> TokenUsage {
     usage_with_cache(names.map(|name| usage[name].as_u64().unwrap_or_default()))
 }
 
-/// Adds what went through the cache to the input, where it is not counted.
+/// Adds cached tokens to the input, which does not include them.
 fn usage_with_cache([input, output, read, write]: [u64; 4]) -> TokenUsage {
     TokenUsage {
         input_tokens: input.saturating_add(read).saturating_add(write),

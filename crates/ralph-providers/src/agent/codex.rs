@@ -1,4 +1,4 @@
-//! The events of `codex exec --json`.
+//! Parses the events of `codex exec --json`.
 
 use ralph_core::ports::{AgentEnd, AgentEvent, AgentReader, AgentReport, ExecStatus, TokenUsage};
 use serde_json::Value;
@@ -7,11 +7,11 @@ use super::failure;
 use super::session_summary::{RecentIds, SessionSummary};
 use super::text::{self, string_field};
 
-/// Reads one event per line; a line that is none is taken as words.
+/// Parses one event per line; a line that is not an event counts as text.
 #[derive(Debug, Default)]
 pub(super) struct CodexReader {
     summary: SessionSummary,
-    /// Tools whose use was told.
+    /// Tools whose start was already reported.
     started_tools: RecentIds,
 }
 
@@ -47,7 +47,7 @@ impl CodexReader {
                 let text = self.summary.record_text(string_field(item, "text"));
                 return vec![AgentEvent::Text { text }];
             }
-            // A remark, such as that it knows little of the model.
+            // A warning, for example that the model's metadata is unknown.
             ("error", CodexItemState::Completed) => {
                 let text = text::truncate_text(string_field(item, "message"));
                 return vec![AgentEvent::Text { text }];
@@ -76,11 +76,12 @@ impl CodexReader {
         events
     }
 
-    /// Takes an error, which is the last one unless it says that it tries again.
+    /// Records an error; it is the final one unless Codex announces a retry.
     fn handle_error(&mut self, words: &str) -> Vec<AgentEvent> {
         let trouble = failure::from_message(words);
         let tries_again = words.starts_with("Reconnecting");
-        // It asks again after any refusal; a refused credential and a spent budget stay so.
+        // Codex retries after any rejection, but a rejected credential or a spent budget is
+        // permanent.
         if matches!(
             trouble,
             AgentEnd::Unauthorized { .. } | AgentEnd::OutOfBudget

@@ -1,6 +1,6 @@
-//! What went wrong, from a status or from a program's own words about an error.
+//! Classifies failures by HTTP status or by the agent's error message.
 //!
-//! Only what a program says about an error is looked at, never what its model or a tool said.
+//! Only error messages of the agent program are examined, never model or tool output.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use ralph_core::ports::{AgentEnd, ExecStatus};
 
 use super::text;
 
-/// What the gate's own answers begin with. A 402 with these words is the run's budget; without, the
-/// provider wants money.
+/// Prefix of the gate's own responses. A 402 with this prefix means that the run's budget is used
+/// up; without it, the provider demands payment.
 const GATE_PREFIX: &str = "ralph: ";
 
-/// Tells what an answer with this status means.
+/// Classifies a response by its status.
 pub(super) fn from_status(status: u16, words: &str, wait: Option<Duration>) -> AgentEnd {
     let why = text::truncate_text(words);
     match status {
@@ -25,7 +25,7 @@ pub(super) fn from_status(status: u16, words: &str, wait: Option<Duration>) -> A
     }
 }
 
-/// What programs say when there is no status, in lower case.
+/// Error phrases of agents that report no status, in lower case.
 const MESSAGE_PATTERNS: [(&str, FailureClass); 19] = [
     ("missing environment variable", FailureClass::Unauthorized),
     ("not logged in", FailureClass::Unauthorized),
@@ -55,7 +55,7 @@ enum FailureClass {
     Overloaded,
 }
 
-/// Tells what a program's words about an error mean: by the status in them, else by the words.
+/// Classifies an error message by the status it contains, else by its wording.
 pub(super) fn from_message(words: &str) -> AgentEnd {
     if let Some(status) = status_in(words) {
         return from_status(status, words, None);
@@ -73,7 +73,7 @@ pub(super) fn from_message(words: &str) -> AgentEnd {
     }
 }
 
-/// Finds the status in words such as `unexpected status 401 Unauthorized` or `last status: 429`.
+/// Finds the status in text such as `unexpected status 401 Unauthorized` or `last status: 429`.
 fn status_in(words: &str) -> Option<u16> {
     words.match_indices("status").find_map(|(start, word)| {
         let rest = words[start + word.len()..].trim_start_matches([':', ' ']);
@@ -82,8 +82,7 @@ fn status_in(words: &str) -> Option<u16> {
     })
 }
 
-/// Tells what the end of a process means that has not said how it went; `last` is what it said
-/// before.
+/// Classifies the exit of a process that did not report a result; `last` is its last message.
 pub(super) fn from_exit(ended: ExecStatus, stderr: &str, last: &str) -> AgentEnd {
     if ended == ExecStatus::TimedOut {
         return AgentEnd::TimedOut;
@@ -93,7 +92,7 @@ pub(super) fn from_exit(ended: ExecStatus, stderr: &str, last: &str) -> AgentEnd
     }
 }
 
-/// Returns how a process ended, with its last words.
+/// Describes how a process ended, including its last output.
 pub(super) fn exit_reason(ended: ExecStatus, stderr: &str, last: &str) -> String {
     let said = [text::last_line(stderr), text::last_line(last)];
     let why = match said.iter().find(|line| !line.is_empty()) {

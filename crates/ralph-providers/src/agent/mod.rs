@@ -1,10 +1,11 @@
-//! Coding agents' programs: how each is started, and what its output means.
+//! Coding agent programs: how each is started and how its output is parsed.
 //!
-//! What tells them apart is data, in `agents.toml` and in a project's file of the same form:
+//! The differences between agents are data, in `agents.toml` and in a project file of the same
+//! format:
 //!
-//! - [`Agents`] are the [`Preset`]s that can be asked for, [`Preset::build_agent`] makes the agent of one.
-//! - `claude`, `codex`, `opencode` and `lines` read one form of output each.
-//! - `failure` tells from a status or a program's words what went wrong; `text` keeps all of it short.
+//! - [`Agents`] is the set of available [`Preset`]s; [`Preset::build_agent`] creates an agent.
+//! - `claude`, `codex`, `opencode` and `plain_text` parse one output format each.
+//! - `failure` classifies failures by status or error message; `text` truncates output.
 
 mod claude;
 mod codex;

@@ -1,4 +1,4 @@
-//! The events of `opencode run --format json`.
+//! Parses the events of `opencode run --format json`.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::failure;
 use super::session_summary::SessionSummary;
 use super::text::{self, string_field};
 
-/// Reads one event per line; a line that is none is taken as words.
+/// Parses one event per line; a line that is not an event counts as text.
 #[derive(Debug, Default)]
 pub(super) struct OpencodeReader {
     summary: SessionSummary,
@@ -47,7 +47,7 @@ impl OpencodeReader {
         let report = &mut self.summary.report;
         report.usage.add(parse_usage(&part["tokens"]));
         report.turns = Some(report.turns.unwrap_or(0).saturating_add(1));
-        // It tells 0 for a model whose price it does not know.
+        // OpenCode reports 0 for a model whose price it does not know.
         if let Some(cost) = part["cost"].as_f64().filter(|cost| *cost > 0.0) {
             let cost = Usd::from_dollars(cost).unwrap_or_default();
             report.cost_usd = Some(report.cost_usd.unwrap_or_default() + cost);
@@ -82,7 +82,7 @@ impl AgentReader for OpencodeReader {
     }
 }
 
-/// A tool is told when it has answered.
+/// Reports a tool once it has finished.
 fn tool_events(part: &Value) -> Vec<AgentEvent> {
     let id = text::short_label(string_field(part, "callID"));
     let state = &part["state"];

@@ -1,4 +1,4 @@
-//! The files with agents.
+//! Parses agent definition files.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,38 +10,34 @@ use toml::Spanned;
 
 use super::preset::{AgentCredential, AgentOutputFormat, Preset, PresetTimeouts, PromptDelivery};
 
-/// The agents that ralph knows.
+/// The built-in agents.
 const BUILT_IN: &str = include_str!("agents.toml");
 
-/// All agents of a project, by name.
+/// All agents available to a project, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agents {
     by_name: BTreeMap<String, Preset>,
 }
 
-/// What is wrong with a file of agents.
+/// A syntax or content error in an agent definition file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct AgentsError {
-    /// Where in the text, in bytes.
+    /// Byte offset in the text.
     pub offset: usize,
-    /// What is wrong there, in one line.
     pub why: String,
 }
 
-/// There is no agent with a name.
+/// No agent has the requested name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no agent `{name}`")]
 pub struct UnknownAgentName {
-    /// What was asked for.
     pub name: String,
-    /// The name that was probably meant.
     pub closest: Option<String>,
-    /// The names there are.
     pub known: Vec<String>,
 }
 
-/// An agent as a file says it; what it leaves out comes from another.
+/// An agent entry in a file; missing values are inherited.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PresetEntry {
@@ -66,10 +62,10 @@ struct TimeoutEntry {
 }
 
 impl Agents {
-    /// Returns the agents that ralph knows.
+    /// Returns the built-in agents.
     ///
     /// # Panics
-    /// Never: a test reads the same text.
+    /// Never: a test parses the same text.
     pub fn built_in() -> Self {
         let mut agents = Self {
             by_name: BTreeMap::new(),
@@ -79,8 +75,7 @@ impl Agents {
         agents
     }
 
-    /// Adds the agents of a file's text, and changes the known ones as it says. With an error nothing
-    /// is changed.
+    /// Adds or overrides agents from a file's text. On error, nothing is changed.
     pub fn extend(&mut self, text: &str) -> Result<(), AgentsError> {
         let entries: BTreeMap<Spanned<String>, Spanned<PresetEntry>> = toml::from_str(text)
             .map_err(|error| AgentsError {
@@ -99,7 +94,8 @@ impl Agents {
         Ok(())
     }
 
-    /// Completes an entry with the agent it is like: a named one, else the one with its own name.
+    /// Completes an entry with the agent it inherits from: the named one, else the one with its own
+    /// name.
     fn resolve_preset(
         &self,
         name: &str,
@@ -137,7 +133,7 @@ impl Agents {
             command,
             model_arguments: entry.model_arguments.unwrap_or(base.model_arguments),
             environment: {
-                // One switch more is no reason to repeat the others.
+                // Merged, so that adding one variable does not require repeating the others.
                 let mut all = base.environment;
                 all.extend(environment);
                 all
@@ -188,7 +184,7 @@ impl TimeoutEntry {
     }
 }
 
-/// What an agent is that says nothing but its command.
+/// Defaults for an agent that only specifies its command.
 fn default_preset(name: &str) -> Preset {
     Preset {
         name: name.to_owned(),
@@ -204,7 +200,7 @@ fn default_preset(name: &str) -> Preset {
     }
 }
 
-/// The longest name of an agent.
+/// Maximum length of an agent name.
 const MAX_NAME: usize = 40;
 
 fn check_name(name: &str, place: &Range<usize>) -> Result<(), AgentsError> {

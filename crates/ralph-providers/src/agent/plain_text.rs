@@ -1,14 +1,15 @@
-//! A program that prints for people.
+//! Reads the output of agents that print plain text.
 
 use ralph_core::ports::{AgentEnd, AgentEvent, AgentReader, AgentReport, ExecStatus};
 
 use super::failure;
 use super::session_summary::SessionSummary;
 
-/// The exit status `EX_TEMPFAIL`: the program could not reach its model and wants to be started again later.
+/// The exit status `EX_TEMPFAIL`: the program could not reach its model and should be restarted
+/// later.
 const TEMPORARY_FAILURE: i32 = 75;
 
-/// Takes every line as words; only how the process ended tells how it went.
+/// Treats every line as text; the exit status alone determines the result.
 #[derive(Debug, Default)]
 pub(super) struct PlainTextReader {
     summary: SessionSummary,

@@ -1,48 +1,41 @@
-//! What is known of an agent before it is started.
+//! The static description of an agent.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-/// How an agent is started, and what it needs.
+/// How an agent is started and its requirements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preset {
-    /// Its name.
     pub name: String,
-    /// The program and its arguments.
     pub command: Vec<String>,
-    /// More arguments, if a model is asked for.
+    /// Arguments that are added if a model is requested.
     pub model_arguments: Vec<String>,
-    /// Switches.
+    /// Environment variables.
     pub environment: BTreeMap<String, String>,
     /// The agent whose image it runs in.
     pub image: String,
-    /// Hosts that it reaches by itself, beside its model's provider.
+    /// Hosts that the agent contacts in addition to its model provider.
     pub hosts: Vec<String>,
-    /// What it can log in with, the best first; empty if it needs nothing.
+    /// Accepted credentials, preferred first; empty if none is needed.
     pub credentials: Vec<AgentCredential>,
-    /// How it is given a prompt.
     pub prompt: PromptDelivery,
-    /// What it prints.
     pub output: AgentOutputFormat,
-    /// How long it may take.
     pub timeouts: PresetTimeouts,
 }
 
-/// One way of an agent to log in.
+/// One way for an agent to authenticate.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentCredential {
-    /// What it logs in with.
     pub kind: CredentialKind,
-    /// The variables that tell it, with `{token}` and `{base_url}` in their values.
+    /// Variables that pass the credential, with `{token}` and `{base_url}` in their values.
     pub environment: BTreeMap<String, String>,
 }
 
 impl AgentCredential {
-    /// Returns the variables of a sandbox in which `token` stands for the credential and the gate
-    /// is at `base_url`.
+    /// Returns the sandbox variables, with `token` as the credential and the gate at `base_url`.
     pub fn environment(&self, token: &str, base_url: &str) -> BTreeMap<String, String> {
         let fill = |text: &String| {
             text.replace("{base_url}", base_url)
@@ -55,33 +48,33 @@ impl AgentCredential {
     }
 }
 
-/// What an agent logs in with.
+/// The kind of credential an agent authenticates with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CredentialKind {
-    /// A key of Anthropic's API.
+    /// An Anthropic API key.
     AnthropicApiKey,
     /// The token of a Claude subscription.
     AnthropicOauth,
-    /// The key of a gateway that speaks as Anthropic's API does.
+    /// The key of a gateway that is compatible with Anthropic's API.
     AnthropicGateway,
-    /// A key of OpenAI's API, or of one that is like it.
+    /// A key for OpenAI's API or a compatible one.
     Openai,
 }
 
-/// How an agent is given a prompt.
+/// How the prompt is passed to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PromptDelivery {
-    /// As the whole of its standard input.
+    /// As its entire standard input.
     Text,
-    /// As a message on its standard input, which takes more messages while it works.
+    /// As a message on its standard input, which accepts more messages during the session.
     Messages,
     /// As its last argument, because it does not read its standard input.
     Argument,
 }
 
-/// What an agent prints.
+/// The output format of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentOutputFormat {
@@ -91,24 +84,24 @@ pub enum AgentOutputFormat {
     CodexJson,
     /// The events of `opencode run --format json`.
     OpencodeJson,
-    /// Lines for people.
+    /// Plain text.
     Lines,
 }
 
-/// How long an agent may take.
+/// Time limits of an agent session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PresetTimeouts {
-    /// Until it prints anything at all.
+    /// Until the first output.
     pub first_output: Duration,
-    /// Until it prints anything more.
+    /// Between two outputs.
     pub idle: Duration,
-    /// Until it must be done.
+    /// For the whole session.
     pub total: Duration,
 }
 
 impl Default for PresetTimeouts {
-    /// Leaves time for a cold start, for the longest command that agents wait for, and for an hour
-    /// of work.
+    /// Allows for a cold start, for the longest command that agents wait for, and for an hour of
+    /// work.
     fn default() -> Self {
         Self {
             first_output: Duration::from_mins(2),

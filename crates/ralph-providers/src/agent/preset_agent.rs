@@ -1,4 +1,4 @@
-//! An agent as its preset describes it.
+//! An agent that is driven by its preset.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,24 +9,23 @@ use serde_json::json;
 use super::preset::{AgentOutputFormat, Preset, PromptDelivery};
 use super::{claude, codex, opencode, plain_text};
 
-/// What an agent is to work with.
+/// The settings of one agent instance.
 #[derive(Clone)]
 pub struct PresetAgentSettings {
-    /// The model, unless it is the agent's own choice.
+    /// `None` leaves the choice to the agent.
     pub model: Option<String>,
-    /// Where the gate is inside of the sandbox, in the form of the credential's provider.
+    /// The gate's address inside the sandbox, in the format the credential's provider expects.
     pub base_url: String,
-    /// What it logs in with: never a credential itself.
+    /// Login variables; they contain placeholder tokens, never a credential.
     pub login: BTreeMap<String, String>,
-    /// What tells the time until a limit is lifted.
+    /// Used to compute the time until a limit is lifted.
     pub clock: Arc<dyn Clock>,
 }
 
-/// An agent cannot choose a model by itself.
+/// The agent cannot choose a model, so one must be configured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("agent `{agent}` needs a model")]
 pub struct ModelRequired {
-    /// The agent.
     pub agent: String,
 }
 
@@ -36,7 +35,7 @@ struct PresetAgent {
 }
 
 impl Preset {
-    /// Returns the agent.
+    /// Builds the agent.
     pub fn build_agent(
         &self,
         settings: &PresetAgentSettings,
@@ -117,7 +116,7 @@ impl Agent for PresetAgent {
     }
 }
 
-/// Writes a message as `claude --input-format stream-json` reads it.
+/// Encodes a message for `claude --input-format stream-json`.
 fn stream_json_message(text: &str) -> Vec<u8> {
     let content = json!([{"type": "text", "text": text}]);
     let line = json!({"type": "user", "message": {"role": "user", "content": content}});

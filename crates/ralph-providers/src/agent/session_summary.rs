@@ -1,4 +1,4 @@
-//! What a reader remembers, the same for every form of output.
+//! State shared by the readers of all output formats.
 
 use std::collections::VecDeque;
 
@@ -7,19 +7,19 @@ use serde_json::Value;
 
 use super::{failure, text};
 
-/// What an agent has said so far.
+/// The state of an agent session so far.
 #[derive(Debug, Default)]
 pub(super) struct SessionSummary {
     pub(super) report: AgentReport,
-    /// How it went, once it has said so.
+    /// The result, once the agent has reported it.
     end: Option<AgentEnd>,
-    /// What it tries to get over, until it works on.
+    /// The failure that the agent is retrying, until it makes progress.
     trouble: Option<AgentEnd>,
     is_done: bool,
 }
 
 impl SessionSummary {
-    /// Returns the event in a line; a line that is none is words.
+    /// Parses a line as an event; a line that is not an event counts as text.
     pub(super) fn parse_line(&mut self, line: &str) -> Result<Value, Vec<AgentEvent>> {
         match serde_json::from_str::<Value>(line) {
             Ok(event) if event.is_object() => Ok(event),
@@ -30,31 +30,31 @@ impl SessionSummary {
         }
     }
 
-    /// It goes on working: earlier trouble is over.
+    /// Clears an earlier failure: the agent is working again.
     pub(super) fn record_progress(&mut self) {
         self.trouble = None;
         self.end = None;
         self.is_done = false;
     }
 
-    /// It said something.
+    /// Records text output.
     pub(super) fn record_text(&mut self, words: &str) -> String {
         let words = text::truncate_text(words);
         self.report.summary.clone_from(&words);
         words
     }
 
-    /// It tries again after this.
+    /// Records a failure that the agent retries.
     pub(super) fn record_trouble(&mut self, trouble: AgentEnd) {
         self.trouble = Some(trouble);
     }
 
-    /// It tries again after something that no repetition changes: nothing is worth waiting for.
+    /// Marks the retried failure as permanent, so waiting is pointless.
     pub(super) fn mark_hopeless(&mut self) {
         self.is_done = true;
     }
 
-    /// It says how it went, and that nothing follows.
+    /// Records the final result.
     pub(super) fn record_end(&mut self, end: AgentEnd) {
         self.end = Some(end);
         self.is_done = true;
@@ -64,15 +64,15 @@ impl SessionSummary {
         self.is_done
     }
 
-    /// It has said how it went, but there is more to come.
+    /// Discards the result, because more output follows.
     pub(super) fn expect_more(&mut self) {
         self.is_done = false;
     }
 
     pub(super) fn finish(&mut self, ended: ExecStatus, stderr: &str) -> (AgentEnd, AgentReport) {
         let report = std::mem::take(&mut self.report);
-        // Trouble that it was in explains a death better than the death itself, unless the
-        // sandbox had a reason of its own.
+        // A failure being retried explains the exit better than the exit status, unless the sandbox
+        // ended the process.
         let end = self.end.take().or_else(|| {
             let own_reason = matches!(
                 ended,
@@ -85,7 +85,7 @@ impl SessionSummary {
     }
 }
 
-/// The names of things that are under way, only the newest if there are too many.
+/// A bounded set of the most recent ids.
 #[derive(Debug, Default)]
 pub(super) struct RecentIds {
     ids: VecDeque<String>,
@@ -94,7 +94,7 @@ pub(super) struct RecentIds {
 impl RecentIds {
     const MAX: usize = 64;
 
-    /// Adds a name, and tells whether it is new.
+    /// Adds an id and returns whether it is new.
     pub(super) fn insert(&mut self, name: &str) -> bool {
         let name = text::short_label(name);
         if self.ids.contains(&name) {

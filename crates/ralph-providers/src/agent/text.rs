@@ -1,27 +1,27 @@
-//! Keeps what a program prints short.
+//! Truncates program output.
 
 use serde_json::Value;
 
-/// The longest text, in bytes.
+/// Maximum text length, in bytes.
 const MAX_TEXT_BYTES: usize = 2048;
-/// The longest label, in characters.
+/// Maximum label length, in characters.
 const MAX_LABEL_CHARS: usize = 200;
-/// The longest message of a person, in bytes: it is compared with what was sent.
+/// Maximum length of a user message, in bytes: it is compared with the sent message.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 
-/// Shortens words.
+/// Truncates a text.
 pub(super) fn truncate_text(words: &str) -> String {
     truncate(words.trim(), MAX_TEXT_BYTES)
 }
 
-/// Shortens a message that was sent.
+/// Truncates a message that was sent.
 pub(super) fn truncate_message(words: &str) -> String {
     truncate(words, MAX_MESSAGE_BYTES)
 }
 
-/// Makes one short line.
+/// Condenses text to one short line.
 pub(super) fn short_label(words: &str) -> String {
-    // More bytes than the longest label has; the rest need not be looked at.
+    // Covers the longest possible label; the rest is irrelevant.
     let words = &words[..words.floor_char_boundary(MAX_LABEL_CHARS * 8)];
     let mut line: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
     if let Some((end, _)) = line.char_indices().nth(MAX_LABEL_CHARS) {
@@ -32,12 +32,12 @@ pub(super) fn short_label(words: &str) -> String {
     line
 }
 
-/// Returns the text under a key; an empty one if there is none.
+/// Returns the string under a key, or an empty string.
 pub(super) fn string_field<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
-/// Returns the last line that says something.
+/// Returns the last nonempty line.
 pub(super) fn last_line(words: &str) -> &str {
     let mut lines = words.lines().map(str::trim);
     lines.rfind(|line| !line.is_empty()).unwrap_or_default()

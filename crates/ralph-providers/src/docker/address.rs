@@ -1,4 +1,4 @@
-//! Where an engine listens, as `DOCKER_HOST` writes it.
+//! The address of a Docker Engine, in the format of `DOCKER_HOST`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,23 +7,23 @@ use ralph_core::parse_value;
 
 use super::error::DockerError;
 
-/// The socket of an engine unless a host is given.
+/// The default socket.
 const DEFAULT_SOCKET: &str = "/var/run/docker.sock";
 
-/// The port of an engine that listens without TLS.
+/// The default port of a Docker Engine without TLS.
 const DEFAULT_PORT: u16 = 2375;
 
-/// Where an engine listens.
+/// The address of a Docker Engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DockerAddress {
-    /// A socket on this machine.
+    /// A Unix socket on this machine.
     Socket(PathBuf),
-    /// A machine and a port, without TLS.
+    /// `host:port`, without TLS.
     Tcp(String),
 }
 
 impl DockerAddress {
-    /// Reads a value of `DOCKER_HOST`; none or an empty one means the default socket.
+    /// Parses a value of `DOCKER_HOST`; `None` or an empty value means the default socket.
     pub fn parse(host: Option<&str>) -> Result<Self, DockerError> {
         let Some(host) = host.map(str::trim).filter(|host| !host.is_empty()) else {
             return Ok(Self::Socket(PathBuf::from(DEFAULT_SOCKET)));
@@ -55,7 +55,7 @@ impl DockerAddress {
         }
     }
 
-    /// Returns the socket, where there is one.
+    /// Returns the socket path, if the address is a socket.
     pub fn socket(&self) -> Option<&Path> {
         match self {
             Self::Socket(path) => Some(path),
@@ -73,7 +73,7 @@ impl fmt::Display for DockerAddress {
     }
 }
 
-/// Returns `host:port`, with the port filled in; none if it is anything else.
+/// Returns `host:port` with the default port filled in, or `None` if the text is neither.
 fn parse_host_port(text: &str) -> Option<String> {
     let (name, port) = match text.rsplit_once(':') {
         // The colons of a bare IPv6 address are inside its brackets.

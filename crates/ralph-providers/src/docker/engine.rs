@@ -1,4 +1,4 @@
-//! The connection to an engine.
+//! The connection to a Docker Engine.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -10,16 +10,16 @@ use super::address::DockerAddress;
 use super::error::DockerError;
 use super::info::DockerInfo;
 
-/// How long one call may take, unless it streams.
+/// Time limit for a call that does not stream.
 pub const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How long an engine has to answer the first time.
+/// Time limit for the first response.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The oldest API that has everything that is used here: that of Engine 20.10.
+/// The oldest API version with all features used here: that of Engine 20.10.
 pub(super) const MINIMUM_API: &str = "1.41";
 
-/// A connection to an engine. A clone is the same connection.
+/// A connection to a Docker Engine. Clones share the connection.
 #[derive(Debug, Clone)]
 pub struct DockerEngine {
     client: Docker,
@@ -27,13 +27,13 @@ pub struct DockerEngine {
 }
 
 impl DockerEngine {
-    /// Connects to the engine at `host`, which is written like `DOCKER_HOST`; none means the default
-    /// socket. The newest API that both sides know is agreed on.
+    /// Connects to the Docker Engine at `host`, in the format of `DOCKER_HOST`; `None` means the
+    /// default socket. Negotiates the newest API version that both sides support.
     pub async fn connect(host: Option<&str>) -> Result<Self, DockerError> {
         Self::connect_within(host, CONNECT_TIMEOUT).await
     }
 
-    /// Connects as [`Engine::connect`] does, to an engine that has this long to answer.
+    /// Connects like [`DockerEngine::connect`], with a given time limit.
     async fn connect_within(host: Option<&str>, patience: Duration) -> Result<Self, DockerError> {
         let address = DockerAddress::parse(host)?;
         let doing = format!("reach the Docker Engine at `{address}`");
@@ -71,12 +71,12 @@ impl DockerEngine {
         &self.client
     }
 
-    /// Returns where the engine listens.
+    /// Returns the address of the Docker Engine.
     pub fn address(&self) -> &DockerAddress {
         &self.address
     }
 
-    /// Asks the engine about itself and its machine.
+    /// Queries the Docker Engine's system information.
     pub async fn info(&self) -> Result<DockerInfo, DockerError> {
         let info = self
             .call("ask the Docker Engine about itself", self.client.info())
@@ -92,7 +92,7 @@ impl DockerEngine {
         Ok(facts)
     }
 
-    /// Makes one call that does not stream, within [`CALL_TIMEOUT`]. `doing` completes "cannot …".
+    /// Runs one call that does not stream, within [`CALL_TIMEOUT`]. `doing` completes "cannot …".
     pub async fn call<T>(
         &self,
         doing: &str,
@@ -120,14 +120,15 @@ impl DockerEngine {
         }
     }
 
-    /// Says what a failed call means to a person. `doing` completes "cannot …".
+    /// Converts a failed call to an error with a user-facing explanation. `doing` completes "cannot
+    /// …".
     pub async fn classify_failure(
         &self,
         doing: &str,
         error: bollard::errors::Error,
     ) -> DockerError {
         let error = DockerError::from_call(doing, &self.address, error);
-        // Callers ask for things that may be gone or in another state; that answer is not a failure.
+        // Callers ask for objects that may be missing or in another state; that is not a failure.
         if error.is_missing() || error.is_conflict() {
             tracing::debug!(call = doing, %error, "Docker Engine call rejected");
         } else {
@@ -139,7 +140,7 @@ impl DockerEngine {
         error
     }
 
-    /// Says that the engine's disk is full, and where.
+    /// Returns the error for a full disk, with the affected directory.
     pub(crate) async fn disk_full_error(&self, doing: &str) -> DockerError {
         let asked = tokio::time::timeout(CONNECT_TIMEOUT, self.client.info()).await;
         let data_root = match asked {
@@ -153,7 +154,7 @@ impl DockerEngine {
     }
 }
 
-/// Tells whether a version is below [`MINIMUM_API`].
+/// Returns whether a version is below [`MINIMUM_API`].
 fn is_too_old(version: ClientVersion) -> bool {
     version
         < ClientVersion {

@@ -1,4 +1,4 @@
-//! What can be wrong with an engine or an image, and what a person does about it.
+//! Errors of the Docker Engine, with suggested fixes.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -11,101 +11,65 @@ use super::address::DockerAddress;
 use super::engine::MINIMUM_API;
 use super::socket;
 
-/// Why an engine did not do what was asked.
+/// Why a request to the Docker Engine failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DockerError {
-    /// The address makes no sense.
+    /// The address is invalid.
     #[error("cannot use engine `{host}`: {rule}")]
-    InvalidHost {
-        /// The value of `DOCKER_HOST`.
-        host: String,
-        /// What it should be.
-        rule: &'static str,
-    },
-    /// There is no socket.
+    InvalidHost { host: String, rule: &'static str },
+    /// The socket does not exist.
     #[error("no Docker Engine runs here: there is no socket `{}`", path.display())]
-    SocketMissing {
-        /// Where it should be.
-        path: PathBuf,
-    },
-    /// Nobody answers at the address.
+    SocketMissing { path: PathBuf },
+    /// Nothing listens at the address.
     #[error("no Docker Engine answers at `{address}`: {why}")]
-    NotRunning {
-        /// Where it should listen.
-        address: DockerAddress,
-        /// What the machine says.
-        why: String,
-    },
-    /// The socket belongs to others.
+    NotRunning { address: DockerAddress, why: String },
+    /// The user may not access the socket.
     #[error("you may not use the Docker Engine's socket `{}`: permission denied", path.display())]
     PermissionDenied {
-        /// The socket.
         path: PathBuf,
-        /// The group that may use it, where it can be seen.
+        /// The group that may use the socket, if it can be determined.
         group: Option<String>,
     },
-    /// The engine is older than what is spoken here.
+    /// The Docker Engine is older than the minimum API version.
     #[error(
         "the Docker Engine is too old: it speaks API {version}, at least {MINIMUM_API} is needed"
     )]
-    ApiTooOld {
-        /// Its version.
-        version: String,
-    },
-    /// The engine runs containers of another system.
+    ApiTooOld { version: String },
+    /// The Docker Engine does not run Linux containers.
     #[error("the Docker Engine cannot be used: it runs `{os}` containers, `linux` is needed")]
-    NotLinux {
-        /// What it runs.
-        os: String,
-    },
-    /// The engine has no such image.
+    NotLinux { os: String },
+    /// The image does not exist.
     #[error("there is no image `{image}`")]
-    ImageMissing {
-        /// The image.
-        image: String,
-    },
-    /// The image is for other machines.
+    ImageMissing { image: String },
+    /// The image is for another architecture.
     #[error(
         "image `{image}` cannot run here: it is for `{has}`, the Docker Engine's machine is `{needs}`"
     )]
     WrongArchitecture {
-        /// The image.
         image: String,
-        /// What it is for.
         has: String,
-        /// What it should be for.
         needs: String,
     },
-    /// The engine's disk is full.
+    /// The Docker Engine's disk is full.
     #[error(
         "cannot {doing}: no space left in `{data_root}`, where the Docker Engine keeps its data"
     )]
     NoSpace {
-        /// What was being done.
+        /// Completes "cannot …".
         doing: String,
-        /// The engine's directory.
+        /// The Docker Engine's data directory.
         data_root: String,
     },
-    /// The engine took too long.
+    /// The call timed out.
     #[error("cannot {doing}: the Docker Engine did not answer within {} s", limit.as_secs())]
-    Timeout {
-        /// What was being done.
-        doing: String,
-        /// How long it had.
-        limit: Duration,
-    },
-    /// Anything else, in the engine's own words.
+    Timeout { doing: String, limit: Duration },
+    /// Any other error, with the Docker Engine's message.
     #[error("cannot {doing}: {}", root_message(source))]
-    Call {
-        /// What was being done.
-        doing: String,
-        /// What the client library says.
-        source: Box<Error>,
-    },
+    Call { doing: String, source: Box<Error> },
 }
 
 impl DockerError {
-    /// Makes an error of a failed call to the engine at `address`.
+    /// Converts an error of a call to the Docker Engine at `address`.
     pub(super) fn from_call(doing: &str, address: &DockerAddress, error: Error) -> Self {
         if let Error::RequestTimeoutError = error {
             return Self::Timeout {
@@ -125,17 +89,17 @@ impl DockerError {
         }
     }
 
-    /// Tells whether the engine says that there is no such thing.
+    /// Returns whether the object does not exist.
     pub fn is_missing(&self) -> bool {
         self.status() == Some(404)
     }
 
-    /// Tells whether the engine says that the thing is in another state than the call needs.
+    /// Returns whether the object is in a state that does not allow the call.
     pub fn is_conflict(&self) -> bool {
         self.status() == Some(409)
     }
 
-    /// Returns the engine's number for what went wrong, where it gave one.
+    /// Returns the HTTP status of the error, if there is one.
     fn status(&self) -> Option<u16> {
         match self {
             Self::Call { source, .. } => {
@@ -158,7 +122,7 @@ impl DockerError {
         }
     }
 
-    /// Tells whether the engine's disk is full, by the engine's words.
+    /// Returns whether the message reports a full disk.
     pub(super) fn is_disk_full(&self) -> bool {
         match self {
             Self::Call { source, .. } => mentions_full_disk(&root_message(source)),
@@ -175,7 +139,7 @@ impl DockerError {
         }
     }
 
-    /// Returns what is wrong and what to do about it.
+    /// Returns the problem and its fix.
     pub fn problem(&self) -> ProviderProblem {
         ProviderProblem {
             what: self.to_string(),
@@ -183,7 +147,7 @@ impl DockerError {
         }
     }
 
-    /// Returns what to do about it.
+    /// Returns the suggested fix.
     fn fix(&self) -> String {
         match self {
             Self::InvalidHost { .. } => {
@@ -216,13 +180,13 @@ impl DockerError {
     }
 }
 
-/// Tells whether an engine's words mean that its disk is full.
+/// Returns whether a message reports a full disk.
 pub(super) fn mentions_full_disk(words: &str) -> bool {
     let words = words.to_ascii_lowercase();
     words.contains("no space left on device") || words.contains("disk quota exceeded")
 }
 
-/// Returns the engine's own words, without the layers of the client library around them.
+/// Returns the Docker Engine's message without the client library's wrapping.
 pub(super) fn root_message(error: &Error) -> String {
     if let Error::DockerResponseServerError { message, .. } = error {
         return message.trim().to_owned();
@@ -237,7 +201,7 @@ pub(super) fn root_message(error: &Error) -> String {
     deepest.to_string()
 }
 
-/// Returns the image that the engine says it does not have.
+/// Returns the name of the image that the Docker Engine reports as missing.
 fn missing_image(error: &Error) -> Option<String> {
     let Error::DockerResponseServerError {
         status_code: 404,
@@ -250,7 +214,7 @@ fn missing_image(error: &Error) -> Option<String> {
     Some(image.trim().to_owned())
 }
 
-/// Returns why the engine cannot be reached, if that is what went wrong.
+/// Returns a connection error, if the Docker Engine could not be reached.
 fn connect_error(address: &DockerAddress, error: &Error) -> Option<DockerError> {
     if let Error::SocketNotFoundError(path) = error {
         let path = PathBuf::from(path);
@@ -284,7 +248,7 @@ fn connect_error(address: &DockerAddress, error: &Error) -> Option<DockerError> 
     })
 }
 
-/// Finds the machine's own reason in a chain of errors.
+/// Finds the I/O error kind in a chain of errors.
 fn io_error_kind(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
     let mut next = Some(error);
     while let Some(error) = next {

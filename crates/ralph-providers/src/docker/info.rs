@@ -1,41 +1,38 @@
-//! What an engine tells about itself and its machine.
+//! System information of a Docker Engine.
 
 use bollard::models::SystemInfo;
 use ralph_guest::available;
 
 use super::address::DockerAddress;
 
-/// What an engine tells about itself and its machine.
+/// System information of a Docker Engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DockerInfo {
-    /// The system its containers run on; `linux`, or it would not be used.
+    /// The operating system of its containers; always `linux`, others are rejected.
     pub os_type: String,
-    /// The architecture of its machine, as images name it: `amd64`, `arm64`.
+    /// In the notation of images: `amd64`, `arm64`.
     pub architecture: String,
-    /// How many processors containers can have.
     pub cpus: u64,
-    /// How much memory containers can have, in bytes.
+    /// In bytes.
     pub memory: u64,
-    /// Whether it is reached by a socket of this machine.
+    /// Whether it is reached through a socket on this machine.
     pub is_local_socket: bool,
     /// Whether it is Docker Desktop, which runs containers in a virtual machine.
     pub is_desktop: bool,
-    /// Whether it runs without the rights of root.
+    /// Whether it runs without root privileges.
     pub is_rootless: bool,
-    /// How it stores layers, such as `overlay2`.
+    /// Such as `overlay2`.
     pub storage_driver: String,
-    /// Where it stores everything, on its own machine.
+    /// Its data directory, on its own machine.
     pub data_root: String,
-    /// The version of the API that is spoken with it.
     pub api_version: String,
-    /// The version of the engine.
     pub version: String,
-    /// The kernel its containers run on; that of this machine unless a virtual one lies between.
+    /// The kernel of its containers; differs from this machine's if they run in a virtual machine.
     pub kernel: String,
 }
 
 impl DockerInfo {
-    /// Reads the engine's answer. What it leaves out is empty or 0.
+    /// Converts the Docker Engine's response. Missing values become empty or 0.
     pub(super) fn from_system_info(
         info: SystemInfo,
         api_version: String,
@@ -56,7 +53,7 @@ impl DockerInfo {
             is_desktop: info
                 .operating_system
                 .is_some_and(|name| name.starts_with("Docker Desktop")),
-            // Written as `name=rootless`, with other keys after it on some engines.
+            // Written as `name=rootless`, followed by other keys on some engines.
             is_rootless: options
                 .iter()
                 .any(|option| option.split(',').any(|part| part == "name=rootless")),
@@ -69,7 +66,7 @@ impl DockerInfo {
     }
 }
 
-/// Returns an architecture as images name it, given the kernel's name or the image's own.
+/// Converts a kernel architecture name to the notation of images.
 pub fn go_architecture(name: &str) -> &str {
     match name {
         "x86_64" => "amd64",

@@ -1,12 +1,13 @@
-//! The Docker Engine: one connection, what it says about itself, and what can be wrong with it.
+//! The Docker Engine: connection, system information and errors.
 //!
-//! The Engine API is spoken directly; no `docker` program is needed. Nothing here reads the
-//! environment: the caller hands in what `DOCKER_HOST` says.
+//! Uses the Engine API directly; no `docker` program is needed. Nothing here reads the environment:
+//! the caller passes in `DOCKER_HOST`.
 //!
-//! - `address` is where the engine listens; `engine` is the connection, and the one door through
-//!   which every call is bounded in time and every failure becomes an [`DockerError`].
-//! - [`images`] builds, pulls and looks at images; `facts` is what an engine tells about its machine.
-//! - `error` names what a person can mend, with the way to do it; `socket` says who may use a socket.
+//! - `address` parses the address; `engine` is the connection, which limits the time of every call
+//!   and converts every failure to a [`DockerError`].
+//! - [`images`] builds, pulls and inspects images; `info` is the system information.
+//! - `error` describes problems with suggested fixes; `socket` finds the group that may use a
+//!   socket.
 
 mod address;
 mod engine;

@@ -1,4 +1,4 @@
-//! Who may use a socket, for telling a person who may not.
+//! Determines the group that may access a socket, for error messages.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;

@@ -1,16 +1,16 @@
-//! The model of a run whose agent asks its own.
+//! The model of a run whose agent calls its own model.
 
 use async_trait::async_trait;
 use ralph_core::ports::{Model, ModelError, ModelReply, ModelRequest};
 
-/// Stands where a run has no model that ralph could ask.
+/// Placeholder for runs without a model that ralph can call.
 #[derive(Debug)]
 pub struct AbsentModel {
     name: String,
 }
 
 impl AbsentModel {
-    /// Stands for the model of an agent, such as `agent:claude`.
+    /// Creates a placeholder for an agent's model, such as `agent:claude`.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into() }
     }

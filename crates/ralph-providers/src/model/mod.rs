@@ -1,12 +1,12 @@
-//! Models: those behind an HTTP API, and two that answer without a network.
+//! Models: those behind an HTTP API, and two that work without a network.
 //!
-//! - [`http`] are all that are named as LiteLLM names them, such as `zai/glm-4.7`.
-//! - [`ScriptedModel`] answers from a JSONL file that a person wrote (`--model scripted:FILE.jsonl`).
-//! - [`ReplayModel`] answers with what another run was answered (`--model replay:RUN`).
-//! - [`AbsentModel`] answers nobody: it stands for the model of an agent.
+//! - [`http`] contains all models that are named as in LiteLLM, such as `zai/glm-4.7`.
+//! - [`ScriptedModel`] replies from a hand-written JSONL file (`--model scripted:FILE.jsonl`).
+//! - [`ReplayModel`] repeats the replies of another run (`--model replay:RUN`).
+//! - [`AbsentModel`] is a placeholder for an agent's own model.
 //!
-//! Scripts and replays say in a reply's `source` which of their replies it was. Whoever keeps the run's journal
-//! hands these back after a restart, so that no reply is given twice.
+//! Scripts and replays identify each reply in its `source`. After a restart the caller passes the
+//! sources from the journal back, so that no reply is given twice.
 
 mod absent;
 pub mod http;

@@ -1,24 +1,24 @@
-//! A model that answers with the recorded replies of an earlier run.
+//! A model that repeats the recorded replies of an earlier run.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use ralph_core::ports::{FinishReason, Model, ModelError, ModelReply, ModelRequest, TokenUsage};
 
-/// A reply as an earlier run has recorded it.
+/// A recorded reply of an earlier run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedReply {
-    /// The iteration that asked.
+    /// The iteration of the request.
     pub iteration: u32,
-    /// Which call of the iteration it was.
+    /// The number of the call within its iteration.
     pub attempt: u32,
-    /// The reply, byte for byte; `None` if only a redacted copy of it was stored.
+    /// Byte for byte; `None` if only a redacted copy was stored.
     pub text: Option<String>,
-    /// The tokens that were counted then.
+    /// The recorded token usage.
     pub usage: TokenUsage,
 }
 
-/// Answers prompts with the replies of an earlier run, whatever the prompts say.
+/// Replies to prompts with the replies of an earlier run, regardless of their content.
 #[derive(Debug)]
 pub struct ReplayModel {
     name: String,
@@ -27,7 +27,8 @@ pub struct ReplayModel {
 }
 
 impl ReplayModel {
-    /// Takes the replies of a run, by iteration and attempt; the first `used` were given before.
+    /// Creates a model from the replies of a run, sorted by iteration and attempt; skips the first
+    /// `used`.
     pub fn new(run: &str, mut replies: Vec<RecordedReply>, used: usize) -> Self {
         replies.sort_by_key(|reply| (reply.iteration, reply.attempt));
         Self {
@@ -87,7 +88,7 @@ mod tests {
         }
     }
 
-    /// Asks once and returns text, source and tokens, or what went wrong.
+    /// Sends one request and returns text, source and tokens, or the error.
     async fn ask(model: &ReplayModel) -> String {
         let request = ModelRequest {
             system: "anything".into(),

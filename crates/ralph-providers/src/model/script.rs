@@ -1,4 +1,4 @@
-//! The file of a scripted model, parsed once and strictly.
+//! Parses the file of a scripted model strictly.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -9,94 +9,78 @@ use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The largest script that is read.
+/// Maximum script size.
 const MAX_SCRIPT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The longest delay that a line can ask for.
+/// The longest delay that a line can request.
 const MAX_DELAY: Duration = Duration::from_hours(1);
 
-/// Why a script cannot be used.
+/// Why a script is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// The file cannot be read.
     #[error("cannot read script `{}`: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why it cannot be read.
-        source: io::Error,
-    },
-    /// The file is larger than a script may be.
+    Read { path: PathBuf, source: io::Error },
+    /// The file exceeds the maximum size.
     #[error("script `{}` has more than {} MiB, which is the limit", path.display(), MAX_SCRIPT_BYTES >> 20)]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file has no line that answers.
+    TooLarge { path: PathBuf },
+    /// The file contains no replies.
     #[error("script `{}` is empty: it needs at least one line with `reply` or `error`", path.display())]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A line of the file is wrong.
+    Empty { path: PathBuf },
+    /// A line of the file is invalid.
     #[error("script `{}`, line {line}: {why}", path.display())]
     Line {
-        /// The file.
         path: PathBuf,
-        /// The line, counted from 1.
+        /// Counted from 1.
         line: usize,
-        /// What is wrong with it.
         why: String,
     },
-    /// The run has used a line that the file does not have.
+    /// The run has used a line that the file no longer has.
     #[error("script `{}` has no reply at `{used}`, which the run has used: the file has changed since", path.display())]
     Changed {
-        /// The file.
         path: PathBuf,
-        /// The source that the run has recorded.
+        /// The recorded source.
         used: String,
     },
 }
 
-/// One answer of a script.
+/// One line of a script.
 #[derive(Debug)]
 pub(super) struct ScriptLine {
-    /// Where it stands in the file, counted from 1.
+    /// Counted from 1.
     pub(super) number: usize,
-    /// What the prompt must contain for this answer to be given.
+    /// The pattern that the prompt must match.
     pub(super) when: Option<Regex>,
-    /// How long to wait before answering.
+    /// The delay before the reply.
     pub(super) delay: Duration,
-    /// What is answered.
     pub(super) answer: ScriptAnswer,
 }
 
-/// What a line of a script answers.
+/// The outcome of a script line.
 #[derive(Debug, PartialEq)]
 pub(super) enum ScriptAnswer {
-    /// A reply, with what the script says about its tokens.
+    /// A reply, with its token usage.
     Reply {
-        /// The reply's text.
         text: String,
-        /// The tokens; what is missing is estimated.
+        /// Missing counts are estimated.
         usage: ScriptUsage,
     },
-    /// A failure, as a provider would report it.
+    /// A failure as reported by a provider.
     Failure(ScriptFailure),
 }
 
-/// A failure of a script.
+/// A simulated failure.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ScriptFailure {
-    /// The HTTP status, or 0 when no answer came at all.
+    /// The HTTP status, or 0 for no response.
     pub(super) status: u16,
-    /// How long the provider asks to wait.
+    /// The wait that the provider requests.
     pub(super) retry_after: Option<Duration>,
     /// Whether a usage limit is reached.
     pub(super) is_quota: bool,
 }
 
-/// What a script says about the tokens of a reply.
+/// The token usage of a scripted reply.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ScriptUsage {
@@ -130,12 +114,12 @@ struct RawScriptFailure {
 }
 
 impl ScriptLine {
-    /// Returns the name that a reply's source gives this line.
+    /// Returns the name of this line in a reply's source.
     pub(super) fn source(&self) -> String {
         format!("line {}", self.number)
     }
 
-    /// Returns whether this line may answer a prompt.
+    /// Returns whether this line matches a prompt.
     pub(super) fn matches(&self, prompt: &str) -> bool {
         self.when
             .as_ref()
@@ -143,7 +127,7 @@ impl ScriptLine {
     }
 }
 
-/// Reads a script; there is at least one line in what it returns.
+/// Reads a script; the result has at least one line.
 pub(super) fn read_script(path: &Path) -> Result<Vec<ScriptLine>, ScriptError> {
     let bytes = read_bounded(path)?;
     let text = std::str::from_utf8(&bytes).map_err(|error| {
@@ -194,7 +178,7 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, ScriptError> {
     Ok(bytes)
 }
 
-/// Parses one line; the error says which rule was broken.
+/// Parses one line; the error names the violated rule.
 fn parse_line(number: usize, line: &str) -> Result<ScriptLine, String> {
     if !line.starts_with('{') {
         return Err("is not a JSON object".into());
@@ -265,7 +249,7 @@ impl RawScriptFailure {
     }
 }
 
-/// Says what JSON is wrong, and where in the line; the parser's own line number is always 1.
+/// Describes a JSON error with its column; the parser's line number is always 1.
 fn describe_json_error(error: &serde_json::Error) -> String {
     let (row, column) = (error.line(), error.column());
     let message = error.to_string();

@@ -1,4 +1,4 @@
-//! A model that answers from a script.
+//! A model that replies from a script.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -8,16 +8,16 @@ use ralph_core::ports::{FinishReason, Model, ModelError, ModelReply, ModelReques
 
 use super::script::{self, ScriptAnswer, ScriptError, ScriptFailure, ScriptLine, ScriptUsage};
 
-/// What a token is taken to be when a script does not count.
+/// Characters per token for estimates.
 const CHARS_PER_TOKEN: usize = 4;
 
-/// Answers prompts with the lines of a JSONL file, each used once, in order.
+/// Replies to prompts with the lines of a JSONL file, each used once, in order.
 ///
 /// A prompt gets the first unused line whose `when` it matches; a line without `when` matches every
 /// prompt. When no unused line matches, the last line of the file repeats.
 ///
-/// Lines that fail on purpose are remembered as used by this process only: a failure is not part of
-/// a run's record, so after a restart each of them fails once more.
+/// Deliberate failures are only remembered within the process: a failure is not part of a run's
+/// record, so each one occurs again after a restart.
 #[derive(Debug)]
 pub struct ScriptedModel {
     name: String,
@@ -26,7 +26,7 @@ pub struct ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// Reads a script; `used` are the sources of the replies that the run has had from it before.
+    /// Loads a script; `used` are the sources of the replies that the run has already received.
     pub fn load(path: &Path, used: &[String]) -> Result<Self, ScriptError> {
         let lines = script::read_script(path)?;
         let mut flags = vec![false; lines.len()];
@@ -44,7 +44,7 @@ impl ScriptedModel {
         })
     }
 
-    /// Takes the line that answers a prompt, if there is one.
+    /// Uses up the line that answers a prompt, if there is one.
     fn next_line(&self, prompt: &str) -> Option<&ScriptLine> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = self
@@ -59,7 +59,7 @@ impl ScriptedModel {
         self.lines.last().filter(|line| line.matches(prompt))
     }
 
-    /// Returns the error that a provider's failure becomes.
+    /// Returns the error for a simulated failure.
     fn failure_error(&self, line: &ScriptLine, failure: &ScriptFailure) -> ModelError {
         let model = self.name.clone();
         let message = format!("as {} of the script says", line.source());
@@ -98,7 +98,8 @@ fn position_of_reply(lines: &[ScriptLine], source: &str) -> Option<usize> {
     })
 }
 
-/// Returns the tokens of a call; those the script does not give are estimated, never zero for a text.
+/// Returns the token usage of a call. Missing counts are estimated, never as zero for nonempty
+/// text.
 fn usage(script: &ScriptUsage, prompt: &str, reply: &str) -> TokenUsage {
     let estimate = |text: &str| text.chars().count().div_ceil(CHARS_PER_TOKEN) as u64;
     TokenUsage {

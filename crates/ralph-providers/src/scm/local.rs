@@ -1,4 +1,4 @@
-//! A source host that is a repository on this machine.
+//! A source host backed by a repository on this machine.
 
 use std::fs::File;
 use std::io;
@@ -15,12 +15,12 @@ use super::record::PullRecord;
 use super::url;
 use super::worktree::GitProgram;
 
-/// How many digits of its path's digest name a repository's directory.
+/// Number of hex digits of the path digest in a repository's directory name.
 const DIRECTORY_DIGITS: usize = 16;
 
-/// Any repository by its path; its pull requests are records in the state directory.
+/// A source host for any local repository; its pull requests are records in the state directory.
 ///
-/// Several processes may use the same records at the same time.
+/// Several processes may use the same records concurrently.
 pub struct LocalScm {
     store: PullStore,
     git: GitProgram,
@@ -28,7 +28,7 @@ pub struct LocalScm {
 }
 
 impl LocalScm {
-    /// Takes a repository that exists; the records of all repositories are under `records`.
+    /// Opens an existing repository; `records` contains the records of all repositories.
     pub fn new(
         records: &Path,
         repo: &Path,
@@ -62,12 +62,12 @@ impl LocalScm {
         PullRecord::read(path)
     }
 
-    /// Returns the path of the record that a pull request's URL stands for.
+    /// Returns the record path for a pull request's URL.
     pub fn record_path(url: &str) -> Option<PathBuf> {
         url::to_path(url)
     }
 
-    /// Works on the records in a thread that may wait for the disk and for the lock.
+    /// Accesses the records in a blocking thread, which may wait for the disk and the lock.
     async fn with_store<T: Send + 'static>(
         &self,
         work: impl FnOnce(&PullStore) -> Result<T, ScmError> + Send + 'static,
@@ -83,7 +83,7 @@ impl LocalScm {
     }
 }
 
-/// Brings a record up to date, writing only what is new.
+/// Updates a record, writing it only if it changed.
 fn refresh_record(
     shelf: &LockedPullStore<'_>,
     record: PullRecord,
@@ -188,7 +188,7 @@ impl Scm for LocalScm {
             let Some(locked) = shelf.lock_if_exists()? else {
                 return Ok(None);
             };
-            // The newest, when several runs have used the same branch.
+            // The newest, if several runs have used the same branch.
             let found = locked
                 .records()?
                 .into_iter()

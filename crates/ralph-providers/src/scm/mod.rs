@@ -1,7 +1,7 @@
-//! Source hosts: where branches are pushed and pull requests live.
+//! Source hosts, which receive branches and pull requests.
 //!
-//! - [`LocalScm`] takes any repository by its path. Its pull requests are records, one
-//!   [`PullRecord`] per file, in the state directory.
+//! - [`LocalScm`] supports any local repository. Its pull requests are records in the state
+//!   directory, one [`PullRecord`] per file.
 
 mod local;
 mod pull_store;

@@ -10,21 +10,20 @@ use ralph_core::ports::ScmError;
 
 use super::record::{PullRecord, record_number};
 
-/// How often and how long the lock is tried for: half a minute in all.
+/// Attempts to acquire the lock: half a minute in total.
 const LOCK_TRIES: u32 = 3_000;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
-/// Where one repository's records are kept.
+/// The records of one repository.
 #[derive(Debug, Clone)]
 pub(super) struct PullStore {
-    /// The directory.
     pub(super) directory: PathBuf,
-    /// The repository that all of its records belong to.
+    /// The repository of all its records.
     pub(super) repo: String,
 }
 
 impl PullStore {
-    /// Makes the directory if it is not there, and keeps every other process and task out of it.
+    /// Creates the directory if needed and locks it against other processes and tasks.
     pub(super) fn lock(&self) -> Result<LockedPullStore<'_>, ScmError> {
         create_private_directory(&self.directory)
             .and_then(|()| lock_file(&self.directory.join("lock")))
@@ -35,7 +34,7 @@ impl PullStore {
             .map_err(|source| self.error("lock", source))
     }
 
-    /// Does the same, unless nothing was ever recorded.
+    /// Like [`Self::lock`], but returns `None` if nothing was ever recorded.
     pub(super) fn lock_if_exists(&self) -> Result<Option<LockedPullStore<'_>>, ScmError> {
         match self.directory.try_exists() {
             Ok(true) => self.lock().map(Some),
@@ -52,7 +51,7 @@ impl PullStore {
     }
 }
 
-/// The directory while nobody else may look at it; dropping this lets the next one in.
+/// The locked directory; dropping this releases the lock.
 #[derive(Debug)]
 pub(super) struct LockedPullStore<'a> {
     store: &'a PullStore,
@@ -60,15 +59,14 @@ pub(super) struct LockedPullStore<'a> {
 }
 
 impl LockedPullStore<'_> {
-    /// Returns the file of a record.
+    /// Returns the path of a record.
     pub(super) fn path(&self, number: u64) -> PathBuf {
         self.store.directory.join(format!("{number}.json"))
     }
 
-    /// Reads every record, in the order of their numbers.
+    /// Reads every record, sorted by number.
     ///
-    /// A damaged one is an error: it may be the very one that is looked for, and taking it for
-    /// another would open a pull request twice.
+    /// A damaged record is an error: skipping it could open the same pull request twice.
     pub(super) fn records(&self) -> Result<Vec<PullRecord>, ScmError> {
         let mut numbers = self
             .numbers()
@@ -93,7 +91,7 @@ impl LockedPullStore<'_> {
         Ok(record)
     }
 
-    /// Writes a record so that a crash at any moment leaves either the old one or the new one.
+    /// Writes a record atomically: a crash leaves either the old or the new one.
     pub(super) fn write(&self, record: &PullRecord) -> Result<(), ScmError> {
         let path = self.path(record.number);
         record
@@ -114,7 +112,7 @@ impl LockedPullStore<'_> {
     }
 }
 
-/// Takes the lock, waiting a bounded time for whoever has it; it ends with the returned file.
+/// Acquires the lock within a bounded time; closing the returned file releases it.
 fn lock_file(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new()
         .create(true)
@@ -136,7 +134,7 @@ fn lock_file(path: &Path) -> io::Result<File> {
     ))
 }
 
-/// Makes a directory, and those above it that are missing, for this user alone.
+/// Creates a directory and its missing parents, accessible only to this user.
 fn create_private_directory(directory: &Path) -> io::Result<()> {
     if directory.is_dir() {
         return Ok(());
@@ -145,14 +143,14 @@ fn create_private_directory(directory: &Path) -> io::Result<()> {
     parent.map_or(Ok(()), create_private_directory)?;
     match DirBuilder::new().mode(0o700).create(directory) {
         Ok(()) => parent.map_or(Ok(()), sync_directory),
-        // Another process was quicker.
+        // Another process created it first.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => Ok(()),
         Err(error) => Err(error),
     }
 }
 
 fn write_durably(directory: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // One name is enough under the lock; what a killed process left there goes away with the next write.
+    // One name is enough under the lock; the next write replaces leftovers of a killed process.
     let temporary = directory.join("next.tmp");
     match fs::remove_file(&temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -1,4 +1,4 @@
-//! One pull request of the local host, as it is written in a file.
+//! The file format of a local pull request.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -11,52 +11,46 @@ use serde::{Deserialize, Serialize};
 
 use super::url;
 
-/// The largest record that is written or read.
+/// Maximum size of a record.
 pub(super) const MAX_RECORD_BYTES: usize = 4 * 1024 * 1024;
 
-/// The format that this program writes and reads.
+/// The format version that is written and read.
 const VERSION: u32 = 1;
 
-/// A pull request in a file of the state directory, named after its number.
+/// A pull request record in the state directory; its file is named after its number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PullRecord {
-    /// The format of the record.
+    /// The format version.
     pub v: u32,
-    /// The number, counted from 1 in each repository.
+    /// Counted from 1 in each repository.
     pub number: u64,
-    /// The path of the repository, free of symbolic links.
+    /// The path of the repository, with symbolic links resolved.
     pub repo: String,
-    /// The run that opened it.
     pub run: String,
-    /// The branch with the work.
+    /// The branch to merge.
     pub head: String,
-    /// The branch it should go into.
+    /// The target branch.
     pub base: String,
-    /// The commit the branch stands at.
+    /// The head commit of the branch.
     pub commit: CommitId,
-    /// The title.
     pub title: String,
-    /// The body, in Markdown.
+    /// Markdown.
     pub body: String,
-    /// The labels.
     pub labels: Vec<String>,
-    /// Whether it is a draft.
     pub state: PullState,
-    /// When it was opened.
     pub opened_at: jiff::Timestamp,
-    /// When it was last changed.
     pub updated_at: jiff::Timestamp,
 }
 
-/// The part of every format that says which one it is.
+/// The version field, common to all formats.
 #[derive(Deserialize)]
 struct RecordVersion {
     v: u32,
 }
 
 impl PullRecord {
-    /// Makes the record of a pull request that is opened now.
+    /// Creates the record of a new pull request.
     pub(super) fn new(number: u64, repo: &str, draft: &PullDraft, now: jiff::Timestamp) -> Self {
         Self {
             v: VERSION,
@@ -75,7 +69,7 @@ impl PullRecord {
         }
     }
 
-    /// Returns the record as the draft wants it, or nothing if that is what it says already.
+    /// Returns the record updated from the draft, or `None` if nothing changed.
     pub(super) fn updated(&self, draft: &PullDraft, now: jiff::Timestamp) -> Option<Self> {
         let wanted = Self {
             opened_at: self.opened_at,
@@ -88,12 +82,12 @@ impl PullRecord {
         })
     }
 
-    /// Returns whether a draft is about this pull request.
+    /// Returns whether a draft is for this pull request.
     pub(super) fn matches(&self, draft: &PullDraft) -> bool {
         self.run == draft.run && self.head == draft.head
     }
 
-    /// Returns what the rest of the program knows of a pull request.
+    /// Converts the record to the port's type.
     pub(super) fn summary(&self, path: &Path) -> PullRequest {
         PullRequest {
             number: self.number,
@@ -103,7 +97,7 @@ impl PullRecord {
         }
     }
 
-    /// Returns the bytes of the file.
+    /// Serializes the record.
     pub(super) fn to_bytes(&self) -> io::Result<Vec<u8>> {
         let mut bytes = serde_json::to_vec_pretty(self)?;
         bytes.push(b'\n');
@@ -153,7 +147,7 @@ impl PullRecord {
                 record.number
             ));
         }
-        // Reading takes any text for a commit, so the shape is checked here.
+        // Deserialization accepts any text as a commit, so its format is checked here.
         if CommitId::parse(record.commit.as_str()).is_none() {
             return Err(format!("`{}` is not a commit id", record.commit));
         }
@@ -161,7 +155,7 @@ impl PullRecord {
     }
 }
 
-/// Returns the number that a file's name gives it, if it is a record's name.
+/// Returns the number in a record's file name.
 pub(super) fn record_number(path: &Path) -> Option<u64> {
     let digits = path.file_name()?.to_str()?.strip_suffix(".json")?;
     let number: u64 = parse_value(digits)?;

@@ -1,4 +1,4 @@
-//! The `file://` URLs that stand for records.
+//! The `file://` URLs of records.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ pub(super) fn from_path(path: &Path) -> String {
     url
 }
 
-/// Returns the path that a URL stands for, if it is one that [`of`] makes.
+/// Returns the path of a URL created by [`from_path`].
 pub(super) fn to_path(url: &str) -> Option<PathBuf> {
     let mut rest = url.strip_prefix("file://")?.as_bytes();
     let mut bytes = Vec::with_capacity(rest.len());

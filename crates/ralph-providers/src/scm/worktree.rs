@@ -1,4 +1,4 @@
-//! Asks git where a repository's branches are checked out.
+//! Finds the worktree in which a branch is checked out.
 
 use std::ffi::OsString;
 use std::io;
@@ -9,25 +9,24 @@ use std::time::Duration;
 use ralph_core::ports::ScmError;
 use tokio::process::Command;
 
-/// How long git may take for its answer.
+/// Time limit for git.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How much of git's complaint an error repeats.
+/// Maximum length of git's error output in an error.
 const MAX_STDERR_CHARS: usize = 2_000;
 
-/// The git that is run, and all of the environment that it gets from outside.
+/// The git program and its entire environment.
 #[derive(Debug, Clone)]
 pub struct GitProgram {
-    /// The program.
     pub program: PathBuf,
-    /// The value of `PATH`, for the programs that git itself starts.
+    /// The value of `PATH`, for programs started by git.
     pub path: OsString,
-    /// The file with git's configuration, named `.gitconfig`: git before 2.32 finds it as `HOME`'s.
+    /// A git configuration file named `.gitconfig`: git before 2.32 finds it through `HOME`.
     pub config: PathBuf,
 }
 
 impl GitProgram {
-    /// Returns the worktree of a repository that has a branch checked out, if one has.
+    /// Returns the worktree that has a branch checked out, if there is one.
     pub(super) async fn worktree_with_branch(
         &self,
         repo: &Path,
@@ -60,7 +59,8 @@ impl GitProgram {
             command.env("HOME", home);
         }
         if let Some(parent) = repo.parent() {
-            // A directory inside a repository is none itself: nothing can be pushed there.
+            // A directory inside a repository is not a repository itself: nothing can be pushed
+            // there.
             command.env("GIT_CEILING_DIRECTORIES", parent);
         }
         let output = tokio::time::timeout(TIMEOUT, command.output())
@@ -84,7 +84,7 @@ fn git_error(output: &Output) -> io::Error {
 }
 
 /// Finds a branch in the output of `git worktree list --porcelain`. Git before 2.36 cannot separate
-/// the lines by NUL, so a path with a line break is cut there; only a message shows it.
+/// the lines by NUL, so a path with a line break is truncated; it is only used in a message.
 fn find_worktree(listing: &[u8], branch: &str) -> Option<String> {
     let wanted = format!("branch refs/heads/{branch}");
     let mut worktree = String::new();

@@ -1,4 +1,4 @@
-//! How it went.
+//! How recorded sessions are classified.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use ralph_core::ports::{AgentEnd, ExecStatus};
 
 use super::read_output;
 
-/// Reads an output of the agent that the name of its file begins with.
+/// Parses a recorded output with the agent named by the fixture's prefix.
 macro_rules! end_of {
     ($name:literal, $ended:expr) => {
         end_of!($name, $ended, "")
@@ -40,7 +40,7 @@ fn crashed(why: &str) -> AgentEnd {
     AgentEnd::Crashed { why: why.into() }
 }
 
-/// Compares ends that were all said by the program itself.
+/// Compares results that the program itself reported.
 fn assert_reported_ends(cases: Vec<((AgentEnd, bool), AgentEnd)>) {
     for (found, expected) in cases {
         assert_eq!(found, (expected, true));
@@ -54,7 +54,7 @@ fn claude_reports_its_result() {
             end_of!("claude-ok", ExecStatus::Exited(0)),
             AgentEnd::Finished,
         ),
-        // Killed because it did not go away after its last word.
+        // Killed because it did not exit after its last output.
         (
             end_of!("claude-ok", ExecStatus::Signalled(9)),
             AgentEnd::Finished,
@@ -199,7 +199,7 @@ fn opencode_reports_its_result() {
             AgentEnd::Finished,
         ),
         (end_of!("opencode-401", EXIT_ONE), unauthorized("no: 401")),
-        // Not in the gate's words: the provider itself wants money.
+        // Without the gate's prefix, the provider itself demands payment.
         (end_of!("opencode-402", EXIT_ONE), quota("no: 402", None)),
     ]);
 }
@@ -226,7 +226,7 @@ fn an_agent_without_a_result_is_judged_by_its_exit() {
             end_of!("codex-killed", ExecStatus::TimedOut),
             AgentEnd::TimedOut,
         ),
-        // It waits for an hour without a word, and somebody lost patience.
+        // It waited for an hour without output until the user stopped it.
         (
             end_of!("codex-429-waiting", ExecStatus::TimedOut),
             quota(

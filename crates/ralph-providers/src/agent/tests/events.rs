@@ -1,4 +1,4 @@
-//! What it did on the way.
+//! Events parsed from recorded sessions.
 
 use std::time::Duration;
 

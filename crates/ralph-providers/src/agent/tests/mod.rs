@@ -1,5 +1,4 @@
-//! What the programs really printed, recorded against an upstream of the test's own, and what it
-//! is taken for.
+//! Parses output of the real programs, recorded against a test upstream.
 
 mod ends;
 mod events;
@@ -33,7 +32,7 @@ fn built_in(name: &str) -> Box<dyn Agent> {
         .unwrap()
 }
 
-/// What an agent's reader makes of an output.
+/// The result of parsing a recorded output.
 struct ReaderOutcome {
     events: Vec<AgentEvent>,
     is_done: bool,

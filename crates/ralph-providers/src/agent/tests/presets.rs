@@ -1,4 +1,4 @@
-//! What the files say.
+//! Parsing of agent definition files.
 
 use std::time::Duration;
 

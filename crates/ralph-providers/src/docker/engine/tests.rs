@@ -1,4 +1,4 @@
-//! The connection against an engine that answers from a list.
+//! Tests the connection against a fake Docker Engine with canned responses.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::*;
 
-/// An engine on a socket of its own: each request for a path with this end gets this answer.
+/// A fake Docker Engine on its own socket: each request path with this suffix gets this response.
 struct FakeDockerEngine {
     directory: TempDir,
     server: JoinHandle<()>,
@@ -27,7 +27,7 @@ impl FakeDockerEngine {
                 let path = request.split(' ').nth(1).unwrap_or_default();
                 let Some((_, status, body)) = answers.iter().find(|(end, ..)| path.ends_with(end))
                 else {
-                    // An engine that says nothing keeps the connection open.
+                    // A silent engine keeps the connection open.
                     tokio::time::sleep(Duration::from_secs(30)).await;
                     continue;
                 };
@@ -59,7 +59,7 @@ fn problem(error: &DockerError, directory: &Path) -> (String, String) {
     let problem = error.problem();
     let place = directory.display().to_string();
     let what = problem.what.replace(&place, "[DIR]");
-    // Every system has its own numbers.
+    // Error numbers differ between systems.
     let what = what.split(" (os error ").next().unwrap_or(&what);
     (what.to_owned(), problem.fix)
 }

@@ -1,4 +1,4 @@
-//! Remembers when a newer version of an image was looked for.
+//! Records the last check for a newer version of each base image.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,38 +8,38 @@ use std::path::PathBuf;
 use crate::logged::logged;
 use ralph_core::image::{ImageName, RegistryChecks};
 
-/// The file in the directory that is given.
+/// The file name in the given directory.
 const CHECKS_FILE: &str = "base-checks.json";
 
-/// A larger file was not written here.
+/// A larger file was not written by ralph.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The memory, a file.
+/// A file with the time and result of the checks.
 #[derive(Debug, Clone)]
 pub(super) struct BaseCheckStore {
     directory: PathBuf,
 }
 
 impl BaseCheckStore {
-    /// Remembers in this directory, which is made when it is needed.
+    /// Stores the file in `directory`, which is created on demand.
     pub(super) fn new(directory: PathBuf) -> Self {
         Self { directory }
     }
 
-    /// Returns what is known about an image. A file that cannot be read knows nothing: looking
-    /// once more does no harm.
+    /// Returns the checks of an image. An unreadable file counts as empty: an extra check does no
+    /// harm.
     pub(super) fn get(&self, image: &ImageName) -> RegistryChecks {
         self.load_all().remove(image.as_str()).unwrap_or_default()
     }
 
-    /// Remembers.
+    /// Records the checks of an image.
     pub(super) fn record(&self, image: &ImageName, checks: RegistryChecks) -> io::Result<()> {
         let mut all = self.load_all();
         all.insert(image.to_string(), checks);
         let mut text = serde_json::to_vec_pretty(&all)?;
         text.push(b'\n');
         fs::create_dir_all(&self.directory)?;
-        // Beside it and then in its place, so that nobody ever reads half a file.
+        // Written to a temporary file and renamed, so that readers never see a partial file.
         let path = self.directory.join(CHECKS_FILE);
         let beside = self
             .directory

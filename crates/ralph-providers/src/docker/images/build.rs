@@ -1,4 +1,4 @@
-//! Builds one image from a context in memory.
+//! Builds one image from an in-memory context.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -16,39 +16,36 @@ use super::stream;
 use crate::docker::DockerEngine;
 use crate::docker::error::{mentions_full_disk, root_message};
 
-/// How long a build may print nothing: a step may compile something large.
+/// Maximum time without output: a step may compile something large.
 const BUILD_IDLE_TIMEOUT: Duration = Duration::from_mins(30);
 
-/// Marks the images that were built here.
+/// Label of images built by ralph.
 const IMAGE_LABEL: &str = "ralph.image";
 
-/// What is built.
+/// The inputs of an image build.
 pub(super) struct ImageBuild<'a> {
-    /// What it will be called.
     pub(super) image: &'a ImageName,
-    /// Its Dockerfile.
     pub(super) dockerfile: &'a [u8],
-    /// What the Dockerfile may copy.
+    /// Files that the Dockerfile may copy.
     pub(super) context: &'a BTreeMap<String, ProjectConfigFile>,
-    /// The image it is built on, where the Dockerfile leaves that open.
+    /// The base image, if the Dockerfile takes it as an argument.
     pub(super) base: Option<&'a ImageName>,
-    /// Whether steps of earlier builds are taken.
     pub(super) cache: BuildCache,
-    /// The network of its steps, unless the engine's default.
+    /// The network of the build steps; `None` means the Docker Engine's default.
     pub(super) network: Option<&'a str>,
 }
 
-/// Whether steps of earlier builds are taken.
+/// Whether cached steps of earlier builds are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BuildCache {
-    /// They are.
+    /// Cached steps are reused.
     Reuse,
-    /// Every step is done again.
+    /// Every step runs again.
     Ignore,
 }
 
 impl ImageBuild<'_> {
-    /// Builds it. Dropping the future ends the build.
+    /// Builds the image. Dropping the future cancels the build.
     pub(super) async fn run(
         &self,
         engine: &DockerEngine,
@@ -106,7 +103,7 @@ impl ImageBuild<'_> {
         options.build()
     }
 
-    /// Says why a build failed: the engine is gone, its disk is full, or a step did not work.
+    /// Classifies a failed build: lost connection, full disk or failed step.
     async fn classify_failure(
         &self,
         engine: &DockerEngine,
@@ -121,7 +118,8 @@ impl ImageBuild<'_> {
             Error::DockerStreamError { .. } | Error::DockerResponseServerError { .. }
         );
         let tail = lines.tail();
-        // A step's own message says what ran out; the engine only says that the step failed.
+        // Only the step's own output names the full disk; the Docker Engine just reports a failed
+        // step.
         if mentions_full_disk(&words) || tail.iter().any(|line| mentions_full_disk(line)) {
             return engine.disk_full_error(doing).await.into();
         }
@@ -144,7 +142,7 @@ impl ImageBuild<'_> {
     }
 }
 
-/// Returns the short name of a step, for people.
+/// Returns a short display name of a step.
 fn step_label(told: &ImageProgress) -> Option<String> {
     let ImageProgress::Step {
         number,

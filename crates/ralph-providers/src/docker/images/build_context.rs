@@ -1,4 +1,4 @@
-//! The files of a build, packed.
+//! Packs the files of a build context.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use tar::{Builder, EntryType, Header};
 /// The name of the Dockerfile in every context.
 pub(super) const DOCKERFILE: &str = "Dockerfile.sandbox";
 
-/// Packs a Dockerfile and what it may copy. The same files make the same bytes.
+/// Packs a Dockerfile and the files it may copy. The archive is deterministic.
 pub(super) fn pack(
     dockerfile: &[u8],
     files: &BTreeMap<String, ProjectConfigFile>,

@@ -1,4 +1,4 @@
-//! The output of a build, as lines.
+//! Splits build output into lines.
 
 use std::collections::VecDeque;
 
@@ -6,13 +6,13 @@ use ralph_core::parse_value;
 
 use super::progress::ImageProgress;
 
-/// How many lines a failed build shows.
+/// Number of lines shown for a failed build.
 const TAIL_LINES: usize = 20;
 
-/// The longest line that is kept; the rest of it is left out.
+/// Maximum stored line length; the rest is dropped.
 const MAX_LINE_BYTES: usize = 4096;
 
-/// Puts pieces of output together to lines and keeps the last ones.
+/// Assembles output chunks to lines and retains the last ones.
 #[derive(Debug, Default)]
 pub(super) struct BuildOutput {
     partial: String,
@@ -20,7 +20,7 @@ pub(super) struct BuildOutput {
 }
 
 impl BuildOutput {
-    /// Takes the next piece; returns what can be told by now.
+    /// Adds a chunk and returns the progress it completes.
     pub(super) fn push(&mut self, piece: &str) -> Vec<ImageProgress> {
         let mut told = Vec::new();
         for part in piece.split_inclusive(['\n', '\r']) {
@@ -36,7 +36,7 @@ impl BuildOutput {
         told
     }
 
-    /// Ends the line that is open.
+    /// Ends the current line.
     pub(super) fn flush(&mut self) -> Option<ImageProgress> {
         let line = strip_ansi(&std::mem::take(&mut self.partial));
         let line = line.trim_end();
@@ -57,7 +57,7 @@ impl BuildOutput {
     }
 }
 
-/// Tells whether an engine speaks of its layers and containers, which nobody asked for.
+/// Returns whether a line is about layers or intermediate containers, which are of no interest.
 fn is_engine_noise(line: &str) -> bool {
     [
         " ---> ",
@@ -69,7 +69,7 @@ fn is_engine_noise(line: &str) -> bool {
     .any(|start| line.starts_with(start))
 }
 
-/// Reads `Step 3/11 : RUN …`.
+/// Parses `Step 3/11 : RUN …`.
 fn parse_step(line: &str) -> Option<ImageProgress> {
     let (numbers, instruction) = line.strip_prefix("Step ")?.split_once(" : ")?;
     let (number, total) = numbers.split_once('/')?;
@@ -81,7 +81,7 @@ fn parse_step(line: &str) -> Option<ImageProgress> {
     })
 }
 
-/// Removes the colours that an engine puts around errors.
+/// Removes the colour codes that the Docker Engine adds to errors.
 fn strip_ansi(line: &str) -> String {
     let mut clean = String::with_capacity(line.len());
     let mut rest = line;

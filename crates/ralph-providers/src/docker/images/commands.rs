@@ -1,4 +1,4 @@
-//! The commands on images.
+//! Operations on images.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use super::recipe::{ImageBase, ImageProject, ImageRecipe};
 use super::{load, pull};
 use crate::docker::{DockerEngine, DockerError};
 
-/// The images of an engine.
+/// The images of a Docker Engine.
 #[derive(Clone)]
 pub struct DockerImages {
     engine: DockerEngine,
@@ -31,7 +31,7 @@ pub struct DockerImages {
 }
 
 impl DockerImages {
-    /// Takes an engine, and the directory where it is remembered when newer versions were looked for.
+    /// Creates the handle; `directory` stores the times of the checks for newer base images.
     pub fn new(engine: DockerEngine, directory: PathBuf, clock: Arc<dyn Clock>) -> Self {
         Self {
             engine,
@@ -41,14 +41,14 @@ impl DockerImages {
         }
     }
 
-    /// Gives the steps of builds another network than the engine's default, such as `host`.
+    /// Sets the network of build steps, such as `host`.
     #[must_use]
     pub fn with_build_network(mut self, network: impl Into<String>) -> Self {
         self.network = Some(network.into());
         self
     }
 
-    /// Returns the name of the image that a recipe makes, after building what is missing of it.
+    /// Builds missing layers of a recipe and returns the name of the resulting image.
     pub async fn ensure(
         &self,
         recipe: &ImageRecipe,
@@ -64,7 +64,8 @@ impl DockerImages {
             }
             ImageBase::Named(image) => {
                 let found = self.require(image).await?;
-                // The name stays when the image changes; the project's layer must not.
+                // The name does not change with the image, but the project's layer has to, so pin
+                // the digest.
                 let version = ImageName::parse(&format!("{image}@{}", found.digest()));
                 (image.clone(), version.unwrap_or_else(|_| image.clone()))
             }
@@ -82,8 +83,8 @@ impl DockerImages {
         }
     }
 
-    /// Returns the name of an agent's image, after building it if it is missing. `on` is what it is
-    /// built on instead of what its Dockerfile says.
+    /// Builds an agent's image if it is missing and returns its name. `on` overrides the base image
+    /// of the Dockerfile.
     pub async fn ensure_base(
         &self,
         agent: AgentImage,
@@ -109,8 +110,8 @@ impl DockerImages {
         Ok(tag)
     }
 
-    /// Returns the name of an agent's image as it would be built now; none if that is unknown
-    /// because what it is built on is not here.
+    /// Returns the name that an agent's image would get now; `None` if the base image is not
+    /// available locally.
     pub async fn base_tag(
         &self,
         agent: AgentImage,
@@ -120,7 +121,7 @@ impl DockerImages {
         Ok(found.map(|found| image::base_tag(agent, agent.dockerfile(), found.digest())))
     }
 
-    /// Builds an image from a Dockerfile alone, which can copy nothing.
+    /// Builds an image from a Dockerfile with an empty context.
     pub async fn build_file(
         &self,
         image: &ImageName,
@@ -139,7 +140,7 @@ impl DockerImages {
         self.replace(build, watcher).await
     }
 
-    /// Pulls an image from its registry, whether it is here or not.
+    /// Pulls an image from its registry, even if it exists locally.
     pub async fn pull(
         &self,
         image: &ImageName,
@@ -151,7 +152,7 @@ impl DockerImages {
         Ok(())
     }
 
-    /// Loads a file as `docker save` writes it; returns the images that were in it.
+    /// Loads an archive written by `docker save` and returns its images.
     pub async fn load(
         &self,
         path: &Path,
@@ -160,7 +161,7 @@ impl DockerImages {
         load::load(&self.engine, path, watcher).await
     }
 
-    /// Gives an image another name.
+    /// Adds a name to an image.
     pub async fn tag(&self, image: &ImageName, name: &ImageName) -> Result<(), ImageError> {
         let options = TagImageOptionsBuilder::new()
             .repo(name.repository())
@@ -171,7 +172,7 @@ impl DockerImages {
         Ok(self.engine.call(&doing, call).await?)
     }
 
-    /// Removes an image, or one of its names if it has others. One that is gone is fine.
+    /// Removes an image, or one of its names if it has others. A missing image is not an error.
     pub async fn remove(&self, image: &ImageName) -> Result<(), ImageError> {
         let options = None::<RemoveImageOptions>;
         let call = self
@@ -186,7 +187,7 @@ impl DockerImages {
         }
     }
 
-    /// Returns what the engine says about an image; none if it has no such image.
+    /// Inspects an image; returns `None` if it does not exist.
     pub async fn inspect(&self, image: &ImageName) -> Result<Option<DockerImage>, ImageError> {
         let call = self.engine.api().inspect_image(image.as_str());
         match self
@@ -200,12 +201,12 @@ impl DockerImages {
         }
     }
 
-    /// Tells whether the engine has an image.
+    /// Returns whether the image exists locally.
     pub async fn exists(&self, image: &ImageName) -> Result<bool, ImageError> {
         Ok(self.inspect(image).await?.is_some())
     }
 
-    /// Returns an image that must be there, and for the engine's machine.
+    /// Returns an image that must exist and match the Docker Engine's architecture.
     async fn require(&self, image: &ImageName) -> Result<DockerImage, ImageError> {
         let missing = || DockerError::ImageMissing {
             image: image.to_string(),
@@ -224,11 +225,10 @@ impl DockerImages {
     }
 }
 
-/// What a project's layer is put on.
+/// The image below a project's layer.
 struct LayerBase {
-    /// The image's name.
     name: ImageName,
-    /// A name that changes with the image.
+    /// A name that changes with the image content.
     pinned_name: ImageName,
 }
 
@@ -260,7 +260,7 @@ impl DockerImages {
         Ok(tag)
     }
 
-    /// Builds an image; one that had its name and has no other is removed.
+    /// Builds an image and removes the previous one of that name if it has no other name.
     async fn replace(
         &self,
         build: ImageBuild<'_>,
@@ -282,8 +282,8 @@ impl DockerImages {
         Ok(())
     }
 
-    /// Returns an image that ours are built on, after pulling it if it is missing or was not looked
-    /// at for long. Without a network, the one that is here serves.
+    /// Returns a base image, pulling it if it is missing or its last check is too old. Falls back
+    /// to the local image without a network.
     async fn ensure_fresh(
         &self,
         image: &ImageName,
@@ -334,19 +334,19 @@ impl DockerImages {
     }
 }
 
-/// Whether a registry answered.
+/// Whether the registry responded.
 #[derive(Debug, Clone, Copy)]
 enum PullOutcome {
     Succeeded,
     Failed,
 }
 
-/// Tells whether the engine says that it has no such image.
+/// Returns whether the Docker Engine reports a missing image.
 fn is_image_missing(error: &DockerError) -> bool {
     error.is_missing() || matches!(error, DockerError::ImageMissing { .. })
 }
 
-/// Returns what an agent's image is built on.
+/// Returns the base image of an agent's image.
 fn base_image(agent: AgentImage, on: Option<&ImageName>) -> Result<ImageName, InvalidImageName> {
     match on {
         Some(image) => Ok(image.clone()),

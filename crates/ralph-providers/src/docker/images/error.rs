@@ -1,52 +1,43 @@
-//! What can go wrong with an image.
+//! Errors of image operations.
 
 use ralph_core::image::{ImageName, InvalidImageName, ProjectLayerError};
 use ralph_core::ports::ProviderProblem;
 
 use crate::docker::DockerError;
 
-/// Why there is no image.
+/// Why an image is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// The engine did not do it.
+    /// The Docker Engine failed.
     #[error(transparent)]
     Engine(#[from] DockerError),
-    /// The project's files do not say how its image is made.
+    /// The project's configuration does not define a valid image.
     #[error(transparent)]
     Config(#[from] ProjectLayerError),
-    /// A name is no image's.
+    /// An image name is invalid.
     #[error(transparent)]
     Name(#[from] InvalidImageName),
     /// A step of the build failed.
     #[error("cannot build image `{image}`: {why}")]
     Build {
-        /// The image.
         image: ImageName,
-        /// What the engine says.
         why: String,
-        /// The last lines that the build printed.
+        /// The last lines of the build output.
         tail: Vec<String>,
     },
-    /// The registry did not give it.
+    /// The image could not be pulled.
     #[error("cannot pull image `{image}`: {why}")]
-    Pull {
-        /// The image.
-        image: ImageName,
-        /// What the registry or the way to it says.
-        why: String,
-    },
-    /// A file on this machine cannot be read.
+    Pull { image: ImageName, why: String },
+    /// A local file could not be read.
     #[error("cannot read `{path}`: {source}")]
     Read {
-        /// The file.
         path: String,
-        /// Why not.
         source: std::io::Error,
     },
 }
 
 impl ImageError {
-    /// Returns what is wrong and what to do about it.
+    /// Returns the problem and its fix.
     pub fn problem(&self) -> ProviderProblem {
         let fix = match self {
             Self::Engine(error) => return error.problem(),
@@ -64,7 +55,7 @@ impl ImageError {
         }
     }
 
-    /// Returns the last lines that a failed build printed.
+    /// Returns the last output lines of a failed build.
     pub fn tail(&self) -> &[String] {
         match self {
             Self::Build { tail, .. } => tail,

@@ -1,4 +1,4 @@
-//! What an engine says about an image.
+//! The result of inspecting an image.
 
 use bollard::models::ImageInspect;
 use jiff::Timestamp;
@@ -8,32 +8,28 @@ use ralph_guest::available;
 
 use crate::docker::go_architecture;
 
-/// An image that an engine has.
+/// A local image of the Docker Engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DockerImage {
-    /// Its id.
     pub id: String,
-    /// All names that it has.
     pub tags: Vec<String>,
     /// Its size in bytes.
     pub size: u64,
-    /// When it was made.
     pub created: Option<Timestamp>,
-    /// What it is for, such as `amd64`.
+    /// Such as `amd64`.
     pub architecture: String,
-    /// The user that its commands run as, unless another is given.
+    /// The default user of its commands.
     pub user: String,
-    /// Names by which registries know it.
+    /// Its digests in registries.
     pub registry_digests: Vec<String>,
-    /// Whether it came from a registry.
     pub is_pulled: bool,
 }
 
 impl DockerImage {
-    /// Reads the engine's answer. What it leaves out is empty.
+    /// Converts the Docker Engine's response. Missing values become empty.
     pub(super) fn from_inspect(answer: ImageInspect) -> Self {
         let registry_digests = answer.repo_digests.unwrap_or_default();
-        // Newer engines know where an image is from; the others give digests to pulled ones alone.
+        // Newer engines report an image's origin; older ones only give digests to pulled images.
         let is_pulled = match answer.identity {
             Some(identity) => identity.pull.is_some_and(|pulls| !pulls.is_empty()),
             None => !registry_digests.is_empty(),
@@ -56,7 +52,7 @@ impl DockerImage {
         }
     }
 
-    /// Returns what tells this version of an image from others: a registry's digest, else its id.
+    /// Returns an identifier of this image version: a registry digest, else the id.
     pub fn digest(&self) -> &str {
         self.registry_digests
             .first()
@@ -64,7 +60,7 @@ impl DockerImage {
             .map_or(&self.id, |(_, digest)| digest)
     }
 
-    /// Returns whether there can be a newer version of it under this name.
+    /// Returns whether the registry may have a newer version under this name.
     pub(super) fn presence(&self, name: &ImageName) -> ImagePresence {
         if self.is_pulled && !name.as_str().contains('@') {
             ImagePresence::Pulled

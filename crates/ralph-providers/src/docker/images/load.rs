@@ -19,13 +19,13 @@ use super::progress::{ImageProgress, ImageProgressSink};
 use super::stream;
 use crate::docker::DockerEngine;
 
-/// How long an engine may take to unpack what it got.
+/// Time limit for unpacking an archive.
 const LOAD_IDLE_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// How much of the file is read at once.
+/// Chunk size for reading the file.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// Loads a file, packed or not; returns the images that were in it.
+/// Loads an archive, compressed or not, and returns its images.
 pub(super) async fn load(
     engine: &DockerEngine,
     path: &Path,
@@ -65,7 +65,7 @@ async fn read_chunk(mut file: File) -> io::Result<Option<(Bytes, File)>> {
     Ok((length > 0).then(|| (Bytes::from(bytes), file)))
 }
 
-/// Reads `Loaded image: name:tag` and `Loaded image ID: sha256:…`.
+/// Parses `Loaded image: name:tag` and `Loaded image ID: sha256:…`.
 fn loaded_image(told: &ImageProgress) -> Option<ImageName> {
     let ImageProgress::Output(line) = told else {
         return None;

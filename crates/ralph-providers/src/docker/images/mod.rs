@@ -1,15 +1,16 @@
-//! Images of container sandboxes: built, pulled, looked at.
+//! Builds, pulls and inspects sandbox images.
 //!
-//! [`DockerImages::ensure`] is what a run calls: it builds whatever is missing of a [`ImageRecipe`] and says
-//! what the image is called. What is built and when is decided in `ralph_core::image`; here it is
-//! done, by the Engine API, from a context that is put together in memory. A build gets nothing but
-//! the files of its layer: no secret, no path of this machine.
+//! A run calls [`DockerImages::ensure`], which builds the missing layers of an [`ImageRecipe`] and
+//! returns the image name. `ralph_core::image` decides which layers to build; this module builds
+//! them through the Engine API, from a context assembled in memory. A build receives only the files
+//! of its layer: no secrets and no paths of this machine.
 //!
-//! - `commands` are what can be asked for, `recipe` is what an image is made from.
-//! - `build`, `pull` and `load` talk to the engine, `stream` and `lines` read its answers, [`ImageProgress`] tells them.
-//! - `context` packs files, `found` is what an engine says about an image.
-//! - `checks` remembers when a newer version of an image was looked for.
-//! - `error` is what can go wrong.
+//! - `commands` are the public operations, `recipe` describes an image.
+//! - `build`, `pull` and `load` call the Docker Engine, `stream` and `build_output` read its
+//!   responses, and [`ImageProgress`] reports them.
+//! - `build_context` packs files, `inspected` is the result of inspecting an image.
+//! - `base_checks` records the last check for a newer version of an image.
+//! - `error` contains the errors.
 
 mod base_checks;
 mod build;

@@ -1,31 +1,29 @@
-//! What is told while an image is built or pulled.
+//! Progress of image builds and pulls.
 
-/// One thing that is told while an image is built or pulled.
+/// A progress report of an image build or pull.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImageProgress {
-    /// Something begins that takes its time.
+    /// A long operation started.
     Started(String),
-    /// A build has come to this instruction.
+    /// A build reached this instruction.
     Step {
-        /// Which one, from 1.
+        /// Counted from 1.
         number: u32,
-        /// How many there are.
         total: u32,
-        /// The instruction.
         instruction: String,
     },
-    /// A line that the build printed.
+    /// A line of build output.
     Output(String),
-    /// So much of an image has arrived.
+    /// Download progress.
     Transfer {
-        /// Bytes that are here.
+        /// Bytes received.
         done: u64,
-        /// Bytes that are known of so far.
+        /// Bytes known so far.
         total: u64,
     },
-    /// Something a person should know; it goes on.
+    /// A problem that does not stop the operation.
     Warning(String),
 }
 
-/// Takes what is told, as it happens.
+/// Receives progress reports.
 pub type ImageProgressSink<'a> = &'a mut (dyn FnMut(ImageProgress) + Send);

@@ -14,13 +14,13 @@ use super::stream;
 use crate::docker::DockerEngine;
 use crate::docker::error::{mentions_full_disk, root_message};
 
-/// How long a registry may say nothing.
+/// Maximum time without data from the registry.
 const PULL_IDLE_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// What is told when it says nothing for longer.
+/// The error message after that time.
 const REGISTRY_TIMEOUT_MESSAGE: &str = "the registry does not answer";
 
-/// Pulls an image. Dropping the future ends it.
+/// Pulls an image. Dropping the future cancels the pull.
 pub(super) async fn pull(
     engine: &DockerEngine,
     image: &ImageName,
@@ -29,7 +29,7 @@ pub(super) async fn pull(
     let doing = format!("pull image `{image}`");
     let options = CreateImageOptionsBuilder::new()
         .from_image(image.repository())
-        // Never left out: without it the engine would pull every version there is.
+        // Required: without a tag, the Docker Engine would pull every version.
         .tag(image.version())
         .build();
     let mut answer = Box::pin(engine.api().create_image(Some(options), None, None));
@@ -72,14 +72,14 @@ async fn classify_failure(
     ImageError::Pull { image, why }
 }
 
-/// How much of each layer is here.
+/// Progress of each layer.
 #[derive(Debug, Default)]
 struct PullProgress {
     bytes: BTreeMap<String, (u64, u64)>,
 }
 
 impl PullProgress {
-    /// Takes the next message; returns what can be told, if it changes anything.
+    /// Updates the progress and returns a report if anything changed.
     fn update(&mut self, info: CreateImageInfo) -> Option<ImageProgress> {
         let layer = info.id?;
         let (done, total) = self.bytes.get(&layer).copied().unwrap_or_default();

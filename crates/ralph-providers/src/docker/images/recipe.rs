@@ -1,44 +1,41 @@
-//! What an image is made from.
+//! The description of a sandbox image.
 
 use ralph_core::image::{AgentImage, ImageName, InvalidImageName, ProjectConfig};
 
-/// What an image is made from.
+/// The description of a sandbox image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageRecipe {
-    /// The agent that runs in it.
     pub agent: AgentImage,
-    /// What the project's layer is put on.
     pub base: ImageBase,
-    /// The project, where one is known.
     pub project: Option<ImageProject>,
 }
 
-/// What a project's layer is put on.
+/// The image below a project's layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImageBase {
-    /// The agent's own image, made when it is first needed.
+    /// The agent's own image, built on first use.
     Agent {
-        /// What it is built on instead of what its Dockerfile says.
+        /// Overrides the base image of the agent's Dockerfile.
         on: Option<ImageName>,
     },
-    /// An image that somebody else cares for. It must be there.
+    /// An existing image that ralph does not build.
     Named(ImageName),
 }
 
-/// A project that may want a layer of its own.
+/// A project that may have its own layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageProject {
-    /// The name of its directory.
+    /// The name of the project directory.
     pub name: String,
-    /// Its `.agent-loop` directory.
+    /// The `.agent-loop` directory.
     pub config: ProjectConfig,
 }
 
 impl ImageBase {
-    /// The name that means the agent's own image.
+    /// The setting that selects the agent's own image.
     pub const AUTO: &'static str = "auto";
 
-    /// Reads the setting for the image, and the one for what the agents' images are built on.
+    /// Parses the image setting and the base image setting.
     pub fn from_settings(image: &str, base_image: &str) -> Result<Self, InvalidImageName> {
         if image != Self::AUTO {
             return ImageName::parse(image).map(Self::Named);
@@ -50,7 +47,7 @@ impl ImageBase {
         Ok(Self::Agent { on })
     }
 
-    /// Returns the image's name, where somebody gave it one.
+    /// Returns the configured image name, if there is one.
     pub fn name(&self) -> Option<&ImageName> {
         match self {
             Self::Named(name) => Some(name),

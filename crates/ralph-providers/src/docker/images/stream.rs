@@ -1,4 +1,4 @@
-//! Answers that come piece by piece.
+//! Reads streamed responses.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use futures_util::{Stream, StreamExt as _};
 
 use crate::docker::DockerError;
 
-/// Returns the next piece of an answer. Silence for longer than `patience` is an error.
+/// Returns the next chunk of a response, or an error after `patience` without data.
 pub(super) async fn next_within<T>(
     answer: &mut (impl Stream<Item = Result<T, Error>> + Unpin),
     doing: &str,

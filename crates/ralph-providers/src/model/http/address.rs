@@ -1,15 +1,14 @@
-//! Where a question goes.
+//! Request URLs of model APIs.
 
 use std::net::IpAddr;
 
+use super::settings::{HttpModelSettings, HttpModelSettingsError};
 use hyper::Uri;
 use ralph_core::profile::WireApi;
-use url::Url;
 use ralph_guest::{available, best_effort};
-use reqwest::Url;
-use super::settings::{HttpModelSettings, HttpModelSettingsError};
+use url::Url;
 
-/// Returns the address that questions go to.
+/// Returns the request URL.
 pub(super) fn request_url(settings: &HttpModelSettings) -> Result<Url, HttpModelSettingsError> {
     let base = Url::parse(&settings.base).map_err(|_| HttpModelSettingsError::Base {
         base: settings.base.clone(),
@@ -52,7 +51,7 @@ pub fn origin(base: &str) -> Option<String> {
     origin.is_tuple().then(|| origin.ascii_serialization())
 }
 
-/// Ollama's own address is not that of the API which it shares with others.
+/// Ollama's native address differs from its OpenAI-compatible API.
 fn versioned_path(path: &str, settings: &HttpModelSettings) -> String {
     if settings.endpoint.provider == "ollama" {
         with_version(path, &["/v1"])
@@ -61,7 +60,7 @@ fn versioned_path(path: &str, settings: &HttpModelSettings) -> String {
     }
 }
 
-/// Returns a path that ends with a version, the first one if it has none.
+/// Returns a path that ends with a version, appending the first one if it has none.
 fn with_version(path: &str, versions: &[&str]) -> String {
     let has_one = versions.iter().any(|version| path.ends_with(version));
     let version = if has_one { "" } else { versions[0] };
@@ -94,7 +93,7 @@ fn check_base(base: &Url, has_key: bool) -> Result<(), HttpModelSettingsError> {
     Ok(())
 }
 
-/// Tells whether an address belongs to this machine or its own network.
+/// Returns whether a URL refers to this machine or its local network.
 fn is_local_network(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');

@@ -1,4 +1,4 @@
-//! Reads the body of an answer: events or a whole, whatever its content type says.
+//! Reads response bodies: event streams or JSON, regardless of their content type.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use super::sse::SseDecoder;
 use super::wire::{self, ReplyReadError};
 use crate::http::StreamedResponse;
 
-/// How much of an answer is read, with everything around its text.
+/// Maximum size of a response body.
 const MAX_BODY_BYTES: usize = 256 * 1024 * 1024;
 
-/// The form of a body.
+/// The format of a response body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BodyFormat {
     /// Server-sent events.
@@ -30,12 +30,12 @@ enum BodyFormat {
     Json,
 }
 
-/// The byte order mark that some servers put before a text.
+/// The byte order mark that some servers send.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// The fields that a line of an event stream begins with.
+/// The fields that start a line of an event stream.
 const SSE_FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
 
-/// Returns the form of a body by its start; none if more of it is needed.
+/// Detects the format of a body from its start; `None` if more data is needed.
 fn detect_format(start: &[u8], is_declared_stream: bool) -> Option<BodyFormat> {
     let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
     match start.first()? {
@@ -51,7 +51,7 @@ fn detect_format(start: &[u8], is_declared_stream: bool) -> Option<BodyFormat> {
 }
 
 impl ModelCall<'_> {
-    /// Reads an answer, whichever way it comes.
+    /// Reads a reply in either format.
     pub(super) async fn read_reply(
         &self,
         response: StreamedResponse,
@@ -85,7 +85,8 @@ impl ModelCall<'_> {
         })
     }
 
-    /// Reads the start of a body and finds out its form, since servers and proxies often declare another one.
+    /// Reads the start of a body and detects its format, since servers and proxies often declare
+    /// the wrong one.
     async fn read_start(
         &self,
         body: &mut StreamedResponse,
@@ -107,14 +108,14 @@ impl ModelCall<'_> {
                 return Ok((start, form));
             };
             start.extend_from_slice(&piece);
-            // Some servers keep a connection alive by blanks.
+            // Some servers send whitespace to keep a connection alive.
             let blanks = start.len() - start.trim_ascii_start().len();
             start.drain(..blanks);
             by = self.next_chunk_deadline();
         }
     }
 
-    /// Gateways know what a call has cost, also of models that we have no price of.
+    /// Returns the cost reported by a gateway, which also covers models without a known price.
     fn billed_cost(&self, answer: &PartialReply, headers: &HeaderMap) -> Option<Usd> {
         let told = || {
             let header = headers.get("x-litellm-response-cost")?;
@@ -144,7 +145,7 @@ impl ModelCall<'_> {
             for event in events {
                 self.check_read(wire::read_event(self.wire(), &event, answer), answer)?;
             }
-            // Gemini may count after the end; others have said everything by then.
+            // Gemini may send token counts after the end; other APIs have sent everything by then.
             let is_over = self.wire() != WireApi::Gemini || answer.reported.output.is_some();
             if answer.is_complete && is_over || answer.is_too_long() {
                 return Ok(());
@@ -159,7 +160,7 @@ impl ModelCall<'_> {
                 .await
             {
                 Ok(Some(piece)) => piece,
-                // Whatever happens after the end of an answer does not change it.
+                // Errors after the end of a reply do not affect it.
                 Ok(None) | Err(_) if answer.is_complete => return Ok(()),
                 Ok(None) => return self.finish_stream(decoder, answer),
                 Err(_) if answer.has_final_usage() => return Ok(()),
@@ -168,8 +169,7 @@ impl ModelCall<'_> {
         }
     }
 
-    /// Reads what is left when a stream has ended. Many servers send no mark at its end; the reason why the
-    /// model stopped is enough.
+    /// Processes the rest of a stream. Many servers send no end marker; a finish reason is enough.
     fn finish_stream(
         &self,
         decoder: SseDecoder,
@@ -177,7 +177,7 @@ impl ModelCall<'_> {
     ) -> Result<(), ModelCallFailure> {
         if let Some(event) = decoder.finish() {
             match wire::read_event(self.wire(), &event, answer) {
-                // The stream was cut in the middle of the event.
+                // The stream was cut off in the middle of an event.
                 Err(ReplyReadError::Unreadable(_)) => {}
                 read => self.check_read(read, answer)?,
             }
@@ -228,7 +228,7 @@ impl ModelCall<'_> {
         self.model.settings.endpoint.wire
     }
 
-    /// Returns the next piece of a body; none at its end.
+    /// Returns the next chunk of a body; `None` at its end.
     async fn next_chunk(
         &self,
         body: &mut StreamedResponse,
@@ -252,7 +252,7 @@ impl ModelCall<'_> {
         }
     }
 
-    /// Turns trouble inside an answer into a failure that is charged.
+    /// Converts an error within a reply to a failure that is charged.
     fn check_read(
         &self,
         read: Result<(), ReplyReadError>,
@@ -260,7 +260,7 @@ impl ModelCall<'_> {
     ) -> Result<(), ModelCallFailure> {
         match read {
             Ok(()) => Ok(()),
-            // Nothing was written yet: as good as a refusal.
+            // No text was received yet, so this is equivalent to a rejection.
             Err(ReplyReadError::Rejected(refusal)) if answer.text.is_empty() => {
                 let message = self.model.redact_key(&refusal.message);
                 Err(ModelCallFailure::Rejected(ProviderRejection {

@@ -1,16 +1,16 @@
-//! Certificates that a connection was refused for. Waiting does not help against these.
+//! Certificate errors. Retrying does not resolve these.
 
 use std::error::Error;
 use std::io;
 
 use rustls::CertificateError;
 
-/// What is wrong with a certificate.
+/// A problem with a certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CertificateProblem {
-    /// What is wrong, as the rest of a sentence about it.
+    /// Completes a sentence about the certificate.
     pub(super) what: String,
-    /// What the user can do, as an imperative.
+    /// An imperative.
     pub(super) fix: &'static str,
 }
 
@@ -19,14 +19,14 @@ const TIME_FIX: &str =
     "check the clock of this machine and the proxy; its operator has to renew it otherwise";
 const NAME_FIX: &str = "check `api_base` of its profile in `models.yaml`, and the proxy";
 
-/// Finds the certificate that a connection failed for.
+/// Finds the certificate error that caused a connection failure.
 pub(super) fn find_problem(error: &(dyn Error + 'static)) -> Option<CertificateProblem> {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(rustls::Error::InvalidCertificate(wrong)) = error.downcast_ref() {
             return Some(CertificateProblem::from_error(wrong));
         }
-        // An I/O error does not name the error inside of it as its source.
+        // An I/O error does not expose its inner error as its source.
         let inner = error
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref);

@@ -1,4 +1,4 @@
-//! A model behind an HTTP API: one question, one answer.
+//! A model behind an HTTP API: one request, one reply.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -24,12 +24,12 @@ use super::settings::{HttpModelSettings, HttpModelSettingsError};
 use super::{address, certificate, retry_after, wire};
 use crate::http::{HttpClient, HttpError, StreamedResponse};
 
-/// How often a question is put differently because a parameter was refused.
+/// How often a request is adapted because a parameter was rejected.
 const MAX_ADAPTATIONS: usize = 4;
-/// How much of a refusal is read.
+/// Maximum size of an error body.
 const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 
-/// The output limit of models whose own is not known.
+/// The output limit of models without a known limit.
 const DEFAULT_OUTPUT_LIMIT: u64 = 16 * 1024;
 
 /// A model behind an HTTP API.
@@ -50,16 +50,16 @@ impl fmt::Debug for HttpModel {
     }
 }
 
-/// Why there is no whole answer.
+/// Why there is no complete reply.
 pub(super) enum ModelCallFailure {
-    /// The provider said no.
+    /// The provider rejected the request.
     Rejected(ProviderRejection),
-    /// It said something else, or nothing.
+    /// Any other failure.
     Error(ModelError),
 }
 
 impl HttpModel {
-    /// Makes a model. Nothing is sent until it is asked.
+    /// Creates a model. Sends nothing until the first request.
     pub fn new(settings: HttpModelSettings) -> Result<Self, HttpModelSettingsError> {
         let url = address::request_url(&settings)?;
         let client = HttpClient::new(&settings.network, settings.timeouts.connect);
@@ -73,12 +73,12 @@ impl HttpModel {
         })
     }
 
-    /// Returns the host that it asks.
+    /// Returns the API host.
     pub fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
     }
 
-    /// Returns the host with its port, if the address names one.
+    /// Returns the host with its port, if the URL names one.
     fn host_and_port(&self) -> String {
         match self.url.port() {
             Some(port) => format!("{}:{port}", self.host()),
@@ -97,7 +97,7 @@ impl HttpModel {
             .clone()
     }
 
-    /// Puts the question differently next time; false if that would not help.
+    /// Adapts the next request; returns false if that would not help.
     fn adapt(&self, refusal: &ProviderRejection) -> bool {
         let mut parameters = self
             .parameters
@@ -123,7 +123,7 @@ impl HttpModel {
         asking.read_reply(response).await
     }
 
-    /// Logs how a request ended, without anything of its prompt or its reply.
+    /// Logs how a request ended, without any of its prompt or reply.
     fn log_attempt(
         &self,
         attempt: usize,
@@ -170,7 +170,7 @@ impl HttpModel {
         ModelCallFailure::Error(self.endpoint_error(message))
     }
 
-    /// Returns the error for an address that is not the one of an API.
+    /// Returns the error for a URL that is not an API endpoint.
     pub(super) fn endpoint_error(&self, message: String) -> ModelError {
         ModelError::Broken {
             model: self.name(),
@@ -179,7 +179,7 @@ impl HttpModel {
         }
     }
 
-    /// Hides the key where a provider repeats it.
+    /// Redacts the API key, which some providers echo.
     pub(super) fn redact_key(&self, text: &str) -> String {
         let key = self.settings.credential.as_ref();
         match key.map(|key| key.secret.expose().trim()) {
@@ -189,11 +189,11 @@ impl HttpModel {
     }
 }
 
-/// One question under way.
+/// A request in progress.
 pub(super) struct ModelCall<'m> {
     pub(super) model: &'m HttpModel,
     pub(super) estimate: CallEstimate,
-    /// The running time of this process at which the answer must be complete.
+    /// The deadline for the complete reply, in running time of this process.
     pub(super) deadline: Duration,
 }
 
@@ -208,7 +208,7 @@ impl ModelCall<'_> {
         } = self.model;
         let mut parameters = self.model.parameters();
         if request.schema.is_none() && parameters.format == ReplyFormat::Schema {
-            // Nothing to hold the model to; what JSON is wanted stands in the prompt.
+            // No schema is given; the prompt describes the expected JSON.
             parameters.format = ReplyFormat::Json;
         }
         if let Some(most) = request.max_output_tokens {
@@ -243,7 +243,7 @@ impl ModelCall<'_> {
     fn connect_failure(&self, error: &HttpError) -> ModelCallFailure {
         let place = self.model.host_and_port();
         if let Some(problem) = certificate::find_problem(error) {
-            // Waiting does not help: somebody has to change a setting.
+            // Retrying does not help: a setting has to change.
             return ModelCallFailure::Error(ModelError::Broken {
                 model: self.model.name(),
                 message: format!("the certificate of `{place}` {}", problem.what),
@@ -293,7 +293,7 @@ impl ModelCall<'_> {
     }
 }
 
-/// Returns what a request can be billed for.
+/// Returns the maximum that a request can be billed for.
 fn estimate_call(request: &ModelRequest) -> CallEstimate {
     CallEstimate {
         prompt_bytes: request.system.len() + request.user.len(),

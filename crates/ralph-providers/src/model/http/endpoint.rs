@@ -1,55 +1,49 @@
-//! From a choice of model to what is known about reaching it.
+//! Resolves a model choice to its endpoint.
 
 use ralph_core::profile::{ModelChoice, ReplyFormat, WireApi};
 
 use super::providers::{ModelProvider, PROVIDERS};
 
-/// How a model can be reached: what the table of providers says, and what a profile says instead.
+/// The endpoint of a model: the provider's defaults, overridden by the profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelEndpoint {
-    /// The provider.
     pub provider: String,
-    /// The model's name at the provider.
+    /// The provider's name for the model.
     pub model: String,
-    /// How the provider is talked to.
     pub wire: WireApi,
-    /// How the provider is told what an answer looks like.
+    /// How the reply format is requested.
     pub format: ReplyFormat,
-    /// Where the profile says that it is; this comes before the variables.
+    /// The address from the profile; takes precedence over the variables.
     pub chosen_base: Option<String>,
-    /// The variables that may say where it is, the first one that is set counts.
+    /// Variables that may contain the address; the first one that is set counts.
     pub base_variables: Vec<String>,
-    /// Where it usually is.
+    /// The provider's default address.
     pub default_base: Option<String>,
-    /// The variables that may hold its key, the first one that is set counts.
+    /// Variables that may contain the API key; the first one that is set counts.
     pub key_variables: Vec<String>,
-    /// Whether it answers nobody without a key.
+    /// Whether requests without a key are rejected.
     pub needs_key: bool,
 }
 
-/// Why nobody knows how to reach a model.
+/// Why a model has no known endpoint.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelEndpointError {
-    /// The name has no provider in front of it.
+    /// The name has no provider prefix.
     #[error("`{model}` does not say its provider, as `openai/{model}` would")]
-    NoProvider {
-        /// The name.
-        model: String,
-    },
-    /// The provider is not in the table, and no address is given.
+    NoProvider { model: String },
+    /// The provider is unknown and no address is configured.
     #[error(
         "provider `{provider}` of model `{model}` is not known, and no `api_base` says where it is"
     )]
     Unknown {
-        /// The provider.
         provider: String,
-        /// The whole name.
+        /// The full name.
         model: String,
     },
 }
 
 impl ModelEndpoint {
-    /// Looks up how the model of a choice can be reached.
+    /// Resolves the endpoint of a model choice.
     pub fn for_choice(choice: &ModelChoice) -> Result<Self, ModelEndpointError> {
         let (provider, model) = split_name(&choice.model)?;
         let known = PROVIDERS.iter().find(|known| known.name == provider);
@@ -66,7 +60,8 @@ impl ModelEndpoint {
         if let Some(base) = &choice.api_base {
             endpoint.chosen_base = Some(base.clone());
             if Some(base) != endpoint.default_base.as_ref() {
-                // Somebody else's server with the same way to talk: it may know less, and need no key.
+                // A third-party server with the same API may support fewer features and need no
+                // key.
                 endpoint.needs_key = false;
                 endpoint.format = at_most_json(endpoint.format);
             }
@@ -99,7 +94,7 @@ impl ModelEndpoint {
         }
     }
 
-    /// A provider that nobody has heard of talks as most do, and has LiteLLM's usual variable.
+    /// Assumes the most common API and LiteLLM's variable naming for an unknown provider.
     fn for_unknown_provider(provider: &str, model: &str) -> Self {
         let variable = format!("{}_API_KEY", provider.to_uppercase().replace('-', "_"));
         Self {
@@ -127,7 +122,7 @@ fn at_most_json(format: ReplyFormat) -> ReplyFormat {
     }
 }
 
-/// Returns provider and model. The two providers whose models go by their bare names are recognised.
+/// Splits a name into provider and model. Bare names of two providers' models are recognized.
 fn split_name(name: &str) -> Result<(&str, &str), ModelEndpointError> {
     if let Some((provider, model)) = name.split_once('/')
         && !provider.is_empty()
@@ -149,7 +144,7 @@ fn split_name(name: &str) -> Result<(&str, &str), ModelEndpointError> {
     })
 }
 
-/// Tells whether OpenAI offers a model by its newer way to talk alone.
+/// Returns whether OpenAI offers a model only through the Responses API.
 fn is_responses_only(model: &str) -> bool {
     let parts: Vec<&str> = model.split('-').collect();
     parts.contains(&"codex") || parts.contains(&"pro") || model.contains("deep-research")

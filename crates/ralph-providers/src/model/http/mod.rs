@@ -1,14 +1,15 @@
-//! Models behind an HTTP API, named as LiteLLM names them: `zai/glm-4.7`, `openai/gpt-5`.
+//! Models behind an HTTP API, named as in LiteLLM: `zai/glm-4.7`, `openai/gpt-5`.
 //!
-//! [`ModelEndpoint::for_choice`] looks a model up in the table of providers: how it is talked to, where it usually
-//! is, which variables hold its address and its key. The caller reads these variables and makes an
-//! [`HttpModel`] of them; nothing here looks at the environment.
+//! [`ModelEndpoint::for_choice`] resolves a model through the table of providers: its wire API, its
+//! default address, and the variables for its address and key. The caller reads these variables and
+//! creates an [`HttpModel`]; nothing here reads the environment.
 //!
-//! The way of a question: `parameters` says what is sent, and learns what a model refuses; `wire` writes
-//! the body and reads the answer of each of the four ways to talk, `body` finds out its form, `sse` cuts a
-//! stream into events, `answer` collects them. What is no answer goes through `refusal`, which finds out
-//! whether waiting helps, with the help of `waits`, and which setting to change, with the help of `fixes` and
-//! `certificate`. One call is one question: whoever calls again counts again.
+//! The path of a request: `parameters` selects the parameters and learns which ones a model
+//! rejects; `wire` writes the body and parses the reply for each of the four APIs, `body` detects
+//! the format, `sse` splits a stream into events, `partial_reply` collects them. Errors go through
+//! `rejection`, which decides whether to retry (`retry_after` parses the wait) and which setting to
+//! change (`suggested_fix`, `certificate`). One call is one request; retries are the caller's and
+//! are counted separately.
 
 mod address;
 mod body;

@@ -1,25 +1,23 @@
-//! Which parameters a question carries: what the profile wants, minus what the model does not take.
+//! Request parameters: those of the profile, minus those the model rejects.
 
 use ralph_core::profile::{ReplyFormat, WireApi};
 
 use super::settings::HttpModelSettings;
 
-/// Which parameters a question carries.
+/// The parameters of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RequestParameters {
-    /// How much chance is in the answer.
     pub(super) temperature: Option<f64>,
-    /// How long an answer may be.
     pub(super) output_limit: Option<u64>,
-    /// What that is called.
+    /// The name of the output limit parameter.
     pub(super) limit_key: OutputLimitKey,
-    /// How the provider is told what an answer looks like.
+    /// How the reply format is requested.
     pub(super) format: ReplyFormat,
-    /// Whether a stream is asked to count its tokens.
+    /// Whether a stream is asked to include token counts.
     pub(super) counts_in_stream: bool,
 }
 
-/// What the limit of an answer is called by the chat completions of different times.
+/// The name of the output limit in different versions of chat completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputLimitKey {
     MaxTokens,
@@ -35,7 +33,7 @@ impl OutputLimitKey {
     }
 }
 
-/// What providers say about a parameter that they do not take.
+/// Error phrases for unsupported parameters.
 const UNSUPPORTED_PHRASES: [&str; 14] = [
     "unsupported",
     "not supported",
@@ -66,7 +64,7 @@ const FORMAT_PHRASES: [&str; 9] = [
 ];
 
 impl RequestParameters {
-    /// Returns what is sent before anybody has refused anything.
+    /// Returns the parameters of the first request.
     pub(super) fn from_settings(settings: &HttpModelSettings) -> Self {
         let endpoint = &settings.endpoint;
         let thinks = is_reasoning_model(&endpoint.model);
@@ -85,7 +83,8 @@ impl RequestParameters {
         }
     }
 
-    /// Leaves out what a refusal names; false if it names nothing that was sent.
+    /// Drops the parameters that an error message names; returns false if it names none that was
+    /// sent.
     pub(super) fn adapt(&mut self, refusal: &str, wire: WireApi) -> bool {
         let refusal = refusal.to_lowercase();
         if !UNSUPPORTED_PHRASES
@@ -131,7 +130,7 @@ impl RequestParameters {
     }
 }
 
-/// Tells whether a model is one of those that think first and take no temperature.
+/// Returns whether a model is a reasoning model that does not accept a temperature.
 fn is_reasoning_model(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     let mut letters = name.chars();

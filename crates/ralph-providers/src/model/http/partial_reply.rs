@@ -1,4 +1,4 @@
-//! What there is of an answer, and what it used.
+//! A reply that is being received, and its token usage.
 
 use ralph_core::action::limits::MAX_REPLY_BYTES;
 use ralph_core::money::Usd;
@@ -6,50 +6,49 @@ use ralph_core::ports::{FinishReason, TokenUsage};
 use ralph_core::price::OutputCounts;
 use serde_json::Value;
 
-/// How many bytes make a token where nobody has counted. Few, so that an estimate is rather too high.
+/// Bytes per token for estimates. Low, so that estimates err on the high side.
 const BYTES_PER_TOKEN: usize = 3;
 
-/// More tokens than any model reads or writes in one call: such a count is nonsense.
+/// More tokens than any call can use: a larger count is invalid.
 const MAX_TOKENS: u64 = 100_000_000;
 
-/// What there is of an answer.
+/// A reply that is being received.
 #[derive(Debug, Default)]
 pub(super) struct PartialReply {
-    /// The text so far.
     pub(super) text: String,
-    /// The model's words for not answering.
+    /// The model's refusal text.
     pub(super) refusal: String,
-    /// Why the model stopped writing, once it has.
+    /// Why the model stopped, once it has.
     pub(super) finish: Option<FinishReason>,
-    /// Whether the end of the answer was seen.
+    /// Whether the end of the reply was received.
     pub(super) is_complete: bool,
-    /// What the provider has counted.
+    /// Token counts from the provider.
     pub(super) reported: ReportedUsage,
-    /// The model that answers, in the provider's words.
+    /// The responding model, as named by the provider.
     pub(super) model: Option<String>,
 }
 
-/// What a provider has counted, as far as it makes sense.
+/// Plausible token counts from a provider.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ReportedUsage {
-    /// Tokens of the prompt, including those of a cache.
+    /// Prompt tokens, including cached ones.
     pub(super) input: Option<u64>,
-    /// Tokens of the answer, including thoughts.
+    /// Reply tokens, including reasoning.
     pub(super) output: Option<u64>,
-    /// Part of the input that was read from a cache.
+    /// Part of `input` that was read from a cache.
     pub(super) cache_read: u64,
-    /// Part of the input that was written to a cache.
+    /// Part of `input` that was written to a cache.
     pub(super) cache_write: u64,
     /// Part of `cache_write` that is stored for an hour.
     pub(super) cache_write_1h: u64,
-    /// Part of the output that is reasoning.
+    /// Part of `output` that is reasoning.
     pub(super) reasoning: u64,
-    /// What the call cost, in the provider's words.
+    /// The cost reported by the provider.
     pub(super) billed: Option<Usd>,
 }
 
 impl ReportedUsage {
-    /// Takes over the counts of the output, which may or may not include its reasoning.
+    /// Sets the output counts; `output` may or may not include the reasoning.
     pub(super) fn count_output(&mut self, output: u64, reasoning: &Value, total: &Value) {
         self.reasoning = parse_tokens(reasoning).unwrap_or(0);
         let counts = OutputCounts {
@@ -62,41 +61,41 @@ impl ReportedUsage {
     }
 }
 
-/// What is known of a call before it is answered.
+/// The estimated usage of a call before its reply.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallEstimate {
     pub(super) prompt_bytes: usize,
-    /// The most that it can be billed for, if its output is limited.
+    /// The maximum that can be billed, if the output is limited.
     pub(super) bound: Option<TokenUsage>,
 }
 
-/// Returns a number of tokens, if it is one.
+/// Parses a plausible token count.
 pub(super) fn parse_tokens(value: &Value) -> Option<u64> {
     value.as_u64().filter(|count| *count <= MAX_TOKENS)
 }
 
-/// Returns an amount of dollars that somebody was charged.
+/// Parses a billed amount in dollars.
 pub(super) fn parse_dollars(value: f64) -> Option<Usd> {
     Usd::from_dollars(value).filter(|amount| *amount > Usd::ZERO)
 }
 
 impl PartialReply {
-    /// Adds to the text, and says whether more of it would be read at all.
+    /// Appends text up to the size limit.
     pub(super) fn push_text(&mut self, text: &str) {
-        // One byte more than may be read is enough to see that it is too long.
+        // One byte over the limit is enough to detect an oversized reply.
         if self.text.len() <= MAX_REPLY_BYTES {
             self.text.push_str(text);
         }
     }
 
-    /// Adds to the model's words for not answering.
+    /// Appends to the refusal text.
     pub(super) fn push_refusal(&mut self, text: &str) {
         if self.refusal.len() <= MAX_REPLY_BYTES {
             self.refusal.push_str(text);
         }
     }
 
-    /// Returns why the model stopped writing.
+    /// Returns why the model stopped.
     pub(super) fn finish(&self) -> FinishReason {
         if self.refusal.is_empty() {
             self.finish.unwrap_or(FinishReason::Complete)
@@ -105,12 +104,12 @@ impl PartialReply {
         }
     }
 
-    /// Reports whether the model has stopped and the provider has counted its tokens.
+    /// Returns whether the model has stopped and the provider has sent token counts.
     pub(super) fn has_final_usage(&self) -> bool {
         self.finish.is_some() && self.reported.output.is_some()
     }
 
-    /// Returns the answer, or the words of a model that did not give one.
+    /// Returns the reply, or the refusal text if there is none.
     pub(super) fn into_text(self) -> String {
         if self.text.trim().is_empty() && !self.refusal.is_empty() {
             self.refusal
@@ -119,13 +118,13 @@ impl PartialReply {
         }
     }
 
-    /// Tells whether the text is longer than any that is read.
+    /// Returns whether the text exceeds the size limit.
     pub(super) fn is_too_long(&self) -> bool {
         self.text.len() > MAX_REPLY_BYTES
     }
 
-    /// Returns what the call used. A count that is missing or cannot be true is replaced by the call's
-    /// bound, or by an estimate where nothing bounds it.
+    /// Returns the usage of the call. Missing or implausible counts are replaced by the call's
+    /// bound, or by an estimate if there is no bound.
     pub(super) fn usage(&self, sent: &CallEstimate) -> TokenUsage {
         let estimate = |bytes: usize| bytes.div_ceil(BYTES_PER_TOKEN) as u64;
         let counted = &self.reported;
@@ -153,8 +152,8 @@ impl PartialReply {
         }
     }
 
-    /// Returns what an answer used that was not heard to its end: as much as it may have, or at least
-    /// what is there of it.
+    /// Returns the usage of an incomplete reply: the maximum it may have used, or at least the
+    /// received part.
     pub(super) fn usage_so_far(&self, sent: &CallEstimate) -> TokenUsage {
         let mut usage = self.usage(sent);
         let written = self.text.len().div_ceil(BYTES_PER_TOKEN) as u64;

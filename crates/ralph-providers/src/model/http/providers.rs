@@ -1,23 +1,22 @@
-//! The providers that are known by name, with LiteLLM's conventions for their variables.
+//! The known providers, with LiteLLM's naming of their variables.
 
 use ralph_core::profile::{ReplyFormat, WireApi};
 
-/// What is known about a provider.
+/// A known provider.
 #[derive(Debug)]
 pub(super) struct ModelProvider {
-    /// The part of a model's name before the first slash.
+    /// The part of a model name before the first slash.
     pub(super) name: &'static str,
-    /// How it is talked to.
     pub(super) wire: WireApi,
-    /// Where it is; none for those that everybody runs somewhere else.
+    /// The default address; `None` for self-hosted providers.
     pub(super) base: Option<&'static str>,
-    /// The variables that may say where it is instead, the first one that is set counts.
+    /// Variables that may override the address; the first one that is set counts.
     pub(super) bases: &'static [&'static str],
-    /// The variables that may hold its key, the first one that is set counts.
+    /// Variables that may contain the API key; the first one that is set counts.
     pub(super) keys: &'static [&'static str],
-    /// Whether it answers nobody without a key.
+    /// Whether requests without a key are rejected.
     pub(super) needs_key: bool,
-    /// How it is told what an answer looks like.
+    /// How the reply format is requested.
     pub(super) format: ReplyFormat,
 }
 
@@ -38,7 +37,7 @@ const fn chat_provider(
     }
 }
 
-/// A provider that everybody runs himself, with or without a key.
+/// A self-hosted provider, with or without a key.
 const fn self_hosted_provider(
     name: &'static str,
     base: Option<&'static str>,
@@ -56,7 +55,7 @@ const fn self_hosted_provider(
     }
 }
 
-/// The providers, in the order of their names.
+/// The known providers, sorted by name.
 pub(super) const PROVIDERS: [ModelProvider; 20] = [
     ModelProvider {
         name: "anthropic",
@@ -192,7 +191,8 @@ pub(super) const PROVIDERS: [ModelProvider; 20] = [
         bases: &["ZAI_API_BASE"],
         keys: &["ZAI_API_KEY"],
         needs_key: true,
-        // Its models are not offered a format by LiteLLM; the prompt says what JSON is wanted.
+        // LiteLLM does not request a format from its models; the prompt describes the expected
+        // JSON.
         format: ReplyFormat::Text,
     },
 ];

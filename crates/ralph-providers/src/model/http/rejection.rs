@@ -1,4 +1,4 @@
-//! What a provider says instead of an answer, and whether waiting helps.
+//! Parses error responses of providers and classifies them.
 
 use std::time::Duration;
 
@@ -9,21 +9,20 @@ use serde_json::Value;
 
 use super::suggested_fix;
 
-/// The longest text of a provider that is told.
+/// Maximum length of a reported provider message.
 const MAX_MESSAGE_CHARS: usize = 300;
 
-/// What a provider said instead of an answer.
+/// An error response of a provider.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ProviderRejection {
-    /// The HTTP status.
     pub(super) status: u16,
-    /// Its words in one line, or what came instead of words.
+    /// One line: the provider's message, or a description of the body.
     pub(super) message: String,
-    /// How long it asks to wait.
+    /// The requested wait before a retry.
     pub(super) wait: Option<Duration>,
 }
 
-/// What providers say when money or a plan is used up, in small letters.
+/// Phrases for an exhausted balance or plan, in lower case.
 const QUOTA_PHRASES: [&str; 10] = [
     "insufficient_quota",
     "insufficient balance",
@@ -38,7 +37,7 @@ const QUOTA_PHRASES: [&str; 10] = [
 ];
 
 impl ProviderRejection {
-    /// Reads the body of a refusal.
+    /// Parses an error body.
     pub(super) fn from_body(status: u16, body: &str, wait: Option<Duration>) -> Self {
         let value: Value = serde_json::from_str(body).unwrap_or(Value::Null);
         let message = error_message(&value).unwrap_or_else(|| match body.trim_start().get(..1) {
@@ -53,7 +52,7 @@ impl ProviderRejection {
         }
     }
 
-    /// Reads an error that stands where an answer should: `{"error": {…}}`, with or without a status.
+    /// Parses an error in place of a reply: `{"error": {…}}`, with or without a status.
     pub(super) fn from_error_value(error: &Value) -> Self {
         let code = ["code", "status_code", "http_status"]
             .iter()
@@ -83,12 +82,12 @@ impl ProviderRejection {
         }
     }
 
-    /// Tells whether the question itself was refused, so that another one may be answered.
+    /// Returns whether the request itself was rejected, so that a different one may succeed.
     pub(super) fn is_invalid_request(&self) -> bool {
         matches!(self.status, 400 | 422)
     }
 
-    /// Returns the error that it is to whoever asked. `key` is the variable of the credential.
+    /// Converts the rejection to an error. `key` is the variable of the credential.
     pub(super) fn into_model_error(self, model: &str, key: Option<&str>) -> ModelError {
         let Self {
             status,
@@ -134,7 +133,7 @@ fn quota_error(model: String, resets_in: Option<Duration>, message: String) -> M
     }
 }
 
-/// Finds the words of an error, and the name of its kind with them.
+/// Finds the message of an error, with its type.
 fn error_message(value: &Value) -> Option<String> {
     let value = value.get(0).unwrap_or(value);
     let error = value.get("error").unwrap_or(value);
@@ -152,7 +151,7 @@ fn error_message(value: &Value) -> Option<String> {
     })
 }
 
-/// Returns one line without anything that a terminal would obey.
+/// Returns one line without terminal control characters.
 pub(super) fn one_line(text: &str) -> String {
     let words: Vec<&str> = text
         .split(|c: char| c.is_whitespace() || c.is_control())

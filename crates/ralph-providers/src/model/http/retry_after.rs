@@ -1,4 +1,4 @@
-//! How long a provider asks to wait, in the many ways in which providers say it.
+//! Parses the wait that a provider requests, in all the formats in use.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use ralph_core::parse_value;
 use ralph_guest::available;
 use serde_json::Value;
 
-/// Limits whose headers say `…-remaining` and `…-reset`, by what stands around the two words.
+/// Prefix and suffix around `remaining` and `reset` in rate limit headers.
 const RATE_LIMIT_HEADERS: [(&str, &str); 8] = [
     ("x-ratelimit-", "-requests"),
     ("x-ratelimit-", "-tokens"),
@@ -21,7 +21,7 @@ const RATE_LIMIT_HEADERS: [(&str, &str); 8] = [
     ("anthropic-ratelimit-output-tokens-", ""),
 ];
 
-/// Returns how long the headers and the body of a refusal ask to wait.
+/// Returns the wait requested by the headers and body of an error response.
 pub(super) fn requested_wait(
     headers: &HeaderMap,
     body: &Value,
@@ -44,7 +44,7 @@ pub(super) fn requested_wait(
         .or_else(|| latest_reset(headers, now))
 }
 
-/// Returns the latest reset among the limits that are used up, or among all if none says so.
+/// Returns the latest reset of the exhausted limits, or of all limits if none is marked exhausted.
 fn latest_reset(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: String| {
         headers
@@ -64,7 +64,7 @@ fn latest_reset(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     used_up.or(any)
 }
 
-/// Reads a time to wait or a moment to wait for: seconds, `6m0s`, a date, or seconds since 1970.
+/// Parses a duration or a point in time: seconds, `6m0s`, a date, or seconds since 1970.
 fn parse_wait(text: &str, now: Timestamp) -> Option<Duration> {
     let text = text.trim();
     if let Ok(number) = text.parse::<f64>() {
@@ -83,7 +83,7 @@ fn until(at: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO)
 }
 
-/// Small numbers are seconds to wait, large ones are moments in seconds or milliseconds.
+/// Small numbers are seconds to wait, large ones are timestamps in seconds or milliseconds.
 fn wait_from_number(number: f64, now: Timestamp) -> Option<Duration> {
     const YEAR_2001: f64 = 1e9;
     let seconds = if number >= YEAR_2001 * 1000.0 {
@@ -101,7 +101,7 @@ fn wait_from_number(number: f64, now: Timestamp) -> Option<Duration> {
     Some(until(at, now))
 }
 
-/// Reads `1s`, `6m0s`, `1h2m3.5s`, `12ms`.
+/// Parses `1s`, `6m0s`, `1h2m3.5s`, `12ms`.
 fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut total = Duration::ZERO;
@@ -126,7 +126,7 @@ fn parse_duration(text: &str) -> Option<Duration> {
     (!text.is_empty()).then_some(total)
 }
 
-/// Looks where Gemini says it, and for the words of others: `Please try again in 6m0s.`
+/// Checks Gemini's retry field, and messages of other providers: `Please try again in 6m0s.`
 fn wait_in_body(body: &Value) -> Option<Duration> {
     let error = body.get(0).unwrap_or(body).get("error")?;
     let details = error["details"].as_array().map_or(&[][..], Vec::as_slice);

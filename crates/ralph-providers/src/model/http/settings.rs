@@ -1,4 +1,4 @@
-//! What an HTTP model is made from. The caller has read the environment.
+//! The settings of an HTTP model. The caller reads the environment.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,26 +10,21 @@ use ralph_core::secret::Secret;
 use super::endpoint::ModelEndpoint;
 use crate::http::ProxySettings;
 
-/// What an HTTP model is made from.
+/// The settings of an HTTP model.
 #[derive(Clone)]
 pub struct HttpModelSettings {
-    /// The name that prices and records go by.
+    /// The name used for prices and records.
     pub name: String,
-    /// How the model is reached.
     pub endpoint: ModelEndpoint,
-    /// Where its API is.
+    /// The base URL of the API.
     pub base: String,
-    /// What it is asked with.
     pub credential: Option<Arc<ApiCredential>>,
-    /// How long an answer may be.
+    /// Limits the length of a reply.
     pub max_output_tokens: Option<u32>,
-    /// How much chance is in the answer.
     pub temperature: Option<f64>,
-    /// How long things may take.
     pub timeouts: ModelTimeouts,
-    /// The way to the network.
     pub network: ProxySettings,
-    /// The time, for limits that end at a date.
+    /// Used for limits that end at a date.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -44,25 +39,24 @@ impl fmt::Debug for HttpModelSettings {
     }
 }
 
-/// A key and where it is from.
+/// An API key and its origin.
 #[derive(Debug)]
 pub struct ApiCredential {
-    /// The environment variable that holds it.
+    /// The environment variable that contains the key.
     pub variable: String,
-    /// The key.
     pub secret: Secret,
 }
 
-/// How long the parts of a call may take.
+/// Time limits for the parts of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelTimeouts {
-    /// Until there is a connection.
+    /// Until the connection is established.
     pub connect: Duration,
-    /// Until the answer begins.
+    /// Until the first byte of the reply.
     pub first_byte: Duration,
-    /// Between two pieces of an answer.
+    /// Between two chunks of a reply.
     pub idle: Duration,
-    /// Until the answer is complete.
+    /// Until the reply is complete.
     pub total: Duration,
 }
 
@@ -78,13 +72,13 @@ impl Default for ModelTimeouts {
 }
 
 impl ModelTimeouts {
-    /// Returns timeouts for calls that may take this long.
+    /// Returns the timeouts for a given total.
     #[must_use]
     pub fn for_total(total: Duration) -> Self {
         let usual = Self::default();
         Self {
             connect: usual.connect.min(total),
-            // Somebody who waits longer for the whole also has a slower model.
+            // A longer total suggests a slower model.
             first_byte: usual.first_byte.max(total / 3).min(total),
             idle: usual.idle.max(total / 7).min(total),
             total,
@@ -95,21 +89,17 @@ impl ModelTimeouts {
 /// Why settings cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HttpModelSettingsError {
-    /// The address is none.
+    /// The address is invalid.
     #[error("`{base}` is not the address of an API: {why}")]
     Base {
-        /// The address, without a password.
+        /// Without a password.
         base: String,
-        /// What is wrong with it.
         why: &'static str,
     },
-    /// The key has characters that no header may have.
+    /// The key contains characters that are not allowed in a header.
     #[error("the key in `{variable}` has characters that no key has")]
-    Key {
-        /// The variable.
-        variable: String,
-    },
-    /// The client cannot be made.
+    Key { variable: String },
+    /// The client could not be created.
     #[error("cannot make an HTTP client: {0}")]
     Client(String),
 }

@@ -1,39 +1,39 @@
-//! Cuts a stream of server-sent events into events, whatever the pieces it arrives in.
+//! Splits a byte stream into server-sent events, regardless of chunk boundaries.
 
-/// The longest event that is read.
+/// Maximum size of an event.
 const MAX_EVENT_BYTES: usize = 8 * 1024 * 1024;
 
-/// One event.
+/// A server-sent event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SseEvent {
-    /// Its name; empty if it has none.
+    /// Empty if unnamed.
     pub(super) name: String,
-    /// Its data, several lines joined by line breaks.
+    /// Multiple lines are joined by line breaks.
     pub(super) data: String,
 }
 
-/// What has arrived of a stream and is not an event yet.
+/// Incremental decoder for an event stream.
 #[derive(Debug, Default)]
 pub(super) struct SseDecoder {
-    /// The line that has not ended.
+    /// The incomplete line.
     line: Vec<u8>,
     name: String,
     data: Option<String>,
     after_return: bool,
 }
 
-/// An event is longer than any that makes sense.
+/// An event exceeds the maximum size.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SseEventTooLong;
 
 impl SseDecoder {
-    /// Takes the next piece and returns the events that it completes.
+    /// Adds a chunk and returns the events that it completes.
     pub(super) fn push(&mut self, piece: &[u8]) -> Result<Vec<SseEvent>, SseEventTooLong> {
         let mut events = Vec::new();
         for byte in piece {
             let was_return = std::mem::replace(&mut self.after_return, *byte == b'\r');
             match byte {
-                // The line ended with the character before.
+                // The preceding carriage return already ended the line.
                 b'\n' if was_return => {}
                 b'\n' | b'\r' => events.extend(self.end_line()),
                 other => self.line.push(*other),
@@ -45,7 +45,7 @@ impl SseDecoder {
         Ok(events)
     }
 
-    /// Returns the last event of a stream that ended without the empty line after it.
+    /// Returns the last event of a stream that ended without a final empty line.
     pub(super) fn finish(mut self) -> Option<SseEvent> {
         if !self.line.is_empty() {
             self.end_line();
@@ -72,7 +72,7 @@ impl SseDecoder {
                 }
                 data.push_str(value);
             }
-            // Comments keep a connection alive; identities and retry times are of no use here.
+            // Comments keep a connection alive; ids and retry times are not used.
             _ => {}
         }
         None

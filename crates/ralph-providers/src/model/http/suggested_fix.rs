@@ -1,6 +1,6 @@
-//! The setting that a provider's refusal is about.
+//! Suggests the setting to change after a rejection.
 
-/// Words about a prompt that is too long, in lower case.
+/// Phrases for a prompt that is too long, in lower case.
 const PROMPT_TOO_LONG_PHRASES: [&str; 9] = [
     "context length",
     "context_length",
@@ -13,7 +13,7 @@ const PROMPT_TOO_LONG_PHRASES: [&str; 9] = [
     "request too large",
 ];
 
-/// Words about a model that the provider does not have.
+/// Phrases for a model that the provider does not have.
 const UNKNOWN_MODEL_PHRASES: [&str; 9] = [
     "model_not_found",
     "model not found",
@@ -26,7 +26,7 @@ const UNKNOWN_MODEL_PHRASES: [&str; 9] = [
     "is not found",
 ];
 
-/// Words of providers for parameters, with the keys of a profile that set them.
+/// Providers' parameter names, with the profile keys that set them.
 const PARAMETER_KEYS: [(&str, &str); 13] = [
     ("temperature", "temperature"),
     ("max_tokens", "max_output_tokens"),
@@ -43,7 +43,8 @@ const PARAMETER_KEYS: [(&str, &str); 13] = [
     ("mime_type", "response_format"),
 ];
 
-/// Returns the setting to change after a refusal, as an imperative; none if the words do not tell.
+/// Returns the setting to change after a rejection, as an imperative; `None` if the message does
+/// not indicate one.
 pub(super) fn suggest_fix(status: u16, message: &str) -> Option<String> {
     let words = message.to_lowercase();
     let says = |known: &[&str]| known.iter().any(|word| words.contains(word));

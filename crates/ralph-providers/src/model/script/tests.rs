@@ -169,7 +169,7 @@ fn a_file_that_is_not_a_script_is_rejected() {
 fn a_file_over_the_limit_is_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("s.jsonl");
-    // A hole: it takes no place on the disk.
+    // A sparse file, which uses no disk space.
     let file = File::create(&path).unwrap();
     file.set_len(MAX_SCRIPT_BYTES + 1).unwrap();
     let error = read_script(&path).unwrap_err().to_string();

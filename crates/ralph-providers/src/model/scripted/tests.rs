@@ -41,7 +41,7 @@ fn request(user: &str) -> ModelRequest {
     }
 }
 
-/// Asks each prompt and returns the sources of the replies, or what went wrong.
+/// Sends each prompt and returns the sources of the replies, or the errors.
 async fn ask_for_sources(
     fixture: &Fixture,
     model: &ScriptedModel,
@@ -150,7 +150,7 @@ async fn a_restart_does_not_use_a_line_twice() {
     let failed = "model `scripted:S` is not available at the moment: status 500, as line 2 of the script says";
     let before = ask_for_sources(&fixture, &fixture.model(&[]), &["x"; 4]).await;
     assert_eq!(before, ["line 1", failed, "line 3", "line 4"]);
-    // Failures are not in the record, so they come once per process.
+    // Failures are not recorded, so they occur once per process.
     let after = ask_for_sources(&fixture, &fixture.model(&["line 3", "line 1"]), &["x"; 3]).await;
     assert_eq!(after, [failed, "line 4", "line 4"]);
     let at_the_end = fixture.model(&["line 1", "line 3", "line 4", "line 4"]);

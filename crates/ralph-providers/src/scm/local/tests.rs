@@ -59,7 +59,7 @@ impl ScmFixture {
         self.scm().store.directory
     }
 
-    /// Returns an error's text with the place replaced by `P` and the shelf by `SHELF`.
+    /// Returns an error's text with the fixture path replaced by `P` and the store by `SHELF`.
     fn redact_paths(&self, error: &ScmError) -> String {
         let directory = self.store_directory().display().to_string();
         let root = self.root().canonicalize().unwrap().display().to_string();
@@ -83,7 +83,7 @@ fn draft(run: &str, head: &str) -> PullDraft {
     }
 }
 
-/// Returns the names of the records, in the order of their numbers.
+/// Returns the names of the records, sorted by number.
 fn record_names(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(directory)
         .unwrap()
@@ -176,10 +176,10 @@ async fn a_run_opens_one_pull_request_per_branch() {
     assert_eq!(number(&morning, "r2", "a").await, 3);
     let path = place.store_directory().join("1.json");
     let before = std::fs::read(&path).unwrap();
-    // Asked again with nothing new to say, the record is not touched.
+    // Reopening without changes does not modify the record.
     assert_eq!(number(&evening, "r1", "a").await, 1);
     assert_eq!(std::fs::read(&path).unwrap(), before);
-    // The newest pull request of a branch is the one that is found.
+    // The newest pull request of a branch is returned.
     assert_eq!(morning.find("a").await.unwrap().unwrap().number, 3);
 
     let changed = PullDraft {
@@ -258,7 +258,7 @@ async fn concurrent_tasks_get_distinct_numbers() {
     let mut tasks = tokio::task::JoinSet::new();
     for index in 0..24 {
         let scm = Arc::clone(&scm);
-        // Every pull request is asked for twice.
+        // Every pull request is requested twice.
         let draft = draft("r1", &format!("branch-{}", index / 2));
         tasks.spawn(async move { (draft.head.clone(), scm.open(&draft).await.unwrap().number) });
     }

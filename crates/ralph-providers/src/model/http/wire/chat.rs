@@ -1,4 +1,4 @@
-//! `OpenAI`'s chat completions, which most providers offer.
+//! OpenAI's Chat Completions API, which most providers offer.
 
 use ralph_core::ports::{FinishReason, ModelRequest};
 use ralph_core::profile::ReplyFormat;
@@ -50,7 +50,8 @@ pub(super) fn read_whole(value: &Value, answer: &mut PartialReply) {
     }
 }
 
-/// Reads a message or a part of one. Its content is a text or a list of parts; thoughts are not part of the answer.
+/// Reads a message or a delta. Its content is a string or a list of parts; reasoning is not part of
+/// the reply.
 fn read_message(message: &Value, answer: &mut PartialReply) {
     answer.push_refusal(message["refusal"].as_str().unwrap_or_default());
     let content = &message["content"];

@@ -1,4 +1,4 @@
-//! Gemini's own way to talk.
+//! Gemini's native API.
 
 use ralph_core::ports::{FinishReason, ModelRequest};
 use ralph_core::profile::ReplyFormat;
@@ -30,7 +30,7 @@ pub(super) fn body(request: &ModelRequest, parameters: &RequestParameters) -> Va
     })
 }
 
-/// There is no mark at the end of a stream but the reason why the model stopped.
+/// The finish reason is the only end marker of a stream.
 pub(super) fn read_event(value: &Value, answer: &mut PartialReply) {
     if let Some(model) = value["modelVersion"].as_str() {
         answer.model = Some(model.to_owned());

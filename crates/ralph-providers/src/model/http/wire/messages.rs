@@ -1,4 +1,4 @@
-//! Anthropic's messages.
+//! Anthropic's Messages API.
 
 use ralph_core::ports::{FinishReason, ModelRequest};
 use ralph_core::profile::ReplyFormat;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::parameters::RequestParameters;
 use super::super::partial_reply::{PartialReply, parse_tokens};
 
-/// The limit where a profile gives none: this way to talk needs one.
+/// The default limit: this API requires one.
 pub(super) const DEFAULT_OUTPUT_LIMIT: u64 = 8192;
 
 pub(super) fn body(model: &str, request: &ModelRequest, parameters: &RequestParameters) -> Value {
@@ -36,7 +36,7 @@ pub(super) fn read_event(value: &Value, answer: &mut PartialReply) {
             answer.model = message["model"].as_str().map(str::to_owned);
             read_usage(&message["usage"], answer);
         }
-        // A block of text may begin with some of it; thoughts are no part of the answer.
+        // A text block may start with some text; reasoning is not part of the reply.
         "content_block_start" if value["content_block"]["type"] == "text" => {
             let text = value["content_block"]["text"].as_str();
             answer.push_text(text.unwrap_or_default());
@@ -76,14 +76,14 @@ fn read_stop(reason: &Value, answer: &mut PartialReply) {
     }
 }
 
-/// Tokens of the cache are counted apart from the input here, and as a part of it by us.
+/// This API counts cached tokens separately from the input; ralph includes them.
 fn read_usage(usage: &Value, answer: &mut PartialReply) {
     let counted = &mut answer.reported;
     if let Some(fresh) = parse_tokens(&usage["input_tokens"]) {
         counted.cache_read = parse_tokens(&usage["cache_read_input_tokens"]).unwrap_or(0);
         counted.cache_write = parse_tokens(&usage["cache_creation_input_tokens"]).unwrap_or(0);
         let for_an_hour = &usage["cache_creation"]["ephemeral_1h_input_tokens"];
-        // An event that repeats the counts may leave this one out.
+        // An event that repeats the counts may omit this one.
         counted.cache_write_1h = parse_tokens(for_an_hour).unwrap_or(counted.cache_write_1h);
         counted.input = Some(fresh + counted.cache_read + counted.cache_write);
     }

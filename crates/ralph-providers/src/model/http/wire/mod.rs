@@ -1,4 +1,4 @@
-//! The four ways to talk: what is sent, and how an answer is read, whole or in events.
+//! The four wire APIs: request bodies and reply parsing, complete or streamed.
 
 mod chat;
 mod gemini;
@@ -14,7 +14,7 @@ use super::partial_reply::PartialReply;
 use super::rejection::ProviderRejection;
 use super::sse::SseEvent;
 
-/// Returns the output limit that is sent for a wire that needs one, where nothing else sets it.
+/// Returns the default output limit of APIs that require one.
 pub(super) fn default_output_limit(wire: WireApi) -> Option<u64> {
     match wire {
         WireApi::Messages => Some(messages::DEFAULT_OUTPUT_LIMIT),
@@ -22,16 +22,16 @@ pub(super) fn default_output_limit(wire: WireApi) -> Option<u64> {
     }
 }
 
-/// Something that cannot be read as an answer.
+/// Why a reply cannot be read.
 #[derive(Debug)]
 pub(super) enum ReplyReadError {
-    /// The provider says that something went wrong.
+    /// The provider reported an error.
     Rejected(ProviderRejection),
-    /// It is not what this way to talk looks like.
+    /// The reply does not match the API.
     Unreadable(String),
 }
 
-/// Returns the body of a question.
+/// Returns the request body.
 pub(super) fn body(
     wire: WireApi,
     model: &str,
@@ -46,7 +46,7 @@ pub(super) fn body(
     }
 }
 
-/// Takes one event of a stream into the answer.
+/// Adds one stream event to the reply.
 pub(super) fn read_event(
     wire: WireApi,
     event: &SseEvent,
@@ -76,7 +76,7 @@ pub(super) fn read_event(
     Ok(())
 }
 
-/// Reads a whole answer, which some servers send though a stream was asked for.
+/// Reads a complete reply, which some servers send although a stream was requested.
 pub(super) fn read_whole(
     wire: WireApi,
     body: &Value,
@@ -102,7 +102,7 @@ pub(super) fn read_whole(
     }
 }
 
-/// Returns the error that stands where an answer should.
+/// Returns the error in place of a reply.
 fn error_in(value: &Value, is_error: bool) -> Option<&Value> {
     let error = value.get("error").filter(|error| !error.is_null());
     error.or_else(|| is_error.then_some(value))

@@ -1,4 +1,4 @@
-//! `OpenAI`'s responses.
+//! OpenAI's Responses API.
 
 use ralph_core::ports::{FinishReason, ModelRequest};
 use ralph_core::profile::ReplyFormat;
@@ -15,7 +15,7 @@ pub(super) fn body(model: &str, request: &ModelRequest, parameters: &RequestPara
         "instructions": request.system,
         "input": request.user,
         "stream": true,
-        // Nothing of a call is remembered, at the provider's neither.
+        // The provider must not store the call.
         "store": false,
     });
     if let Some(limit) = parameters.output_limit {
@@ -76,7 +76,7 @@ pub(super) fn read_whole(value: &Value, answer: &mut PartialReply) -> Result<(),
     Ok(())
 }
 
-/// Reads what a response says once it has ended.
+/// Reads the final state of a response.
 fn read_end(response: &Value, answer: &mut PartialReply) -> Result<(), ReplyReadError> {
     if let Some(error) = response.get("error").filter(|error| error.is_object()) {
         return Err(ReplyReadError::Rejected(

@@ -1,4 +1,4 @@
-//! Files that are no records, or not any more.
+//! Damaged and unrelated files among the records.
 
 use super::*;
 
@@ -8,7 +8,7 @@ async fn other_files_are_ignored() {
     let scm = place.scm();
     scm.open(&draft("r1", "a")).await.unwrap();
     let shelf = place.store_directory();
-    // What a process leaves behind that was killed in the middle of a write, and other strays.
+    // Remains of a process killed during a write, and other stray files.
     for name in [
         "next.tmp",
         "2.json.tmp",

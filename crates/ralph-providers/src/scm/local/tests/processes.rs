@@ -1,15 +1,15 @@
-//! Several processes on the same records. A test starts its own program again for each of them, with
-//! an environment that tells the copy to do a process's part instead of the test's.
+//! Several processes using the same records. A test starts its own executable again for each
+//! process, with an environment variable that selects the child's role.
 
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use super::*;
 
-/// Tells a started copy of this program where it works: `<place>:<name of the run>`.
+/// Gives the child its directory and run: `<directory>:<run>`.
 const CHILD_VARIABLE: &str = "RALPH_TEST_LOCAL_SCM_CHILD";
 
-/// How many pull requests a copy opens.
+/// How many pull requests a child opens.
 const BRANCHES: u64 = 10;
 
 fn start_child(place: &ScmFixture, test: &str, run: &str) -> Child {
@@ -23,7 +23,7 @@ fn start_child(place: &ScmFixture, test: &str, run: &str) -> Child {
         .unwrap()
 }
 
-/// Returns the host and the run of a started copy, or nothing in the test itself.
+/// Returns the source host and the run in a child process, `None` in the test itself.
 fn child_role() -> Option<(LocalScm, String)> {
     let task = std::env::var_os(CHILD_VARIABLE)?;
     let (root, run) = task.to_str().unwrap().rsplit_once(':').unwrap();
@@ -76,7 +76,7 @@ async fn processes_that_open_at_once_get_one_number_each() {
     assert_eq!(heads, expected);
 }
 
-/// Writes until it is killed; the end is there for a test that failed to kill it.
+/// Writes until it is killed; the end is only reached if the test fails to kill it.
 async fn update_until_killed(scm: &LocalScm, run: &str) {
     let opened = scm.open(&draft(run, "a")).await.unwrap().number;
     for round in 0..20_000 {
@@ -105,14 +105,14 @@ async fn a_killed_process_leaves_only_whole_records() {
             assert!(Instant::now() < patience, "the process opened nothing");
             std::thread::sleep(Duration::from_millis(1));
         }
-        // Each time at another moment of its writing.
+        // Kills at a different point of the write each time.
         std::thread::sleep(Duration::from_millis(3 * kill));
         child.kill().unwrap();
         child.wait().unwrap();
 
         let read = LocalScm::read_record(&record).unwrap();
         assert_eq!((read.number, read.run.as_str()), (kill, run.as_str()));
-        // The run goes on after the crash: it finds what it had opened, and the lock is free.
+        // The run resumes after the crash: it finds its pull request, and the lock is free.
         let again = place.scm().open(&draft(&run, "a")).await.unwrap();
         assert_eq!(again.number, kill);
     }

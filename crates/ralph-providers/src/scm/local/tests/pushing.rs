@@ -1,4 +1,4 @@
-//! Which branches may be pushed where.
+//! Which branches may be pushed, and to which repositories.
 
 use super::*;
 
@@ -46,7 +46,7 @@ async fn a_checked_out_branch_is_not_pushed() {
 #[tokio::test]
 async fn a_path_without_a_repository_is_rejected() {
     let place = ScmFixture::new();
-    // Inside of a repository, but none itself.
+    // Inside a repository, but not a repository itself.
     let inside = place.repo().join("inside");
     std::fs::create_dir(&inside).unwrap();
     let error = place.scm_at(&inside, MORNING).check_push("x").await;
