@@ -1,10 +1,10 @@
-//! Measures a Docker sandbox against the Engine itself and against this machine. `bench/sandbox`
-//! runs it and says what the numbers mean.
+//! Benchmarks a Docker sandbox against the Docker Engine and the host. `bench/sandbox` runs it and
+//! explains the numbers.
 //!
 //! usage: `sandbox_times IMAGE ROUNDS PART...`, with the parts `exec`, `create` and `files`
 //!
-//! Prints a line `{"part": …, "name": …, "microseconds": […]}` for everything that it measures. What
-//! is compared runs in turns, so that a busy machine slows all of it down.
+//! Prints a line `{"part": …, "name": …, "microseconds": […]}` per measurement. The variants run in
+//! turn, so that load on the machine affects all of them equally.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,10 +24,10 @@ type BenchmarkError = Box<dyn std::error::Error + Send + Sync>;
 
 const MINUTE: Duration = Duration::from_mins(1);
 const MANY: usize = 1000;
-/// So many rounds are not counted.
+/// Number of uncounted rounds.
 const WARM_UP: usize = 10;
 
-/// All that was measured, by part and name.
+/// All measurements, by part and name.
 #[derive(Default)]
 struct BenchmarkTimes(BTreeMap<(&'static str, &'static str), Vec<u64>>);
 
@@ -47,14 +47,14 @@ impl BenchmarkTimes {
     }
 }
 
-/// Takes output and forgets it.
+/// Discards output.
 struct BenchmarkSink;
 
 impl OutputSink for BenchmarkSink {
     fn chunk(&mut self, _stream: OutputStream, _bytes: &[u8]) {}
 }
 
-/// What is measured, and where.
+/// The benchmark and its environment.
 struct SandboxBenchmark {
     provider: DockerProvider,
     image: String,
@@ -65,7 +65,7 @@ struct SandboxBenchmark {
 
 #[tokio::main]
 async fn main() -> Result<(), BenchmarkError> {
-    // As a run does it: in a task of its own, not on the thread that waits for all of them.
+    // As in a run: in its own task, not on the main thread.
     tokio::spawn(measure(std::env::args().collect())).await??;
     Ok(())
 }
@@ -100,13 +100,13 @@ impl SandboxBenchmark {
         Ok(self.provider.create(&SandboxSpec::default()).await?)
     }
 
-    /// The shortest of all commands: in a warm sandbox, on this machine, and by `docker exec`.
+    /// The shortest possible command: in a warm sandbox, on the host, and with `docker exec`.
     async fn exec(&mut self) -> Result<(), BenchmarkError> {
         let sandbox = self.sandbox().await?;
         let container = object_name(&*sandbox);
         let names = ["sandbox", "host", "sandbox, by a shell", "host, by a shell"];
         for round in 0..self.rounds + WARM_UP {
-            // Nobody always comes after the same neighbour.
+            // Rotates the order, so that no variant always follows the same one.
             for name in (0..4).map(|step| names[(round + step) % 4]) {
                 let started = Instant::now();
                 match name {
@@ -129,7 +129,8 @@ impl SandboxBenchmark {
         Ok(())
     }
 
-    /// A new sandbox up to its first command, and a bare container with the same limits and mounts.
+    /// Creates a sandbox and runs its first command, next to a bare container with the same limits
+    /// and mounts.
     async fn create(&mut self) -> Result<(), BenchmarkError> {
         let engine = DockerEngine::connect(None).await?;
         let model = self.sandbox().await?;
@@ -174,8 +175,8 @@ impl SandboxBenchmark {
         Ok(())
     }
 
-    /// Files in and out, next to `docker cp`. New names each time: a file system is slower where
-    /// much was just deleted.
+    /// Copies files in and out, next to `docker cp`. Uses new names each time: file systems are
+    /// slower after many deletions.
     async fn files(&mut self) -> Result<(), BenchmarkError> {
         let sandbox = self.sandbox().await?;
         let small = vec![b'x'; 4096];
@@ -188,7 +189,7 @@ impl SandboxBenchmark {
             sandbox.read(&path, 4096).await?;
             self.times.add("files", "4 KB out", started);
         }
-        // On the same disk, and in the same part of it, where this user may write there.
+        // On the same file system as the Docker Engine's data, if this user may write there.
         let data = DockerEngine::connect(None).await?.info().await?.data_root;
         let volume = format!("{data}/volumes/{}/_data/scratch", object_name(&*sandbox));
         let host = Some(PathBuf::from(volume)).filter(|path| path.is_dir());
@@ -267,7 +268,7 @@ impl SandboxBenchmark {
     }
 }
 
-/// Runs a command as any program does, with its output at pipes.
+/// Runs a command on the host, with its output piped.
 fn on_this_machine(command: &mut Command) -> Result<(), BenchmarkError> {
     command.env_clear().stdin(Stdio::null()).output()?;
     Ok(())

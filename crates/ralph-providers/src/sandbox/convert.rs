@@ -1,4 +1,4 @@
-//! The guest's words in the port's terms.
+//! Converts guest types to the port's types.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use ralph_core::ports::{
 };
 use ralph_guest::{command, files};
 
-/// Hands output on to a sink of the port, which always takes it.
+/// Forwards output to the port's sink, which never blocks.
 pub(super) struct SinkAdapter<'a>(pub(super) &'a mut dyn OutputSink);
 
 impl command::CommandOutputSink for SinkAdapter<'_> {
@@ -23,7 +23,7 @@ impl command::CommandOutputSink for SinkAdapter<'_> {
     }
 }
 
-/// The input of a command: what it begins with, and what somebody gives it later.
+/// The input of a command: the initial bytes, and those sent later.
 pub(super) struct CommandInput<'a> {
     first: Option<Vec<u8>>,
     later: Option<&'a mut dyn InputSource>,
@@ -48,7 +48,7 @@ impl command::CommandInputSource for CommandInput<'_> {
     }
 }
 
-/// Returns the port's name of a stream.
+/// Converts a stream name.
 pub(super) fn stream(stream: command::CommandStream) -> OutputStream {
     match stream {
         command::CommandStream::Stdout => OutputStream::Stdout,
@@ -56,7 +56,7 @@ pub(super) fn stream(stream: command::CommandStream) -> OutputStream {
     }
 }
 
-/// Returns what to run.
+/// Converts a command line.
 pub(super) fn program(program: ExecProgram) -> command::CommandLine {
     match program {
         ExecProgram::Shell(line) => command::CommandLine::Shell(line),
@@ -64,7 +64,7 @@ pub(super) fn program(program: ExecProgram) -> command::CommandLine {
     }
 }
 
-/// Returns the facts about a command that has ended.
+/// Converts the outcome of a command.
 pub(super) fn outcome(outcome: command::CommandOutcome) -> ExecOutcome {
     ExecOutcome {
         ended: ended(outcome.ended),
@@ -86,7 +86,7 @@ fn ended(ended: command::CommandEnd) -> ExecStatus {
     }
 }
 
-/// Returns an entry of a directory; a time that cannot be told becomes the nearest that can.
+/// Converts a directory entry; a timestamp out of range is clamped.
 pub(super) fn entry(entry: files::GuestDirEntry) -> SandboxEntry {
     let nearest = if entry.modified_s < 0 {
         jiff::Timestamp::MIN
@@ -107,7 +107,7 @@ pub(super) fn entry(entry: files::GuestDirEntry) -> SandboxEntry {
     }
 }
 
-/// Returns the port's error for a refused file operation: `verb` as in "cannot `read` …".
+/// Returns the port's error for a rejected file operation: `verb` as in "cannot `read` …".
 pub(super) fn refusal_error(
     verb: &str,
     path: &str,
@@ -122,7 +122,7 @@ pub(super) fn refusal_error(
     }
 }
 
-/// Returns the port's error for a file operation that the system failed.
+/// Returns the port's error for a file operation that failed with an I/O error.
 pub(super) fn io_failure(verb: &str, path: &str, source: io::Error) -> SandboxError {
     SandboxError::Io {
         doing: format!("{verb} `{path}`"),

@@ -1,4 +1,4 @@
-//! The one way out of a sandbox without a network: connections inside that somebody here answers.
+//! Outbound connections of a sandbox without a network, served by the host.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,42 +8,41 @@ use ralph_guest::wire::Duplex;
 
 pub use ralph_guest::wire::ListenKind;
 
-/// The directory of a way out's files inside of a sandbox.
+/// The directory of the egress files inside a sandbox.
 pub const EGRESS_FILES_DIRECTORY: &str = "/workspace/.way-out";
 
-/// An address inside of a sandbox.
+/// A listener inside a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EgressListener {
-    /// What its connections are told apart by.
+    /// Identifies its connections.
     pub name: String,
-    /// The address, as `127.0.0.1:3128`.
+    /// Such as `127.0.0.1:3128`.
     pub address: String,
-    /// What it listens for.
     pub listening: ListenKind,
 }
 
-/// A connection that something in a sandbox made.
+/// A connection from inside a sandbox.
 #[derive(Debug)]
 pub struct EgressConnection {
-    /// The listener it came to.
+    /// The name of the listener.
     pub listener: String,
-    /// The address it was made to.
+    /// The address that was connected to.
     pub local: SocketAddr,
-    /// The connection.
     pub stream: Duplex,
 }
 
-/// Answers what commands in a sandbox connect to.
+/// Serves connections from inside a sandbox.
 #[async_trait]
 pub trait SandboxEgress: Send + Sync {
-    /// Returns the addresses that are listened on.
+    /// Returns the listeners.
     fn listeners(&self) -> Vec<EgressListener>;
-    /// Returns what commands have to know to use it.
+    /// Returns the variables that commands need to use it.
     fn environment(&self) -> BTreeMap<String, String>;
-    /// Returns what programs have to read to use it: the contents of files in [`EGRESS_FILES_DIRECTORY`], by name.
+    /// Returns the files that programs need to use it: their contents in
+    /// [`EGRESS_FILES_DIRECTORY`], by name.
     fn files(&self) -> BTreeMap<String, Vec<u8>> {
         BTreeMap::new()
     }
-    /// Sees one connection to its end.
+    /// Serves one connection until it ends.
     async fn serve(&self, connection: EgressConnection);
 }

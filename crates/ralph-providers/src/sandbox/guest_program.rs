@@ -1,4 +1,4 @@
-//! The guest's program, built for the machine that this ralph is for.
+//! The embedded guest program, built for ralph's target architecture.
 
-/// The bytes of the program; empty if this ralph was built without it.
+/// Empty if ralph was built without the guest.
 pub(super) static GUEST_PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ralph-guest"));

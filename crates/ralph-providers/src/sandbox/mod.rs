@@ -1,7 +1,7 @@
-//! Sandboxes: where commands run and files live.
+//! Sandboxes, which run commands and store their files.
 //!
-//! - [`LocalProvider`] runs commands as processes of the user in a directory of its own. It keeps
-//!   ralph's own files from them, and nothing else of the machine; it needs nothing either.
+//! - [`LocalProvider`] runs commands as processes of the user in a separate directory. It only
+//!   protects ralph's own files, but has no requirements.
 //! - [`DockerProvider`] runs them in a container without a network.
 
 mod convert;

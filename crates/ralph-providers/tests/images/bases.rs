@@ -1,4 +1,4 @@
-//! Agents' images: built once, found again, built anew when what they are built on changes.
+//! Agent images: built once, reused, and rebuilt when their base image changes.
 
 use ralph_core::image::{AgentImage, ImageEffort, ImageName};
 use ralph_providers::docker::images::{ImageBase, ImageProgress, ImageRecipe};

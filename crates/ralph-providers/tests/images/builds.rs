@@ -1,4 +1,4 @@
-//! Builds and images that go wrong, and what is told about them.
+//! Failing builds and invalid images, and their error messages.
 
 use std::time::Duration;
 
@@ -212,7 +212,7 @@ async fn wait_until(ground: &ImageTestEnv, command: &str, number: usize) {
     panic!("there are not {number} containers with `{command}`");
 }
 
-/// Returns a file as `docker save` writes it: an image without files for one architecture.
+/// Returns an archive in the format of `docker save`: an empty image for one architecture.
 fn saved(image: &ImageName, architecture: &str) -> Vec<u8> {
     let mut layer = tar::Builder::new(Vec::new());
     layer.finish().unwrap();

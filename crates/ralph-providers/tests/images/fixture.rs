@@ -1,4 +1,4 @@
-//! What every test stands on: the engine, names of its own, and a way to clean up.
+//! The common fixture: the Docker Engine, unique names and cleanup.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -27,7 +27,7 @@ pub(crate) struct ImageTestEnv {
     created: Mutex<BTreeSet<ImageName>>,
 }
 
-/// Runs a test, unless tests with an engine are left out, and removes the images that it made.
+/// Runs a test, unless Docker tests are skipped, and removes its images.
 pub(crate) fn with_engine<F: Future<Output = ()>>(test: impl FnOnce(Arc<ImageTestEnv>) -> F) {
     if skip_without_docker() {
         return;
@@ -53,7 +53,7 @@ impl ImageTestEnv {
         let memory = tempfile::tempdir().unwrap();
         let clock = TestClock::at("2027-01-15T08:00:00Z");
         let place = memory.path().join("images");
-        // No step here needs a network, and the engine's own may not be there.
+        // No step here needs a network, and the default one may not exist.
         let images =
             DockerImages::new(engine.clone(), place, clock.clone()).with_build_network("none");
         let word = memory.path().file_name().unwrap().to_string_lossy();
@@ -67,18 +67,18 @@ impl ImageTestEnv {
         }
     }
 
-    /// Returns a name that is the test's own; the image is removed at its end.
+    /// Returns a name unique to this test; the image is removed at the end.
     pub(crate) fn name(&self, tag: &str) -> ImageName {
         self.track(&ImageName::parse(&format!("ralph-test-{}:{tag}", self.unique_part)).unwrap())
     }
 
-    /// Sees to it that an image is removed at the end.
+    /// Registers an image for removal at the end.
     pub(crate) fn track(&self, image: &ImageName) -> ImageName {
         self.created.lock().unwrap().insert(image.clone());
         image.clone()
     }
 
-    /// Builds an image from a Dockerfile alone.
+    /// Builds an image from a Dockerfile with an empty context.
     pub(crate) async fn build(&self, image: &ImageName, dockerfile: &str) {
         self.images
             .build_file(image, dockerfile.as_bytes(), None, &mut |_| {})
@@ -86,8 +86,8 @@ impl ImageTestEnv {
             .unwrap();
     }
 
-    /// Builds a small image that the agents' Dockerfiles can be built on within seconds and without
-    /// a network: what they install is only played. `version` makes it another image.
+    /// Builds a small base image on which the agents' Dockerfiles build within seconds and without
+    /// a network: their installers are stubs. `version` produces a distinct image.
     pub(crate) async fn build_stub_base(&self, version: &str) -> ImageName {
         let image = self.name("stage");
         let plays = r#"for name in apt-get npm fdfind; do printf '#!/bin/sh\necho "$0 $*"\n' > /usr/local/bin/$name && chmod 755 /usr/local/bin/$name; done"#;
@@ -111,7 +111,7 @@ impl ImageTestEnv {
         }
     }
 
-    /// Ensures a recipe and returns what was told on the way.
+    /// Ensures a recipe and returns the progress reports.
     pub(crate) async fn ensure(
         &self,
         recipe: &ImageRecipe,
@@ -128,7 +128,7 @@ impl ImageTestEnv {
         (ended, told)
     }
 
-    /// Sees to it that a made image is removed, but never one that was there before.
+    /// Registers an image for removal, unless it existed before.
     fn track_if_created(&self, image: &ImageName) {
         if image.repository().starts_with("agent-loop-sandbox-") {
             self.track(image);
@@ -145,7 +145,7 @@ impl ImageTestEnv {
         let options = ListImagesOptionsBuilder::new().all(true).build();
         let all = self.engine.api().list_images(Some(options)).await.unwrap();
         let mut ours: BTreeSet<&str> = BTreeSet::new();
-        // Children after their parents: as many rounds as a build has steps are enough.
+        // Parents before children fail, so repeat as often as a build has steps.
         for _ in 0..30 {
             for image in &all {
                 let is_ours = ours.contains(image.parent_id.as_str())
@@ -170,7 +170,7 @@ impl ImageTestEnv {
         }
     }
 
-    /// Removes an image. One that is gone already is fine.
+    /// Removes an image. A missing one is not an error.
     async fn remove(&self, image: &str) {
         let options = RemoveImageOptionsBuilder::new().force(true).build();
         let removed = self.engine.api().remove_image(image, Some(options), None);
@@ -178,7 +178,7 @@ impl ImageTestEnv {
     }
 }
 
-/// Returns the images that were built, by what was told.
+/// Returns the images that were built, according to the progress reports.
 pub(crate) fn built(told: &[ImageProgress]) -> Vec<String> {
     told.iter()
         .filter_map(|progress| match progress {

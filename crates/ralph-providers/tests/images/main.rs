@@ -1,8 +1,8 @@
-//! Images against the real Docker Engine.
+//! Image tests against the real Docker Engine.
 //!
-//! The tests need an engine with the image `ralph-base:bookworm`, which `scripts/engine` provides.
-//! Without one they fail; `RALPH_TEST_NO_DOCKER=1` leaves them out and says so. Whatever a test
-//! makes has a name of its own and is removed at its end.
+//! The tests need a Docker Engine with the image `ralph-base:bookworm`, which `scripts/engine`
+//! provides. Without one they fail; `RALPH_TEST_NO_DOCKER=1` skips them with a message. Every
+//! object created by a test has a unique name and is removed at its end.
 
 #![expect(
     clippy::unwrap_used,

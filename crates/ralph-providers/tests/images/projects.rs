@@ -1,4 +1,4 @@
-//! Projects' layers: packages, Dockerfiles, and neither.
+//! Project layers: packages, Dockerfiles, and neither.
 
 use ralph_core::image::{AgentImage, ImageEffort, ImageName, ProjectConfig, ProjectConfigFileKind};
 use ralph_providers::docker::images::{DockerImages, ImageBase, ImageProject, ImageRecipe};
@@ -129,7 +129,7 @@ fn both_layers_are_forced_together() {
 #[test]
 fn packages_are_installed() {
     with_engine(async |ground| {
-        // The one test that needs packages needs the machine's network for them.
+        // The only test that installs packages, so it needs the host's network.
         let place = ground.checks_directory.path().join("images");
         let images = DockerImages::new(ground.engine.clone(), place, ground.clock.clone())
             .with_build_network("host");

@@ -1,4 +1,4 @@
-//! Images from a registry: pulled when missing, looked for every seven days, good without a network.
+//! Images from a registry: pulled if missing, checked every seven days, usable without a network.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::registry::FakeRegistry;
 const CHECK_INTERVAL: Duration = Duration::from_hours(7 * 24);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A registry whose image serves as the base of an agent's image that seems to be built already.
+/// A registry with the base image of an agent image that appears to be built already.
 struct PullScenario {
     registry: FakeRegistry,
     architecture: String,
@@ -27,7 +27,7 @@ async fn registry(ground: &ImageTestEnv) -> (FakeRegistry, String) {
     (registry, architecture)
 }
 
-/// Makes the name of the agent's image lead somewhere, as if it had been built on the registry's.
+/// Tags an image with the agent image's name, as if it had been built on the registry's base.
 async fn pull_scenario(ground: &ImageTestEnv) -> PullScenario {
     let (registry, architecture) = registry(ground).await;
     ground
@@ -123,7 +123,7 @@ fn a_missing_base_is_pulled_or_reported_as_unreachable() {
     with_engine(async |ground| {
         let (registry, _) = registry(&ground).await;
         let (ended, told) = ensure(&ground, &registry.image, ImageEffort::Reuse).await;
-        // It has no programs, so the build that follows fails.
+        // It contains no programs, so the following build fails.
         assert!(matches!(ended, Err(ImageError::Build { .. })), "{ended:?}");
         assert_eq!(
             built(&told)[0],

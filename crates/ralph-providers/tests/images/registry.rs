@@ -1,4 +1,4 @@
-//! A registry on this machine with one image, just enough for an engine to pull from.
+//! A local registry with one image, sufficient for a Docker Engine to pull from.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 const MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
 
-/// The registry. Dropping it ends it, as if the network were gone.
+/// The registry. Dropping it stops it, as if the network were down.
 pub(crate) struct FakeRegistry {
     pub(crate) image: ImageName,
     shelf: Arc<RegistryContent>,
@@ -23,13 +23,13 @@ pub(crate) struct FakeRegistry {
 
 #[derive(Default)]
 struct RegistryContent {
-    /// What is served, by the end of the path: its type and its bytes.
+    /// Content type and bytes, by path suffix.
     blobs: Mutex<BTreeMap<String, (&'static str, Vec<u8>)>>,
     requests: AtomicUsize,
 }
 
 impl FakeRegistry {
-    /// Starts with a version of the image.
+    /// Starts with one version of the image.
     pub(crate) async fn start(repository: &str, architecture: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -50,9 +50,9 @@ impl FakeRegistry {
         registry
     }
 
-    /// Puts another version in the place of the first; returns its digest.
+    /// Replaces the published version and returns its digest.
     pub(crate) fn publish(&self, content: &str, architecture: &str) -> String {
-        // Of its own, because an engine keeps equal images as one.
+        // Unique content, because the Docker Engine deduplicates equal images.
         let content = &format!("{} {content}", self.image);
         let mut layer = tar::Builder::new(Vec::new());
         let mut header = tar::Header::new_gnu();
@@ -96,7 +96,7 @@ impl FakeRegistry {
         name
     }
 
-    /// Returns how often somebody began to talk with the registry.
+    /// Returns the number of connections to the registry.
     pub(crate) fn request_count(&self) -> usize {
         self.shelf.requests.load(Ordering::SeqCst)
     }

@@ -1,4 +1,4 @@
-//! The tests of the providers, in one binary.
+//! Integration tests of the providers, in one binary.
 
 #[cfg(test)]
 mod agents;

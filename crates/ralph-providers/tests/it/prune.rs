@@ -1,4 +1,4 @@
-//! What is left on an engine besides sandboxes is found and removed, and nothing else.
+//! Unused objects on the Docker Engine are found and removed, and nothing else.
 
 use std::process::Command;
 
@@ -28,8 +28,8 @@ fn volumes(engine: &PrivateDockerEngine) -> Vec<String> {
     names
 }
 
-/// Makes programs of other builds: one that nothing uses, one that a stopped container uses, one of
-/// which only the proof is left; and what only looks like one. Returns a filling that was left.
+/// Creates guest volumes of other builds: an unused one, one used by a stopped container, one with
+/// only its marker left; and objects with similar names. Returns a leftover fill container.
 fn create_leftovers(engine: &PrivateDockerEngine) -> String {
     let make = |name: &str, label: &str| {
         let label = format!("ralph.guest={label}");
@@ -78,10 +78,10 @@ async fn unused_guest_volumes_of_other_builds_are_removed() {
     );
     for remnant in &remnants {
         provider.remove_unused(remnant).await.unwrap();
-        // Twice is fine.
+        // Removing twice is not an error.
         provider.remove_unused(remnant).await.unwrap();
     }
-    // Used again in the meantime.
+    // In use again in the meantime.
     provider.remove_unused(&program(USED)).await.unwrap();
     assert_eq!(provider.unused_volumes(now + hour).await.unwrap(), []);
     expected.extend([USED, &format!("{USED}-filled"), "ralph-guest-lookalike"].map(str::to_owned));

@@ -1,4 +1,4 @@
-//! The seccomp profile of the docker sandbox, judged from inside a container.
+//! The seccomp profile of the Docker sandbox, tested from inside a container.
 
 use std::process::Command;
 
@@ -11,7 +11,8 @@ const PROFILE: &str = concat!(
 const CLOSED: &str = include_str!("seccomp/closed.py");
 const WORKS: &str = include_str!("seccomp/works.py");
 
-/// Every right that could open a closed call: what is refused in spite of them, the profile refuses.
+/// Every capability that could allow a blocked call: calls that still fail are blocked by the
+/// profile.
 const CAPABILITIES: &[&str] = &[
     "DAC_READ_SEARCH",
     "NET_ADMIN",
@@ -28,7 +29,7 @@ const CAPABILITIES: &[&str] = &[
     "SYS_TTY_CONFIG",
 ];
 
-/// Runs `script` in a container under `profile` and returns what it printed.
+/// Runs `script` in a container under `profile` and returns its output.
 fn run(profile: &str, options: &[&str], script: &str) -> String {
     let output = Command::new("docker")
         .args(["run", "--rm", "--network=none", "--cap-drop=ALL"])
@@ -82,8 +83,8 @@ fn blocked_system_calls_stay_blocked_with_every_capability() {
         "unexpected lines, and lines that were expected"
     );
 
-    // Without the profile the kernel gives every call another answer than EPERM: the table does
-    // not owe its result to a right that is missing.
+    // Without the profile, no call fails with EPERM: the table does not depend on a missing
+    // capability.
     let without = run("unconfined", &options, CLOSED);
     let refused: Vec<&str> = without
         .lines()

@@ -1,4 +1,4 @@
-//! The life of a sandbox's container. The volume is the sandbox; a container comes and goes.
+//! The lifecycle of a sandbox's container. The sandbox is the volume; its container is replaceable.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,46 +26,43 @@ use super::settings::DockerSettings;
 use crate::docker::{DockerEngine, DockerError, DockerInfo};
 use crate::sandbox::egress::SandboxEgress;
 
-/// How long a guest may take to answer for the first time, and to make the way out ready.
+/// Time limit for the guest's first response and for the egress setup.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often it is looked meanwhile whether the container still runs.
+/// How often to check in the meantime whether the container still runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How long something that is being removed may take to disappear.
+/// Time limit for a removal in progress.
 const REMOVE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How many lines of a container's log are shown.
+/// Number of log lines shown.
 const LOG_LINES: &str = "20";
 
-/// Why a container cannot be spoken to.
+/// Why a container cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ContainerError {
-    /// There is no container.
+    /// The container does not exist.
     #[error("its container has been removed")]
     Missing,
-    /// There is one, but another ralph made it.
+    /// The container was created by another ralph process.
     #[error("another ralph uses it now")]
     TakenOver,
-    /// The engine.
+    /// The Docker Engine failed.
     #[error(transparent)]
     Engine(#[from] DockerError),
-    /// The guest does not answer; with what the container said.
+    /// The guest does not respond.
     #[error("the guest in its container does not answer: {source}{said}")]
     Guest {
-        /// What was seen of it.
         source: io::Error,
         /// The end of the container's log, after a separator.
         said: String,
     },
-    /// The socket for the guest.
+    /// The guest socket could not be created.
     #[error("cannot listen in `{}`: {source}", directory.display())]
     Door {
-        /// The directory of the socket.
         directory: PathBuf,
-        /// Why not.
         source: io::Error,
     },
 }
 
-/// A container by its sandbox, whether it is there or not.
+/// The container of a sandbox, which may not exist yet.
 pub(super) struct Container {
     pub(super) engine: DockerEngine,
     pub(super) engine_info: DockerInfo,
@@ -73,15 +70,15 @@ pub(super) struct Container {
     pub(super) name: SandboxName,
     pub(super) labels: SandboxLabels,
     object: String,
-    /// The directory of the socket on this machine, where the guest is reached by one.
+    /// The directory of the guest socket on this machine, if the guest uses one.
     socket: Option<PathBuf>,
-    /// Who answers what commands connect to.
+    /// Serves the outbound connections of commands.
     pub(super) egress: Option<Arc<dyn SandboxEgress>>,
-    /// The engine's number of the container that this process has made. Another one of the same
-    /// name is another ralph's, which has taken the sandbox over.
+    /// The Docker id of the container created by this process. Another one with the same name
+    /// belongs to another ralph process that has taken over the sandbox.
     created_id: Mutex<Option<String>>,
-    /// Whether a command ran out of memory since the container was started. The engine says so
-    /// about the whole container then, whatever ends it later.
+    /// Whether a command ran out of memory since the container started. From then on the Docker
+    /// Engine reports that for the whole container, whatever ends it later.
     out_of_memory: AtomicBool,
 }
 
@@ -110,7 +107,7 @@ impl Container {
         }
     }
 
-    /// Makes the container, which does not run yet, and with it the volume, if there is none.
+    /// Creates the container without starting it, and the volume if it is missing.
     pub(super) async fn create(&self) -> Result<(), ContainerError> {
         if let Some(directory) = &self.socket {
             GuestSocket::create_directory(directory)
@@ -136,7 +133,7 @@ impl Container {
         Ok(())
     }
 
-    /// Starts the container and speaks to its guest.
+    /// Starts the container and connects to its guest.
     pub(super) async fn start(&self) -> Result<GuestConnection, ContainerError> {
         let line = if let Some(directory) = &self.socket {
             let door = GuestSocket::bind(directory);
@@ -145,7 +142,7 @@ impl Container {
             let socket = self.accept_guest(&door).await?;
             timeout(START_TIMEOUT, GuestConnection::from_socket(socket)).await
         } else {
-            // Attached before, so that not a byte of what it says is missed.
+            // Attaches before the start, so that no output is lost.
             let attached = self.attach().await?;
             self.start_container().await?;
             timeout(START_TIMEOUT, GuestConnection::from_attached(attached)).await
@@ -164,12 +161,12 @@ impl Container {
         Ok(())
     }
 
-    /// Remembers that a command ran out of memory.
+    /// Records that a command ran out of memory.
     pub(super) fn record_out_of_memory(&self) {
         self.out_of_memory.store(true, Ordering::Relaxed);
     }
 
-    /// Tells whether a command ran out of memory since the container was started.
+    /// Returns whether a command ran out of memory since the container started.
     pub(super) fn was_out_of_memory(&self) -> bool {
         self.out_of_memory.load(Ordering::Relaxed)
     }
@@ -186,7 +183,7 @@ impl Container {
         self.call("attach to a container", attached).await
     }
 
-    /// Waits for the guest, which is the first process of the container and nobody else.
+    /// Waits for the guest and accepts only the container's first process.
     async fn accept_guest(&self, door: &GuestSocket) -> Result<UnixStream, ContainerError> {
         let deadline = Instant::now() + START_TIMEOUT;
         loop {
@@ -211,7 +208,7 @@ impl Container {
         }
     }
 
-    /// Lets commands connect to whoever answers them.
+    /// Routes outbound connections of commands to the egress handler.
     async fn connect_egress(
         &self,
         mut line: GuestConnection,
@@ -225,7 +222,7 @@ impl Container {
         }
     }
 
-    /// Starts the container again, which has ended; one that does not start is made again.
+    /// Restarts a container that has ended; recreates it if that fails.
     pub(super) async fn restart(&self) -> Result<GuestConnection, ContainerError> {
         match self.start().await {
             Err(ContainerError::Missing) => Err(ContainerError::Missing),
@@ -238,13 +235,13 @@ impl Container {
         }
     }
 
-    /// Puts a new container in the place of whatever is there, whoever has made it.
+    /// Replaces any existing container, including those of other processes.
     pub(super) async fn take_over(&self) -> Result<GuestConnection, ContainerError> {
         let deadline = Instant::now() + REMOVE_TIMEOUT;
         loop {
             self.remove_object(&self.object).await?;
             match self.create().await {
-                // Another ralph does the same at this moment; the last one has it.
+                // Another ralph process is doing the same; the last one wins.
                 Err(ContainerError::Engine(error))
                     if error.is_conflict() && Instant::now() < deadline => {}
                 Err(error) => return Err(error),
@@ -253,7 +250,7 @@ impl Container {
         }
     }
 
-    /// Ends everything in the container; a paused one too.
+    /// Kills everything in the container, even if it is paused.
     pub(super) async fn kill(&self) -> Result<(), ContainerError> {
         let api = self.engine.api();
         let own = self.container_ref();
@@ -270,7 +267,8 @@ impl Container {
         }
     }
 
-    /// Removes the container, running or not and whoever has made it. A missing one is fine.
+    /// Removes the container, running or not, even if another process created it. A missing one is
+    /// not an error.
     pub(super) async fn remove(&self) -> Result<(), ContainerError> {
         self.remove_object(&self.object).await?;
         if let Some(directory) = &self.socket {
@@ -291,7 +289,7 @@ impl Container {
             let removed = api.remove_container(object, Some(options.clone()));
             match self.call("remove a container", removed).await {
                 Ok(()) | Err(ContainerError::Missing) => return Ok(()),
-                // It is being removed by somebody else.
+                // Another process is already removing it.
                 Err(ContainerError::Engine(error))
                     if error.is_conflict() && Instant::now() < deadline =>
                 {
@@ -302,7 +300,7 @@ impl Container {
         }
     }
 
-    /// Tells whether another container is in this one's place.
+    /// Returns whether another container has replaced this one.
     pub(super) async fn is_replaced(&self) -> Result<bool, ContainerError> {
         let inspected = self.engine.api().inspect_container(&self.object, None);
         match self.call("look at a container", inspected).await {
@@ -312,7 +310,7 @@ impl Container {
         }
     }
 
-    /// Returns what the engine says about the container.
+    /// Inspects the container.
     pub(super) async fn state(&self) -> Result<ContainerState, ContainerError> {
         let own = self.container_ref();
         let inspected = self.engine.api().inspect_container(&own, None);
@@ -320,7 +318,7 @@ impl Container {
         Ok(container.state.unwrap_or_default())
     }
 
-    /// Returns the end of what the container said, after a separator; nothing if it said nothing.
+    /// Returns the end of the container's log after a separator, or nothing if the log is empty.
     pub(super) async fn log(&self) -> String {
         let options = LogsOptionsBuilder::new()
             .stdout(true)
@@ -342,7 +340,7 @@ impl Container {
         }
     }
 
-    /// Returns how the engine knows the container that this process has made.
+    /// Returns the id, or else the name, of the container created by this process.
     fn container_ref(&self) -> String {
         let own = self
             .created_id

@@ -1,4 +1,4 @@
-//! What a sandbox's container is created as. This is the wall around the agent.
+//! The configuration of a sandbox's container, which isolates the agent.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,16 +15,16 @@ use super::labels::{self, SandboxLabels};
 use super::settings::DockerSettings;
 use crate::docker::DockerInfo;
 
-/// Where the workspace is in a container.
+/// The workspace inside the container.
 pub(super) const WORKSPACE: &str = "/workspace";
-/// Where the directory of the socket is in a container.
+/// The directory of the guest socket inside the container.
 const SOCKET_DIRECTORY: &str = "/.ralph-link";
 
-/// Which system calls a container may make.
+/// Restricts the system calls of a container.
 const SECCOMP_PROFILE: &str = include_str!("seccomp.json");
 
-/// All that the guest needs: to give files away, to go everywhere in the workspace, to run commands
-/// as somebody without power, and to end them. A command has none of these.
+/// The capabilities of the guest: to change file owners, access the whole workspace, run commands
+/// as an unprivileged user, and kill them. Commands have none of these.
 const CAPABILITIES: [&str; 6] = [
     "CHOWN",
     "DAC_OVERRIDE",
@@ -34,38 +34,39 @@ const CAPABILITIES: [&str; 6] = [
     "SETUID",
 ];
 
-/// The most that a temporary directory holds, which is memory.
+/// Maximum size of a temporary directory, which is in memory.
 const MAX_TMPFS_BYTES: u64 = 1 << 30;
-/// How many bytes of a temporary directory there are for each file.
+/// Bytes of a temporary directory per inode.
 const BYTES_PER_FILE: i64 = 4 << 10;
-/// The most that memory shared by name holds.
+/// Maximum size of shared memory.
 const MAX_SHM_BYTES: u64 = 64 << 20;
-/// Where names are asked for: at an address inside, whatever the engine's machine uses.
+/// The name server: an address inside the container, regardless of the host's.
 const NAME_SERVER: &str = "127.0.0.1";
-/// The first port that anybody may listen on. The guest, which has no power over ports, listens on
-/// those of names and pages; most engines set this by themselves.
+/// The first unprivileged port. The guest, which has no capability for low ports, listens on those
+/// of DNS and HTTP; most engines set this by default.
 const UNPRIVILEGED_PORTS: &str = "net.ipv4.ip_unprivileged_port_start";
-/// What a container calls itself. Programs look their own name up, and no name server knows it.
+/// The container's host name. Programs resolve their own host name, which no name server knows.
 const HOST_NAME: &str = "sandbox";
 
-/// What a container is made for.
+/// The parameters of a container.
 #[derive(Debug)]
 pub(super) struct ContainerSpec<'a> {
     pub(super) name: SandboxName,
     pub(super) labels: &'a SandboxLabels,
     pub(super) settings: &'a DockerSettings,
     pub(super) engine_info: &'a DockerInfo,
-    /// The directory of the socket on this machine, where the guest is reached by one.
+    /// The directory of the guest socket on this machine, if the guest uses one.
     pub(super) socket: Option<&'a Path>,
 }
 
 impl ContainerSpec<'_> {
-    /// Returns what the engine is asked for.
+    /// Returns the creation request.
     pub(super) fn create_body(&self) -> ContainerCreateBody {
         let attached = self.socket.is_none();
         ContainerCreateBody {
             image: Some(self.settings.image.clone()),
-            // Whatever the image says: the guest is root in the container, and nothing else is.
+            // Overrides the image: the guest runs as root in the container, everything else does
+            // not.
             user: Some("0:0".into()),
             working_dir: Some("/".into()),
             hostname: Some(HOST_NAME.into()),
@@ -82,7 +83,7 @@ impl ContainerSpec<'_> {
             attach_stderr: Some(attached),
             tty: Some(false),
             stop_signal: Some("SIGTERM".into()),
-            // The engine would run the image's own one as root, beside the guest.
+            // The Docker Engine would run the image's health check as root, next to the guest.
             healthcheck: Some(HealthConfig {
                 test: Some(vec!["NONE".into()]),
                 ..HealthConfig::default()
@@ -123,7 +124,7 @@ impl ContainerSpec<'_> {
                 format!("seccomp={SECCOMP_PROFILE}"),
             ]),
             memory: Some(memory),
-            // The same as the memory: no swap on top.
+            // Equal to the memory limit, so no swap.
             memory_swap: Some(memory),
             nano_cpus: Some(nano_cpus(limits.cpus_on(self.engine_info))),
             pids_limit: Some(i64::from(limits.processes)),
@@ -131,7 +132,7 @@ impl ContainerSpec<'_> {
             tmpfs: Some(self.tmpfs(memory)),
             shm_size: Some(memory_share(memory, 8, MAX_SHM_BYTES)),
             mounts: Some(self.mounts()),
-            // Otherwise they are copied from the engine's machine, with the names in its network.
+            // Otherwise they are copied from the host, including the names in its network.
             dns: Some(vec![NAME_SERVER.into()]),
             dns_search: Some(vec![".".into()]),
             extra_hosts: Some(vec![format!("{HOST_NAME}:127.0.0.1")]),
@@ -151,12 +152,12 @@ impl ContainerSpec<'_> {
         }
     }
 
-    /// Returns the directories that programs expect to be able to write to. They are memory: what
-    /// fills them must not leave nothing for the commands that would empty them.
+    /// Returns the temporary directories. They are in memory, so their size is limited: full
+    /// directories must leave enough for the commands that clean them up.
     fn tmpfs(&self, memory: i64) -> HashMap<String, String> {
         let writable = |part| {
             let size = memory_share(memory, part, MAX_TMPFS_BYTES);
-            // A file without content takes memory, too.
+            // Empty files use memory, too.
             let files = size / BYTES_PER_FILE;
             format!("rw,exec,nosuid,nodev,mode=1777,size={size},nr_inodes={files}")
         };
@@ -178,9 +179,9 @@ impl ContainerSpec<'_> {
                 source: Some(labels::object_name(self.name)),
                 typ: Some(MountType::VOLUME),
                 read_only: Some(false),
-                // A volume that is not there yet is made with these.
+                // Applied when the volume is created on demand.
                 volume_options: Some(MountVolumeOptions {
-                    // A sandbox begins empty, whatever the image has there.
+                    // A sandbox starts empty, regardless of the image's content.
                     no_copy: Some(true),
                     labels: Some(self.labels.to_docker(self.name)),
                     ..MountVolumeOptions::default()
@@ -199,7 +200,7 @@ impl ContainerSpec<'_> {
         mounts
     }
 
-    /// By its own output a container speaks to us, which nobody should keep.
+    /// The container's output carries the guest protocol and must not be logged.
     fn log_config(&self) -> HostConfigLogConfig {
         match self.socket {
             Some(_) => HostConfigLogConfig {
@@ -222,7 +223,7 @@ fn nano_cpus(cpus: f64) -> i64 {
     (cpus * 1e9) as i64
 }
 
-/// Returns a part of the memory, and no more than `most`.
+/// Returns a share of the memory, at most `most`.
 fn memory_share(memory: i64, part: i64, most: u64) -> i64 {
     (memory / part).min(i64::try_from(most).unwrap_or(i64::MAX))
 }

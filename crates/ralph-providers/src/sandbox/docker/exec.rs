@@ -17,13 +17,14 @@ use super::sandbox::DockerSandbox;
 use crate::logged::logged;
 use crate::sandbox::convert::{self, CommandInput};
 
-/// How long the guest may take to tell of a timeout: it asks a command to end before it kills it.
+/// Time for the guest to report a timeout: it asks a command to end before it kills it.
 const TIMEOUT_GRACE: Duration = Duration::from_secs(15);
 
-/// Longer than any command is waited for.
+/// Longer than any command runs.
 const NO_TIMEOUT: Duration = Duration::from_hours(24 * 365);
 
-/// Runs a command to its end. Dropping the future closes the stream, and the guest kills the command.
+/// Runs a command to completion. Dropping the future closes the stream, and the guest kills the
+/// command.
 pub(super) async fn exec(
     sandbox: &DockerSandbox,
     exec: Exec,
@@ -58,7 +59,7 @@ pub(super) async fn exec(
         },
         Err(OpenStreamError::Closed) => ConnectionFailure::Closed,
         Err(OpenStreamError::TooLong) => {
-            // Longer than anything that a system would start.
+            // Exceeds the limit of any system.
             let source = rustix::io::Errno::TOOBIG.into();
             return Err(SandboxError::Spawn {
                 program: what,
@@ -80,7 +81,7 @@ fn program_name(program: &ExecProgram) -> String {
     }
 }
 
-/// Feeds a command and takes its output; none if the line ended before the command.
+/// Exchanges input and output with a command; `None` if the connection ended first.
 async fn stream_command(
     stream: GuestStream,
     input: CommandInput<'_>,
@@ -116,7 +117,7 @@ async fn feed(sender: &StreamSender, mut input: CommandInput<'_>) {
     sender.finish();
 }
 
-/// Takes what came before the answer but was not looked at yet.
+/// Processes output that arrived before the reply but was not read yet.
 fn drain(data: &mut StreamData, output: &mut dyn OutputSink) {
     while let Some(piece) = data.try_next() {
         forward_chunk(output, &piece);

@@ -20,32 +20,32 @@ use tokio::time::timeout;
 use crate::logged::logged;
 use crate::sandbox::egress::{EGRESS_FILES_DIRECTORY, EgressConnection, SandboxEgress};
 
-/// How often something is said, so that the guest knows that somebody is there.
+/// Heartbeat interval, so that the guest detects a lost connection.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
-/// How much of the container's output waits to be read.
+/// Buffer size for the container's output.
 const ATTACHED_BUFFER: usize = 256 * 1024;
-/// How much of what the guest complains about is kept.
+/// Maximum size of the guest's error output.
 const MAX_STDERR_BYTES: usize = 4096;
 
-/// A conversation with a guest. Dropping it ends it, and everything that runs in the sandbox.
+/// A connection to a guest. Dropping it ends everything that runs in the sandbox.
 #[derive(Debug)]
 pub(super) struct GuestConnection {
     link: Link,
     stderr: Arc<Mutex<Vec<u8>>>,
-    /// Carries frames and keeps the line alive; ended with it.
+    /// Transfers frames and sends heartbeats; aborted on drop.
     tasks: JoinSet<()>,
-    /// Streams that the guest opens, until somebody answers them.
+    /// Streams opened by the guest, until the egress handler serves them.
     incoming: Option<IncomingStreams>,
 }
 
 impl GuestConnection {
-    /// Speaks to a guest that has come by itself.
+    /// Connects over a socket that the guest has opened.
     pub(super) async fn from_socket(socket: UnixStream) -> io::Result<Self> {
         let (reader, writer) = socket.into_split();
         Self::handshake(reader, writer, Vec::new()).await
     }
 
-    /// Speaks through the container's own input and output.
+    /// Connects over the container's standard input and output.
     pub(super) async fn from_attached(attached: AttachContainerResults) -> io::Result<Self> {
         let AttachContainerResults { mut output, input } = attached;
         let (reader, mut pipe) = simplex(ATTACHED_BUFFER);
@@ -72,7 +72,7 @@ impl GuestConnection {
         Ok(line)
     }
 
-    /// Starts a conversation and makes sure that both sides speak the same language.
+    /// Performs the handshake, which checks the protocol version.
     async fn handshake<R, W>(
         reader: R,
         writer: W,
@@ -127,7 +127,7 @@ impl GuestConnection {
         }
     }
 
-    /// Lets commands connect to the way out, and gives them its files, within a time.
+    /// Sets up the egress listeners and their files, within a time limit.
     pub(super) async fn set_up_egress(
         &mut self,
         way_out: Arc<dyn SandboxEgress>,
@@ -167,8 +167,8 @@ impl GuestConnection {
         Ok(())
     }
 
-    /// Puts the files of the way out into the sandbox. Whatever a command has left in their place is
-    /// removed, so that none can keep the sandbox from starting again.
+    /// Writes the egress files into the sandbox. Anything that a command has left in their place is
+    /// removed, so that it cannot prevent a restart of the sandbox.
     async fn write_egress_files(&self, files: &BTreeMap<String, Vec<u8>>) -> io::Result<()> {
         if files.is_empty() {
             return Ok(());
@@ -195,7 +195,7 @@ impl GuestConnection {
         Ok(())
     }
 
-    /// Puts a file into the workspace.
+    /// Writes a file into the workspace.
     async fn write_file(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         let failed = |reply: Option<GuestReply>| {
             io::Error::other(format!("the guest cannot write `{path}`: {reply:?}"))
@@ -221,27 +221,27 @@ impl GuestConnection {
         }
     }
 
-    /// Returns the connection.
+    /// Returns the multiplexed link.
     pub(super) fn link(&self) -> &Link {
         &self.link
     }
 
-    /// Asks something without bytes; none if the line ended before the answer.
+    /// Sends a request without a body; `None` if the connection ended before the reply.
     pub(super) async fn request(&self, request: &GuestRequest) -> Option<GuestReply> {
         let mut stream = logged("send a request to a guest", self.link.open(request))?;
         let reply = stream.messages.next().await?;
         logged("read the reply of a guest", serde_json::from_slice(&reply))
     }
 
-    /// Returns what the guest complained about, where it speaks through the container's output.
+    /// Returns the guest's error output, if it is attached to the container's output.
     pub(super) fn stderr(&self) -> String {
         let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&kept).into_owned()
     }
 }
 
-/// Answers connections for as long as the line lasts. The streams of the listeners are held, because
-/// the guest listens only as long.
+/// Serves connections until the link ends. Retains the listeners' streams, because closing them
+/// stops the guest from listening.
 async fn serve_egress(
     mut incoming: IncomingStreams,
     way_out: Arc<dyn SandboxEgress>,
@@ -314,7 +314,7 @@ mod tests {
         async fn serve(&self, _: EgressConnection) {}
     }
 
-    /// Welcomes whoever says hello, and is silent about everything else.
+    /// Answers the handshake and ignores everything else.
     async fn run_deaf_guest(socket: UnixStream) {
         let (reader, writer) = socket.into_split();
         let (_link, mut incoming, carry) = Link::new(LinkSide::Guest, reader, writer);

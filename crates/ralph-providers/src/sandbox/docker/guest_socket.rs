@@ -1,7 +1,7 @@
-//! Where the guest of a container knocks: a socket in a directory that only this user can enter.
+//! The socket that the guest connects to, in a directory that only this user can enter.
 //!
-//! The container sees the directory, read-only. The socket is there only until the guest has come,
-//! so that later nothing inside has anything to connect to.
+//! The container sees the directory read-only. The socket exists only until the guest has
+//! connected, so that nothing inside can connect to it later.
 
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use ralph_guest::best_effort;
 use tokio::net::{UnixListener, UnixStream};
 
-/// The socket in its directory.
+/// The socket's file name.
 pub(super) const SOCKET_NAME: &str = "host";
 
-/// A socket that is being listened on. Dropping it takes it away.
+/// A listening socket. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct GuestSocket {
     listener: UnixListener,
@@ -22,7 +22,7 @@ pub(super) struct GuestSocket {
 }
 
 impl GuestSocket {
-    /// Makes the directory, if it is not there yet.
+    /// Creates the directory, if needed.
     pub(super) fn create_directory(directory: &Path) -> io::Result<()> {
         std::fs::DirBuilder::new()
             .mode(0o700)
@@ -30,14 +30,14 @@ impl GuestSocket {
             .create(directory)
     }
 
-    /// Listens in the directory.
+    /// Starts listening in the directory.
     pub(super) fn bind(directory: &Path) -> io::Result<Self> {
         Self::create_directory(directory)?;
         match std::fs::remove_file(directory.join(SOCKET_NAME)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             removed => removed?,
         }
-        // By the open directory, because a path to a socket may only have some 100 bytes.
+        // Uses the open directory, because a socket path is limited to about 100 bytes.
         let open = std::fs::File::open(directory)?;
         let path = if cfg!(target_os = "linux") {
             format!("/proc/self/fd/{}/{SOCKET_NAME}", open.as_raw_fd()).into()
@@ -50,7 +50,7 @@ impl GuestSocket {
         })
     }
 
-    /// Waits for somebody, and returns the number of his process where the system tells it.
+    /// Accepts a connection and returns the peer's process id, if the system provides it.
     pub(super) async fn accept(&self) -> io::Result<(UnixStream, Option<i64>)> {
         let (visitor, _) = self.listener.accept().await?;
         let process = visitor.peer_cred()?.pid().map(i64::from);
@@ -72,7 +72,7 @@ mod tests {
     #[tokio::test]
     async fn the_socket_exists_until_it_is_dropped() {
         let state = tempfile::tempdir().unwrap();
-        // Longer than the path of a socket may be.
+        // Longer than a socket path may be.
         let directory = state.path().join("x".repeat(200));
         for _ in 0..2 {
             let door = GuestSocket::bind(&directory).unwrap();

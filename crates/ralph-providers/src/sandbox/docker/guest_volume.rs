@@ -1,6 +1,6 @@
-//! The guest's program on the engine: a volume that every container has, read-only.
+//! The guest program on the Docker Engine: a read-only volume shared by all containers.
 //!
-//! A volume works with an engine on any machine and with a read-only root, and is filled only once.
+//! A volume works with a remote engine and with a read-only root, and is filled only once.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,31 +15,31 @@ use ralph_guest::command::SandboxName;
 use crate::docker::{DockerEngine, DockerError};
 use crate::sandbox::guest_program::GUEST_PROGRAM;
 
-/// Where the program is in a container.
+/// The directory of the program in a container.
 pub(super) const GUEST_DIRECTORY: &str = "/.ralph-guest";
-/// The program in that directory.
+/// The file name of the program.
 pub(super) const GUEST_FILE: &str = "ralph-guest";
-/// The program by its whole path.
+/// The full path of the program.
 pub(super) const GUEST_PATH: &str = "/.ralph-guest/ralph-guest";
 
-/// The label of the file that shows that a volume was filled to its end.
+/// The label of the marker volume, which shows that a volume was filled completely.
 pub(super) const GUEST_LABEL: &str = "ralph.guest";
 
-/// Tells whether this ralph was built with a guest.
+/// Returns whether ralph was built with a guest.
 pub(super) fn is_embedded() -> bool {
     !GUEST_PROGRAM.is_empty()
 }
 
-/// Returns the name of the volume, which is another one for every other program.
+/// Returns the name of the volume, which is unique per guest program.
 pub(super) fn volume_name() -> String {
     let digest = ralph_core::id::Digest::compute(GUEST_PROGRAM);
     format!("ralph-guest-{}", &digest.as_str()[..16])
 }
 
-/// Makes sure that the engine has the program.
+/// Ensures that the Docker Engine has the program.
 ///
-/// A volume cannot be seen to be full, so it is filled under a name of its own by a container that
-/// never runs, and every ralph that finds it missing fills it again: the bytes are the same.
+/// The content of a volume cannot be checked, so a container that never runs fills it under a name
+/// of its own. Every ralph process that finds it missing fills it again with the same bytes.
 pub(super) async fn install(engine: &DockerEngine, image: &str) -> Result<(), DockerError> {
     let volume = volume_name();
     if is_filled(engine, &volume).await? {
@@ -63,7 +63,7 @@ pub(super) async fn install(engine: &DockerEngine, image: &str) -> Result<(), Do
     filled
 }
 
-/// A second volume is made after the first was filled, which says so.
+/// Returns the name of the marker volume, which is created after the first one was filled.
 pub(super) fn marker_volume_name(volume: &str) -> String {
     format!("{volume}-filled")
 }
@@ -135,7 +135,7 @@ fn archive() -> io::Result<Vec<u8>> {
     builder.into_inner()
 }
 
-/// Whether a container may change the program.
+/// Whether a container may modify the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VolumeAccess {
     ReadOnly,

@@ -1,4 +1,4 @@
-//! The labels that a sandbox is found by.
+//! The labels that identify a sandbox.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -13,9 +13,9 @@ use crate::logged::logged;
 const ID_PREFIX: &str = "docker-";
 const OBJECT_PREFIX: &str = "ralph-";
 
-/// The label whose value is the sandbox's id.
+/// Contains the sandbox's id.
 pub(super) const SANDBOX_LABEL: &str = "ralph.sandbox";
-/// The label whose value is the state directory that the sandbox belongs to.
+/// Contains the state directory of the sandbox.
 pub(super) const STATE_LABEL: &str = "ralph.state";
 const OWNER_LABEL: &str = "ralph.owner";
 const ENVIRONMENT_LABEL: &str = "ralph.env";
@@ -26,17 +26,17 @@ pub(super) fn sandbox_id(name: SandboxName) -> SandboxId {
     SandboxId(format!("{ID_PREFIX}{name}"))
 }
 
-/// Takes an id of this provider; any other text has no Docker sandbox.
+/// Parses an id of this provider; returns `None` for any other text.
 pub(super) fn parse_id(id: &str) -> Option<SandboxName> {
     SandboxName::parse(id.strip_prefix(ID_PREFIX)?)
 }
 
-/// Returns what the container and the volume of a sandbox are called.
+/// Returns the name of a sandbox's container and volume.
 pub(super) fn object_name(name: SandboxName) -> String {
     format!("{OBJECT_PREFIX}{name}")
 }
 
-/// What is known about a sandbox from its labels.
+/// The metadata of a sandbox, stored in labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SandboxLabels {
     pub(super) labels: Labels,
@@ -46,7 +46,7 @@ pub(super) struct SandboxLabels {
 }
 
 impl SandboxLabels {
-    /// Returns the marks of a new sandbox.
+    /// Returns the labels of a new sandbox.
     pub(super) fn from_spec(spec: &SandboxSpec, state: &Path) -> Self {
         Self {
             labels: spec.labels.clone(),
@@ -56,7 +56,7 @@ impl SandboxLabels {
         }
     }
 
-    /// Returns the marks of a container that this process makes for an old sandbox.
+    /// Returns the labels of a container that this process creates for an existing sandbox.
     pub(super) fn with_current_owner(self) -> Self {
         Self {
             owner: Some(OwnerProcess::current()),
@@ -64,7 +64,7 @@ impl SandboxLabels {
         }
     }
 
-    /// Returns the labels of the container and the volume.
+    /// Converts to Docker labels of the container and the volume.
     pub(super) fn to_docker(&self, name: SandboxName) -> HashMap<String, String> {
         let json = |value: Result<String, serde_json::Error>| {
             value.expect("a plain structure is valid JSON")
@@ -84,7 +84,7 @@ impl SandboxLabels {
         labels
     }
 
-    /// Reads the labels of a volume; none if it is no sandbox's.
+    /// Parses the labels of a volume; `None` if it does not belong to a sandbox.
     pub(super) fn from_docker(labels: &HashMap<String, String>) -> Option<(SandboxName, Self)> {
         let name = parse_id(labels.get(SANDBOX_LABEL)?)?;
         let marks = Self {

@@ -1,22 +1,23 @@
 //! The Docker sandbox: a container without a network, with the guest as its first process.
 //!
-//! What there is on the engine for one sandbox:
+//! Objects on the Docker Engine per sandbox:
 //!
 //! ```text
-//! volume    ralph-0123456789ab        repo/ scratch/ home/ tmp/, and the sandbox's marks as labels
-//! container ralph-0123456789ab        may be killed and made again; the volume is the sandbox. It
-//!                                     ends with the connection, so with the ralph that made it
+//! volume    ralph-0123456789ab        repo/ scratch/ home/ tmp/, and the sandbox's labels
+//! container ralph-0123456789ab        replaceable; the volume is the sandbox. It ends with
+//!                                     the connection, so with the ralph that created it
 //! volume    ralph-guest-<digest>      the guest's program, read-only, shared by all sandboxes
 //! ```
 //!
-//! - `provider` makes, finds and lists sandboxes; `settings` is what it is made from, `marks` are
-//!   the labels, `owner` tells whether the ralph that made a sandbox still lives.
-//! - `container` is the container's life, `form` what it is created as, `program` the guest's volume,
-//!   `prune` finds programs that nothing uses any more.
-//! - `line` is the connection to the guest, by a socket or by the container's own input and output;
-//!   `door` is that socket.
-//! - `sandbox` is the live handle; `exec` runs commands, `trouble` finds out what became of a
-//!   container that stopped answering.
+//! - `provider` creates, finds and lists sandboxes; `settings` configures it, `labels` are the
+//!   labels, `owner_process` checks whether the ralph process that created a sandbox is still
+//!   alive.
+//! - `container` is the container's lifecycle, `container_spec` its configuration, `guest_volume`
+//!   the guest's volume; `prune` finds unused guest volumes.
+//! - `guest_connection` is the connection to the guest, over a socket or the container's standard
+//!   input and output; `guest_socket` is that socket.
+//! - `sandbox` is the live handle; `exec` runs commands, `recovery` diagnoses and restarts a
+//!   container that stopped responding.
 
 mod container;
 mod container_spec;

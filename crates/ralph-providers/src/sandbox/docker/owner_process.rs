@@ -1,4 +1,4 @@
-//! Who made a sandbox, and whether that process still lives.
+//! Identifies the process that created a sandbox, and checks whether it is alive.
 
 use std::fs;
 
@@ -6,20 +6,20 @@ use ralph_core::parse_value;
 use ralph_guest::available;
 use serde::{Deserialize, Serialize};
 
-/// A process, told from all others that ever had or will have its number.
+/// Identifies a process uniquely, even if its pid is reused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct OwnerProcess {
     pid: u32,
-    /// When it was started, by the kernel's count.
+    /// The start time from the kernel, in clock ticks.
     started: Option<u64>,
-    /// The start of the machine that it lives in.
+    /// The boot id of the machine.
     boot: String,
-    /// The machine.
+    /// The machine id.
     machine: String,
 }
 
 impl OwnerProcess {
-    /// Returns this process.
+    /// Returns the current process.
     pub(super) fn current() -> Self {
         let pid = std::process::id();
         Self {
@@ -30,7 +30,7 @@ impl OwnerProcess {
         }
     }
 
-    /// Tells whether the process is known to have ended. Of another machine nothing is known.
+    /// Returns whether the process is known to have ended. Processes of other machines are unknown.
     pub(super) fn is_dead(&self) -> bool {
         let here = Self::current();
         if self.machine != here.machine {
@@ -40,7 +40,7 @@ impl OwnerProcess {
     }
 }
 
-/// Returns when a process was started; none if there is no such process.
+/// Returns the start time of a process; `None` if it does not exist.
 fn start_time(pid: u32) -> Option<u64> {
     let stat = available(fs::read_to_string(format!("/proc/{pid}/stat")))?;
     let (_, fields) = stat.rsplit_once(')')?;

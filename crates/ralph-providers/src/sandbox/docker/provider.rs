@@ -1,4 +1,4 @@
-//! Makes, finds and lists Docker sandboxes.
+//! Creates, finds and lists Docker sandboxes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -26,33 +26,31 @@ use super::settings::{DockerSettings, DockerTransport};
 use crate::docker::{DockerEngine, DockerError, DockerInfo, go_architecture};
 use crate::sandbox::egress::SandboxEgress;
 
-/// Sandboxes that are containers of a Docker Engine.
+/// Runs sandboxes as containers of a Docker Engine.
 pub struct DockerProvider {
     pub(super) settings: DockerSettings,
     egress: Option<Arc<dyn SandboxEgress>>,
-    /// The engine, once it has answered.
+    /// Set on the first successful connection.
     engine: OnceCell<(DockerEngine, DockerInfo)>,
-    /// Set once the engine has the image and the guest's program.
+    /// Set once the Docker Engine has the image and the guest program.
     prepared: OnceCell<()>,
 }
 
-/// A sandbox of any ralph on the engine.
+/// A sandbox on the Docker Engine, created by any ralph process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExistingSandbox {
-    /// Its id.
     pub id: SandboxId,
-    /// What it is marked with.
     pub labels: Labels,
-    /// The state directory that it belongs to.
+    /// The state directory of the sandbox.
     pub state_directory: PathBuf,
-    /// Whether the process that made it, or took it over since, is known to have ended.
+    /// Whether the process that created it, or last took it over, is known to have ended.
     pub is_orphaned: bool,
-    /// When it was made, as the engine writes it.
+    /// The creation time, in the Docker Engine's format.
     pub created: Option<String>,
 }
 
 impl DockerProvider {
-    /// Makes a provider of sandboxes from these settings. Nothing is asked of the engine yet.
+    /// Creates a provider. Does not contact the Docker Engine yet.
     pub fn new(settings: DockerSettings) -> Self {
         Self {
             settings,
@@ -62,14 +60,14 @@ impl DockerProvider {
         }
     }
 
-    /// Lets commands connect to somebody, who decides what they get.
+    /// Routes outbound connections of commands through `way_out`.
     #[must_use]
     pub fn with_egress(mut self, way_out: Arc<dyn SandboxEgress>) -> Self {
         self.egress = Some(way_out);
         self
     }
 
-    /// Returns the sandboxes of every ralph that uses this engine.
+    /// Returns the sandboxes of every ralph process that uses this Docker Engine.
     pub async fn list_all(&self) -> Result<Vec<ExistingSandbox>, DockerError> {
         let (engine, _) = self.engine().await?;
         let mut users = container_owners(engine).await?;
@@ -91,7 +89,7 @@ impl DockerProvider {
         Ok(found)
     }
 
-    /// Removes a sandbox with everything in it, running or not. A missing one is fine.
+    /// Removes a sandbox with all its data, running or not. A missing one is not an error.
     pub async fn discard(&self, id: &SandboxId) -> Result<(), SandboxError> {
         let Some(name) = labels::parse_id(&id.0) else {
             return Ok(());
@@ -110,7 +108,7 @@ impl DockerProvider {
             .map_err(|error| provider_error(&error))
     }
 
-    /// Returns the engine, whatever it has.
+    /// Returns the Docker Engine, which may not be prepared yet.
     async fn engine(&self) -> Result<&(DockerEngine, DockerInfo), DockerError> {
         self.engine
             .get_or_try_init(|| async {
@@ -121,12 +119,12 @@ impl DockerProvider {
             .await
     }
 
-    /// Returns the engine, with the image and the guest's program in it.
+    /// Returns the Docker Engine, prepared with the image and the guest program.
     async fn prepared_engine(&self) -> Result<&(DockerEngine, DockerInfo), DockerError> {
         let (engine, facts) = self.engine().await?;
         self.prepared
             .get_or_try_init(|| async {
-                // Before anything is made that an image is needed for.
+                // Checked before anything is created that needs the image.
                 check_image(engine, facts, &self.settings.image).await?;
                 guest_volume::install(engine, &self.settings.image).await
             })
@@ -158,7 +156,7 @@ impl DockerProvider {
         container
     }
 
-    /// Makes a sandbox, or leaves nothing behind.
+    /// Creates and starts a sandbox; leaves nothing behind on failure.
     async fn create_and_start(
         &self,
         container: &Container,
@@ -244,7 +242,7 @@ impl SandboxProvider for DockerProvider {
         let Some((_, marks)) = SandboxLabels::from_docker(&volume.labels) else {
             return Ok(None);
         };
-        // Again, because the old container is removed before the new one is made.
+        // Checked again, because the old container is removed before the new one is created.
         let checked = check_image(engine, facts, &self.settings.image).await;
         checked.map_err(|error| provider_error(&error))?;
         let container = self.container((engine, facts), name, marks.with_current_owner());
@@ -278,7 +276,7 @@ impl SandboxProvider for DockerProvider {
     }
 }
 
-/// Makes sure that the engine has an image for its machine.
+/// Ensures that the Docker Engine has the image for its architecture.
 async fn check_image(
     engine: &DockerEngine,
     facts: &DockerInfo,
@@ -318,7 +316,8 @@ async fn list_volumes(
         .collect())
 }
 
-/// Returns who has made the container of each sandbox: whoever took it over last.
+/// Returns the process that created each sandbox's container, which is the last one that took it
+/// over.
 async fn container_owners(
     engine: &DockerEngine,
 ) -> Result<BTreeMap<SandboxName, OwnerProcess>, DockerError> {
@@ -347,7 +346,7 @@ async fn remove_volume(engine: &DockerEngine, name: SandboxName) -> Result<(), D
     }
 }
 
-/// Returns the limits that are beyond the engine's machine.
+/// Returns the limits that exceed the Docker Engine's machine.
 fn limit_problems(settings: &DockerSettings, facts: &DockerInfo) -> Vec<ProviderProblem> {
     let mut problems = Vec::new();
     let has = |what: &str, wanted: String, there: String, key: &str| ProviderProblem {

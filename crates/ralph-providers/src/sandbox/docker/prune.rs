@@ -1,4 +1,4 @@
-//! What is left on an engine besides sandboxes: guest programs that no sandbox uses any more.
+//! Finds guest volumes on the Docker Engine that no sandbox uses.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,17 +14,17 @@ use super::guest_volume;
 use super::provider::DockerProvider;
 use crate::docker::{DockerEngine, DockerError};
 
-/// Something of a ralph's on an engine that is no sandbox, and that nothing uses.
+/// An unused object of ralph on the Docker Engine, other than a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnusedVolume {
-    /// The guest's program of another build of ralph, by the name of its volume.
+    /// The guest program of another ralph build, by volume name.
     GuestVolume(String),
-    /// A container that a program was put into a volume by, left when its ralph was killed.
+    /// A container for filling a guest volume, left behind by a killed ralph.
     FillContainer(String),
 }
 
 impl UnusedVolume {
-    /// Returns what the engine calls it.
+    /// Returns the object's name on the Docker Engine.
     pub fn name(&self) -> &str {
         match self {
             Self::GuestVolume(name) | Self::FillContainer(name) => name,
@@ -33,8 +33,7 @@ impl UnusedVolume {
 }
 
 impl DockerProvider {
-    /// Returns what nothing uses any more, of what was made before this moment. What is younger may be
-    /// in the middle of being made.
+    /// Returns the unused objects created before `moment`. Newer ones may still be in preparation.
     pub async fn unused_volumes(
         &self,
         before: Timestamp,
@@ -60,12 +59,12 @@ impl DockerProvider {
         Ok(remnants.into_iter().collect())
     }
 
-    /// Removes such a thing. One that is gone, or that is used again meanwhile, is fine.
+    /// Removes an unused object. One that is missing or in use again is not an error.
     pub async fn remove_unused(&self, remnant: &UnusedVolume) -> Result<(), DockerError> {
         let engine = DockerEngine::connect(self.settings.host.as_deref()).await?;
         match remnant {
             UnusedVolume::GuestVolume(name) => {
-                // The proof last: a volume without one is filled again by whoever needs it.
+                // The marker last: a volume without one is filled again on demand.
                 if remove_volume(&engine, name).await? == Removal::Done {
                     remove_volume(&engine, &guest_volume::marker_volume_name(name)).await?;
                 }
@@ -83,8 +82,7 @@ impl DockerProvider {
     }
 }
 
-/// Returns the volumes of guest programs; `dangling` says whether those that no container uses, or
-/// the others.
+/// Returns the guest volumes; `dangling` selects those that no container uses, or the others.
 async fn guest_volumes(engine: &DockerEngine, dangling: &str) -> Result<Vec<Volume>, DockerError> {
     let filters = HashMap::from([
         (
@@ -112,7 +110,7 @@ async fn fill_containers(engine: &DockerEngine) -> Result<Vec<ContainerSummary>,
     engine.call("list the containers", listed).await
 }
 
-/// A volume that does not tell when it was made may be a new one.
+/// A volume without a creation time may be new, so it is excluded.
 fn is_before(volume: &Volume, moment: Timestamp) -> bool {
     let made = volume.created_at.as_ref();
     made.and_then(|text| parse_value::<Timestamp>(text))

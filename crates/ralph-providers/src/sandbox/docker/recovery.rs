@@ -1,4 +1,4 @@
-//! Finds out what became of a container that stopped answering, and brings it back.
+//! Diagnoses a container that stopped responding, and restarts it.
 
 use std::time::Duration;
 
@@ -10,38 +10,38 @@ use tokio::time::{Instant, sleep};
 use super::container::{Container, ContainerError};
 use super::guest_connection::GuestConnection;
 
-/// How long an engine that is being restarted is waited for.
+/// Time limit for an engine that is being restarted.
 const ENGINE_RETRY_LIMIT: Duration = Duration::from_mins(1);
-/// How often it is called meanwhile.
+/// Retry interval in the meantime.
 const ENGINE_RETRY_INTERVAL: Duration = Duration::from_millis(250);
-/// How long an engine may take to notice that a container has ended.
+/// Time for the Docker Engine to notice that a container has ended.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long another ralph that takes a sandbox over may need from removing a container to making one.
+/// Time that another ralph process may need between removing a container and creating its own.
 const REPLACE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often it is looked meanwhile.
+/// Poll interval in the meantime.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What became of a sandbox in the middle of something.
+/// The state of a sandbox after an interruption.
 #[derive(Debug)]
 pub(super) enum Recovery {
-    /// It works again; what it was doing is unknown.
+    /// It works again; the outcome of the interrupted operation is unknown.
     Restarted(GuestConnection, String),
-    /// Somebody removed it.
+    /// It was removed.
     Gone,
-    /// It does not come back.
+    /// It could not be restarted.
     Failed(SandboxError),
 }
 
-/// Why a sandbox is looked after.
+/// How the connection failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConnectionFailure {
     /// The connection ended.
     Closed,
-    /// Nothing came for longer than it may take.
+    /// No data within the time limit.
     Silent,
 }
 
-/// Looks at a container that does not answer, and starts it again.
+/// Diagnoses a container that does not respond, and restarts it.
 pub(super) async fn recover(container: &Container, symptom: ConnectionFailure) -> Recovery {
     let state = match wait_until_settled(container, symptom).await {
         Ok(state) => state,
@@ -61,7 +61,7 @@ pub(super) async fn recover(container: &Container, symptom: ConnectionFailure) -
     }
 }
 
-/// Says whether a container that is not there any more was removed or exchanged.
+/// Determines whether a missing container was removed or replaced.
 async fn recover_missing(container: &Container) -> Recovery {
     let deadline = Instant::now() + REPLACE_TIMEOUT;
     loop {
@@ -76,8 +76,8 @@ async fn recover_missing(container: &Container) -> Recovery {
     }
 }
 
-/// Asks what became of a container: the engine may be away for a moment, and it notices later than
-/// we do that a container has ended, or is on its way out.
+/// Waits for a stable container state: the Docker Engine may be unavailable for a moment, and it
+/// notices later than the connection that a container has ended or is being removed.
 async fn wait_until_settled(
     container: &Container,
     symptom: ConnectionFailure,
@@ -99,7 +99,7 @@ async fn wait_until_settled(
     Ok(state)
 }
 
-/// Asks the engine, which may be away for a moment.
+/// Queries the state, retrying while the Docker Engine is unavailable.
 async fn state_with_retry(container: &Container) -> Result<ContainerState, ContainerError> {
     let deadline = Instant::now() + ENGINE_RETRY_LIMIT;
     loop {
@@ -123,7 +123,7 @@ fn is_stopping(state: &ContainerState) -> bool {
     matches!(state.status, Some(Status::REMOVING))
 }
 
-/// Says what is seen of a container.
+/// Describes the state of a container.
 fn describe(state: &ContainerState, symptom: ConnectionFailure, starved_before: bool) -> String {
     let code = state.exit_code.unwrap_or(0);
     match (state.status, symptom) {
@@ -144,7 +144,7 @@ fn describe(state: &ContainerState, symptom: ConnectionFailure, starved_before: 
 }
 
 impl ContainerError {
-    /// Says it in the port's terms.
+    /// Converts to the port's error.
     pub(super) fn into_sandbox_error(self, container: &Container) -> SandboxError {
         match self {
             Self::Missing => SandboxError::Gone(super::labels::sandbox_id(container.name)),
@@ -171,7 +171,7 @@ fn problem(container: &Container, error: &ContainerError, fix: &str) -> SandboxE
     })
 }
 
-/// Says that a sandbox is gone for good.
+/// Returns the error for a removed sandbox.
 pub(super) fn sandbox_gone(id: &SandboxId) -> SandboxError {
     SandboxError::Gone(id.clone())
 }

@@ -24,19 +24,19 @@ use crate::docker::DockerError;
 use crate::logged::logged;
 use crate::sandbox::convert;
 
-/// How long a file operation may be without any progress.
+/// Maximum time of a file operation without progress.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// One sandbox: a volume, and a container that works on it.
+/// A sandbox: a volume and its container.
 pub(super) struct DockerSandbox {
     id: SandboxId,
     container: Container,
     env: BTreeMap<String, String>,
-    /// None when the sandbox was removed, by this process or by somebody else.
+    /// `None` after the sandbox was removed, by this or another process.
     connection: Mutex<Option<Arc<GuestConnection>>>,
 }
 
-/// What an operation on files brings back.
+/// The result of a file operation.
 struct GuestResponse {
     reply: GuestReply,
     bytes: Vec<u8>,
@@ -57,7 +57,7 @@ impl DockerSandbox {
         &self.env
     }
 
-    /// Returns the conversation, begun anew if the last one ended.
+    /// Returns the connection, re-established if the last one ended.
     pub(super) async fn connection(&self) -> Result<Arc<GuestConnection>, SandboxError> {
         let mut held = self.connection.lock().await;
         let line = held.clone().ok_or_else(|| sandbox_gone(&self.id))?;
@@ -78,7 +78,7 @@ impl DockerSandbox {
         }
     }
 
-    /// Says why a conversation ended in the middle, and begins a new one.
+    /// Determines why the connection ended, and reconnects.
     pub(super) async fn reconnect_after(
         &self,
         broken: &Arc<GuestConnection>,
@@ -110,7 +110,7 @@ impl DockerSandbox {
         }
     }
 
-    /// Asks the guest; what can be repeated is asked again if the conversation ends in the middle.
+    /// Sends a request to the guest; repeats it after a lost connection if `RetryPolicy` allows.
     async fn request(
         &self,
         request: &GuestRequest,
@@ -138,7 +138,7 @@ impl DockerSandbox {
         }
     }
 
-    /// Asks for something that is answered with nothing but that it is done.
+    /// Sends a request that is answered without data.
     async fn request_done(
         &self,
         (verb, path): (&str, &SandboxPath),
@@ -161,7 +161,7 @@ impl DockerSandbox {
     }
 }
 
-/// Returns the environment of every command: what the way out needs, and what the sandbox was made with.
+/// Returns the environment of all commands: the egress variables and those of the sandbox.
 fn environment(container: &Container) -> BTreeMap<String, String> {
     let mut variables = match &container.egress {
         Some(way_out) => way_out.environment(),
@@ -171,16 +171,16 @@ fn environment(container: &Container) -> BTreeMap<String, String> {
     variables
 }
 
-/// Whether something is asked again after the sandbox stopped in the middle.
+/// Whether a request is repeated after a lost connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RetryPolicy {
-    /// It comes to the same.
+    /// The request is idempotent.
     Once,
-    /// It would be done twice.
+    /// Repeating the request would apply it twice.
     Never,
 }
 
-/// Sends a request with its bytes and takes what comes back; none if the line ended.
+/// Sends a request with its body and receives the reply; `None` if the connection ended.
 async fn exchange(
     line: &GuestConnection,
     request: &GuestRequest,
@@ -321,8 +321,8 @@ impl Sandbox for DockerSandbox {
             .request(&GuestRequest::Sync, b"", RetryPolicy::Once)
             .await?;
         match reply {
-            // A container that an earlier version of ralph created has a guest that does not know the
-            // request. Its work is imported and synced on the host all the same.
+            // A container created by an earlier version of ralph has a guest that does not know
+            // this request. Its work is still imported and synced on the host.
             GuestReply::Done | GuestReply::Failed(GuestFailure::System { number: None, .. }) => {
                 Ok(())
             }

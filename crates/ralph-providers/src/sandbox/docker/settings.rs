@@ -1,35 +1,35 @@
-//! What Docker sandboxes are made from.
+//! The settings of Docker sandboxes.
 
 use std::path::PathBuf;
 
 use crate::docker::DockerInfo;
 
-/// How the guest in a container is reached.
+/// The transport to the guest in a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DockerTransport {
-    /// By a socket where the engine is on this machine, otherwise by the container's own input and
-    /// output.
+    /// A socket if the Docker Engine runs on this machine, otherwise the container's standard input
+    /// and output.
     Auto,
-    /// By the container's own input and output, as with an engine on another machine.
+    /// The container's standard input and output, as with a remote Docker Engine.
     Attached,
 }
 
-/// What a sandbox may use of the machine.
+/// The resource limits of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DockerLimits {
-    /// Processors; none means as many as are usual and there are.
+    /// Number of processors; defaults to 4 or as many as there are.
     pub cpus: Option<f64>,
-    /// Bytes of memory; none means as much as is usual and there is.
+    /// In bytes; defaults to 8 GiB or as much as there is.
     pub memory: Option<u64>,
-    /// Bytes that the workspace may hold.
+    /// Maximum size of the workspace, in bytes.
     pub disk: u64,
-    /// Processes and threads.
+    /// Maximum number of processes and threads.
     pub processes: u32,
 }
 
-/// Processors of a sandbox unless it is said.
+/// Default number of processors.
 const DEFAULT_CPUS: f64 = 4.0;
-/// Memory of a sandbox unless it is said.
+/// Default memory, in bytes.
 const DEFAULT_MEMORY: u64 = 8 << 30;
 
 impl Default for DockerLimits {
@@ -44,7 +44,7 @@ impl Default for DockerLimits {
 }
 
 impl DockerLimits {
-    /// Returns the processors on this machine.
+    /// Returns the number of processors on a given machine.
     #[expect(
         clippy::cast_precision_loss,
         reason = "no machine has so many processors"
@@ -54,31 +54,28 @@ impl DockerLimits {
             .unwrap_or(DEFAULT_CPUS.min(facts.cpus.max(1) as f64))
     }
 
-    /// Returns the memory on this machine.
+    /// Returns the memory on a given machine.
     pub(super) fn memory_on(&self, facts: &DockerInfo) -> u64 {
         self.memory.unwrap_or(DEFAULT_MEMORY.min(facts.memory))
     }
 }
 
-/// What Docker sandboxes are made from.
+/// The settings of Docker sandboxes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DockerSettings {
-    /// The engine, as `DOCKER_HOST` writes it; none means the default socket.
+    /// In the format of `DOCKER_HOST`; `None` means the default socket.
     pub host: Option<String>,
-    /// The image of the containers.
     pub image: String,
-    /// What each may use.
     pub limits: DockerLimits,
-    /// Whether everything but the workspace and the temporary directories is read-only.
+    /// Whether everything except the workspace and the temporary directories is read-only.
     pub read_only: bool,
-    /// The state directory, which sandboxes belong to.
+    /// The state directory that owns the sandboxes.
     pub state_directory: PathBuf,
-    /// How the guests are reached.
     pub transport: DockerTransport,
 }
 
 impl DockerSettings {
-    /// Returns the settings of sandboxes from `image` that belong to the state directory `state`.
+    /// Returns the default settings for `image` and the state directory `state`.
     pub fn new(image: impl Into<String>, state: impl Into<PathBuf>) -> Self {
         let state = state.into();
         Self {

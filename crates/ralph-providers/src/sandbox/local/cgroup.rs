@@ -1,8 +1,8 @@
 //! Control groups of local sandboxes: limits for all processes of a sandbox together.
 //!
-//! Both versions are supported. In version 1 memory and processes have a hierarchy each. In version 2
-//! a group that has processes cannot have limited children, so the group of a sandbox is made beside
-//! the one that ralph runs in, where systemd delegates that to users.
+//! Both versions are supported. In version 1, memory and processes have separate hierarchies. In
+//! version 2, a group that has processes cannot have limited children, so the sandbox's group is a
+//! sibling of ralph's own group, if systemd delegates that to the user.
 
 use std::fs;
 use std::io;
@@ -14,17 +14,17 @@ use ralph_guest::{available, best_effort};
 
 use super::provider::LocalLimits;
 
-/// The directories that control groups can be made in.
+/// The parent directories for new control groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CgroupParents {
-    /// One for memory and one for processes.
+    /// Separate ones for memory and processes.
     Version1 { memory: PathBuf, processes: PathBuf },
-    /// One for both.
+    /// A common one.
     Version2(PathBuf),
 }
 
 impl CgroupParents {
-    /// Finds directories that this process may make groups in.
+    /// Finds directories in which this process may create groups.
     pub(super) fn find() -> Option<Self> {
         let groups = available(fs::read_to_string("/proc/self/cgroup"))?;
         let mounts = available(fs::read_to_string("/proc/self/mountinfo"))?;
@@ -40,7 +40,7 @@ impl CgroupParents {
             .map(Self::Version2)
     }
 
-    /// Removes the groups of a sandbox that a process which was killed has left behind.
+    /// Removes the groups that a killed process has left behind for a sandbox.
     pub(super) fn clear(&self, id: &str) {
         let parents = match self {
             Self::Version1 { memory, processes } => vec![memory, processes],
@@ -60,7 +60,7 @@ impl CgroupParents {
         }
     }
 
-    /// Makes the group of a sandbox and sets its limits.
+    /// Creates the group of a sandbox and sets its limits.
     pub(super) fn create(&self, id: &str, limits: LocalLimits) -> io::Result<SandboxCgroup> {
         let name = format!("{}{}", prefix(id), SandboxName::random());
         let LocalLimits { memory, processes } = limits;
@@ -99,7 +99,7 @@ fn prefix(id: &str) -> String {
     format!("ralph-{id}-")
 }
 
-/// The control group of one sandbox. Dropped, it is removed.
+/// The control group of one sandbox. Removed on drop.
 #[derive(Debug)]
 pub(super) struct SandboxCgroup {
     directories: Vec<PathBuf>,
@@ -135,8 +135,8 @@ impl Drop for SandboxCgroup {
     }
 }
 
-/// Returns the directory of this process's group in the hierarchy of a controller; the empty one is
-/// the hierarchy of version 2.
+/// Returns this process's group directory in the hierarchy of a controller; an empty name means
+/// version 2.
 fn cgroup_directory(groups: &str, mounts: &str, controller: &str) -> Option<PathBuf> {
     let path = groups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -150,7 +150,7 @@ fn cgroup_directory(groups: &str, mounts: &str, controller: &str) -> Option<Path
     Some(Path::new(point).join(below))
 }
 
-/// Returns the root and the mount point of a controller's hierarchy, if a line of mountinfo is its.
+/// Returns the root and mount point of a controller's hierarchy, if a mountinfo line describes it.
 fn parse_mount<'a>(line: &'a str, controller: &str) -> Option<(&'a str, &'a str)> {
     let (place, system) = line.split_once(" - ")?;
     let mut place = place.split(' ').skip(3);
@@ -166,7 +166,7 @@ fn parse_mount<'a>(line: &'a str, controller: &str) -> Option<(&'a str, &'a str)
     is_its.then_some((root, point))
 }
 
-/// Tells whether groups with limits can be made in a directory of version 2.
+/// Returns whether groups with limits can be created in a version 2 directory.
 fn is_delegated(parent: &Path) -> bool {
     let Ok(enabled) = fs::read_to_string(parent.join("cgroup.subtree_control")) else {
         return false;

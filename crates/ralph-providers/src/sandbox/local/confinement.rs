@@ -1,4 +1,5 @@
-//! What this machine has to keep commands from ralph's own files, and to limit them.
+//! Protects ralph's own files from commands and limits their resources, as far as the machine
+//! allows.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -22,7 +23,7 @@ use super::provider::LocalLimits;
 use crate::logged::logged;
 use crate::sandbox::guest_program::GUEST_PROGRAM;
 
-/// The launcher, and what it can do on this machine.
+/// The launcher and its capabilities on this machine.
 #[derive(Debug)]
 pub(super) struct Launcher {
     /// The program, in memory: a command could replace a file.
@@ -33,7 +34,7 @@ pub(super) struct Launcher {
 }
 
 impl Launcher {
-    /// Prepares the launcher and tries out what it can do.
+    /// Prepares the launcher and probes its capabilities.
     pub(super) fn prepare(limits: LocalLimits) -> io::Result<Self> {
         let mut launcher = Self {
             program: sealed_program()?,
@@ -62,12 +63,12 @@ impl Launcher {
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
-    /// Returns the path of the program, which only this process and what it starts can follow.
+    /// Returns the path of the program, which only this process and its children can resolve.
     fn path(&self) -> String {
         format!("/proc/self/fd/{}", self.program.as_raw_fd())
     }
 
-    /// Makes the control group of a sandbox, where there are control groups.
+    /// Creates the control group of a sandbox, if control groups are available.
     pub(super) fn cgroup(&self, id: &str) -> io::Result<Option<SandboxCgroup>> {
         let Some(parents) = &self.parents else {
             return Ok(None);
@@ -76,7 +77,7 @@ impl Launcher {
         parents.create(id, self.limits).map(Some)
     }
 
-    /// Returns what is kept from commands.
+    /// Returns the active protections.
     pub(super) fn confinement(&self) -> Confinement {
         let LocalLimits { memory, processes } = self.limits;
         Confinement {
@@ -106,14 +107,14 @@ impl Launcher {
         }
     }
 
-    /// Tells whether the kernel counts the processes of each command apart: in a user namespace, and
-    /// for no process of root.
+    /// Returns whether the kernel counts the processes of each command separately: only in a user
+    /// namespace, and not for root.
     fn counts_processes(&self) -> bool {
         self.available.mounts == Some(MountAbility::UserNamespace)
             && !rustix::process::geteuid().is_root()
     }
 
-    /// Returns the command line that launches another one.
+    /// Returns the command line that starts a command through the launcher.
     pub(super) fn invocation(
         &self,
         launch: &Launch<'_>,
@@ -143,7 +144,7 @@ impl Launcher {
     }
 }
 
-/// One command that is launched.
+/// A command to be launched.
 #[derive(Debug)]
 pub(super) struct Launch<'a> {
     pub(super) name: SandboxName,
@@ -155,7 +156,7 @@ pub(super) struct Launch<'a> {
 }
 
 impl Launch<'_> {
-    /// Returns the file that the launcher writes a failure to, beside the sandbox and out of its reach.
+    /// Returns the launcher's error report file, next to the sandbox and inaccessible to it.
     fn report_path(&self) -> PathBuf {
         let file = format!(
             ".{}-{}.launch",
@@ -165,7 +166,7 @@ impl Launch<'_> {
         self.sandbox.with_file_name(file)
     }
 
-    /// Takes the launcher's report, if a command ended as one that was not started.
+    /// Reads the launcher's report, if the exit code indicates that the command was not started.
     pub(super) fn take_failure(&self, exit_code: i32) -> Option<io::Error> {
         if exit_code != LAUNCH_FAILED {
             return None;
@@ -180,11 +181,11 @@ impl Launch<'_> {
     }
 }
 
-/// Puts the guest's program into a file without a name that cannot change any more.
+/// Writes the guest program to a sealed anonymous file.
 fn sealed_program() -> io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = match memfd_create("ralph-launch", flags | MemfdFlags::EXEC) {
-        // Kernels before 6.3 do not know that a file may be executed; there every one may.
+        // Kernels before 6.3 reject the flag for executable files; there, every file is executable.
         Err(Errno::INVAL) => memfd_create("ralph-launch", flags)?,
         made => made?,
     };
@@ -197,8 +198,8 @@ fn sealed_program() -> io::Result<File> {
     Ok(file)
 }
 
-/// Returns the directories below a temporary directory that commands need: a private `/tmp` must not
-/// take programs and toolchains away.
+/// Returns the required directories below a temporary directory: a private `/tmp` must not hide
+/// programs and toolchains.
 pub(super) fn required_directories<'a>(
     search_path: &OsStr,
     toolchains: impl Iterator<Item = &'a String>,

@@ -1,4 +1,4 @@
-//! What a command gets from the machine it runs on: programs, toolchains, a session of its own.
+//! The parts of the host that a command can use: programs, toolchains, a new session.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,20 +7,20 @@ use std::path::PathBuf;
 
 use ralph_guest::command;
 
-/// What a command gets from the machine it runs on.
+/// The parts of the host that a command can use.
 #[derive(Debug, Clone)]
 pub(super) struct HostEnvironment {
-    /// Where programs are found.
+    /// The value of `PATH`.
     pub(super) search_path: OsString,
-    /// Variables that say where toolchains live. `HOME` is the sandbox's, so they are not found otherwise.
+    /// Variables with the locations of toolchains. Needed because `HOME` is the sandbox's.
     pub(super) toolchains: BTreeMap<String, String>,
-    /// The program that starts another one in a new session, where that is needed.
+    /// The `setsid` program, if it is needed.
     pub(super) setsid: Option<PathBuf>,
 }
 
 impl HostEnvironment {
     pub(super) fn new(search_path: OsString) -> Self {
-        // A command that shares our terminal could write to it and read from it by `/dev/tty`.
+        // A command that shares ralph's terminal could access it through `/dev/tty`.
         let has_terminal = File::open("/dev/tty").is_ok();
         let setsid = has_terminal
             .then(|| command::find_program(&search_path, "setsid"))

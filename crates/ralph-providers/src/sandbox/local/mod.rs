@@ -1,21 +1,21 @@
 //! The local sandbox: a directory, a clean environment, and a process tree per command.
 //!
-//! What is on disk, below the provider's root:
+//! Files below the provider's root:
 //!
 //! ```text
-//! local-0123456789ab/          one sandbox, for its owner alone
-//!   repo/ scratch/             what sandbox paths lead to
+//! local-0123456789ab/          one sandbox, accessible only to its owner
+//!   repo/ scratch/             the targets of sandbox paths
 //!   home/ tmp/                 $HOME and $TMPDIR of the commands
-//! local-0123456789ab.json      its labels and its environment, out of the way of commands
+//! local-0123456789ab.json      its labels and environment, inaccessible to commands
 //! ```
 //!
-//! - `provider` makes, finds and lists sandboxes; `record` is the file beside each.
-//! - `sandbox` is the live handle; `host` is what commands get from the machine.
-//! - `confinement` starts commands through a launcher that keeps them from ralph's own files;
-//!   `cgroup` limits them.
+//! - `provider` creates, finds and lists sandboxes; `record` is the file next to each.
+//! - `sandbox` is the live handle; `host` is the part of the host that commands can use.
+//! - `confinement` starts commands through a launcher that hides ralph's own files; `cgroup` limits
+//!   them.
 //!
-//! How a command is run and how files are confined is in `ralph_guest`, because the guest inside of
-//! a container does the same.
+//! Running commands and confining file access is implemented in `ralph_guest`, which the guest
+//! inside a container shares.
 
 mod cgroup;
 #[cfg(target_os = "linux")]

@@ -10,7 +10,7 @@ pub(super) fn sandbox_id(name: SandboxName) -> SandboxId {
     SandboxId(format!("{PREFIX}{name}"))
 }
 
-/// Takes an id of this provider; any other text has no local sandbox.
+/// Parses an id of this provider; returns `None` for any other text.
 pub(super) fn parse_id(id: &str) -> Option<SandboxName> {
     SandboxName::parse(id.strip_prefix(PREFIX)?)
 }

@@ -1,4 +1,4 @@
-//! Makes, finds and lists local sandboxes.
+//! Creates, finds and lists local sandboxes.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -27,27 +27,27 @@ use super::record::SandboxRecord;
 use super::sandbox::{LocalConfinement, LocalSandbox};
 use crate::logged::logged;
 
-/// Sandboxes that are directories, with commands that are processes of the user.
+/// Runs sandboxes as directories, with commands as processes of the user.
 ///
-/// The process that makes one becomes the parent of every orphan among its descendants, because
-/// that is how the children of a command are found that left their parent.
+/// The process that creates one becomes the subreaper of its descendants, which is how it finds
+/// orphaned children of a command.
 #[derive(Debug)]
 pub struct LocalProvider {
     root: PathBuf,
     host: HostEnvironment,
     adoption: Result<(), Errno>,
-    /// Directories that commands cannot reach, apart from their own sandbox in it.
+    /// Directories hidden from commands, except for their own sandbox inside.
     hidden: Vec<PathBuf>,
     limits: LocalLimits,
     launcher: OnceLock<Option<Arc<Launcher>>>,
 }
 
-/// What the commands of a sandbox may use together.
+/// The limits for all commands of a sandbox together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalLimits {
-    /// Bytes of memory.
+    /// In bytes.
     pub memory: u64,
-    /// Processes and threads.
+    /// Maximum number of processes and threads.
     pub processes: u32,
 }
 
@@ -61,8 +61,8 @@ impl Default for LocalLimits {
 }
 
 impl LocalProvider {
-    /// Makes a provider that keeps its sandboxes in the directory `root`, which need not exist yet.
-    /// Commands find programs by `search_path`, as `PATH` of the caller has it.
+    /// Creates a provider with its sandboxes in the directory `root`, which need not exist yet.
+    /// Commands find programs through `search_path`, the caller's `PATH`.
     pub fn new(root: impl Into<PathBuf>, search_path: impl Into<OsString>) -> Self {
         let root = root.into();
         let root = std::path::absolute(&root).unwrap_or(root);
@@ -76,40 +76,40 @@ impl LocalProvider {
         }
     }
 
-    /// Keeps a directory from commands, such as the one with everything that ralph stores. The
-    /// sandboxes are kept from each other anyway.
+    /// Hides a directory from commands, such as ralph's state directory. Sandboxes are always
+    /// hidden from each other.
     #[must_use]
     pub fn hiding(mut self, directory: impl Into<PathBuf>) -> Self {
         self.hidden.push(directory.into());
         self
     }
 
-    /// Sets what the commands of a sandbox may use together.
+    /// Sets the limits for all commands of a sandbox together.
     #[must_use]
     pub fn with_limits(mut self, limits: LocalLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Returns what commands are launched by, where this machine has anything to confine them with.
+    /// Returns the launcher, if this machine supports confinement.
     fn launcher(&self) -> Option<Arc<Launcher>> {
         let found = || logged("confine commands", Launcher::prepare(self.limits)).map(Arc::new);
         self.launcher.get_or_init(found).clone()
     }
 
-    /// Lets commands know where toolchains live, by variables such as `RUSTUP_HOME`.
+    /// Passes toolchain locations to commands, in variables such as `RUSTUP_HOME`.
     #[must_use]
     pub fn with_toolchains(mut self, variables: BTreeMap<String, String>) -> Self {
         self.host.toolchains = variables;
         self
     }
 
-    /// Makes a sandbox, or leaves nothing behind.
+    /// Creates a sandbox; leaves nothing behind on failure.
     fn create_directory(&self, spec: &SandboxSpec) -> io::Result<(SandboxName, ConfinedDir)> {
         private_directory().recursive(true).create(&self.root)?;
         let name = self.free_name()?;
-        // The record first: a process that is killed in the middle then leaves no directory without labels,
-        // and whoever finds the labels knows which run it belongs to.
+        // The record first: a process killed in between then leaves no directory without labels,
+        // and the labels identify the run.
         let made = SandboxRecord::from_spec(spec)
             .store(&self.root, name)
             .and_then(|()| self.open_furnished(name));
@@ -124,7 +124,7 @@ impl LocalProvider {
         }
     }
 
-    /// Returns a name that no sandbox has.
+    /// Returns an unused name.
     fn free_name(&self) -> io::Result<SandboxName> {
         let name = SandboxName::random();
         match self.root.join(&name::sandbox_id(name).0).symlink_metadata() {
@@ -140,7 +140,7 @@ impl LocalProvider {
         with_subdirectories(dir)
     }
 
-    /// Opens a sandbox's directory; if only its record is left, that is removed.
+    /// Opens a sandbox's directory; if only its record is left, removes that.
     fn open(&self, name: SandboxName) -> io::Result<Option<(ConfinedDir, SandboxRecord)>> {
         let opened = self
             .open_root()
@@ -276,7 +276,7 @@ fn private_directory() -> DirBuilder {
     builder
 }
 
-/// Makes sure that a sandbox has its directories.
+/// Ensures that a sandbox has its subdirectories.
 fn with_subdirectories(dir: Dir) -> io::Result<ConfinedDir> {
     let place = ConfinedDir::new(dir);
     place.ensure_layout().map_err(|refusal| match refusal {
@@ -288,7 +288,7 @@ fn with_subdirectories(dir: Dir) -> io::Result<ConfinedDir> {
     Ok(place)
 }
 
-/// Returns the directory that keeps `root` from being made or written.
+/// Returns the directory that prevents creating or writing `root`.
 fn unwritable_parent(root: &Path) -> Option<&Path> {
     let place = root.ancestors().find(|place| place.exists())?;
     let usable = place.is_dir() && access(place, Access::WRITE_OK | Access::EXEC_OK).is_ok();

@@ -1,4 +1,4 @@
-//! The file beside a sandbox's directory that says what it is marked with.
+//! The file next to a sandbox's directory with its labels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -19,10 +19,10 @@ use super::name;
 use crate::logged::logged;
 
 const RECORD_SUFFIX: &str = ".json";
-/// The end of the name of a record that is being written. Before it comes the number of the process.
+/// The suffix of an unfinished record. It follows the process id.
 const TEMPORARY_SUFFIX: &str = ".new";
 
-/// What is known about a sandbox apart from its files.
+/// The metadata of a sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SandboxRecord {
     pub(super) labels: Labels,
@@ -37,7 +37,7 @@ impl SandboxRecord {
         }
     }
 
-    /// Writes the record so that it survives a power cut.
+    /// Writes the record durably.
     pub(super) fn store(&self, root: &Path, name: SandboxName) -> io::Result<()> {
         let temporary = root.join(format!(
             ".{}.{}{TEMPORARY_SUFFIX}",
@@ -65,8 +65,8 @@ impl SandboxRecord {
         file.sync_all()
     }
 
-    /// Reads the record of a sandbox. One that is missing or damaged, as after a crash in the middle
-    /// of making the sandbox, says nothing: the sandbox can still be removed.
+    /// Reads the record of a sandbox. A missing or damaged one, as after a crash during creation,
+    /// counts as empty: the sandbox can still be removed.
     pub(super) fn load(root: &Path, name: SandboxName) -> io::Result<Self> {
         for file in [record_path(root, name), legacy_temporary_path(root, name)] {
             match fs::read(file) {
@@ -81,8 +81,8 @@ impl SandboxRecord {
         Ok(Self::default())
     }
 
-    /// Removes the record of a sandbox, also one that a crash kept from getting its name; a missing
-    /// one is fine. Neither the record nor a directory that was removed before comes back after a power cut.
+    /// Removes the record of a sandbox, including an unfinished one; a missing one is not an error.
+    /// Neither the record nor a previously removed directory reappears after a power loss.
     pub(super) fn remove(root: &Path, name: SandboxName) -> io::Result<()> {
         for file in [record_path(root, name), legacy_temporary_path(root, name)] {
             match fs::remove_file(file) {
@@ -96,8 +96,8 @@ impl SandboxRecord {
         }
     }
 
-    /// Returns the names of all sandboxes that have a directory or a record. A record that a killed process
-    /// has not finished is removed: no sandbox was made for it yet.
+    /// Returns the names of all sandboxes that have a directory or a record. Removes unfinished
+    /// records of killed processes: their sandboxes were never created.
     pub(super) fn names(root: &Path) -> io::Result<BTreeSet<SandboxName>> {
         let entries = match fs::read_dir(root) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
@@ -118,7 +118,7 @@ impl SandboxRecord {
     }
 }
 
-/// Tells whether a file is a record that was never finished, of a process that has ended.
+/// Returns whether a file is an unfinished record of a process that has ended.
 fn is_abandoned(file: &OsStr) -> bool {
     let writer = file
         .to_str()
@@ -127,7 +127,7 @@ fn is_abandoned(file: &OsStr) -> bool {
     writer.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
 
-/// Returns where earlier versions wrote a record before it got its name.
+/// Returns the path of unfinished records of earlier versions.
 fn legacy_temporary_path(root: &Path, name: SandboxName) -> PathBuf {
     root.join(format!(".{}{RECORD_SUFFIX}", name::sandbox_id(name)))
 }

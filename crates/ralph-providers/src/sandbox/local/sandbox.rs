@@ -28,7 +28,7 @@ use super::name;
 use super::record::SandboxRecord;
 use crate::sandbox::convert::{self, CommandInput, SinkAdapter};
 
-/// One directory, seen through a handle that nothing leads out of.
+/// A directory, accessed through a confined handle.
 #[derive(Debug)]
 pub(super) struct LocalSandbox {
     id: SandboxId,
@@ -40,7 +40,7 @@ pub(super) struct LocalSandbox {
     confinement: LocalConfinement,
 }
 
-/// What keeps the commands of a sandbox from the rest, and limits them.
+/// Confines and limits the commands of a sandbox.
 #[derive(Debug)]
 pub(super) struct LocalConfinement {
     pub(super) launcher: Option<Arc<Launcher>>,
@@ -68,7 +68,7 @@ impl LocalSandbox {
         }
     }
 
-    /// Returns what a command is launched with, where it is.
+    /// Returns the launch parameters of a command, if there is a launcher.
     fn launch<'a>(
         &'a self,
         mark: CommandMark,
@@ -86,7 +86,7 @@ impl LocalSandbox {
         Some((launcher, launch))
     }
 
-    /// Returns how commands get their mark.
+    /// Returns how commands are marked.
     fn marking(&self) -> Marking {
         match self.confinement.launcher {
             Some(_) => Marking::ByLauncher,
@@ -98,13 +98,13 @@ impl LocalSandbox {
         self.root.join(&self.id.0)
     }
 
-    /// Returns what the kernel has refused to the commands of this sandbox so far.
+    /// Returns the kernel's counters of rejected allocations for this sandbox.
     fn counters(&self) -> CgroupCounters {
         let cgroup = self.confinement.cgroup.as_ref();
         cgroup.map_or_else(CgroupCounters::default, |cgroup| cgroup.counters.counters())
     }
 
-    /// Says why something was not done: also, that the whole sandbox has been removed.
+    /// Returns the error of a failed operation; reports a removed sandbox as such.
     fn refusal_error(
         &self,
         verb: &str,
@@ -120,14 +120,14 @@ impl LocalSandbox {
         }
     }
 
-    /// The handle outlives the directory; a directory without a name has been removed.
+    /// The handle outlives the directory; a directory without a link has been removed.
     fn is_removed(&self) -> bool {
         let metadata = self.place.dir().dir_metadata();
         !metadata.is_ok_and(|metadata| metadata.nlink() > 0)
     }
 
-    /// Returns the sandbox's directory after putting back what the last command did to the
-    /// directories in it.
+    /// Returns the sandbox's directory after restoring any subdirectories that the last command
+    /// changed.
     fn existing_directory(
         &self,
         verb: &str,
@@ -139,7 +139,7 @@ impl LocalSandbox {
         Ok(&self.place)
     }
 
-    /// Starts a command, with its output at pipes.
+    /// Starts a command with piped output.
     fn start(
         &self,
         invocation: &Invocation,
@@ -177,7 +177,8 @@ impl LocalSandbox {
             directory: (&directory, &root.join(cwd.as_str())),
             variables: &variables,
             user: None,
-            // The launcher starts a session itself, and the handle of its program does not outlive `setsid`.
+            // The launcher starts a session itself, and its program's handle does not survive
+            // `setsid`.
             setsid: self.host.setsid.as_deref().filter(|_| launched.is_none()),
             marking: self.marking(),
         };
@@ -310,7 +311,7 @@ impl Sandbox for LocalSandbox {
     }
 }
 
-/// Does something long on a thread of its own: a directory can hold any number of files.
+/// Runs a long operation on a blocking thread: a directory can contain any number of files.
 async fn run_blocking(
     work: impl FnOnce() -> Result<(), ConfinedFileError> + Send + 'static,
 ) -> Result<(), ConfinedFileError> {

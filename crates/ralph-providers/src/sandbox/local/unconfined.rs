@@ -10,7 +10,7 @@ use ralph_guest::command::{Mark, Name};
 use super::cgroup::SandboxCgroup;
 use super::provider::LocalLimits;
 
-/// There is none.
+/// Uninhabited.
 #[derive(Debug)]
 pub(super) enum Launcher {}
 
@@ -36,7 +36,7 @@ impl Launcher {
     }
 }
 
-/// One command that is launched.
+/// A command to be launched.
 #[derive(Debug)]
 pub(super) struct Launch<'a> {
     pub(super) name: Name,

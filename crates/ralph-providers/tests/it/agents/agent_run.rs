@@ -1,4 +1,4 @@
-//! Lets an agent work once, as a run does.
+//! Runs an agent session the way a run does.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,27 +15,27 @@ use ralph_test::{
 };
 use tokio::sync::{mpsc, watch};
 
-/// How long a program may go on after its last word.
+/// How long a program may run after its last output.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// An agent, the sandbox that it works in, and the upstream that it asks.
+/// An agent, its sandbox and its upstream.
 pub(super) struct AgentWorkFixture {
     agent: Box<dyn Agent>,
     sandbox: Box<dyn Sandbox>,
     upstream: FakeUpstream,
-    /// Where its repository is on this machine.
+    /// The repository on the host.
     pub(super) repo: PathBuf,
     timeout: Duration,
     steering: Option<String>,
     _root: tempfile::TempDir,
 }
 
-/// What came of it.
+/// The outcome of a session.
 pub(super) struct AgentTestOutcome {
     pub(super) end: AgentEnd,
     pub(super) report: AgentReport,
     pub(super) events: Vec<AgentEvent>,
-    /// What its model was asked.
+    /// The requests to its model.
     pub(super) requests: Vec<RecordedRequest>,
 }
 
@@ -49,7 +49,8 @@ fn login_settings(name: &str) -> (&'static str, &'static str, &'static str) {
 }
 
 impl AgentWorkFixture {
-    /// Prepares everything; none if the agents are left out. The steps may name the repository.
+    /// Prepares a session; `None` if agent tests are skipped. The steps may refer to the
+    /// repository.
     pub(super) async fn prepare<const N: usize>(
         name: &str,
         steps: impl FnOnce(&str) -> [ScenarioStep; N],
@@ -88,13 +89,13 @@ impl AgentWorkFixture {
         self
     }
 
-    /// Sends a message when it uses its first tool.
+    /// Sends a message when the agent uses its first tool.
     pub(super) fn with_message(mut self, message: &str) -> Self {
         self.steering = Some(message.to_owned());
         self
     }
 
-    /// Lets it work, with more switches.
+    /// Runs the session with additional environment variables.
     pub(super) async fn run(self, switches: &[(&str, &str)]) -> (AgentTestOutcome, Self) {
         let command = self.agent.command("write hello.txt");
         let mut exec = Exec::argv(command.argv, self.timeout).with_stdin(command.stdin);
@@ -139,13 +140,13 @@ impl AgentWorkFixture {
     }
 }
 
-/// Reads what it prints, and decides what it is sent.
+/// Parses the output and sends the scheduled message.
 struct AgentTestOutput {
     reader: Box<dyn AgentReader>,
     line: Vec<u8>,
     events: Vec<AgentEvent>,
     stderr: Vec<u8>,
-    /// Its input ends when this is gone.
+    /// Dropping it closes the agent's input.
     input: Option<mpsc::UnboundedSender<Vec<u8>>>,
     steering: Option<Vec<u8>>,
     done: watch::Sender<bool>,

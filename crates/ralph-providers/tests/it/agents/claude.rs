@@ -1,4 +1,4 @@
-//! The real `claude`.
+//! Tests with the real `claude`.
 
 use std::time::Duration;
 

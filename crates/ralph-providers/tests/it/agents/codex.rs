@@ -1,4 +1,4 @@
-//! The real `codex`.
+//! Tests with the real `codex`.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ async fn its_credential_is_refused() {
         panic!("{:?}", worked.end);
     };
     assert!(why.contains("401 Unauthorized: Incorrect API key provided"));
-    // It would ask six times.
+    // Left alone, it would retry six times.
     assert!(worked.requests.len() < 6, "{}", worked.requests.len());
 }
 
@@ -73,7 +73,7 @@ async fn its_limit_is_reached_for_long() {
     let Some(work) = AgentWorkFixture::prepare("codex", |_| [limit]).await else {
         return;
     };
-    // It would wait for an hour.
+    // Left alone, it would wait for an hour.
     let (worked, _) = work.with_timeout(Duration::from_secs(4)).run(&[]).await;
     let AgentEnd::Quota { why, wait: None } = worked.end else {
         panic!("{:?}", worked.end);

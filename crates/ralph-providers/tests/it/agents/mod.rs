@@ -1,4 +1,4 @@
-//! The real programs work in a local sandbox, against an upstream of the test's own.
+//! Runs the real agent programs in a local sandbox, against a test upstream.
 
 mod agent_run;
 mod claude;

@@ -1,4 +1,4 @@
-//! The real `opencode`.
+//! Tests with the real `opencode`.
 
 use ralph_core::ports::AgentEnd;
 use ralph_test::ScenarioStep;

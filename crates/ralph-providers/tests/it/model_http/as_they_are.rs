@@ -1,4 +1,4 @@
-//! Answers that are complete although they are not what the documentation of their API says.
+//! Complete replies that deviate from the documentation of their API.
 
 use ralph_core::ports::{FinishReason, TokenUsage};
 use ralph_core::profile::WireApi;
@@ -24,9 +24,9 @@ async fn a_stream_is_complete_without_a_mark_at_its_end() {
     let stopped = || FakeResponse::stream().event(TEXT).event(STOP);
     for answer in [
         stopped().event(COUNT),
-        // The last event has no empty line after it.
+        // The last event is not followed by an empty line.
         stopped().text(&format!("data: {COUNT}")),
-        // The connection breaks after everything was said.
+        // The connection breaks after the reply is complete.
         stopped().event(COUNT).cut(),
         FakeResponse::new(
             200,

@@ -1,4 +1,4 @@
-//! Answers that are none.
+//! Error responses and unusable replies.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use super::{KEY, ask, model, settings};
 
 const HALF: &str = r#"{"choices":[{"index":0,"delta":{"content":"{\"summary\":"}}]}"#;
 
-/// Returns what an answer comes to, in one line.
+/// Returns the error for a response, in one line.
 async fn error_text(wire: WireApi, answer: FakeResponse) -> String {
     let api = FakeModelApi::start([answer]).unwrap();
     let error = ask(&model(wire, &api)).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! The wires as a real LiteLLM proxy speaks them.
+//! The wire APIs of a real LiteLLM proxy.
 
 use ralph_core::action;
 use ralph_core::ports::ModelError;
@@ -64,7 +64,7 @@ async fn a_gateway_answers_on_every_wire_that_it_has() {
             assert_eq!(reply.billed, Some(cost), "{:?}", reply.usage);
         }
     }
-    // Its mock of this wire breaks off at the start of a stream: an error, and never an answer.
+    // Its mock of this API breaks off at the start of a stream: an error, never a reply.
     let codex = model(
         "litellm_proxy/openai/gpt-5",
         WireApi::Responses,

@@ -1,4 +1,4 @@
-//! HTTP models against a fake that is true to the wire, and against a real LiteLLM proxy.
+//! HTTP models against a fake API server, and against a real LiteLLM proxy.
 
 mod as_they_are;
 mod failures;
@@ -41,7 +41,7 @@ fn settings(model: &str, wire: WireApi, base: &str, key: &str) -> HttpModelSetti
     }
 }
 
-/// Returns a model of the fake, asked for a schema where the wire has one.
+/// Returns a model of the fake server, with a schema if the wire API supports one.
 fn model(wire: WireApi, api: &FakeModelApi) -> HttpModel {
     let mut settings = settings("acme/one", wire, &api.url(), KEY);
     settings.endpoint.format = ReplyFormat::Schema;

@@ -1,4 +1,4 @@
-//! Certificates that cannot be trusted: waiting does not help against these.
+//! Untrusted certificates: retrying does not resolve these.
 
 use ralph_core::ports::ModelError;
 use ralph_core::profile::WireApi;

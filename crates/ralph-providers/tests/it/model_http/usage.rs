@@ -1,4 +1,4 @@
-//! The counts of providers, in all the words that they have for them.
+//! Token counts in the notations of all providers.
 
 use ralph_core::ports::TokenUsage;
 use ralph_core::profile::WireApi;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{ask, model};
 
-/// Returns a whole answer with this usage.
+/// Returns a complete response with this usage.
 fn response_with_usage(wire: WireApi, usage: &Value) -> FakeResponse {
     let body = match wire {
         WireApi::Chat => json!({"choices": [{"message": {"content": "hello"}}], "usage": usage}),
@@ -26,7 +26,8 @@ fn response_with_usage(wire: WireApi, usage: &Value) -> FakeResponse {
     FakeResponse::json(200, &body.to_string())
 }
 
-/// Asserts how a usage is counted: input, output, read from a cache, written to one, for an hour, reasoning.
+/// Asserts the parsed counts: input, output, cache read, cache write, one-hour cache write,
+/// reasoning.
 async fn assert_counted(wire: WireApi, told: &Value, counts: [u64; 6]) {
     let [input, output, read, write, hour, reasoning] = counts;
     let api = FakeModelApi::start([response_with_usage(wire, told)]).unwrap();
@@ -52,7 +53,7 @@ async fn reasoning_is_counted_once() {
                    "completion_tokens_details": {"reasoning_tokens": 40}}),
             [100, 50, 0, 0, 0, 40],
         ),
-        // xAI: it is counted apart, and the total has it.
+        // xAI: reasoning is counted separately and included in the total.
         (
             WireApi::Chat,
             json!({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 150,
@@ -60,7 +61,7 @@ async fn reasoning_is_counted_once() {
                    "completion_tokens_details": {"reasoning_tokens": 40}}),
             [100, 50, 60, 0, 0, 40],
         ),
-        // More reasoning than answer cannot be a part of it.
+        // Reasoning that exceeds the output cannot be part of it.
         (
             WireApi::Chat,
             json!({"prompt_tokens": 100, "completion_tokens": 10,
@@ -87,7 +88,7 @@ async fn reasoning_is_counted_once() {
 #[tokio::test]
 async fn cache_writes_are_counted_by_their_time() {
     for (wire, told, counts) in [
-        // A gateway's words for Anthropic's cache.
+        // A gateway's notation for Anthropic's cache.
         (
             WireApi::Chat,
             json!({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110,
@@ -102,7 +103,7 @@ async fn cache_writes_are_counted_by_their_time() {
                    "cache_creation": {"ephemeral_5m_input_tokens": 25, "ephemeral_1h_input_tokens": 5}}),
             [100, 10, 20, 30, 5, 0],
         ),
-        // Parts are never larger than the whole.
+        // A part never exceeds the whole.
         (
             WireApi::Messages,
             json!({"input_tokens": 50, "output_tokens": 10, "cache_creation_input_tokens": 30,

@@ -1,4 +1,4 @@
-//! What is sent and what is read, on each wire, as providers really answer.
+//! Requests and replies of each wire API, as used by real providers.
 
 use ralph_core::ports::{FinishReason, Model as _, ModelRequest, TokenUsage};
 use ralph_core::profile::WireApi;
@@ -14,7 +14,7 @@ const ALL: [WireApi; 4] = [
     WireApi::Gemini,
 ];
 
-/// A stream as the provider of a wire sends it.
+/// Returns a stream as sent by the provider of a wire API.
 fn streamed_response(wire: WireApi) -> FakeResponse {
     let answer = FakeResponse::stream().text(": keep alive\n\n");
     match wire {
@@ -45,7 +45,7 @@ fn streamed_response(wire: WireApi) -> FakeResponse {
     }
 }
 
-/// A whole answer, which some servers send though a stream was asked for.
+/// Returns a complete reply, which some servers send although a stream was requested.
 fn complete_response(wire: WireApi) -> &'static str {
     match wire {
         WireApi::Chat => {
@@ -83,7 +83,7 @@ async fn an_answer_is_read_as_a_stream_and_as_a_whole() {
                 cache_read_tokens: 60,
                 ..TokenUsage::default()
             };
-            // Only Gemini's stream counts its thoughts.
+            // Only Gemini's stream reports reasoning tokens.
             let counted = TokenUsage {
                 reasoning_tokens: 0,
                 ..reply.usage

@@ -27,7 +27,7 @@ struct PricedModel {
 }
 
 impl PricedModel {
-    /// Returns the name that a profile or the gate has for the model.
+    /// Returns the model's name in profiles and in the gate.
     fn full_name(&self) -> String {
         let prefix = format!("{}/", self.provider);
         if self.model.starts_with(&prefix) {
@@ -37,7 +37,7 @@ impl PricedModel {
         }
     }
 
-    /// Returns the reason why ralph has another price than LiteLLM, for the models where it has one.
+    /// Returns why ralph's price differs from LiteLLM's, for models with a known difference.
     fn known_difference(&self, entry: &Value) -> Option<&'static str> {
         let is_zero = |key: &str| entry[key].as_f64() == Some(0.0);
         let is_dearer =
@@ -75,7 +75,8 @@ fn usage(counts: [u64; 6]) -> TokenUsage {
     }
 }
 
-/// Returns the calls that ralph prices in another way, as text; one if it has no price at all.
+/// Returns a description of each call priced differently; a single one if ralph has no price at
+/// all.
 fn differences(book: &PriceBook, priced: &PricedModel) -> Vec<String> {
     let Some(price) = book.price(&priced.full_name()) else {
         return vec!["ralph has no price".to_owned()];
@@ -91,7 +92,7 @@ fn differences(book: &PriceBook, priced: &PricedModel) -> Vec<String> {
     differences
 }
 
-/// Asserts that reasoning is billed once, whether it is counted apart from the answer or as a part of it.
+/// Asserts that reasoning is billed once, whether or not it is included in the output count.
 fn assert_xai(book: &PriceBook, model: &str, calls: &[([u64; 4], f64)]) {
     assert_eq!(calls.len(), 5);
     for ([input, output, reasoning, total], litellm) in calls.iter().copied() {
@@ -156,6 +157,6 @@ fn every_chat_model_costs_what_litellm_charges() {
         wrong.len(),
         wrong.join("\n")
     );
-    // Every listed kind of difference is about a few models, not about the map.
+    // The known differences concern a few models, not the whole map.
     assert!(listed < 200, "{listed}");
 }

@@ -1,4 +1,4 @@
-//! What every provider promises.
+//! The contract of all sandbox providers.
 
 use ralph_test::{sandbox_contract, skip_without_docker};
 

@@ -1,4 +1,4 @@
-//! Processes that multiply, hide, and refuse to end.
+//! Processes that multiply, hide, and ignore signals.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use ralph_test::skip_without_docker;
 
 use super::fixture::{DockerTestEnv, TEST_TIMEOUT, other_processes, run, sh};
 
-/// Long enough for a busy machine to start everything that a command here starts.
+/// Long enough for a busy machine to start all processes of a command here.
 const SHORT: Duration = Duration::from_secs(4);
 
 #[tokio::test]
@@ -24,10 +24,11 @@ async fn a_fork_bomb_is_ended() {
     });
     let sandbox = place.sandbox().await;
     for bomb in [
-        // Each starts two others, for as long as it can. The shell itself forks once, while it still may: a
-        // pipe would take two, and the second could fail.
+        // Each process starts two more, until the limit. The shell itself forks only once, while it
+        // still can: a pipe would need two forks, and the second could fail.
         "bomb() { bomb | bomb & }; (bomb) & exec sleep 600",
-        // Each is in a session of its own, ignores what it can and begins again when it may not fork.
+        // Each process has its own session, ignores all signals it can, and retries when a fork
+        // fails.
         "import os, signal
 for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT): signal.signal(number, signal.SIG_IGN)
 while True:
@@ -46,14 +47,14 @@ while True:
         assert_eq!(sh(&*sandbox, "echo usable").await, "usable\n");
         assert_eq!(other_processes(&*sandbox).await, "0", "{bomb}");
     }
-    // The next command is not blamed for the last one.
+    // The next command is not affected by the last one.
     let (outcome, _) = run(&*sandbox, Exec::shell("true | true", TEST_TIMEOUT)).await;
     assert!(!outcome.process_limit, "{outcome:?}");
     place.finish().await;
 }
 
-/// Leaves processes behind in every way that there is: as a daemon, without a terminal, without an
-/// environment, in a session of its own, with what asks it to end ignored.
+/// Leaves processes behind in every possible way: as a daemon, without a terminal, without an
+/// environment, in its own session, with SIGTERM ignored.
 const LEAVERS: &str = r#"
     beat='trap "" TERM HUP INT; while :; do echo . >> "$0"; sleep 0.02; done'
     (setsid sh -c "$beat" one >/dev/null 2>&1 &)
@@ -69,7 +70,7 @@ resource.setrlimit(10, (7, 7))  # that of file locks
 os.execv("/bin/sh", ["sh", "-c", sys.argv[1], os.path.join(sys.argv[2], "four")])' "PATH=/usr/bin:/bin; $beat" "$PWD"
     while ! [ -s one ] || ! [ -s two ] || ! [ -s three ] || ! [ -s four ]; do sleep 0.01; done"#;
 
-/// Asserts that something has beaten, and that nothing does any more.
+/// Asserts that a heartbeat was written and has stopped.
 async fn assert_still(sandbox: &dyn Sandbox) {
     let line = "cat one two three four | wc -c; sleep 0.2; cat one two three four | wc -c; rm one two three four";
     let counts = sh(sandbox, line).await;
@@ -85,16 +86,16 @@ async fn nothing_survives_its_command() {
     }
     let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
-    // At its end.
+    // After a normal exit.
     let (outcome, _) = run(&*sandbox, Exec::shell(LEAVERS, TEST_TIMEOUT)).await;
     assert_eq!(outcome.ended, ExecStatus::Exited(0));
     assert_still(&*sandbox).await;
-    // At its timeout.
+    // After a timeout.
     let line = format!("{LEAVERS}; trap '' TERM; while :; do sleep 1; done");
     let (outcome, _) = run(&*sandbox, Exec::shell(line, SHORT)).await;
     assert_eq!(outcome.ended, ExecStatus::TimedOut);
     assert_still(&*sandbox).await;
-    // When it kills itself.
+    // After the command kills itself.
     let line = format!("{LEAVERS}; kill -9 $$");
     let (outcome, _) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
     assert_eq!(outcome.ended, ExecStatus::Signalled(9));
@@ -109,7 +110,7 @@ async fn ending_one_command_spares_processes_of_another() {
     }
     let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
-    // While another one runs, which must not notice.
+    // While another command runs, which must not be affected.
     let long = "(env -i setsid sh -c 'PATH=/usr/bin:/bin; while ! [ -f stop ]; do echo . >> other; sleep 0.02; done' </dev/null >/dev/null 2>&1 &)
         while ! [ -f stop ]; do sleep 0.02; done; sleep 0.1; echo ended";
     let short = async {
@@ -145,7 +146,7 @@ async fn a_command_may_kill_all_that_it_can() {
     )
     .await;
     assert_eq!(outcome.ended, ExecStatus::Signalled(9));
-    // Stopped, or without anybody to wait for it: it is ended all the same.
+    // Stopped or without a parent to wait for it, it is killed all the same.
     let (outcome, _) = run(
         &*sandbox,
         Exec::shell("kill -STOP $$; echo not reached", SHORT),

@@ -12,10 +12,10 @@ use super::fixture::{
     DockerTestEnv, TEST_TIMEOUT, object_name, other_processes, repo, run, sh, try_run,
 };
 
-/// A command that says that it runs, and then does nothing more.
+/// A command that reports its start and then waits.
 const LONG: &str = "echo kept > file; (setsid sleep 60 &); echo begun > begun; sleep 60";
 
-/// Runs a command, does something to its container as soon as it runs, and returns what came of it.
+/// Runs a command, disturbs its container as soon as it runs, and returns the outcome.
 async fn run_and_strike(
     place: &DockerTestEnv,
     sandbox: &dyn Sandbox,
@@ -55,10 +55,10 @@ async fn three_deaths_are_told_apart() {
     }
     for place in [DockerTestEnv::new(), DockerTestEnv::attached()] {
         let sandbox = place.sandbox().await;
-        // The command by itself.
+        // The command kills itself.
         let (outcome, _) = run(&*sandbox, Exec::shell("kill -9 $$", TEST_TIMEOUT)).await;
         assert_eq!(outcome.ended, ExecStatus::Signalled(9));
-        // The container from outside.
+        // The container is killed from outside.
         let outcome = run_and_strike(
             &place,
             &*sandbox,
@@ -71,7 +71,7 @@ async fn three_deaths_are_told_apart() {
             "the sandbox's container was killed from outside"
         );
         assert_usable(&*sandbox).await;
-        // Asked to stop.
+        // The container is stopped.
         let outcome = run_and_strike(
             &place,
             &*sandbox,
@@ -84,7 +84,7 @@ async fn three_deaths_are_told_apart() {
             "the sandbox's container stopped with exit code 0"
         );
         assert_usable(&*sandbox).await;
-        // While nothing runs: nobody has to know.
+        // While no command runs, the restart is invisible.
         place.docker(&["kill", &object_name(sandbox.id())]);
         assert_eq!(sh(&*sandbox, "echo again").await, "again\n");
         place.docker(&["stop", &object_name(sandbox.id())]);
@@ -111,7 +111,7 @@ async fn a_killed_container_is_not_one_without_memory() {
     let hungry = Exec::argv(["python3", "-c", "x = b'x' * (200 << 20)"], TEST_TIMEOUT);
     let (outcome, _) = run(&*sandbox, hungry).await;
     assert_eq!(outcome.ended, ExecStatus::OutOfMemory);
-    // The engine remembers that, and says so about the whole container.
+    // The Docker Engine remembers that and reports it for the whole container.
     let outcome = run_and_strike(
         &place,
         &*sandbox,
@@ -160,7 +160,7 @@ async fn a_removed_container_is_gone_and_its_workspace_is_not() {
             matches!(&outcome, Err(SandboxError::Gone(id)) if id == sandbox.id()),
             "{outcome:?}"
         );
-        // It stays so, and says so at once.
+        // The state is final and reported immediately.
         let (outcome, _) = try_run(&*sandbox, Exec::shell("true", TEST_TIMEOUT)).await;
         assert!(matches!(outcome, Err(SandboxError::Gone(_))), "{outcome:?}");
         let written = sandbox.write(&repo("file"), b"x", WriteMode::Replace).await;

@@ -1,4 +1,4 @@
-//! A disk that fills up, by whatever means.
+//! Various ways to fill up the disk.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn small_disk() -> DockerTestEnv {
     })
 }
 
-/// Asserts that a command is ended because of the disk, in time, and says why; then makes room.
+/// Asserts that a command is killed in time because of the disk, with the reason; then frees space.
 async fn assert_ended(sandbox: &dyn Sandbox, exec: Exec, why: &str) {
     let what = exec.label().to_owned();
     let (outcome, output) = run(sandbox, exec).await;
@@ -36,7 +36,7 @@ async fn assert_ended(sandbox: &dyn Sandbox, exec: Exec, why: &str) {
     assert!(line.contains(why), "{what}: {line}");
     assert_eq!(outcome.stderr_bytes, said.1.len() as u64, "{what}");
     assert_eq!(other_processes(sandbox).await, "0", "{what}");
-    // There is time to make room.
+    // There is time to free space.
     sh(
         sandbox,
         "sleep 1.5; rm -rf ./* ../home/* /run/lock/* 2>/dev/null; true",
@@ -51,7 +51,7 @@ async fn a_full_disk_ends_a_command() {
     }
     let place = small_disk();
     let sandbox = place.sandbox().await;
-    // Written by a process that hides, and by many small files.
+    // Written by a hidden process, and by many small files.
     for line in [
         "head -c 100M /dev/zero > file; (setsid sleep 60 &); sleep 60; echo not reached",
         "cd ../home; head -c 60M /dev/zero | split -b 100k; sleep 60",
@@ -63,7 +63,7 @@ async fn a_full_disk_ends_a_command() {
         )
         .await;
     }
-    // A hole takes no room.
+    // A sparse file uses no space.
     sh(&*sandbox, "truncate -s 100G hole; sleep 1.5").await;
     place.finish().await;
 }
@@ -82,13 +82,13 @@ for number in range(10):
     file.write(bytes(10 << 20)); file.flush()
     globals()[f'f{number}'] = file
 time.sleep(60)";
-    // Not to be looked into by others of the same user.
+    // Not accessible to other processes of the same user.
     let hidden = format!("import ctypes; ctypes.CDLL(None).prctl(4, 0)\n{unlinked}");
     for script in [unlinked, &hidden] {
         let exec = Exec::argv(["python3", "-c", script], TEST_TIMEOUT);
         assert_ended(&*sandbox, exec, "MiB, at most 50 MiB are allowed").await;
     }
-    // Memory is not disk, and what is closed is free.
+    // Memory is not disk space, and closed files are freed.
     let other = "import os, time
 file = os.memfd_create('x'); os.write(file, bytes(60 << 20))
 for number in range(4):
@@ -156,7 +156,7 @@ async fn a_writable_image_counts_as_well() {
         };
     });
     let sandbox = place.sandbox().await;
-    // The image itself is larger than the limit, and does not count.
+    // The image itself exceeds the limit and does not count.
     sh(&*sandbox, "sleep 2.5").await;
     let line = "head -c 30M /dev/zero > file; head -c 40M /dev/zero > /run/lock/file; sleep 60";
     assert_ended(

@@ -1,4 +1,4 @@
-//! The one way out: connections inside that this process answers.
+//! Outbound connections of a sandbox, served by this process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::fixture::{DockerTestEnv, root_sh, sh};
 
-/// Says where a connection came from, and gives back what it got.
+/// Reports the origin of a connection and echoes its data.
 struct EchoEgress;
 
 #[async_trait]
@@ -111,14 +111,14 @@ async fn commands_reach_the_gate_and_nothing_else() {
     }
 }
 
-/// What a command can do to the files that the way out needs.
+/// Ways for a command to tamper with the egress files.
 const OBSTACLES: [&str; 3] = [
     "rm one; mkdir -p one/two; chmod 0 one .",
     "rm one two; ln -s /etc/passwd one; mkfifo two",
     "echo mine > one; chmod 0 one; chmod 555 .",
 ];
 
-/// What can be in the place of their directory, for whoever may write beside it.
+/// Replacements of their directory, for commands that may write next to it.
 const REPLACEMENTS: [&str; 4] = [
     "echo mine > .way-out",
     "ln -s /etc .way-out",

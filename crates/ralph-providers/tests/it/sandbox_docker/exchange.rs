@@ -1,4 +1,4 @@
-//! Files that a command exchanges for something else while the host uses them.
+//! Files that a command swaps while the host uses them.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use ralph_test::skip_without_docker;
 
 use super::fixture::{DockerTestEnv, TEST_TIMEOUT, repo, sh, try_run};
 
-/// How long an operation may take that has nothing to wait for.
+/// Time limit for an operation that has nothing to wait for.
 const AT_ONCE: Duration = Duration::from_secs(5);
 
-/// Exchanges `file` and what is above `d/file` for links, a pipe, a socket, a device and directories.
+/// Swaps `file` and the parent of `d/file` for links, a pipe, a socket, a device and directories.
 const EXCHANGER: &str = r#"
 import os, socket, shutil
 def gone(path):
@@ -94,19 +94,19 @@ async fn nothing_is_read_or_written_outside_and_nothing_waits() {
         "{}",
         exchanged.1.stderr_text()
     );
-    // All of it was met: done, outside, something else than a file, and in the way.
+    // All outcomes occurred: success, outside the sandbox, not a file, and obstructed.
     assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
     assert_eq!(
         sh(&*sandbox, "cat /tmp/outside /tmp/file; ls /tmp").await,
         "kept\nkept\nfile\noutside\n"
     );
-    // A link may lead out of the repository, as long as it stays in the sandbox.
+    // A link may point outside the repository, but not outside the sandbox.
     let left = sh(&*sandbox, "rm -rf ./* && ls -A . .. | grep -vx file").await;
     assert_eq!(left, ".:\n\n..:\nhome\nrepo\nscratch\ntmp\n");
     place.finish().await;
 }
 
-/// Counts an error that an exchanged file may bring; any other one is a mistake.
+/// Counts an error that a swapped file may cause; panics on any other.
 fn count(seen: &mut [u32; 4], error: SandboxError) {
     let kind = match error {
         SandboxError::Escapes(_) => 1,

@@ -1,4 +1,4 @@
-//! A provider with a state directory of its own, which leaves nothing behind.
+//! A provider with its own state directory, which leaves nothing behind.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,10 +14,10 @@ use ralph_providers::sandbox::{DockerProvider, DockerSettings, DockerTransport};
 use ralph_test::{BASE_IMAGE, CollectedOutput};
 use tempfile::TempDir;
 
-/// Long enough for anything that should end by itself.
+/// Long enough for any command that should end without intervention.
 pub(super) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A provider and the directory that its sandboxes belong to.
+/// A provider and the state directory of its sandboxes.
 pub(super) struct DockerTestEnv {
     pub(super) provider: DockerProvider,
     pub(super) settings: DockerSettings,
@@ -29,7 +29,7 @@ impl DockerTestEnv {
         Self::with_settings(|_| {})
     }
 
-    /// Makes a provider from the usual settings, changed.
+    /// Creates a provider from modified default settings.
     pub(super) fn with_settings(change: impl FnOnce(&mut DockerSettings)) -> Self {
         let state = tempfile::tempdir().unwrap();
         let mut settings = DockerSettings::new(BASE_IMAGE, state.path());
@@ -50,7 +50,7 @@ impl DockerTestEnv {
         self.state.path()
     }
 
-    /// Returns another provider of the same sandboxes, as another ralph would have it.
+    /// Returns another provider of the same sandboxes, like that of a second ralph process.
     pub(super) fn second_provider(&self) -> DockerProvider {
         DockerProvider::new(self.settings.clone())
     }
@@ -59,7 +59,7 @@ impl DockerTestEnv {
         self.provider.create(&SandboxSpec::default()).await.unwrap()
     }
 
-    /// Runs `docker` against the engine of this place; it has to succeed.
+    /// Runs `docker` against the engine of this environment; it must succeed.
     pub(super) fn docker(&self, arguments: &[&str]) -> String {
         match self.try_docker(arguments) {
             Ok(said) => said,
@@ -67,7 +67,7 @@ impl DockerTestEnv {
         }
     }
 
-    /// Runs `docker` and returns what it printed, or complained about.
+    /// Runs `docker` and returns its output or its error output.
     pub(super) fn try_docker(&self, arguments: &[&str]) -> Result<String, String> {
         let mut docker = Command::new("docker");
         if let Some(host) = &self.settings.host {
@@ -82,7 +82,7 @@ impl DockerTestEnv {
         }
     }
 
-    /// Removes the sandboxes of this place as a user would, and makes sure that nothing is left.
+    /// Removes the sandboxes of this environment as a user would, and asserts that nothing is left.
     pub(super) async fn finish(self) {
         for found in self.provider.list().await.unwrap() {
             self.provider.discard(&found.id).await.unwrap();
@@ -90,7 +90,7 @@ impl DockerTestEnv {
         self.assert_empty();
     }
 
-    /// Asserts that nothing of this place is on the engine or in its directory.
+    /// Asserts that nothing of this environment is left on the Docker Engine or in its directory.
     pub(super) fn assert_empty(&self) {
         let sockets = std::fs::read_dir(self.state().join("sockets"));
         let sockets: Vec<PathBuf> = sockets
@@ -121,7 +121,7 @@ impl DockerTestEnv {
 
 impl Drop for DockerTestEnv {
     fn drop(&mut self) {
-        // After a panic; a test that ends by itself has made sure that there is nothing.
+        // Only after a panic; a completed test has already verified that nothing is left.
         for container in self.containers() {
             best_effort(self.try_docker(&["rm", "--force", "--volumes", &container]));
         }
@@ -131,12 +131,12 @@ impl Drop for DockerTestEnv {
     }
 }
 
-/// Returns the name of a sandbox's container and of its volume.
+/// Returns the name of a sandbox's container and volume.
 pub(super) fn object_name(id: &SandboxId) -> String {
     id.0.replace("docker-", "ralph-")
 }
 
-/// Returns what the engine says about a sandbox's container.
+/// Returns the inspection of a sandbox's container.
 pub(super) fn inspect(place: &DockerTestEnv, id: &SandboxId) -> serde_json::Value {
     let said = place.docker(&["container", "inspect", &object_name(id)]);
     let mut list: Vec<serde_json::Value> = serde_json::from_str(&said).unwrap();
@@ -147,7 +147,7 @@ pub(super) fn repo(path: &str) -> SandboxPath {
     SandboxPath::in_repo(&WorkspacePath::parse(path).unwrap())
 }
 
-/// Runs a command to its end.
+/// Runs a command to completion.
 pub(super) async fn run(sandbox: &dyn Sandbox, exec: Exec) -> (ExecOutcome, CollectedOutput) {
     let (outcome, output) = try_run(sandbox, exec).await;
     (outcome.unwrap(), output)
@@ -163,7 +163,7 @@ pub(super) async fn try_run(
     (outcome, output)
 }
 
-/// Runs a shell command that has to succeed.
+/// Runs a shell command that must succeed.
 pub(super) async fn sh(sandbox: &dyn Sandbox, line: &str) -> String {
     let (outcome, output) = run(sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
     let said = output.stderr_text();
@@ -175,13 +175,13 @@ pub(super) async fn sh(sandbox: &dyn Sandbox, line: &str) -> String {
     output.stdout_text()
 }
 
-/// Runs a shell command that has to succeed, as root in a sandbox's container.
+/// Runs a shell command that must succeed, as root in a sandbox's container.
 pub(super) fn root_sh(place: &DockerTestEnv, sandbox: &dyn Sandbox, line: &str) -> String {
     let container = object_name(sandbox.id());
     place.docker(&["exec", "--user", "0", &container, "sh", "-c", line])
 }
 
-/// Returns how many processes there are in a sandbox but the first one.
+/// Returns the number of processes in a sandbox, except the first one.
 pub(super) async fn other_processes(sandbox: &dyn Sandbox) -> String {
     let count = "import os
 print(sum(1 for name in os.listdir('/proc') if name.isdigit()) - 2)";

@@ -1,4 +1,4 @@
-//! Output without end, and output at the very end.
+//! Endless output, and output at the very end.
 
 use std::fs;
 
@@ -8,17 +8,17 @@ use ralph_test::skip_without_docker;
 use super::fixture::{DockerTestEnv, TEST_TIMEOUT, other_processes, run, sh};
 use crate::sandbox_local::own_process::runs_in_own_process;
 
-/// How much more memory this process may need, whatever is printed.
+/// How much the memory of this process may grow, regardless of the output.
 const MAX_GROWTH_KIB: u64 = 64 << 10;
 
-/// Returns how much memory this process has, in KiB.
+/// Returns the resident memory of this process, in KiB.
 fn resident_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"));
     line.unwrap().trim_end_matches("kB").trim().parse().unwrap()
 }
 
-/// Counts what comes, and looks at the memory of this process now and then.
+/// Counts output and samples the memory of this process.
 #[derive(Default)]
 struct FloodSink {
     stdout: u64,
@@ -95,7 +95,7 @@ async fn a_flood_is_cut_at_its_limit() {
     }
     let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
-    // Also when nobody can stop it by closing a pipe, and when it is not the first process.
+    // Also if closing the pipe cannot stop it, and if it is not the first process.
     for line in [
         "yes",
         "yes >&2",
@@ -112,7 +112,7 @@ async fn a_flood_is_cut_at_its_limit() {
         assert_eq!(watch.stdout + watch.stderr, 10 << 20, "{line}");
         assert_eq!(other_processes(&*sandbox).await, "0", "{line}");
     }
-    // Exactly at the limit nothing is cut.
+    // Output exactly at the limit is not truncated.
     let exec = Exec {
         output_limit: 1000,
         ..Exec::shell("printf %01000d 0", TEST_TIMEOUT)
@@ -152,7 +152,7 @@ async fn the_last_bytes_are_never_lost() {
             let line = match round % 4 {
                 0 => "printf out; printf err >&2; kill -9 $$",
                 1 => "printf out; printf err >&2",
-                // Killed by another one, in the same moment.
+                // Killed by another process at the same moment.
                 2 => "(printf out; printf err >&2; kill -9 $$)",
                 _ => "exec 3>&1; (printf out >&3; printf err >&2; exec kill -9 $$) & wait",
             };
@@ -175,14 +175,14 @@ async fn output_is_not_waited_for_longer_than_its_command() {
     }
     let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
-    // A grandchild holds the output, and goes on writing to it.
+    // A grandchild has the output open and continues to write to it.
     let line = "(trap '' TERM HUP; while :; do echo more; sleep 0.1; done) & echo first";
     let (outcome, output) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
     assert_eq!(outcome.ended, ExecStatus::Exited(0));
     assert!(
         output.stdout_text().starts_with("first\n") || output.stdout_text().contains("\nfirst\n")
     );
-    // Otherwise the grandchild would hold it until its timeout.
+    // Otherwise the grandchild would keep it open until the timeout.
     assert!(outcome.duration < TEST_TIMEOUT, "{outcome:?}");
     place.finish().await;
 }

@@ -1,4 +1,5 @@
-//! What a command does to itself and to its directories, and what the next one finds.
+//! Changes that a command applies to itself and to its directories, and their effect on the next
+//! one.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use ralph_test::skip_without_docker;
 
 use super::fixture::{DockerTestEnv, TEST_TIMEOUT, repo, run, sh, try_run};
 
-/// What has to work whatever happened before.
+/// Must work regardless of earlier commands.
 const WORKS: &str = r#"echo x > file && mkdir -p a/b && mktemp >/dev/null && cd "$HOME" && echo x > y && cd ../scratch && echo x > z && echo works"#;
 
 #[tokio::test]
@@ -53,7 +54,7 @@ async fn directories_cannot_be_exchanged() {
     }
     let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
-    // Each of them belongs to the command, but what they are in does not.
+    // The directories belong to the command, but their parent does not.
     let line = r#"for d in repo scratch home tmp; do
         (rmdir /workspace/$d; mv /workspace/$d /workspace/other; ln -s /etc /workspace/$d; mkfifo /workspace/x) 2>/dev/null && echo "exchanged $d"
         done; ls /workspace"#;
@@ -153,7 +154,7 @@ async fn nothing_is_too_large_to_be_refused() {
     }
     let place = DockerTestEnv::new();
     let sandbox = place.sandbox().await;
-    // Many arguments, as a list of files has them.
+    // Many arguments, such as a list of files.
     let files: Vec<String> = (0..20_000)
         .map(|number| format!("directory/file-{number}"))
         .collect();
@@ -163,7 +164,7 @@ async fn nothing_is_too_large_to_be_refused() {
         (outcome.ended, outcome.stdout_bytes),
         (ExecStatus::Exited(0), 408_890)
     );
-    // More than the system takes, or anybody would send.
+    // Larger than the system accepts.
     for size in [200 << 10, 3 << 20, 40 << 20] {
         let exec = Exec::argv(["true".to_owned(), "x".repeat(size)], TEST_TIMEOUT);
         let (outcome, _) = try_run(&*sandbox, exec).await;
@@ -173,7 +174,7 @@ async fn nothing_is_too_large_to_be_refused() {
             "{size}"
         );
     }
-    // A time without end has none; it is not over at once either.
+    // An infinite timeout never expires; in particular, not immediately.
     for timeout in [Duration::MAX, Duration::from_secs(1 << 40)] {
         let (outcome, _) = run(&*sandbox, Exec::shell("exit 4", timeout)).await;
         assert_eq!(outcome.ended, ExecStatus::Exited(4));

@@ -1,4 +1,4 @@
-//! Images that a test makes for itself.
+//! Temporary images for tests.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -8,13 +8,13 @@ use ralph_core::id::Digest;
 use ralph_test::BASE_IMAGE;
 use serde_json::json;
 
-/// An image that is removed with this value.
+/// An image that is removed on drop.
 pub(super) struct TemporaryImage {
     pub(super) tag: String,
 }
 
 impl TemporaryImage {
-    /// Builds an image on top of the usual one from the lines of a Dockerfile.
+    /// Builds an image on top of the default one from the lines of a Dockerfile.
     pub(super) fn build(lines: &str) -> Self {
         let image = Self { tag: unique_tag() };
         let file = format!("FROM {BASE_IMAGE}\n{lines}\n");
@@ -25,7 +25,7 @@ impl TemporaryImage {
         image
     }
 
-    /// Makes an image for machines of this kind, with a single file in it, which is no program.
+    /// Creates an image for this architecture, with a single non-executable file.
     pub(super) fn bare(architecture: &str) -> Self {
         let image = Self { tag: unique_tag() };
         let layer = archive(&[("file", b"")]);
@@ -68,7 +68,7 @@ impl Drop for TemporaryImage {
         let removed = Command::new("docker")
             .args(["image", "rm", "--force", &self.tag])
             .output();
-        // One that stays is in nobody's way but the eye's.
+        // A leftover image does no harm.
         drop(removed);
     }
 }
@@ -79,7 +79,7 @@ fn unique_tag() -> String {
     format!("ralph-test-hostile:{}-{count}", std::process::id())
 }
 
-/// Runs `docker` with something to read; it has to succeed.
+/// Runs `docker` with input; it must succeed.
 fn docker_with_input(arguments: &[&str], input: &[u8]) {
     let mut docker = Command::new("docker")
         .args(arguments)

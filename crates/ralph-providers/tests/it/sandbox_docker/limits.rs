@@ -1,4 +1,4 @@
-//! What a container may use of the machine, by what the engine says and by what is felt inside.
+//! Resource limits of a container, as reported by the Docker Engine and as observed inside.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use super::fixture::{DockerTestEnv, TEST_TIMEOUT, inspect, run, sh};
 
 const MEBIBYTE: u64 = 1 << 20;
 
-/// All that the container's first process may ever have: to give files away, to go everywhere in
-/// the workspace, to signal, and to become somebody else.
+/// The capability bounding set of the container's first process: change file owners, access the
+/// whole workspace, send signals, change user.
 const CAPABILITIES: &str = "00000000000000eb";
 
 fn small_limits() -> DockerTestEnv {
@@ -96,7 +96,7 @@ async fn the_engine_says_what_a_container_may_use() {
     assert_eq!(security[0], "no-new-privileges");
     assert!(security[1].as_str().unwrap().starts_with("seccomp={"));
     assert_eq!(inspected["Config"]["User"], "0:0");
-    // Or the engine would run the image's own check as root.
+    // Otherwise the Docker Engine would run the image's health check as root.
     assert_eq!(inspected["Config"]["Healthcheck"]["Test"], json!(["NONE"]));
     place.finish().await;
 }
@@ -109,7 +109,7 @@ async fn a_command_feels_its_limits() {
     let place = small_limits();
     let sandbox = place.sandbox().await;
 
-    // For a second of a clock on the wall, half a second of a processor.
+    // Half a second of CPU time per second of wall-clock time.
     let busy = "import time
 end = time.monotonic() + 1
 while time.monotonic() < end: pass
@@ -143,7 +143,7 @@ print(started)";
     .await;
     assert_eq!(outcome.ended, ExecStatus::OutOfMemory);
 
-    // What is in memory instead of on a disk cannot use all of it up.
+    // Files in memory cannot exhaust it.
     let line = "head -c 1G /dev/zero > /tmp/x; head -c 1G /dev/zero > /var/tmp/x; head -c 1G /dev/zero > /dev/shm/x
         rm -f /tmp/x /var/tmp/x /dev/shm/x; echo done";
     let (outcome, output) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
@@ -178,7 +178,7 @@ async fn a_command_has_no_rights() {
         ("CapAmb", none),
         ("NoNewPrivs", "1"),
         ("Seccomp", "2"),
-        // Nothing that the first process can have blocked or ignored.
+        // The first process can have neither blocked nor ignored a signal.
         ("SigBlk", none),
         ("SigIgn", none),
     ] {
@@ -190,13 +190,13 @@ async fn a_command_has_no_rights() {
         for f in "$HOME" "$TMPDIR" /tmp /var/tmp /dev/shm ../scratch .; do
             printf '#!/bin/sh\necho "ran"\n' > "$f/tool" && chmod 755 "$f/tool" && "$f/tool" || echo "not in $f"; done"#;
     let (_, output) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
-    // A shared memory is not for programs; everything else that can be written can be run.
+    // Shared memory is not executable; all other writable directories are.
     assert_eq!(
         output.stdout_text(),
         "4 Permission denied\n5 Read-only file system\nran\nran\nran\nran\nnot in /dev/shm\nran\nran\n"
     );
 
-    // Programs that would give rights to whoever starts them give none.
+    // Setuid programs grant no privileges.
     let line = "cp /bin/sh ./shell && chmod 4755 shell && ./shell -p -c 'id -u'; su -c 'id -u' 2>/dev/null; \
         mount -t tmpfs x /tmp 2>/dev/null; passwd -d root 2>/dev/null; echo end";
     assert_eq!(sh(&*sandbox, line).await, "10001\nend\n");

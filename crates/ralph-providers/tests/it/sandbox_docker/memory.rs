@@ -1,4 +1,4 @@
-//! Memory that runs out, in the middle of something.
+//! Running out of memory.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn memory_that_ran_out_is_never_green() {
     let sandbox = place.sandbox().await;
     for line in [
         HUNGRY.to_owned(),
-        // The exit code is that of the last one, and says nothing.
+        // The exit code is that of the last process and does not show it.
         format!("{HUNGRY} | cat"),
         format!("{HUNGRY}; true"),
         format!("({HUNGRY}) >/dev/null 2>&1 & wait; exit 0"),
@@ -38,7 +38,7 @@ async fn memory_that_ran_out_is_never_green() {
         assert_eq!(outcome.ended, ExecStatus::OutOfMemory, "{line}");
         assert_eq!(sh(&*sandbox, "echo usable").await, "usable\n");
     }
-    // What is kept by others does not count for the next one.
+    // Memory used by others does not count for the next command.
     let (outcome, _) = run(&*sandbox, Exec::shell("exit 7", TEST_TIMEOUT)).await;
     assert_eq!(outcome.ended, ExecStatus::Exited(7));
     assert_eq!(other_processes(&*sandbox).await, "0");
@@ -52,7 +52,7 @@ async fn a_command_that_spares_itself_is_ended_before_the_guest() {
     }
     let place = small_memory();
     let sandbox = place.sandbox().await;
-    // Many small ones, each of which would rather have any other killed.
+    // Many small processes, each of which prefers that any other be killed.
     let line = r#"echo 0 > /proc/self/oom_score_adj; echo -1000 > /proc/self/oom_score_adj 2>/dev/null
         for i in 1 2 3 4 5 6 7 8 9 10; do
             python3 -c "
@@ -61,14 +61,14 @@ kept = []
 while True: kept.append(bytearray(1 << 20)); time.sleep(0.01)" &
         done; wait"#;
     let (outcome, _) = run(&*sandbox, Exec::shell(line, Duration::from_secs(3))).await;
-    // Its outcome is known: the guest was there all the time.
+    // The outcome is known: the guest was running the whole time.
     let known = [ExecStatus::OutOfMemory, ExecStatus::TimedOut].contains(&outcome.ended);
     assert!(known, "{outcome:?}");
     assert_eq!(sh(&*sandbox, "echo usable").await, "usable\n");
     place.finish().await;
 }
 
-/// Leaves as much as fits in every kind of memory that outlives a process.
+/// Fills every kind of memory that outlives a process.
 const LEAVE: &str = r#"import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
 libc.shmat.restype = ctypes.c_void_p
@@ -101,7 +101,7 @@ async fn nothing_is_left_in_shared_memory_for_later_commands() {
         let left = "ls -A /dev/shm /dev/mqueue; tail -q -n +2 /proc/sysvipc/shm /proc/sysvipc/msg /proc/sysvipc/sem";
         assert_eq!(sh(&*sandbox, left).await, "/dev/mqueue:\n\n/dev/shm:\n");
     }
-    // It needs most of the memory there is.
+    // It needs most of the available memory.
     let large = r#"python3 -c "x = b'x' * (40 << 20); print(len(x))""#;
     assert_eq!(sh(&*sandbox, large).await, "41943040\n");
     place.finish().await;
@@ -137,7 +137,7 @@ async fn a_full_temporary_directory_is_an_error_and_not_a_death() {
     }
     let place = small_memory();
     let sandbox = place.sandbox().await;
-    // By bytes, and by files without any.
+    // By size, and by the number of empty files.
     let fill = "for d in /tmp /var/tmp; do head -c 1G /dev/zero > $d/x; done";
     let crowd = "import os
 for number in range(1000000): os.close(os.open(f'/tmp/{number}', os.O_CREAT))";
@@ -149,7 +149,7 @@ for number in range(1000000): os.close(os.open(f'/tmp/{number}', os.O_CREAT))";
         assert_eq!(outcome.ended, ExecStatus::Exited(1));
         let said = output.stderr_text();
         assert!(said.contains("No space left on device"), "{said}");
-        // Later commands have the rest, and are told what is wrong.
+        // Later commands get the rest, with an error message.
         let large = r#"python3 -c "x = b'x' * (20 << 20); print(len(x))""#;
         assert_eq!(sh(&*sandbox, large).await, "20971520\n");
         let (outcome, output) = run(

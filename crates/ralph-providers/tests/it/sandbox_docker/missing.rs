@@ -1,4 +1,4 @@
-//! What a sandbox needs and does not find: an image, a machine that fits, room.
+//! Missing prerequisites of a sandbox: an image, a matching machine, disk space.
 
 use ralph_core::ports::{SandboxError, SandboxProvider as _, SandboxSpec};
 use ralph_providers::sandbox::DockerLimits;
@@ -7,7 +7,8 @@ use ralph_test::skip_without_docker;
 use super::fixture::{DockerTestEnv, sh};
 use super::image::TemporaryImage;
 
-/// Tries to make a sandbox, which has to fail without leaving anything behind, and returns why.
+/// Tries to create a sandbox, which must fail without leaving anything behind, and returns the
+/// error.
 async fn create_error(place: &DockerTestEnv) -> (String, String) {
     let made = place.provider.create(&SandboxSpec::default()).await;
     place.assert_empty();
@@ -43,7 +44,7 @@ async fn a_missing_image_is_named_with_the_way_to_build_it() {
         .await
         .map(drop);
     assert_eq!(made.unwrap_err().to_string(), missing);
-    // Sandboxes that are there can still be listed, used and removed, but not be made anew.
+    // Existing sandboxes can still be listed, used and removed, but not recreated.
     for provider in [&place.provider, &place.second_provider()] {
         assert_eq!(provider.list().await.unwrap().len(), 1);
     }

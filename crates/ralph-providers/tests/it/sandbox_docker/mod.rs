@@ -1,4 +1,4 @@
-//! The Docker sandbox, on a real engine.
+//! The Docker sandbox, on a real Docker Engine.
 
 mod contract;
 mod crowds;

@@ -1,4 +1,4 @@
-//! Sandboxes whose ralph has died.
+//! Sandboxes of dead ralph processes.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use super::fixture::{DockerTestEnv, object_name, sh};
 const STATE: &str = "RALPH_TEST_STATE";
 const TEST: &str = "sandbox_docker::owner::what_a_killed_ralph_left_is_found";
 
-/// Makes a sandbox with a command in it, and kills this process while that runs.
+/// Creates a sandbox, runs a command in it, and kills this process meanwhile.
 async fn leave_behind(state: &Path) {
     let provider = DockerProvider::new(DockerSettings::new(BASE_IMAGE, state));
     let spec = SandboxSpec {
@@ -65,7 +65,7 @@ async fn what_a_killed_ralph_left_is_found() {
     );
     let id = left[0].id.clone();
 
-    // Nothing runs in it any more, though nobody has looked after it.
+    // Nothing runs in it any more, without any cleanup.
     let deadline = Instant::now() + Duration::from_secs(10);
     let running = [
         "inspect",
@@ -78,7 +78,7 @@ async fn what_a_killed_ralph_left_is_found() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 
-    // Whoever takes it over is its owner, and lives.
+    // The process that takes it over becomes its owner, and is alive.
     let mine = place.sandbox().await;
     let mut expected = vec![(id.clone(), true), (mine.id().clone(), false)];
     expected.sort_by(|a, b| a.0.0.cmp(&b.0.0));
@@ -90,7 +90,7 @@ async fn what_a_killed_ralph_left_is_found() {
     }
     assert_eq!(owned(&found(&place).await), expected);
 
-    // One that nobody wants is removed without being started.
+    // An unwanted one is removed without being started.
     place.provider.discard(&id).await.unwrap();
     place.provider.discard(&id).await.unwrap();
     assert_eq!(owned(&found(&place).await), [(mine.id().clone(), false)]);

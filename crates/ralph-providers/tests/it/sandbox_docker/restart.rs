@@ -1,4 +1,4 @@
-//! An engine that is killed and started again while a command runs.
+//! A Docker Engine that is killed and restarted while a command runs.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use ralph_test::{PrivateDockerEngine, skip_without_docker};
 
 use super::fixture::{DockerTestEnv, TEST_TIMEOUT, repo, sh, try_run};
 
-/// How long the outcome of a command may stay unknown.
+/// Time limit for the outcome of a command.
 const OUTCOME_TIMEOUT: Duration = Duration::from_mins(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -65,7 +65,7 @@ async fn an_engine_that_comes_back_brings_its_sandboxes() {
     }
     let engine = restart.await.unwrap();
 
-    // And without an engine: a provider says so, and how to mend it.
+    // Without an engine, the provider reports that and how to fix it.
     drop(sandboxes);
     let gone = DockerTestEnv::with_settings(|settings| settings.host = Some(engine.host()));
     for place in places {

@@ -1,4 +1,4 @@
-//! Sandboxes that another ralph takes over, whatever state their containers are in.
+//! Sandboxes that another ralph process takes over, in every state of their containers.
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ async fn commands_of_the_first_owner_end() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             let second = take_over(&another, &*first).await;
-            // At once, not only when the first one notices.
+            // Immediately, not only when the first process notices.
             assert_eq!(other_processes(&*second).await, "0");
             second
         };
@@ -41,7 +41,7 @@ async fn commands_of_the_first_owner_end() {
         );
         assert_eq!(said, expected);
 
-        // The first one cannot disturb it any more, not even by trying.
+        // The first process can no longer interfere, even if it tries.
         let busy = try_run(
             &*second,
             Exec::shell("sleep 1; echo undisturbed", TEST_TIMEOUT),
@@ -93,7 +93,7 @@ async fn a_container_may_be_in_any_state() {
         ("exited", &[&["kill", &container]]),
         ("paused", &[&["pause", &container]]),
         ("missing", &[&["rm", "--force", &container]]),
-        // Made by somebody else, who has nothing of ours in it.
+        // Created by another program, without anything of ralph's in it.
         ("created", &[&["rm", "--force", &container], &create]),
         (
             "strange",
@@ -121,7 +121,7 @@ async fn a_container_may_be_in_any_state() {
             "{state}: {:?}",
             started.elapsed()
         );
-        // The earlier ones are still there, and still in nobody's way.
+        // The earlier handles still exist and do not interfere.
         holders.push(next);
     }
     place.finish().await;
@@ -138,7 +138,7 @@ async fn concurrent_takeovers_leave_one_owner() {
     let (one, other) = tokio::join!(one.attach(first.id()), other.attach(first.id()));
     let mut usable = 0;
     for attached in [one, other] {
-        // The one that came too late may see it already while it attaches, or at its first command.
+        // The loser may notice while attaching, or at its first command.
         if let Ok(Some(sandbox)) = attached {
             let (outcome, _) = try_run(&*sandbox, Exec::shell("true", TEST_TIMEOUT)).await;
             usable += u32::from(outcome.is_ok());

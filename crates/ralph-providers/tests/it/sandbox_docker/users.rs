@@ -1,4 +1,4 @@
-//! Whom commands run as, whatever the image says.
+//! The user of commands, regardless of the image's settings.
 
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::{Exec, Sandbox, SandboxError};
@@ -13,7 +13,7 @@ async fn in_image(tag: &str) -> (DockerTestEnv, Box<dyn Sandbox>) {
     (place, sandbox)
 }
 
-/// Who somebody is, and whether files that are given to him are his.
+/// Prints the user and whether files given to it belong to it.
 const WHO: &str = r#"echo "$(id -u):$(id -g):$(id -G) $HOME $USER $(stat -c %u . "$HOME" | xargs)";
     touch "$HOME/x" ./x && (touch /x; touch /root/x) 2>/dev/null || echo bounded"#;
 
@@ -23,7 +23,7 @@ async fn no_image_makes_a_command_root() {
         return;
     }
     for (lines, expected) in [
-        // Ends as root, and says so in every way that there is.
+        // Runs as root by default, and sets that in every possible way.
         (
             "RUN useradd -u 1500 agent\nENV HOME=/root USER=root LOGNAME=root\nUSER root",
             "1500:1500:1500 /workspace/home agent 1500 1500\nbounded\n",

@@ -1,4 +1,4 @@
-//! What is around a sandbox, tried from inside: by a command, and by root.
+//! The isolation of a sandbox, tested from inside: by a command, and by root.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ use super::fixture::{DockerTestEnv, TEST_TIMEOUT, object_name, root_sh, run, sh}
 
 const PROBE: &str = include_str!("walls/probe.py");
 
-/// A service on every address of this machine, which nobody inside may reach.
+/// A service on every address of this machine, which must be unreachable from inside.
 struct HostService {
     listener: TcpListener,
     arguments: Vec<String>,
@@ -37,7 +37,7 @@ impl HostService {
     }
 }
 
-/// Returns the addresses of this machine, that of the engine's bridge among them.
+/// Returns the addresses of this machine, including that of the Docker bridge.
 fn addresses() -> BTreeSet<String> {
     let table = fs::read_to_string("/proc/net/fib_trie").unwrap();
     let mut found = BTreeSet::new();
@@ -93,7 +93,7 @@ fn probed_by_root(sandbox: &dyn Sandbox, arguments: &[String]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What both find, if not said otherwise.
+/// The results for both, unless stated otherwise.
 const WALLS: &str = "interfaces: lo
 routes: 0
 name: no answer
@@ -132,7 +132,7 @@ host name: EPERM
 rights: EPERM
 ";
 
-/// Asserts that the lines are those of the walls, changed.
+/// Asserts that the lines are those of `WALLS`, with some changed.
 fn assert_walls(found: &str, changed: &[(&str, &str)]) {
     let read = |text: &str| -> BTreeMap<String, String> {
         text.lines()
@@ -147,7 +147,7 @@ fn assert_walls(found: &str, changed: &[(&str, &str)]) {
         }),
     ));
     let mut found = read(found);
-    // The kernel's way to tell of limits differs from machine to machine; writing is refused in all.
+    // Kernels report limits differently; all of them reject writes.
     assert_eq!(found.remove("own limits").as_deref(), Some("EROFS"));
     let differing: Vec<_> = found
         .iter()
@@ -237,7 +237,7 @@ async fn no_process_inside_can_impersonate_the_guest() {
     if skip_without_docker() {
         return;
     }
-    // Whatever connects the guest with the host: a command holds nothing of it.
+    // A command has no handle of either transport between guest and host.
     for place in [DockerTestEnv::new(), DockerTestEnv::attached()] {
         let sandbox = place.sandbox().await;
         let line = "ls -l /proc/self/fd | sed 's/.* -> //' | grep -v '^/proc\\|^total'";

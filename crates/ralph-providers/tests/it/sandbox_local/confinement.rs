@@ -1,4 +1,4 @@
-//! What commands cannot reach though they run as the user, and what limits them.
+//! Protection from commands that run as the user, and their resource limits.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use tempfile::TempDir;
 
 use super::fixture::{TEST_TIMEOUT, run, sh};
 
-/// A variable that a process which runs one test under other conditions has.
+/// Set in a process that runs one test under other conditions.
 const RERUN_VARIABLE: &str = "RALPH_TEST_AGAIN";
 
-/// A state directory with a run whose contract a command would like to change.
+/// A state directory with a run whose contract a command tries to change.
 struct GuardedState {
     directory: TempDir,
 }
 
 impl GuardedState {
-    /// Makes one apart from `/tmp`, as users have it.
+    /// Creates one outside `/tmp`, as users have it.
     fn new() -> Self {
         Self::within(Path::new(env!("CARGO_TARGET_TMPDIR")))
     }
@@ -46,7 +46,7 @@ impl GuardedState {
         .hiding(self.path())
     }
 
-    /// Tries to reach the contract in every way, and asserts that none works.
+    /// Tries to access the contract in every way, and asserts that none works.
     async fn assert_hidden(&self, sandbox: &dyn Sandbox) {
         let state = self.path();
         let task = state.join("runs/r1/ralph_task.md");
@@ -74,7 +74,7 @@ impl GuardedState {
                 "`{line}`: {output:?}"
             );
         }
-        // Below a private /tmp this makes a directory, and not that of the host.
+        // Below a private `/tmp` this creates a new directory, not the host's.
         let line = format!("mkdir -p {state}/runs/r2 && touch {state}/runs/r2/x");
         run(sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
         let kept = fs::read_to_string(self.path().join("runs/r1/ralph_task.md")).unwrap();
@@ -85,8 +85,8 @@ impl GuardedState {
     }
 }
 
-/// Tells whether this process runs a test under the conditions that `wrapper` makes. If not, it starts
-/// one that does, and the test is over when that one has passed.
+/// Returns whether this process runs the test under the conditions of `wrapper`. If not, it starts
+/// a process that does; once that has passed, the test is over.
 fn rerun_under(test: &str, wrapper: &[&str]) -> bool {
     if std::env::var_os(RERUN_VARIABLE).is_some() {
         return true;
@@ -108,14 +108,14 @@ fn rerun_under(test: &str, wrapper: &[&str]) -> bool {
     false
 }
 
-/// What an ordinary user without other groups is.
+/// Runs as an ordinary user without supplementary groups.
 const AS_NOBODY: [&str; 4] = [
     "setpriv",
     "--reuid=65534",
     "--regid=65534",
     "--clear-groups",
 ];
-/// A machine without user namespaces, and no privilege to mount.
+/// Simulates a machine without user namespaces and without the privilege to mount.
 const WITHOUT_NAMESPACES: [&str; 6] = [
     "unshare",
     "--user",
@@ -137,7 +137,7 @@ async fn the_state_directory_is_out_of_reach() {
     );
     let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
     state.assert_hidden(&*sandbox).await;
-    // Of the state directory only the way to the sandbox is there.
+    // Only the path to the sandbox is visible in the state directory.
     let line = format!("cd {} && find . -maxdepth 2", state.path().display());
     let expected = format!(".\n./sandboxes\n./sandboxes/{}\n", sandbox.id());
     assert_eq!(sh(&*sandbox, &line).await, expected);
@@ -250,7 +250,7 @@ async fn each_sandbox_has_a_tmp_of_its_own() {
         "{listed}"
     );
     assert!(!Path::new("/tmp/ralph-note").exists());
-    // Files in /tmp outlive a command: they are the sandbox's.
+    // Files in `/tmp` outlive a command: they belong to the sandbox.
     assert_eq!(sh(&*one, "cat \"$TMPDIR/ralph-note\"").await, "mine\n");
 }
 
@@ -266,7 +266,7 @@ async fn programs_below_tmp_are_still_found() {
     state.assert_hidden(&*sandbox).await;
 }
 
-/// A provider whose sandboxes may use little.
+/// Returns a provider with low limits.
 fn small_provider(state: &GuardedState) -> LocalProvider {
     state.provider().with_limits(LocalLimits {
         memory: 256 << 20,
@@ -281,7 +281,7 @@ async fn a_fork_bomb_is_held_and_ends_with_its_command() {
     let confinement = provider.confinement().unwrap();
     assert_eq!(confinement.processes, Some(40), "{confinement:?}");
     let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
-    // The shell itself forks once, while it still may, and then becomes the command that is ended.
+    // The shell itself forks once, while it still can, and then becomes the command that is killed.
     let bomb = Exec::shell(
         "bomb() { bomb | bomb & }; (bomb) & exec sleep 600",
         Duration::from_secs(5),
@@ -316,7 +316,7 @@ async fn an_ordinary_user_has_limits_without_control_groups() {
     let provider = small_provider(&state);
     let confinement = provider.confinement().unwrap();
     if confinement.memory == Some(MemoryLimit::Sandbox(256 << 20)) {
-        // Control groups are delegated to this user, so the limits are theirs.
+        // Control groups are delegated to this user, so their limits apply.
         return;
     }
     assert_eq!(confinement.memory, Some(MemoryLimit::Process(256 << 20)));
@@ -326,7 +326,7 @@ async fn an_ordinary_user_has_limits_without_control_groups() {
     let (outcome, output) = run(&*sandbox, Exec::shell(crowd, TEST_TIMEOUT)).await;
     assert!(!outcome.ended.is_success(), "{output:?}");
     assert!(!output.stdout_text().contains("all started"), "{output:?}");
-    // Each command is counted apart, and so are the user's other processes.
+    // Each command is counted separately from the user's other processes.
     assert_eq!(
         sh(&*sandbox, "sleep 0 & sleep 0 & wait; echo alive").await,
         "alive\n"

@@ -1,4 +1,4 @@
-//! The promises that all sandboxes keep.
+//! The contract of all sandbox providers.
 
 use ralph_core::ports::SandboxProvider as _;
 use ralph_test::sandbox_contract;

@@ -1,4 +1,4 @@
-//! What is on disk.
+//! Files on disk.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

@@ -1,4 +1,4 @@
-//! A provider in a directory of its own.
+//! A provider in its own directory.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use ralph_providers::sandbox::LocalProvider;
 use ralph_test::CollectedOutput;
 use tempfile::TempDir;
 
-/// Long enough for anything that should end by itself.
+/// Long enough for any command that should end without intervention.
 pub(super) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(super) struct LocalTestEnv {
@@ -21,7 +21,7 @@ pub(super) struct LocalTestEnv {
 
 impl LocalTestEnv {
     pub(super) fn new() -> Self {
-        // Apart from `/tmp`, which commands have one of their own for.
+        // Outside `/tmp`, because commands have a private one.
         let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let provider = provider_at(directory.path().join("sandboxes"));
         Self {
@@ -34,7 +34,7 @@ impl LocalTestEnv {
         self.directory.path().join("sandboxes")
     }
 
-    /// Returns a file outside of all sandboxes.
+    /// Returns a file outside all sandboxes.
     pub(super) fn outside(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -58,7 +58,7 @@ pub(super) async fn run(sandbox: &dyn Sandbox, exec: Exec) -> (ExecOutcome, Coll
     (outcome, output)
 }
 
-/// Runs a shell command that has to succeed.
+/// Runs a shell command that must succeed.
 pub(super) async fn sh(sandbox: &dyn Sandbox, line: &str) -> String {
     let (outcome, output) = run(sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
     let said = output.stderr_text();

@@ -1,4 +1,4 @@
-//! The local sandbox: the contract, and what only it can be asked.
+//! The local sandbox: the common contract and its specifics.
 
 #[cfg(target_os = "linux")]
 mod confinement;

@@ -1,12 +1,12 @@
-//! Tests that look at the whole process run in one of their own.
+//! Runs tests that inspect their whole process in a separate one.
 
 use std::process::Command;
 
-/// A variable that only such a process has; it is also what commands must not see.
+/// Set only in such a process; commands must not see it.
 pub(super) const CANARY: &str = "RALPH_TEST_CANARY";
 
-/// Tells whether this process runs one test alone. If not, it starts one that does, and the test is
-/// over when that one has passed.
+/// Returns whether this process runs one test alone. If not, it starts a process that does; once
+/// that has passed, the test is over.
 pub(crate) fn runs_in_own_process(test: &str) -> bool {
     if std::env::var_os(CANARY).is_some() {
         return true;

@@ -1,4 +1,4 @@
-//! Which processes are ended, and which are not.
+//! Which processes are killed, and which are not.
 
 use std::fs;
 use std::path::Path;
@@ -102,7 +102,7 @@ async fn a_crowd_that_restarts_itself_is_ended() {
     assert!(has_stopped(&beat).await);
 }
 
-/// Where the process that is killed keeps its sandboxes.
+/// The sandbox directory of the process that is killed.
 const LEFT_BEHIND: &str = "RALPH_TEST_LEFT_BEHIND";
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What commands cost this process, and what they see of it.
+//! The resources of this process that commands use, and its data that they see.
 
 use std::fs;
 
@@ -8,14 +8,14 @@ use ralph_guest::available;
 use super::fixture::{LocalTestEnv, TEST_TIMEOUT, run, sh};
 use super::own_process::{CANARY, runs_in_own_process};
 
-/// Returns how much memory this process has, in KiB.
+/// Returns the resident memory of this process, in KiB.
 fn resident_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"));
     line.unwrap().trim_end_matches("kB").trim().parse().unwrap()
 }
 
-/// Looks at the memory of this process now and then.
+/// Samples the memory of this process.
 #[derive(Default)]
 struct MemorySampler {
     chunks: u64,
@@ -50,7 +50,7 @@ async fn a_gibibyte_of_output_is_not_kept() {
     assert!(growth <= 64 * 1024, "{growth} KiB more were needed");
 }
 
-/// Returns how many descriptors this process has open, and how many children it has.
+/// Returns the numbers of open descriptors and children of this process.
 fn open_files_and_children() -> (usize, usize) {
     let own = std::process::id().to_string();
     let children = fs::read_dir("/proc")
