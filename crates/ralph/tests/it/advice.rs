@@ -1,4 +1,4 @@
-//! What people and the doctor have to say: notes, signs, reports, and the mode that allows it.
+//! Advice from the user and the doctor: notes, guardrails, reports, and the mode that allows it.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::project::{Project, actions, control, finish, run};
 
-/// A reply for the doctor's prompt alone.
+/// A reply that only matches the doctor's prompt.
 fn doctor(reply: &Value) -> Value {
     json!({"when": "You are the doctor of a Ralph loop", "reply": reply,
            "usage": {"input_tokens": 500, "output_tokens": 50}})
@@ -104,7 +104,7 @@ fn a_guardrail_is_added_in_every_mode_and_must_be_well_formed() {
     project.ralph(&["guardrail", "last", "free text"]).expect(2);
     project.ralph(&["resume", "last"]).expect(0);
     assert!(project.prompt(2).contains(told));
-    // A run that has ended takes nothing more.
+    // A run that has ended accepts no more advice.
     project.ralph(&args).expect(1);
     project.audit();
 }

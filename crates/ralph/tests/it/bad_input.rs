@@ -1,4 +1,4 @@
-//! What cannot be used is refused in one line that says what, why and what to do.
+//! Invalid input is rejected in one line that names the problem, its cause and the fix.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ fn ready() -> Project {
     Project::new().script(&[finish()])
 }
 
-/// Asserts that the program ended with this code and one line of this shape, and left no run behind.
-/// `[..]` stands for anything.
+/// Asserts the exit code, a single line of this pattern, and that no run was created. `[..]`
+/// matches anything.
 #[track_caller]
 fn assert_refused(project: &Project, ended: ProjectOutput, code: i32, line: &str) {
     let ended = ended.expect(code);
@@ -122,7 +122,7 @@ fn a_secret_on_the_command_line_is_not_repeated() {
     );
 }
 
-/// Asserts that a task file is refused by the linter.
+/// Asserts that the linter rejects a task file.
 #[track_caller]
 fn assert_task_refused(project: &Project, why: &str) {
     let line = format!(
@@ -171,7 +171,7 @@ fn a_task_file_that_breaks_the_rules_is_refused() {
         .without("max_iterations")
         .without("max_wall_time_minutes")
         .without("max_tokens_total");
-    // All that is missing is told at once.
+    // All missing items are reported together.
     let told = project.run().stderr;
     for code in [
         "missing-max-iterations",
@@ -264,11 +264,11 @@ fn a_state_directory_that_cannot_be_used_is_refused() {
     );
 }
 
-/// A file system of its own, gone with its owner.
+/// A separate file system, unmounted on drop.
 struct TmpfsMount(PathBuf);
 
 impl TmpfsMount {
-    /// Mounts memory at a directory; says why not where that is not possible.
+    /// Mounts a tmpfs at a directory; reports why if that is not possible.
     #[expect(clippy::print_stdout, reason = "a skipped test says so")]
     fn at(path: &Path, options: &str) -> Option<Self> {
         fs::create_dir_all(path).unwrap();
@@ -304,7 +304,7 @@ impl Drop for TmpfsMount {
 #[test]
 fn a_full_disk_loses_nothing() {
     let mut filled = 0;
-    // So small that it is full while the run is made, prepared, worked on, delivered, verified.
+    // So small that it fills up while the run is created, prepared, worked on, delivered, verified.
     for pages in [2, 8, 20, 35, 44, 53, 71, 77, 80, 92] {
         let fill = run("head -c 30000 /dev/zero > big.bin; true");
         let project = Project::new().script(&[actions(&[fill]), finish()]);

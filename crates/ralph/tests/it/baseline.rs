@@ -6,7 +6,7 @@ use crate::project::{Project, actions, control, finish};
 
 const ON: &str = "{baseline: true}";
 
-/// A task whose checks are all green before any work.
+/// A task whose checks all pass before any work.
 const GREEN: &str = "# Task: Keep the file\n\n- [ ] M1.1 There\n  - verify: `test -s base.txt`\n- [ ] M1.2 Right\n  - verify: `grep -q base base.txt`\n";
 
 #[test]
@@ -34,7 +34,7 @@ fn all_green_before_any_work_is_nothing_to_do() {
     project.audit();
 }
 
-/// A green suite says nothing about a box that has no check of its own.
+/// A green suite is no evidence for a box without a check.
 #[test]
 fn a_box_without_a_check_of_its_own_is_something_to_do() {
     let body = "# Task: Add the file\n\n- [ ] M1.1 Refactor\n- [ ] M1.2 Right\n  - verify: `grep -q base base.txt`\n";
@@ -62,7 +62,7 @@ fn checks_that_are_green_before_any_work_are_named() {
     let prompt = project.prompt(1);
     assert!(prompt.contains("Already green before any work"), "{prompt}");
     assert!(prompt.contains("do not prove that work was done: `test_command`."));
-    // A red check is normal here and no error of the model's.
+    // A red check is expected here, not an error of the model.
     assert!(!prompt.contains("clean room: `grep"), "{prompt}");
     project.audit();
 }
@@ -83,7 +83,7 @@ fn the_results_are_kept_for_the_next_run_from_the_same_commit() {
         [json!(true)]
     );
     assert!(project.events("baseline_started").is_empty());
-    // Another commit or another command is another baseline.
+    // A different commit or command requires a new baseline.
     project.commit("other.txt", "x\n");
     project.run_with(&["--new"]).expect(10);
     assert_eq!(

@@ -1,13 +1,14 @@
-//! A run that goes in circles: what each pattern scores, which rung follows which, and how it gets out.
+//! Circling runs: the loop score of each pattern, the order of the countermeasures, and the way
+//! out.
 
 use serde_json::{Value, json};
 
 use crate::project::{Project, actions, claiming, commit, finish, run, work, write};
 
-/// A command that fails in the same way every time.
+/// A command that always fails in the same way.
 const FAILING: &str = "echo 'cannot find the fixture' >&2; exit 3";
 
-/// Several lines, different for every number.
+/// Returns several lines, different for every number.
 fn lines(number: usize) -> String {
     let lines: Vec<String> = (0..6).map(|line| format!("{number}.{line}\n")).collect();
     lines.concat()
@@ -18,7 +19,7 @@ fn stuck() -> Value {
     actions(&[run(FAILING)])
 }
 
-/// A report of the doctor, given only to the doctor's prompt.
+/// A report that only matches the doctor's prompt.
 fn report() -> Value {
     json!({
         "when": "You are the doctor of a Ralph loop",
@@ -48,7 +49,7 @@ fn scores(project: &Project) -> Vec<f64> {
         .collect()
 }
 
-/// Returns what was done about each gutter.
+/// Returns the countermeasure for each circling detection.
 fn steps(project: &Project) -> Vec<String> {
     let told = project.events("gutter");
     told.iter()
@@ -59,7 +60,7 @@ fn steps(project: &Project) -> Vec<String> {
         .collect()
 }
 
-/// A pattern: its name, what each iteration does, and what each scores.
+/// A pattern: its name, the reply of each iteration, and the expected scores.
 type CirclingCase<'a> = (&'a str, &'a dyn Fn(usize) -> Value, &'a [f64]);
 
 #[test]
@@ -112,7 +113,7 @@ fn the_ladder_is_climbed_and_the_run_recovers() {
     project.run().expect(0);
     assert_eq!(scores(&project), [0.0, 0.0, 0.8, 0.8, 0.8, 0.8]);
     assert_eq!(steps(&project), ["3 rotate", "4 fallback", "5 doctor"]);
-    // The next iteration is told, and what the doctor says is asked for with one command.
+    // The next prompt mentions it, and one command shows the doctor's report.
     assert!(project.prompt(4).contains("## The run is going in circles"));
     assert!(project.prompt(4).contains("failed 3 times in the same way"));
     assert!(!project.prompt(3).contains("## The run is going in circles"));
@@ -148,7 +149,7 @@ fn the_ladder_is_climbed_and_the_run_recovers() {
         metrics["gutter"]["signals"][0]["iterations"],
         json!([1, 2, 3, 4])
     );
-    // The doctor's tokens are charged like any others.
+    // The doctor's tokens are charged like all others.
     assert_eq!(
         project.show()["tokens"],
         json!({"input": 1060, "output": 160})
@@ -186,7 +187,7 @@ fn a_missing_rung_is_skipped_and_the_user_is_asked_before_failure() {
         reason.starts_with("it goes in circles, 3 times in a row: `echo"),
         "{reason}"
     );
-    // A person has looked, nothing has changed: that is the end.
+    // The user resumed it and nothing has changed, so the run fails.
     let ended = project.ralph(&["resume", "last"]).expect(10);
     assert!(
         ended
@@ -215,7 +216,8 @@ fn a_verified_box_resets_the_ladder() {
     ];
     let project = Project::new().set("max_iterations", "9").script(&script);
     project.run().expect(0);
-    // A box speaks against a circle for two iterations; then the ladder begins at its first rung.
+    // A ticked box suppresses detection for two iterations; then the countermeasures start from the
+    // first one.
     assert_eq!(steps(&project), ["3 rotate", "7 rotate"]);
     project.audit();
 }
@@ -238,12 +240,12 @@ fn fewer_failing_tests_are_no_circle() {
     project.audit();
 }
 
-/// Returns a text without line breaks, which depend on the width of the terminal.
+/// Returns a text without line breaks, which depend on the terminal width.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<&str>>().join(" ")
 }
 
-/// A failing check whose output differs each time: another line, another value.
+/// A failing check whose output differs each time: another line number, another value.
 fn same_problem(n: usize) -> Value {
     let output = format!("src/parse.py:{n}7: error: name is not defined, got {n}{n}");
     run(&format!("echo '{output}'; exit 1"))
@@ -357,12 +359,13 @@ fn the_counters_survive_a_kill() {
 
 #[test]
 fn nothing_in_the_prompt_grows_with_the_run() {
-    // Every iteration fails noisily, changes a file, commits and adds a sign: all that can grow does.
+    // Every iteration fails noisily, changes a file, commits and adds a guardrail: everything that
+    // can grow does.
     let sign = "\n### sign: again\n- trigger: always\n- instruction: again\n";
     let script: Vec<Value> = (0..200)
         .map(|n| {
             let append = json!({"type": "write", "path": ".ralph/guardrails.md", "content": sign, "append": true});
-            // Another failure each time: the run must not be paused for going in circles.
+            // A different failure each time: the run must not be paused for circling.
             let noisy = format!("seq {n}000 {n}999 >&2; exit 1");
             actions(&[append, write("n.txt", &lines(n)), commit("Again"), run(&noisy)])
         })

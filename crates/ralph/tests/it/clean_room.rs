@@ -1,5 +1,4 @@
-//! Every check has a clean room of its own, and nothing that a check does reaches another one or the
-//! branch.
+//! Every check has its own clean room, and none of its effects reach another check or the branch.
 
 use serde_json::Value;
 
@@ -19,7 +18,7 @@ fn reasons(project: &Project) -> Vec<String> {
     serde_json::from_value(last).unwrap()
 }
 
-/// Returns the kinds of the findings of the last verdict, and their texts.
+/// Returns the kinds and texts of the findings of the last verdict.
 fn findings(project: &Project) -> Vec<(String, String)> {
     let events = project.events("verify_finished");
     let last = events.last().map(|event| event["findings"].clone());
@@ -63,7 +62,7 @@ fn nothing_that_a_check_leaves_behind_helps_another_one() {
                 &[
                     write(".gitignore", "ignored.txt\n"),
                     write("one.sh", &format!("{leave}\n")),
-                    // The work sandbox may hold anything; only the clean rooms must not.
+                    // The work sandbox may contain anything; the clean rooms must not.
                     run("sh one.sh; git add one.sh .gitignore"),
                     commit("One"),
                 ],
@@ -162,7 +161,7 @@ fn changes_and_commits_of_a_check_never_land_on_the_branch() {
     let branch = "main..ralph/task/t";
     let log = project.git(&["log", "--format=%s", branch]);
     assert!(!log.contains("By the check"), "{log}");
-    // Ignored files of a check stay: they make builds fast.
+    // Ignored files of a check remain: they speed up builds.
     assert_eq!(project.results(2)[0], "ran 0");
     let tampered = project.event_values("tamper", "finding");
     let discarded = |finding: &Value| {
@@ -190,7 +189,7 @@ fn replaced_objects_do_not_reach_a_clean_room() {
     assert!(!green.contains(&true.into()), "{green:?}");
 }
 
-/// A project whose check is red at these runs of it; 0 is the first, in the work sandbox.
+/// A project whose check fails in these executions; 0 is the first, in the work sandbox.
 fn flaky(red_at: &str) -> Project {
     let project = Project::new()
         .set("max_iterations", "2")
@@ -209,7 +208,7 @@ fn flaky(red_at: &str) -> Project {
 
 #[test]
 fn a_commit_that_was_red_must_be_green_twice_in_a_row() {
-    // In the work sandbox, red in a clean room, in the work sandbox again, then twice green.
+    // Work sandbox, red in a clean room, work sandbox again, then green twice.
     let project = flaky("1");
     let ended = project.run().expect(0);
     let green = project.event_values("verify_finished", "green");

@@ -1,4 +1,4 @@
-//! The contract: only a person changes it, and its budgets hold.
+//! The contract: only the user changes it, and its budgets are enforced.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::project::{Project, actions, commit, control, finish, run, write};
 
-/// An iteration that leaves something new behind and nothing done.
+/// An iteration that produces a change but completes nothing.
 fn step(number: usize) -> Value {
     actions(&[write("step.txt", &format!("{number}\n"))])
 }
@@ -50,7 +50,7 @@ fn iterations_are_counted_exactly() {
 
 #[test]
 fn warnings_come_before_the_end() {
-    // A commit each time: a run without any progress goes in circles.
+    // One commit per iteration: a run without any progress counts as circling.
     let step = |number| actions(&[write("step.txt", &format!("{number}\n")), commit("Step")]);
     let script: Vec<Value> = (0..20).map(step).collect();
     let project = Project::new().set("max_iterations", "20").script(&script);
@@ -80,7 +80,7 @@ fn tokens_are_spent_before_the_next_call_only() {
         project.show()["reason"],
         "the budget `max_tokens_total` is used up"
     );
-    // What was paid for and not begun is not begun any more.
+    // Actions of a paid reply that were not started are skipped.
     assert_eq!(project.results(1), ["skipped", "skipped"]);
     let warned = project.event_values("budget_warning", "percent");
     assert_eq!(warned, [json!(95)]);
@@ -95,7 +95,7 @@ fn the_end_of_the_wall_time_cuts_a_command() {
         finish(),
     ]);
     project.run().expect(11);
-    // Most of the minute passes: the last record of the journal tells how much.
+    // Simulates most of the minute: the journal's last record contains the active time.
     let path = project.run_dir().join("journal.jsonl");
     let text = fs::read_to_string(&path).unwrap();
     let (head, last) = text.trim_end().rsplit_once('\n').unwrap();
@@ -152,7 +152,7 @@ fn a_person_changes_the_task_of_a_live_run_by_a_command() {
     );
     go(1);
     live.wait_for_event("action_started", 2);
-    // What cannot be used is refused at once: the old one stays.
+    // An invalid change is rejected immediately: the old contract remains.
     let unusable = change("max_iterations: 2", "max_iteration: 9").expect(12);
     assert!(
         unusable.stderr.contains("did you mean"),
@@ -210,7 +210,7 @@ fn an_edited_file_alone_changes_nothing() {
     let aside = project.run_dir().join("ralph_task.rejected.md");
     assert_eq!(fs::read_to_string(&aside).unwrap(), raised);
     assert!(project.prompt(2).contains("iteration 2 of at most 3"));
-    // The person wants it: no process works on the run, so the next one applies it.
+    // The user accepts it; no process works on the run, so the next one applies it.
     project.ralph(&["task", "last"]).expect(0);
     project.ralph(&["resume", "last"]).expect(0);
     assert_eq!(
@@ -255,7 +255,7 @@ fn a_pinned_contract_that_was_changed_is_an_error() {
     project.ralph(&["resume", "last"]).expect(0);
 }
 
-/// The words of a model that would rather have easier tests and more money.
+/// A model that prefers easier tests and more money.
 #[test]
 fn a_command_cannot_pose_as_the_person() {
     let state = "$(dirname \"$(dirname \"$(dirname \"$PWD\")\")\")";

@@ -1,4 +1,4 @@
-//! Every file of a run that matters is corrupted in five ways, and the audit names it each time.
+//! Every relevant file of a run is corrupted in five ways, and the audit reports it each time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::project::{Project, actions, append, claiming, control, run, work, write};
 
-/// Every file that is kept of a run, with its bytes.
+/// Every file of a run, with its bytes.
 type RunFileContents = BTreeMap<String, Vec<u8>>;
 
-/// Files that say nothing about the run: a lock, and the repository, whose objects git checks.
+/// Files without information about the run: a lock, and the repository, whose objects git checks.
 const IGNORED_FILES: [&str; 3] = ["lock", "repo.git", "commands"];
 
 fn walk(root: &Path, directory: &Path, files: &mut RunFileContents) {
@@ -30,7 +30,7 @@ fn walk(root: &Path, directory: &Path, files: &mut RunFileContents) {
     }
 }
 
-/// A run, and where its files are.
+/// A run and its paths.
 struct CorruptedRun {
     project: Project,
     run: PathBuf,
@@ -72,7 +72,7 @@ impl CorruptedRun {
         audit(&self.run, &self.project.home(), &path, &[])
     }
 
-    /// Corrupts a file, returns what the audit says about it, and puts the file back.
+    /// Corrupts a file, returns the audit's report about it, and restores the file.
     fn audit_failures(&self, name: &str, bytes: &[u8], corrupt: Option<&[u8]>) -> Vec<String> {
         let path = self.path(name);
         match corrupt {
@@ -97,7 +97,7 @@ fn failures(audit: &AuditReport) -> Vec<String> {
         .collect()
 }
 
-/// Returns five corruptions of a file: a flipped bit, a cut, nothing, an older content, no file.
+/// Returns five corruptions of a file: a flipped bit, truncated, empty, older content, missing.
 fn corruptions(bytes: &[u8], old: Option<&Vec<u8>>) -> Vec<(&'static str, Option<Vec<u8>>)> {
     let middle = bytes.len() / 2;
     let mut flipped = bytes.to_vec();
@@ -121,7 +121,7 @@ fn corruptions(bytes: &[u8], old: Option<&Vec<u8>>) -> Vec<(&'static str, Option
     ]
 }
 
-/// Corrupts every file in every way. Returns how many corruptions there were.
+/// Corrupts every file in every way. Returns the number of corruptions.
 fn corrupt_all(
     victim: &CorruptedRun,
     old: &RunFileContents,
@@ -161,8 +161,8 @@ fn doctor() -> Value {
         "usage": {"input_tokens": 500, "output_tokens": 50}})
 }
 
-/// Returns a paused run with a report of the doctor, a note, an edit of its task file and a torn log, and
-/// its files before most of that.
+/// Returns a paused run with a doctor's report, a note, an edited task file and a torn log, and its
+/// files before most of that.
 fn paused() -> (CorruptedRun, RunFileContents) {
     let first = actions(&[
         write(".ralph/progress.md", "The tests are red.\n"),
@@ -194,9 +194,9 @@ fn paused() -> (CorruptedRun, RunFileContents) {
 fn every_corruption_of_a_paused_run_is_found() {
     let (victim, before) = paused();
     let tried = corrupt_all(&victim, &before, |name, how| match name {
-        // The user may edit these while the run has not ended; removed, they are made again.
+        // The user may edit these before the run ends; removed, they are recreated.
         "files/notes.md" => false,
-        // After a crash it is behind the journal.
+        // After a crash it may lag behind the journal.
         "journal.seal" => how != "older",
         _ => true,
     });
@@ -207,7 +207,7 @@ fn every_corruption_of_a_paused_run_is_found() {
 fn every_corruption_of_a_finished_run_is_found() {
     let (victim, before) = paused();
     let project = &victim.project;
-    // What a user's edit, a torn line and a gate leave.
+    // Files left by a user's edit, a torn line and a gate.
     let task = victim.run.join("ralph_task.md");
     let edited = fs::read_to_string(&task)
         .unwrap()
@@ -257,7 +257,7 @@ fn every_corruption_of_a_finished_run_is_found() {
     assert!(tried >= 150, "{tried}");
 }
 
-/// The last record of a journal is protected by the seal alone, whatever of it is changed.
+/// Only the seal protects the last record of a journal, whichever byte changes.
 #[test]
 fn every_byte_of_the_last_record_counts() {
     let project = Project::new().script(&[actions(&[control("pause", "where?")])]);

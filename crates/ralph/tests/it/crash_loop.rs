@@ -1,4 +1,4 @@
-//! A command that kills ralph itself is not repeated without limit.
+//! A command that kills ralph itself is not retried without limit.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -28,7 +28,7 @@ fn a_command_that_kills_ralph_is_started_twice_and_not_again() {
     kill_during(project.resume(), "action_started", 2);
     expect_pause(&project, "sleep 50");
     assert_eq!(project.events("action_started").len(), 2);
-    // A person who resumes the run wants it repeated.
+    // Resuming is the user's request to retry it.
     kill_during(project.resume(), "action_started", 3);
 }
 

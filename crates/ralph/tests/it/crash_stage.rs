@@ -1,4 +1,4 @@
-//! A project with a task and a scripted model, and a look at everything that a run leaves behind.
+//! A project with a task and a scripted model, and an inventory of the results of a run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use crate::support::{RalphOutput, TestRalph};
 
 pub(crate) const BRANCH: &str = "ralph/greet/names";
 
-/// A project of its own with a state directory of its own.
+/// A project with its own state directory.
 pub(crate) struct CrashStage {
     ralph: TestRalph,
 }
 
-/// What a run leaves behind that a crash must not change.
+/// The results of a run that a crash must not change.
 #[derive(Debug, PartialEq)]
 pub(crate) struct RunFacts {
     /// The last status in the journal.
@@ -28,24 +28,24 @@ pub(crate) struct RunFacts {
     /// The iterations that were started, and those that were finished, with their outcomes.
     started: Vec<Value>,
     finished: Vec<(Value, Value)>,
-    /// The lines of the script that were used.
+    /// The used lines of the script.
     replies: Vec<Value>,
     /// Every action of `actions.jsonl`: iteration, index, type, result, output.
     actions: Vec<[Value; 5]>,
     /// Number and state of each pull request, and whether its commit is the branch's.
     pulls: Vec<(Value, Value, bool)>,
-    /// The files that are the memory of the run.
+    /// The files that form the memory of the run.
     memory: Vec<String>,
-    /// What was taken for tampering.
+    /// Changes reported as tampering.
     tampering: Vec<Value>,
-    /// What is left of sandboxes.
+    /// Remaining sandboxes.
     sandboxes: Vec<String>,
-    /// Processes that were started in one and still run.
+    /// Processes started in a sandbox that still run.
     processes: Vec<String>,
 }
 
 impl CrashStage {
-    /// Prepares the project with a model that makes every kind of step and mistake.
+    /// Prepares the project with a model that performs every kind of step and mistake.
     pub(crate) fn new() -> Self {
         Self::with_replies(&script::long_script())
     }
@@ -73,27 +73,27 @@ impl CrashStage {
         [home, self.ralph.project().canonicalize().unwrap()]
     }
 
-    /// Returns a command line of ralph in the project.
+    /// Returns a `ralph` command in the project.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         self.ralph.command(args)
     }
 
-    /// Returns the command line that starts the task.
+    /// Returns the command that starts the task.
     pub(crate) fn start(&self) -> Command {
         self.command(&["run", "--model", "scripted:replies.jsonl"])
     }
 
-    /// Returns the command line that continues the run.
+    /// Returns the command that resumes the run.
     pub(crate) fn resume(&self) -> Command {
         self.command(&["resume", "last"])
     }
 
-    /// Runs ralph to its end.
+    /// Runs ralph to completion.
     pub(crate) fn run(&self, args: &[&str]) -> RalphOutput {
         self.ralph.run(args)
     }
 
-    /// Returns what `ralph show --json` says of the run; none before there is one.
+    /// Returns the output of `ralph show --json`; `None` before a run exists.
     pub(crate) fn shown(&self) -> Option<Value> {
         let runs = self.ralph.state().runs().unwrap();
         (!runs.is_empty()).then(|| self.ralph.json(&["show", "last", "--json"]))
@@ -123,7 +123,7 @@ impl CrashStage {
             .collect()
     }
 
-    /// Returns the directory of the sandbox in which the work happens.
+    /// Returns the directory of the work sandbox.
     pub(crate) fn sandbox(&self) -> PathBuf {
         let events = self.events();
         let made = events.iter().rfind(|e| e["type"] == "sandbox_created");
@@ -131,7 +131,7 @@ impl CrashStage {
         self.sandboxes().join(id)
     }
 
-    /// Runs git in the user's repository and returns what it prints.
+    /// Runs git in the user's repository and returns its output.
     pub(crate) fn git(&self, args: &[&str]) -> String {
         ralph_test::git(self.ralph.project(), args)
     }
@@ -142,7 +142,7 @@ impl CrashStage {
         log.lines().map(str::to_owned).collect()
     }
 
-    /// Returns the processes of this stage's sandboxes, where the system shows them.
+    /// Returns the processes of this stage's sandboxes, if the system exposes them.
     pub(crate) fn processes(&self) -> Vec<String> {
         let home = self.sandboxes().display().to_string();
         let belongs = |environment: &[u8]| {
@@ -156,7 +156,7 @@ impl CrashStage {
             .collect()
     }
 
-    /// Looks at everything.
+    /// Collects all results.
     pub(crate) fn facts(&self) -> RunFacts {
         let dir = self.dir();
         let events = self.events();

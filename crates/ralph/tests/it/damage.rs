@@ -1,4 +1,4 @@
-//! A repository that a command damages is put back from the host's, and the run goes on.
+//! A repository damaged by a command is restored from the host's, and the run continues.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -10,11 +10,11 @@ use crate::project::{
     Project, actions, claiming, commit, commit_paths, control, finish, run, work, write,
 };
 
-/// After so many damages an iteration commits something: a run without any progress goes in circles.
+/// Number of damages between two commits: a run without any progress counts as circling.
 const PAUSE: usize = 4;
 const STEP: &str = "step.txt";
 
-/// An iteration that commits a file of its own and nothing else.
+/// An iteration that only commits one new file.
 fn commit_a_step(number: usize) -> Value {
     actions(&[
         write(STEP, &format!("{number}\n")),
@@ -22,7 +22,7 @@ fn commit_a_step(number: usize) -> Value {
     ])
 }
 
-/// A project with enough iterations; what it leaves on the engine is removed with it.
+/// A project with enough iterations; its Docker objects are removed on drop.
 struct DamagedProject(Project);
 
 impl DamagedProject {
@@ -39,8 +39,8 @@ impl DamagedProject {
         )
     }
 
-    /// Does each damage in an iteration of its own, after a look whether the last one was mended and
-    /// kept the file that was not committed; then the task is finished as if nothing had happened.
+    /// Applies each damage in a separate iteration, after checking that the last one was repaired
+    /// and the uncommitted file was preserved; then the task completes normally.
     #[track_caller]
     fn survive(&self, damages: &[&str]) {
         let mut script = Vec::new();
@@ -75,7 +75,7 @@ impl DamagedProject {
         self.0.audit();
     }
 
-    /// Returns the paths that were found changed in an iteration.
+    /// Returns the paths that were reported as tampered in an iteration.
     fn tampered(&self, iteration: usize) -> Vec<String> {
         let events = self.0.events("tamper").into_iter();
         events
@@ -177,7 +177,7 @@ fn git_never_waits_for_a_pipe() {
     DamagedProject::local().survive(&PIPES);
 }
 
-/// Removes the repository with all of its files; the commit before has to come back.
+/// Removes the repository with all of its files; the previous commit must be restored.
 #[track_caller]
 fn survive_the_loss_of_all_files(damaged: &DamagedProject, losses: &[&str]) {
     let mut script = vec![actions(&[
@@ -341,7 +341,7 @@ fn a_repository_that_the_tests_damage_is_put_back() {
     damaged.0.audit();
 }
 
-/// Makes files of 50 GB that take no space, one of them in the place of a known one, and works on.
+/// Creates sparse files of 50 GB, one of them in place of an existing file, and continues working.
 #[track_caller]
 fn work_beside_huge_files(damaged: &DamagedProject) {
     damaged.0.commit("empty.txt", "");

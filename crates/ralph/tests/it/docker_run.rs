@@ -1,4 +1,5 @@
-//! Whole runs in Docker sandboxes: the same deeds as anywhere, and a container that stops on the way.
+//! Complete runs in Docker sandboxes: the same results as elsewhere, and containers that stop
+//! midway.
 
 use std::process::Command;
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use crate::project::{Project, actions, claiming, commit, finish, run, work, write};
 
-/// A project whose task runs in Docker; what it leaves on the engine is removed with it.
+/// A project whose task runs in Docker; its Docker objects are removed on drop.
 struct DockerProject {
     project: Project,
 }
@@ -42,7 +43,7 @@ impl DockerProject {
         String::from_utf8_lossy(&listed.unwrap().stdout).contains(line)
     }
 
-    /// Asserts that the run succeeded as if nothing had happened and left nothing behind.
+    /// Asserts that the run succeeded normally and left nothing behind.
     fn assert_delivered(&self) {
         assert_eq!(self.project.show()["status"], "succeeded");
         assert_eq!(self.project.show()["sandbox"], "docker");

@@ -1,4 +1,4 @@
-//! `ralph export`, and commits that host git must not choke on.
+//! `ralph export`, and commits that must not break git on the host.
 
 use std::fs;
 use std::process::Command;
@@ -27,7 +27,7 @@ fn a_branch_is_exported_without_anything_that_the_agent_configured() {
         finish(),
     ]);
     project.run().expect(0);
-    // The sandbox's own git obeys it; the host's must not.
+    // The sandbox's git obeys it; the host's must not.
     fs::remove_file(&trace).unwrap();
     let target = project.path("look");
     let exported = project
@@ -41,7 +41,7 @@ fn a_branch_is_exported_without_anything_that_the_agent_configured() {
         exported.stdout
     );
     assert_eq!(fs::read_to_string(target.join("a.txt")).unwrap(), "one\n");
-    // A link is a plain file that holds its target.
+    // A symbolic link becomes a plain file that contains its target.
     let link = fs::symlink_metadata(target.join("link")).unwrap();
     assert!(link.is_file(), "{link:?}");
     assert_eq!(
@@ -80,14 +80,14 @@ fn the_changes_are_exported_as_a_patch() {
     ]);
 }
 
-/// Watches the largest memory of any git process of this project's ralph, in KiB.
+/// Records the peak memory of any git process of this project's ralph, in KiB.
 fn watch(stop: &AtomicBool, highest: &AtomicU64, marker: &str) {
     while !stop.load(Ordering::Relaxed) {
         for entry in fs::read_dir("/proc").unwrap().filter_map(available) {
             let file =
                 |name: &str| available(fs::read(entry.path().join(name))).unwrap_or_default();
             let environment = String::from_utf8_lossy(&file("environ")).into_owned();
-            // Git on the host, not in the sandbox, whose HOME is elsewhere.
+            // Git on the host; the sandbox's has a different HOME.
             let is_host =
                 environment.contains("GIT_CONFIG_GLOBAL=") && environment.contains(marker);
             if !is_host || !file("comm").starts_with(b"git") {

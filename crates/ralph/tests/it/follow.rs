@@ -1,4 +1,4 @@
-//! Following a run while it works.
+//! Following a live run.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;

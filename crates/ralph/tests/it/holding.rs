@@ -1,5 +1,5 @@
-//! What holds whatever the model does: the same state gives the same prompt, and nothing that
-//! counts is changed from inside the sandbox.
+//! Invariants regardless of the model: equal states yield equal prompts, and nothing relevant can
+//! be changed from inside the sandbox.
 
 use std::fs;
 
@@ -43,7 +43,7 @@ fn a_resumed_iteration_is_asked_the_same() {
     let asked = fs::read_to_string(project.run_dir().join("iterations/2.open/prompt.md")).unwrap();
     project.write_script(&[actions(&[]), finish()]);
     project.ralph(&["resume", "last"]).expect(0);
-    // The call whose answer nobody heard is charged; nothing else is different.
+    // The call with the lost reply is charged; nothing else differs.
     let without_tokens = |prompt: &str| -> Vec<String> {
         let lines = prompt
             .lines()
@@ -55,7 +55,7 @@ fn a_resumed_iteration_is_asked_the_same() {
     project.audit();
 }
 
-/// Returns the paths that were found changed in an iteration.
+/// Returns the paths that were reported as tampered in an iteration.
 fn tampered(project: &Project, iteration: usize) -> Vec<String> {
     let mut paths: Vec<String> = project
         .events("tamper")
@@ -68,15 +68,15 @@ fn tampered(project: &Project, iteration: usize) -> Vec<String> {
     paths
 }
 
-/// Whether an iteration does some work before its attack: without any progress in six iterations a run
-/// goes in circles.
+/// Whether an iteration performs some work before its attack: six iterations without progress count
+/// as circling.
 #[derive(Clone, Copy)]
 enum AttackSteps {
     None,
     Committed,
 }
 
-/// Runs each command in an iteration of its own, then finishes the task as if nothing had happened.
+/// Runs each command in a separate iteration, then completes the task normally.
 #[track_caller]
 fn survive(attacks: &[(&str, &[&str])], steps: AttackSteps) -> Project {
     let attack = |(index, (command, _)): (usize, &(&str, &[&str]))| match steps {
@@ -135,7 +135,7 @@ fn a_command_changes_no_file_of_the_run() {
     );
     assert!(!project.file("errors.log").contains("forged"));
     assert!(project.file("activity.log").contains("iteration 1 starts"));
-    // A budget that the model wrote into its copy never was in force.
+    // A budget that the model wrote into its copy never took effect.
     assert_eq!(project.events("contract_changed"), Vec::<Value>::new());
     assert!(project.prompt(3).contains("max_iterations: 40"));
     assert_eq!(project.delivered(), ["a.txt", "b.txt", "step.txt"]);
@@ -283,7 +283,7 @@ fn history_that_the_host_has_is_not_rewritten() {
     );
     assert!(project.prompt(3).contains("the commits were not taken"));
     assert!(project.prompt(4).contains("the commits were not taken"));
-    // Commits on another branch count if they continue the run's.
+    // Commits on another branch count if they descend from the run's.
     let subjects = project.git(&["log", "--format=%s", "main..ralph/task/make-two-files"]);
     assert_eq!(subjects, "Three\nother\nMake two files");
     project.audit();
@@ -334,7 +334,7 @@ fn actions_stay_in_the_work() {
     all.extend(refused.clone());
     let project = Project::new().set("on_action_error", "continue").script(&[
         actions(&all),
-        // Paths that lead outside make the whole reply unreadable, so nothing of it is done.
+        // Paths outside the repository invalidate the whole reply, so none of it is executed.
         actions(&[write("c.txt", "c\n"), write(outside[0], "x")]),
         actions(&[json!({"type": "run", "command": "touch ralph-was-here", "cwd": "../.."})]),
         actions(&[run("rm x y")]),

@@ -1,4 +1,4 @@
-//! Runs that had bad luck or were steered: whatever happened to them, the audit is green.
+//! Runs with failures or user commands: in every case the audit passes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ use crate::project::{
     LiveRun, Project, actions, claiming, commit, control, finish, run, work, write,
 };
 
-/// A command that waits for a file outside of the sandbox, so that a test decides when it ends.
+/// A command that waits for a file outside the sandbox, so that a test controls its end.
 fn wait_for(file: &Path) -> String {
     format!("while ! test -e {}; do sleep 0.02; done", file.display())
 }
 
-/// Waits until the newest record is of this type: the run then stands still in what follows it.
+/// Waits until the newest record is of this type: the run then blocks in the next step.
 fn wait_for_last_event(live: &LiveRun<'_>, kind: &str) {
     live.wait_until(kind, |journal| {
         journal.last().is_some_and(|event| event["type"] == kind)
     });
 }
 
-/// Asserts that the run can be audited now and ends with a green audit after it was resumed.
+/// Asserts that the run can be audited now and passes the audit after it was resumed.
 #[track_caller]
 fn assert_resumes(project: &Project) {
     project.audit();
@@ -84,7 +84,7 @@ fn a_sandbox_that_is_lost_in_an_action() {
         assert_resumes(&project);
         let outcomes = project.event_values("iteration_finished", "outcome");
         assert_eq!(outcomes[0], "sandbox_lost", "{outcomes:?}");
-        // The model and the user see what happened to the commit.
+        // The model and the user see the failed import.
         let refused = project.event_values("import_refused", "why");
         assert_eq!(refused.len(), 1, "{refused:?}");
         assert!(project.prompt(2).contains("is lost with its sandbox"));
@@ -146,7 +146,7 @@ fn commands_that_remove_the_workspace() {
             run("git status --porcelain; ls -a"),
         ]));
     }
-    // The commits have taken the base's own file along.
+    // The commits include the base's own file.
     let repaired = [&[write("base.txt", "base\n")], &work()[..]].concat();
     script.push(claiming(&["M1.1", "M1.2"], &repaired));
     let project = Project::new().set("max_iterations", "20").script(&script);
@@ -177,8 +177,8 @@ fn checks_that_remove_the_workspace() {
     }
 }
 
-/// A project whose test command waits for `go` in the clean room alone, after a first iteration that
-/// does the whole task.
+/// A project whose test command waits for `go` only in the clean room, after a first iteration that
+/// completes the task.
 fn with_slow_clean_room(project: Project) -> (Project, PathBuf) {
     let go = project.path("go");
     let command = format!("test -d .ralph || {}", wait_for(&go));
@@ -258,7 +258,7 @@ fn a_stop_during_the_verification() {
     project.audit();
 }
 
-/// A run that is stopped is never resumed, so the stop itself cleans up after the process that died.
+/// A stopped run is never resumed, so the stop itself cleans up after the dead process.
 #[test]
 fn a_kill_in_the_clean_room_and_a_stop() {
     let (project, _go) = with_slow_clean_room(Project::new());
@@ -310,7 +310,7 @@ fn a_rotation_in_the_middle_of_the_actions() {
     project.audit();
 }
 
-/// Puts other limits in force.
+/// Applies other limits.
 #[track_caller]
 fn limit_to(project: &Project, iterations: &str) {
     let text = project.task_text();
@@ -341,7 +341,7 @@ fn a_budget_that_is_raised_and_lowered_again() {
     project.run().expect(11);
     limit_to(&project, "9");
     project.audit();
-    // Four iterations, two more than planned.
+    // Four iterations, two more than the original limit.
     project.ralph(&["resume", "last"]).expect(11);
     limit_to(&project, "3");
     project.audit();
@@ -381,7 +381,7 @@ fn notes_and_signs_for_a_run_without_a_process() {
         .ralph(&[&["guardrail", "last"], &sign[..]].concat())
         .expect(0);
     project.audit();
-    // The notes are the user's to edit.
+    // The user may edit the notes.
     let notes = project.run_dir().join("files/notes.md");
     fs::write(&notes, "By hand.\n").unwrap();
     project.audit();

@@ -1,7 +1,7 @@
 //! `ralph image`, with and without a Docker Engine.
 //!
-//! What needs an engine needs `ralph-base:bookworm`, too, which `scripts/engine` provides; without
-//! it those tests fail, and `RALPH_TEST_NO_DOCKER=1` leaves them out and says so.
+//! Tests that need a Docker Engine also need `ralph-base:bookworm`, which `scripts/engine`
+//! provides. Without it those tests fail; `RALPH_TEST_NO_DOCKER=1` skips them with a message.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -123,7 +123,7 @@ fn requested_nix_must_be_installed() {
     assert_eq!((seen.code, seen.stderr.as_str()), (1, line));
 }
 
-/// Removes an image, if it is there.
+/// Removes an image, if it exists.
 fn remove(image: &ImageName) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -137,20 +137,21 @@ fn remove(image: &ImageName) {
     });
 }
 
-/// An image of the test's own, removed at the end.
+/// A test image, removed on drop.
 struct ImageScenario {
     ralph: TestRalph,
     image: ImageName,
 }
 
 impl ImageScenario {
-    /// Returns nothing if tests with an engine are left out.
+    /// Returns `None` if Docker tests are skipped.
     fn new(name: &str) -> Option<Self> {
         if skip_without_docker() {
             return None;
         }
         let ralph = TestRalph::new();
-        // A registry that refuses at once, so that a pull never leaves this machine.
+        // A registry that refuses connections immediately, so that a pull never leaves this
+        // machine.
         let image = format!("127.0.0.1:1/ralph-test-{}-{name}:1", std::process::id());
         Some(Self {
             ralph,
@@ -331,7 +332,7 @@ fn nix_is_used_where_it_is_installed() {
     assert_eq!((seen.code, seen.stderr.as_str()), (1, line));
 }
 
-/// Returns a project in containers whose image has a file of its own.
+/// Returns a project in containers whose image has an additional file.
 fn greeted(greeting: &str) -> Project {
     let host = std::env::var_os("DOCKER_HOST").map(|host| host.into_string().unwrap());
     let project = Project::new()
@@ -352,7 +353,7 @@ fn a_run_gets_its_projects_image_as_the_base_commit_says() {
         return;
     }
     let project = greeted(&format!("hello-{}", std::process::id()));
-    // What lies around decides nothing.
+    // Uncommitted files have no effect.
     std::fs::write(project.repo().join(".agent-loop/greeting"), "changed").unwrap();
     let refused = project.run().expect(2);
     assert!(
@@ -398,9 +399,9 @@ fn a_run_whose_image_cannot_be_made_does_not_start() {
     assert_eq!(runs.map_or(0, Iterator::count), 0, "no run was created");
 }
 
-/// Returns a file as `docker save` writes it: an image without files.
+/// Returns an archive in the format of `docker save`: an image without files.
 fn saved(image: &ImageName) -> Vec<u8> {
-    // The end of an archive that holds nothing.
+    // The end of an empty archive.
     let layer = vec![0; 1024];
     let config = json!({
         "architecture": "amd64", "os": "linux", "config": {},

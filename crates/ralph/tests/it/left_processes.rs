@@ -1,4 +1,4 @@
-//! Processes that a run leaves behind, as `ralph audit` sees them.
+//! Processes left behind by a run, as reported by `ralph audit`.
 
 use std::fs;
 use std::process::{Child, Command};
@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal};
 use crate::project::{Project, actions, run};
 use crate::support::fixed_clock;
 
-/// A process of the system that is ended with the test.
+/// A system process that is killed with the test.
 struct LeftProcess(u32);
 
 impl Drop for LeftProcess {
@@ -27,8 +27,8 @@ impl Drop for LeftProcess {
     }
 }
 
-/// Starts a run whose command leaves a process that ralph cannot end any more: ralph is killed. Returns
-/// the process, which wrote its id into a file of the project.
+/// Starts a run whose command leaves a process behind that ralph can no longer kill: ralph itself
+/// is killed. Returns the process, which wrote its pid into a file of the project.
 fn leave_process(project: &Project, command: &str) -> LeftProcess {
     let file = project.path("pid");
     let command = command.replace("PID", &file.display().to_string());
@@ -52,7 +52,7 @@ fn leave_process(project: &Project, command: &str) -> LeftProcess {
     LeftProcess(pid)
 }
 
-/// Ends the run without ending its processes.
+/// Ends the run without killing its processes.
 fn end_run(project: &Project) {
     let state = StateDir::open(project.home()).unwrap();
     let run = project.run_dir();
@@ -63,7 +63,7 @@ fn end_run(project: &Project) {
     journal.append(RunEvent::StatusChanged { status }).unwrap();
 }
 
-/// A process that has nothing to do with the run, though it is one of some sandbox.
+/// An unrelated process of some other sandbox.
 struct ForeignProcess(Child);
 
 impl ForeignProcess {
@@ -86,13 +86,13 @@ fn a_process_that_was_left_is_named_until_it_ends() {
     for command in [
         "echo $$ > PID; exec sleep 60",
         "setsid sh -c 'echo $$ > PID; exec sleep 60'",
-        // The environment is gone, the mark is not.
+        // The environment is empty, but the mark remains.
         "env -i /bin/sh -c 'echo $$ > PID; exec /bin/sleep 60'",
     ] {
         let project = Project::new();
         let left = leave_process(&project, command);
         let foreign = ForeignProcess::start();
-        // Not ended: resuming ends the process.
+        // Not killed by the audit: resuming kills the process.
         project.audit();
         end_run(&project);
         let ended = project.ralph(&["audit", "last"]).expect(1);

@@ -1,4 +1,4 @@
-//! People steer a run from another process; signals end it cleanly; models fail and come back.
+//! Steering a run from another process; clean shutdown by signals; model failures and recovery.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -10,15 +10,15 @@ use crate::project::{
     LiveRun, Project, actions, append, claiming, commit, control, finish, run, write,
 };
 
-/// How soon a running process obeys: much sooner than its commands end.
+/// Maximum reaction time of a running process: much shorter than its commands.
 const SOON: Duration = Duration::from_secs(20);
 
-/// Short commands, one after the other, with places between them.
+/// Short consecutive commands, with points for interruption between them.
 fn steps() -> Value {
     actions(&vec![run("sleep 0.7"); 48])
 }
 
-/// Sends a command and waits until the run stands where it should.
+/// Sends a command and waits for the expected status.
 #[track_caller]
 fn steer(project: &Project, live: &LiveRun<'_>, command: &str, status: &str) {
     let start = Instant::now();
@@ -28,7 +28,7 @@ fn steer(project: &Project, live: &LiveRun<'_>, command: &str, status: &str) {
     assert!(took < SOON, "{command} took {took:?}");
 }
 
-/// Tells whether a process with this command line is there.
+/// Returns whether a process with this command line exists.
 fn is_running(marker: &str) -> bool {
     fs::read_dir("/proc")
         .unwrap()
@@ -66,7 +66,7 @@ fn a_run_pauses_resumes_and_restarts_on_command() {
         "{}",
         again.stderr
     );
-    // The clock of the budget stands still.
+    // The clock of the budget is stopped.
     std::thread::sleep(Duration::from_millis(1500));
     steer(&project, &live, "resume", "running");
     let waited = waited(&project);
@@ -86,7 +86,7 @@ fn a_run_pauses_resumes_and_restarts_on_command() {
     project.audit();
 }
 
-/// Returns how much active time was counted between the first pause and the record after it.
+/// Returns the active time counted between the first pause and the next record.
 fn waited(project: &Project) -> u64 {
     let text = fs::read_to_string(project.run_dir().join("journal.jsonl")).unwrap();
     let records: Vec<Value> = text
@@ -125,7 +125,7 @@ fn a_stop_ends_the_whole_tree_at_once() {
     assert!(!is_running(&format!("sleep\0{marker}")));
     assert!(ended.stdout.contains("stopped"), "{}", ended.stdout);
     assert_eq!(project.show()["status"], "stopped");
-    // Kept for a look.
+    // Remains for inspection.
     assert!(project.sandbox().join("base.txt").exists());
     for command in ["pause", "resume", "rotate", "stop"] {
         let refused = project.ralph(&[command, "last"]).expect(1);
@@ -215,7 +215,7 @@ fn a_second_run_of_a_live_task_is_refused() {
         fs::read_dir(project.home().join("runs")).unwrap().count(),
         1
     );
-    // A run that waits can be ended, too.
+    // A waiting run can be stopped, too.
     steer(&project, &live, "pause", "paused");
     steer(&project, &live, "stop", "stopped");
     live.wait().expect(10);
@@ -240,7 +240,7 @@ fn an_idle_run_can_be_stopped() {
     assert_eq!(project.show()["status"], "stopped");
     project.ralph(&["resume", "last"]).expect(1);
     project.audit();
-    // The task can be started again, beside what the last run left.
+    // The task can be started again next to the remains of the last run.
     project.write_script(&[finish()]);
     project.run().expect(0);
     assert_eq!(project.show()["branch"], "ralph/task/make-two-files-v2");
@@ -295,7 +295,7 @@ fn a_failing_provider_costs_no_iteration() {
     assert_eq!(project.events("model_failed").len(), 3);
     project.audit();
 
-    // Without time for an outage it is asked five times, then a person is.
+    // Without time for an outage there are five attempts, then the run pauses for the user.
     let down = Project::new()
         .set("max_iterations", "1")
         .script(&[failure(500)]);
@@ -318,7 +318,7 @@ fn a_failing_provider_costs_no_iteration() {
         "{reason}"
     );
     assert_eq!(refused.events("model_failed").len(), 1);
-    // Somebody gives it a valid key.
+    // The user supplies a valid key.
     refused.write_script(&[finish()]);
     refused.ralph(&["resume", "last"]).expect(0);
     assert_eq!(refused.show()["iteration"], 1);

@@ -1,4 +1,4 @@
-//! Runs the real program the way people and scripts do.
+//! Runs the real program the way users and scripts do.
 
 #![expect(
     clippy::unwrap_used,

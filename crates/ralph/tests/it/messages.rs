@@ -1,4 +1,4 @@
-//! What people tell a run while it works: messages, and hosts that it may reach.
+//! User input to a live run: messages and allowed hosts.
 
 use std::fs;
 
@@ -124,12 +124,12 @@ fn invalid_messages_are_refused_in_one_line() {
     assert!(project.events("message_moved").is_empty());
 }
 
-/// Makes a paused run in a container that wanted to reach two hosts.
+/// Creates a paused run in a container that tried to reach two hosts.
 fn contained(ralph: &TestRalph) {
     contained_until(ralph, RunStatus::Paused(PauseReason::Person));
 }
 
-/// Makes a run in a container that wanted to reach two hosts and stands so now.
+/// Creates a run in a container that tried to reach two hosts and has this status.
 fn contained_until(ralph: &TestRalph, last: RunStatus) {
     let plan: RunPlan = serde_json::from_value(json!({
         "run": ONE, "task_id": "one", "title": "Say hello", "task_file": "/project/ralph_task.md",

@@ -1,4 +1,4 @@
-//! Models behind an API, profiles, prices and usage limits, seen from outside.
+//! Models behind an API, profiles, prices and usage limits, tested end to end.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::project::Project;
 
 const KEY: &str = "sk-a-key-that-nobody-may-see-1234";
 
-/// Everything that the task wants, in one reply.
+/// The whole task in one reply.
 pub(crate) fn complete_reply() -> Value {
     json!({
         "summary": "make both files",
@@ -24,7 +24,7 @@ pub(crate) fn complete_reply() -> Value {
     })
 }
 
-/// The same as a provider streams it.
+/// The same as a stream.
 pub(crate) fn streamed(reply: &str) -> FakeResponse {
     let (first, second) = reply.split_at(reply.len() / 2);
     let delta = |text: &str| json!({"model": "one", "choices": [{"delta": {"content": text}}]});
@@ -39,7 +39,7 @@ pub(crate) fn streamed(reply: &str) -> FakeResponse {
         .event("[DONE]")
 }
 
-/// Returns a project with a profile `web` that asks this API, and one `file` that answers from a script.
+/// Returns a project with a profile `web` for this API, and a profile `file` with a script.
 fn project(api: &FakeModelApi) -> Project {
     project_at(&api.url())
 }
@@ -64,7 +64,7 @@ pub(crate) fn project_at(base: &str) -> Project {
     project
 }
 
-/// Asserts that the key is in no file of the state directory.
+/// Asserts that no file of the state directory contains the key.
 fn assert_no_key(project: &Project) {
     let output = std::process::Command::new("grep")
         .args(["--recursive", "--files-with-matches", KEY])
@@ -115,7 +115,7 @@ fn half_an_answer_is_charged_and_asked_for_again() {
     assert_eq!(project.events("model_asked").len(), 2);
     let abandoned = &project.events("model_abandoned")[0];
     assert!(abandoned["cost_usd"].as_f64().unwrap() > 0.0, "{abandoned}");
-    // Nobody knows how much more was written, so all that was reserved is charged.
+    // The length of the rest is unknown, so the whole reservation is charged.
     assert_eq!(abandoned["usage"]["output_tokens"], 4096, "{abandoned}");
     let reserved = &project.events("model_asked")[0]["reserved"];
     assert_eq!(reserved["output_tokens"], 4096, "{reserved}");
@@ -307,7 +307,7 @@ fn money_alone_is_no_limit_for_a_model_without_a_price() {
     assert_eq!(linted["findings"].as_array().unwrap().len(), 1);
     project.ralph(&["run"]).expect(12);
     assert_eq!(api.received(), []);
-    // A price map that the user names is as good as a price in the profile.
+    // A price map given by the user is as good as a price in the profile.
     let prices = json!({"two": {"litellm_provider": "acme", "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}});
     project.configure("prices.json", &prices.to_string());
     let text = fs::read_to_string(project.user_config_path("models.yaml")).unwrap();
@@ -399,7 +399,7 @@ ralph: model `acme/one` did not answer — model `acme/one` cannot answer: statu
     );
 }
 
-/// Returns a project with two profiles that answer from scripts: `slow` is stuck, `quick` does the task.
+/// Returns a project with two scripted profiles: `slow` is stuck, `quick` completes the task.
 fn scripted_profiles() -> Project {
     let project = Project::new().set("max_iterations", "9");
     let lines = [
@@ -418,7 +418,7 @@ fn scripted_profiles() -> Project {
     project
 }
 
-/// Returns the end of the script's name that answered in each iteration.
+/// Returns the suffix of the script that replied in each iteration.
 fn scripts_that_answered(project: &Project) -> Vec<String> {
     let iterations = project.show()["iteration"].as_u64().unwrap();
     let name = |iteration: u64| {

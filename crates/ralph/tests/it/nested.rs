@@ -1,13 +1,13 @@
-//! Repositories inside of the work tree, and commits that carry ralph's marks.
+//! Repositories inside the work tree, and commits with ralph's marks.
 
 use serde_json::Value;
 
 use crate::project::{Project, actions, claiming, commit, run, work, write};
 
-/// Makes a commit of another repository in `lib`.
+/// Creates a commit of another repository in `lib`.
 const INIT: &str = "git init -q lib && cd lib && git -c user.name=x -c user.email=x@x commit -q --allow-empty -m x";
 
-/// Commits two entries that are only ids: one that `.gitmodules` names, and one that nothing explains.
+/// Commits two gitlinks: one listed in `.gitmodules`, and one unexplained.
 const LINKS: &str = "id=$(git rev-parse HEAD) && mkdir sub dangling && \
     git config -f .gitmodules submodule.sub.path sub && \
     git config -f .gitmodules submodule.sub.url https://example.com/sub && \
@@ -102,7 +102,7 @@ fn the_mark_of_an_action_stays_on_a_commit_that_was_amended() {
         ],
     )]);
     project.run().expect(0);
-    // Only the commit as it was before is missing.
+    // Only the commit in its original form is missing.
     let refused = project.event_values("import_refused", "why");
     let is_about_marks = |why: &Value| why.as_str().unwrap().contains("carries");
     assert!(!refused.iter().any(is_about_marks), "{refused:?}");

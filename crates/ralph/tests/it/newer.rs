@@ -1,4 +1,4 @@
-//! Runs of a newer ralph: named as such by every command, and left exactly as they are.
+//! Runs of a newer ralph: every command identifies them and leaves them unchanged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::project::{Project, actions, control, finish};
 
-/// Bytes, time of the last change and mode of every file and directory.
+/// Bytes, modification time and mode of every file and directory.
 type DirectorySnapshot = BTreeMap<String, (Vec<u8>, SystemTime, u32)>;
 
 fn snapshot_directory(dir: &Path) -> DirectorySnapshot {
@@ -35,20 +35,20 @@ fn snapshot_directory(dir: &Path) -> DirectorySnapshot {
     found
 }
 
-/// How a newer ralph left a journal.
+/// The state in which a newer ralph left a journal.
 #[derive(Debug, Clone, Copy)]
 enum NewerJournal {
-    /// Every record has its format.
+    /// Every record has the newer format.
     Whole,
-    /// It took over a run of ours.
+    /// It took over a run of this version.
     TakenOver,
-    /// It died while it wrote its first record.
+    /// It died while writing its first record.
     Torn,
-    /// It wrote an event that we do not know, in our format.
+    /// It wrote an unknown event in the current format.
     Event,
 }
 
-/// Changes a journal as a newer ralph would have written it.
+/// Rewrites a journal as a newer ralph would have written it.
 fn rewrite(run: &Path, left: NewerJournal) {
     let path = run.join("journal.jsonl");
     let text = fs::read_to_string(&path).unwrap();
@@ -74,13 +74,13 @@ fn rewrite(run: &Path, left: NewerJournal) {
         ),
     };
     fs::write(path, text).unwrap();
-    // No command may make it again.
+    // No command may recreate it.
     fs::remove_file(run.join("lock")).unwrap();
 }
 
-/// A project with a paused run, and a finished one that is newer.
+/// Returns a project with a paused run, and a finished one of a newer version.
 fn two_runs() -> (Project, String, String) {
-    // Without a key `ralph profile` refuses the profile before it looks for the run.
+    // Without a key `ralph profile` rejects the profile before it searches for the run.
     let project = Project::new()
         .env("OPENAI_API_KEY", "not-a-key")
         .script(&[actions(&[control("pause", "where?")])]);
@@ -185,7 +185,7 @@ fn every_command_names_a_run_of_a_newer_ralph_and_leaves_it_alone() {
     }
 }
 
-/// Checks what `runs` says, and that the other run is not affected.
+/// Checks the output of `runs`, and that the other run is not affected.
 fn listed(project: &Project, (newer, other): (&str, &str), words: &str) {
     let table = project.ralph(&["runs"]).expect(0).stdout;
     let row = table.lines().find(|line| line.starts_with(newer)).unwrap();
@@ -222,7 +222,8 @@ fn listed(project: &Project, (newer, other): (&str, &str), words: &str) {
         .expect(0);
 }
 
-/// Makes the newest run one of a version that recorded neither itself nor the files, and had no seal.
+/// Converts the newest run to that of a version that recorded neither its version nor the files,
+/// and had no seal.
 fn make_older(run: &Path) {
     let path = run.join("journal.jsonl");
     let text = fs::read_to_string(&path).unwrap();
@@ -284,7 +285,7 @@ fn a_task_last_run_by_a_newer_ralph_is_restarted_only_on_request() {
     project.run_with(&["--dry-run"]).expect(0);
     project.write_script(&[finish()]);
     project.run_with(&["--new"]).expect(0);
-    // The branch of the other run is not taken a second time.
+    // The branch of the other run is not reused.
     assert_eq!(project.show()["branch"], "ralph/task/make-two-files-v2");
     project.audit();
     assert!(

@@ -1,4 +1,4 @@
-//! Repositories of every kind: a run succeeds in them, or is refused before it exists.
+//! Unusual repositories: a run succeeds in them, or is rejected before it is created.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use crate::project::{Project, claiming, finish, run, work};
 
-/// A repository of one kind: its name, and what makes it. The commands run in the project's directory,
-/// `repo` has one commit, and the task starts from `odd` if that is there.
+/// A kind of repository: its name, and the commands that create it. They run in the project's
+/// directory, `repo` has one commit, and the task starts from `odd` if that exists.
 type RepositoryKind<'a> = (&'a str, &'a str);
 
-/// Makes a repository with the lines of a shell, and returns its path.
+/// Creates a repository with shell commands, and returns its path.
 fn create_repository(project: &Project, lines: &str) -> PathBuf {
     let script = format!(
         "set -e; export HOME=$PWD/user GIT_CONFIG_NOSYSTEM=1; \
@@ -138,7 +138,7 @@ fn tests_with_odd_names_are_inspected_like_others() {
     project.audit();
 }
 
-/// A kind that is refused: its name, what makes it, why, and what to do.
+/// A rejected kind: its name, the commands that create it, the reason, and the fix.
 type RefusedRepository<'a> = (&'a str, &'a str, &'a str, &'a str);
 
 const REFUSED: [RefusedRepository<'_>; 5] = [
@@ -203,7 +203,7 @@ fn a_repository_of_another_user_is_refused_until_the_user_allows_it() {
         .map(|directory| directory.join("git"))
         .find(|file| file.is_file())
         .unwrap();
-    // Git's own switch for its own tests of this.
+    // Git's own switch for its tests of this check.
     let bin = project.path("bin");
     fs::create_dir(&bin).unwrap();
     let text = format!(

@@ -1,4 +1,4 @@
-//! Git from 2.30 on works; older ones are refused, on the host and in sandboxes.
+//! Git 2.30 and later work; older versions are rejected, on the host and in sandboxes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::project::{Project, actions, claiming, finish, write};
 
-/// Does what git 2.30 does where the git of this machine may be newer: variables that it does not know
-/// have no effect, and options that it does not know are errors.
+/// Simulates git 2.30 on top of a newer git: unknown variables have no effect, and unknown options
+/// are errors.
 const AS_2_30: &str = r#"
 unset GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_COUNT GIT_NO_LAZY_FETCH GIT_ATTR_SOURCE
 words="$*"
@@ -24,7 +24,7 @@ esac; done
 if [ -n "$unknown" ]; then echo "error: unknown option \`$unknown'" >&2; exit 129; fi
 "#;
 
-/// Puts a program named `git` before the real one: these lines of a shell, and then the real one.
+/// Puts a `git` wrapper first on `PATH`: these shell lines, then the real git.
 fn with_git(project: Project, lines: &str) -> Project {
     let path = std::env::var_os("PATH").unwrap();
     let real = std::env::split_paths(&path)
@@ -42,7 +42,7 @@ fn with_git(project: Project, lines: &str) -> Project {
 
 #[test]
 fn a_run_succeeds_with_git_2_30() {
-    // Enough imports that the packs are joined.
+    // Enough imports to trigger a repack.
     let mut script: Vec<Value> = (0..17)
         .map(|number| {
             let text = format!("{number}\n");
@@ -67,7 +67,7 @@ fn a_run_succeeds_with_git_2_30() {
     assert_eq!(project.delivered(), ["a.txt", "b.txt", "n.txt"]);
     let authors = project.git(&["log", "--format=%an", "main..ralph/task/make-two-files"]);
     assert!(authors.lines().all(|author| author == "ralph"), "{authors}");
-    // A branch that is checked out is found without `git worktree list -z`.
+    // A checked-out branch is found without `git worktree list -z`.
     let tree = project.path("tree").display().to_string();
     project.git(&[
         "worktree",
@@ -99,7 +99,7 @@ fn a_branch_in_a_work_tree_is_found_with_git_2_30() {
             .len(),
         40
     );
-    // Ralph's own configuration was in force in the repository that was pushed to.
+    // Ralph's own configuration was in effect in the target repository of the push.
     assert!(!project.repo().join(".git/hook-ran").exists());
 }
 
@@ -132,7 +132,7 @@ fn an_older_git_in_the_sandbox_stops_the_preparation() {
         project.show()["reason"],
         "sandbox `local` has git 2.25.1, and ralph needs git 2.30 or newer — install or upgrade git, then `ralph resume`"
     );
-    // With another git the same run goes on.
+    // With a supported git the same run continues.
     fs::remove_file(project.path("bin/git")).unwrap();
     project.ralph(&["resume", "last"]).expect(0);
     project.audit();

@@ -23,9 +23,9 @@ const FAILED: &str = "261118-041903-10f5";
 const PAUSED: &str = "261118-041903-b297";
 const KILLED: &str = "261118-041946-82bb";
 
-/// The unpacked state directory; removed in the end.
+/// The unpacked state directory; removed on drop.
 struct OlderState {
-    /// Held while the directory is in use: its path is the same in every process.
+    /// Locked while the directory is in use: its path is the same in every process.
     _lock: File,
 }
 

@@ -1,4 +1,4 @@
-//! Model providers that are not available for a while, or need another setting, seen from outside.
+//! Model providers that are temporarily unavailable, or need another setting, tested end to end.
 
 use std::fs;
 use std::net::TcpListener;
@@ -11,7 +11,7 @@ use snapbox::{assert_data_eq, str};
 use crate::models::{complete_reply, project_at, statuses, streamed};
 use crate::project::Project;
 
-/// Delays that a test can wait for.
+/// Delays short enough for a test.
 const QUICK: &str = "[model]\nretry_delay = \"2ms\"\nlongest_retry_delay = \"40ms\"\n";
 
 fn busy(status: u16) -> FakeResponse {
@@ -21,7 +21,7 @@ fn busy(status: u16) -> FakeResponse {
     )
 }
 
-/// Answers so many times with an error, then with the solution of the task.
+/// Returns this many errors, followed by the solution of the task.
 fn failing(times: usize, answer: &FakeResponse) -> Vec<FakeResponse> {
     let mut answers = vec![answer.clone(); times];
     answers.push(streamed(&complete_reply().to_string()));
@@ -34,7 +34,7 @@ fn quick(base: &str) -> Project {
     project
 }
 
-/// Returns for each wait for the provider how much active time it took, in milliseconds.
+/// Returns the active time of each wait for the provider, in milliseconds.
 fn active_time_of_waits(project: &Project) -> Vec<u64> {
     let text = fs::read_to_string(project.run_dir().join("journal.jsonl")).unwrap();
     let records: Vec<Value> = text
@@ -75,7 +75,7 @@ fn an_outage_of_many_calls_uses_no_iteration_and_no_wall_time() {
         assert_eq!(api.received().len(), 21, "{name}");
         let shown = project.show();
         assert_eq!(shown["iteration"], 1, "{name}");
-        // Nothing but the one reply is paid for.
+        // Only the one reply is charged.
         assert_eq!(shown["cost_usd"], 0.0014, "{name}");
         let waits = active_time_of_waits(&project);
         assert_eq!(waits, [0; 16], "{name}");
@@ -125,7 +125,7 @@ fn live_reason(project: &Project) -> String {
     wait["reason"]["why"].as_str().unwrap().to_owned()
 }
 
-/// A project whose provider asks once to wait for an hour.
+/// A project whose provider once requests a wait of an hour.
 fn waiting() -> (FakeModelApi, Project) {
     let hour = busy(503).header("retry-after", "3600");
     let api = FakeModelApi::start(failing(1, &hour)).unwrap();
@@ -265,7 +265,7 @@ fn a_certificate_that_is_not_trusted_pauses_at_once_and_names_the_setting() {
         let authority = project.path("authority.pem");
         fs::write(&authority, certificate.authority()).unwrap();
         let file = authority.to_str().unwrap();
-        // Expired certificates and other names are found only where the authority is trusted.
+        // Expired certificates and wrong names are only detected if the authority is trusted.
         let project = if is_good {
             project
         } else {

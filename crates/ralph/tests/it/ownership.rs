@@ -47,7 +47,7 @@ fn removing_the_lock_file_gives_the_run_to_no_other_process() {
     let refused = project.run().expect(1);
     assert!(refused.stderr.contains("under way"), "{}", refused.stderr);
     assert_eq!(project.show()["status"], "running");
-    // The second look made the file anew; nobody holds it, and it still gives nothing away.
+    // The second attempt recreated the file; it is not locked, and ownership is still not granted.
     let refused = project.ralph(&["resume", "last"]).expect(1);
     assert!(refused.stderr.contains(&why), "{}", refused.stderr);
     fs::write(project.sandbox().join("go"), "").unwrap();
@@ -101,7 +101,7 @@ fn a_process_whose_journal_was_changed_in_place_parks() {
         let text = fs::read_to_string(&path).unwrap();
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         let after = match change {
-            // The same length, other bytes.
+            // The same length, different bytes.
             "restored" => {
                 let last = text.len() - 40;
                 [&text[..last], &"x".repeat(39), "\n"].concat()
@@ -147,7 +147,7 @@ fn of_many_processes_that_resume_a_run_at_once_one_works_on_it() {
     fs::write(project.sandbox().join("go"), "").unwrap();
     let resumed: Vec<_> = (0..8).map(|_| project.resume()).collect();
     for live in resumed {
-        // Those that come late are refused, or their command is answered by the owner.
+        // Late commands are rejected, or answered by the owner.
         let ended = live.wait();
         assert!([0, 1].contains(&ended.code), "{}", ended.combined());
     }

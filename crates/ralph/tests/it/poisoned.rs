@@ -1,5 +1,5 @@
-//! A repository whose files contain a secret in every spelling: a model that reads, prints and copies
-//! all of them gets nothing of it out of the sandbox.
+//! A repository whose files contain a secret in every spelling: a model that reads, prints and
+//! copies all of them cannot get it out of the sandbox.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::project::{Project, actions, commit, control, finish, run, write};
 
-/// Has what every encoding has to escape.
+/// Contains characters that every encoding has to escape.
 const SECRET: &str = "S3n/t1+n\"e&l k9%Zq'7$x<Yv>\\w";
 
 fn json(text: &str) -> String {
@@ -26,7 +26,7 @@ fn percent(kept: &str, digits: fn(u8) -> String) -> String {
     })
 }
 
-/// Writes each byte of the secret after the other.
+/// Encodes each byte of the secret.
 fn bytes(write: impl Fn(u8) -> String) -> String {
     let mut text = String::new();
     for byte in SECRET.bytes() {
@@ -47,7 +47,7 @@ fn base64(bytes: &[u8], digits: &[u8; 64]) -> String {
     text
 }
 
-/// Writes something between the characters of the secret.
+/// Inserts a separator between the characters of the secret.
 fn between(what: &str) -> String {
     let mut text = String::new();
     for (index, c) in SECRET.chars().enumerate() {
@@ -59,7 +59,7 @@ fn between(what: &str) -> String {
     text
 }
 
-/// Writes each character of the secret after the other.
+/// Encodes each character of the secret.
 fn each(write: impl Fn(char) -> String) -> String {
     let mut text = String::new();
     for c in SECRET.chars() {
@@ -158,7 +158,7 @@ fn poisoned() -> Project {
     project
 }
 
-/// Returns the files that a run has left outside of the repository and the sandbox.
+/// Returns the files that a run has left outside the repository and the sandbox.
 fn stored(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
@@ -199,7 +199,7 @@ fn nothing_of_a_poisoned_repository_leaves_the_sandbox() {
             run("for f in forms/*; do cp \"$f\" \"copy-$(basename \"$f\")\"; done"),
             commit("Copy all of them"),
         ]),
-        // Each of them alone is refused, too.
+        // Each of them alone is rejected, too.
         actions(&[
             run("rm -f copy-*; for f in forms/[0-9]*; do cp \"$f\" copy; git add copy; git commit -qm copy; done; git log --oneline | wc -l"),
         ]),

@@ -1,4 +1,4 @@
-//! Looking at runs: lists, one run, its log, its story.
+//! Inspecting runs: lists, details, log and story.
 
 use std::fs;
 

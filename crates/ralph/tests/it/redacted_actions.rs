@@ -1,4 +1,4 @@
-//! What a model says is performed byte for byte or refused: redaction is for what is shown.
+//! A model's actions are performed byte for byte or rejected: redaction only applies to output.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::project::{Project, actions, claiming, commit, finish, patch, run, work, write};
 
-/// Put together here, so that no scanner takes it for real.
+/// Assembled at run time, so that secret scanners ignore it.
 fn secret() -> String {
     format!("zai{}", ".Canary7Key".repeat(3))
 }
@@ -21,7 +21,7 @@ fn reasons(project: &Project, iteration: u64) -> Vec<String> {
         .collect()
 }
 
-/// Returns a file of the branch that the run delivered.
+/// Returns a file of the delivered branch.
 fn delivered(project: &Project, file: &str) -> String {
     let branch = project.show()["branch"].as_str().unwrap().to_owned();
     project.git(&["show", &format!("{branch}:{file}")])
@@ -159,7 +159,7 @@ fn a_redacted_line_is_not_written_over_the_original() {
     assert_eq!(delivered(&project, "logger.py"), "print('[REDACTED]')");
 }
 
-/// A reply whose stored copy differs from what the model wrote.
+/// A reply whose stored copy differs from the original.
 fn reply_with_secret(key: &str) -> Value {
     actions(&[
         write("first.txt", "one\n"),

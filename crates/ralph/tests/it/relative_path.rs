@@ -1,11 +1,11 @@
-//! A relative directory in `PATH` is a directory of the repository: nothing in it is executed.
+//! A relative directory in `PATH` refers to the repository: nothing in it is executed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::project::{Project, finish};
 
-/// The programs that ralph or git could look for.
+/// Programs that ralph or git could search for.
 const TRAPS: [&str; 10] = [
     "git",
     "sh",

@@ -1,5 +1,5 @@
-//! Replies as models write them: which of several answers counts, which box a claim names, which mode a
-//! patch gives a file.
+//! Realistic model replies: which of several answers counts, which box a claim names, which mode a
+//! patch sets.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Repositories and task files as people have them.
+//! Realistic repositories and task files.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! A small project, its task, and the replies of a model that works on it.
+//! A small project, its task, and the replies of a model for it.
 
 use serde_json::{Value, json};
 
@@ -49,8 +49,8 @@ const PATCH: &str = r#"--- a/greet.sh
 +echo "hello $1"
 "#;
 
-/// Returns a line of a script: these actions, and claims of boxes such as `M1.1` and of milestones
-/// such as `M1`.
+/// Returns a line of a script with these actions, and claims of boxes such as `M1.1` and of
+/// milestones such as `M1`.
 pub(crate) fn reply(summary: &str, actions: &Value, claims: &[&str]) -> Value {
     let (boxes, milestones): (Vec<&str>, Vec<&str>) =
         claims.iter().partition(|id| id.contains('.'));
@@ -88,7 +88,7 @@ fn stop() -> Value {
     json!({"type": "stop_success", "reason": "all boxes"})
 }
 
-/// Returns the shortest way to success.
+/// Returns the shortest script that succeeds.
 pub(crate) fn short_script() -> Value {
     let actions = json!([
         patch(),
@@ -135,8 +135,8 @@ pub(crate) fn two_commits() -> Vec<Value> {
 }
 
 /// Returns six iterations with every kind of action, and with mistakes: an unreadable reply, red
-/// tests, claims that do not hold, an early success, a patch that does not fit, a commit of one of
-/// two files.
+/// tests, false claims, an early success, a patch that does not apply, a commit of one of two
+/// files.
 pub(crate) fn long_script() -> Vec<Value> {
     let look = json!([
         write(".ralph/progress.md", "The tests are red.\n"),

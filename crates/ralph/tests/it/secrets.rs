@@ -1,5 +1,5 @@
-//! A secret of the environment is in nothing that is written, shown or delivered, even when the
-//! model knows it and says it.
+//! A secret of the environment never appears in stored, shown or delivered data, even if the model
+//! knows and repeats it.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::project::{
     write,
 };
 
-/// Secrets of the shapes that people have; put together here, so that no scanner takes them for real.
+/// Secrets in common formats; assembled at run time, so that secret scanners ignore them.
 struct SecretCanaries {
     key: String,
     token: String,
@@ -43,7 +43,7 @@ impl SecretCanaries {
             .env("GITHUB_APP_PRIVATE_KEY_PEM", self.pem())
     }
 
-    /// Returns the secrets that are in these bytes.
+    /// Returns the secrets contained in these bytes.
     fn found(&self, bytes: &[u8]) -> Vec<String> {
         let has = |needle: &str| {
             bytes
@@ -63,7 +63,7 @@ impl SecretCanaries {
         assert_eq!(self.found(bytes), Vec::<String>::new(), "in {what}");
     }
 
-    /// Looks at everything that a project has left, but for what `skip` says.
+    /// Searches all files of a project, except those matched by `skip`.
     #[track_caller]
     fn assert_absent(
         &self,
@@ -135,7 +135,7 @@ fn a_secret_of_the_environment_goes_nowhere() {
     }
 }
 
-/// Returns a shell word that becomes a secret only in the sandbox.
+/// Returns a shell word that expands to a secret only in the sandbox.
 fn spelled(secret: &str) -> String {
     let (head, tail) = secret.split_at(7);
     format!("\"$(printf %s%s {head} {tail})\"")
@@ -197,12 +197,12 @@ fn a_secret_that_the_model_says_is_not_repeated() {
     );
     assert!(guardrails.contains("### sign: after it") && guardrails.contains("### sign: later"));
     let ended = project.ralph(&["resume", "last"]).expect(0);
-    // The sandbox is removed with what the model had put there.
+    // The sandbox is removed together with the model's files.
     canaries.assert_absent(&project, &ended, &|_| false);
     project.audit();
 }
 
-/// Returns a command that makes a commit with a header of its own, which no command of git shows.
+/// Returns a command that creates a commit with a custom header, which no git command shows.
 fn with_header(word: &str) -> String {
     format!(
         "note={word}; git commit -q --allow-empty -m Fine && \
@@ -215,7 +215,7 @@ fn with_header(word: &str) -> String {
 fn a_branch_with_a_secret_is_not_delivered() {
     let canaries = SecretCanaries::new();
     let (key, token) = (&canaries.key, &canaries.token);
-    // An action with a secret is refused, so the model has to put them together in the sandbox.
+    // An action with a secret is rejected, so the model has to assemble it in the sandbox.
     let (key, token) = (spelled(key), spelled(token));
     let mut sneaky = work();
     sneaky.insert(0, run(&format!("echo {key} > leak.txt")));

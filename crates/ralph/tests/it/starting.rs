@@ -1,4 +1,4 @@
-//! From nothing to a task file that can be run.
+//! From an empty directory to a valid task file.
 
 use std::fs;
 

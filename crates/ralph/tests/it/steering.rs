@@ -1,4 +1,4 @@
-//! Commands that reach a run, with a process that works on it and without.
+//! Commands to a run, with and without a live process.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::support::{TestRalph, status, succeeded, working};
 
 const ONE: &str = "260301-100000-0001";
 
-/// Answers the next command like a process that works on the run.
+/// Answers the next command like the process of a live run.
 fn answer(
     ralph: &TestRalph,
     mut journal: Journal,

@@ -1,4 +1,4 @@
-//! A stop of the program (`SIGSTOP`, Ctrl-Z) uses up no budget and no timeout.
+//! Suspending the program (`SIGSTOP`, Ctrl-Z) uses up no budget and no timeout.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -22,12 +22,12 @@ fn records(project: &Project) -> Vec<Value> {
         .collect()
 }
 
-/// Asserts that the journal reports a stop of about this length, and does not count it.
+/// Asserts that the journal reports a suspension of about this length, and does not count it.
 #[track_caller]
 fn assert_not_counted(project: &Project, whole: Duration, stop: Duration) {
     let records = records(project);
     let active = records.last().unwrap()["active_ms"].as_u64().unwrap();
-    // The thread that samples the clock may have been late by a little.
+    // The thread that samples the clock may have been slightly late.
     let most = whole.saturating_sub(stop) + Duration::from_secs(1);
     assert!(
         Duration::from_millis(active) <= most,
@@ -58,7 +58,7 @@ fn a_stop_ends_no_command_by_its_timeout() {
     let stop = Duration::from_secs(13);
     sleep(stop);
     live.signal(Signal::CONT);
-    // The command still runs when the program continues, after the end of its timeout.
+    // The command still runs when the program continues, after its timeout would have expired.
     sleep(Duration::from_millis(500));
     fs::write(project.sandbox().join("go"), "").unwrap();
     let ended = live.wait().expect(0);
@@ -80,7 +80,7 @@ fn a_stop_longer_than_the_wall_time_uses_up_no_wall_time() {
         .set("max_wall_time_minutes", "1")
         .script(&[slow]);
     let begun = Instant::now();
-    // As a shell does with Ctrl-Z: all processes of the job.
+    // Like Ctrl-Z in a shell: all processes of the job.
     let child = project
         .command(&["run", "--model", &project.model()])
         .process_group(0)
@@ -118,7 +118,7 @@ fn a_stopped_program_is_named_to_waiting_commands() {
     let why = format!("process {number} works on it and is stopped");
     assert!(silent.stderr.contains(&why), "{}", silent.stderr);
     kill_process(pid, Signal::CONT).unwrap();
-    // The command that waited for it is obeyed.
+    // The pending command is processed.
     fs::write(project.sandbox().join("go"), "").unwrap();
     live.wait_for_status("paused");
     project.ralph(&["resume", "last"]).expect(0);

@@ -1,7 +1,7 @@
-//! Kills ralph at a system call, the same one every time.
+//! Kills ralph at a reproducible system call.
 //!
 //! The engine works on the main thread, so the calls of that thread come in the same order in every
-//! run of the same script. Only those that change something are counted.
+//! run of the same script. Only calls that change something are counted.
 
 use std::fs;
 use std::process::{Command, ExitStatus};
@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use crate::crash_stage::{CrashStage, RunFacts};
 
-/// The calls that change something, however this machine names them. The last one is made once for
-/// every process that was just started; those that start it also start threads, whose number varies.
+/// Calls that change something, under all their names. The last one occurs once for every new
+/// process; the calls that start processes also start threads, whose number varies.
 const CHANGES: &str = "trace=?fdatasync,?fsync,?ftruncate,?rename,?renameat,?renameat2,?mkdir,?mkdirat,\
     ?unlink,?unlinkat,?pidfd_open";
 
-/// The place of a system call in a run: the `nth` call of this name.
+/// A system call in a run: the `nth` call of this name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KillPoint {
     pub(crate) call: String,
@@ -31,8 +31,8 @@ impl KillPoint {
         }
     }
 
-    /// Runs a command whose call fails with an input/output error, as on a broken disk, and returns what it
-    /// printed.
+    /// Runs a command whose call fails with an I/O error, as on a broken disk, and returns its
+    /// output.
     pub(crate) fn fail(&self, command: &Command) -> std::process::Output {
         let Self { call, nth } = self;
         let inject = format!("inject={call}:error=EIO:when={nth}");
@@ -40,7 +40,7 @@ impl KillPoint {
         strace(&["-o", "/dev/null", "-e", &trace, "-e", &inject], command)
     }
 
-    /// Runs a command until it is about to make the call; there it is killed. Returns how it ended.
+    /// Runs a command and kills it right before the call. Returns its exit status.
     pub(crate) fn kill(&self, command: &Command) -> ExitStatus {
         let Self { call, nth } = self;
         let inject = format!("inject={call}:signal=SIGKILL:when={nth}");
@@ -51,7 +51,7 @@ impl KillPoint {
     }
 }
 
-/// Runs a command under strace, which is never silently left out where it exists.
+/// Runs a command under strace; never skips it if strace exists.
 fn strace(options: &[&str], command: &Command) -> std::process::Output {
     let variables = command
         .get_envs()
@@ -71,7 +71,7 @@ fn strace(options: &[&str], command: &Command) -> std::process::Output {
         })
 }
 
-/// A run that nobody disturbs: what it leaves behind, and the calls it makes.
+/// An undisturbed run: its results and its calls.
 pub(crate) struct ReferenceTrace {
     pub(crate) facts: RunFacts,
     pub(crate) events: Vec<Value>,
@@ -80,7 +80,7 @@ pub(crate) struct ReferenceTrace {
 }
 
 impl ReferenceTrace {
-    /// Returns the one that all tests of this process compare with.
+    /// Returns the trace shared by all tests of this process.
     pub(crate) fn get() -> &'static Self {
         static ONCE: OnceLock<ReferenceTrace> = OnceLock::new();
         ONCE.get_or_init(Self::record)
@@ -114,7 +114,7 @@ impl ReferenceTrace {
         self.points_between(first, second, |name, _| name == call)
     }
 
-    /// Returns the points of all calls between two events with these words in their arguments.
+    /// Returns the points of all calls between two events with this text in their arguments.
     pub(crate) fn between_in(&self, first: usize, second: usize, words: &str) -> Vec<KillPoint> {
         self.points_between(first, second, |_, arguments| arguments.contains(words))
     }
@@ -133,7 +133,7 @@ impl ReferenceTrace {
             .collect()
     }
 
-    /// Returns the points at which the last records of the journal are synced.
+    /// Returns the points at which the last journal records are synced.
     pub(crate) fn last_syncs(&self, count: usize) -> Vec<KillPoint> {
         let events = self.events.len();
         let last = (events - count)..events;
@@ -149,13 +149,13 @@ impl ReferenceTrace {
         syncs[syncs.len() - back]
     }
 
-    /// Returns the point right after the last call with these words in its arguments.
+    /// Returns the point right after the last call with this text in its arguments.
     pub(crate) fn after_call(&self, words: &str) -> KillPoint {
         let found = self.positions(|_, arguments| arguments.contains(words));
         self.point(found[found.len() - 1] + 1)
     }
 
-    /// Returns points that are spread evenly over all calls but those that write the journal; at most all.
+    /// Returns points spread evenly over all calls except journal writes; at most all of them.
     pub(crate) fn spread(&self, count: usize) -> Vec<KillPoint> {
         let others = self.positions(|name, _| name != "fdatasync");
         let count = count.min(others.len());

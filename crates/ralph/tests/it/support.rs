@@ -1,4 +1,4 @@
-//! A home and a project of their own for every test, and runs that stand where a test needs them.
+//! A separate home and project for every test, and runs in the required state.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -21,7 +21,7 @@ use ralph_guest::available;
 use ralph_test::TestClock;
 use tempfile::TempDir;
 
-/// What the shell sees of a command.
+/// The result of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RalphOutput {
     pub(crate) code: i32,
@@ -39,13 +39,13 @@ impl From<Output> for RalphOutput {
     }
 }
 
-/// Returns how many cases a script asks for by a variable.
+/// Returns the number of cases requested by a variable.
 pub(crate) fn count_from_env(variable: &str, usual: usize) -> usize {
     let value = std::env::var_os(variable).and_then(|value| available(value.into_string()));
     value.and_then(|text| parse_value(&text)).unwrap_or(usual)
 }
 
-/// The program with a state directory and a working directory of its own.
+/// The program with its own state directory and working directory.
 pub(crate) struct TestRalph {
     home: TempDir,
     project: TempDir,
@@ -64,7 +64,7 @@ impl TestRalph {
         self.project.path()
     }
 
-    /// Returns the command line, ready to be started in a clean environment.
+    /// Returns the command, with a clean environment.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ralph"));
         command
@@ -78,18 +78,18 @@ impl TestRalph {
         command
     }
 
-    /// Returns the directory of the user's own configuration, which is not there at first.
+    /// Returns the directory of the user configuration, which does not exist initially.
     pub(crate) fn user_config(&self) -> PathBuf {
         self.home.path().join("own-config")
     }
 
-    /// Writes a file of the user's own configuration.
+    /// Writes a file of the user configuration.
     pub(crate) fn configure(&self, name: &str, text: &str) {
         std::fs::create_dir_all(self.user_config()).unwrap();
         std::fs::write(self.user_config().join(name), text).unwrap();
     }
 
-    /// Runs a command to its end.
+    /// Runs a command to completion.
     pub(crate) fn run(&self, args: &[&str]) -> RalphOutput {
         self.command(args).output().unwrap().into()
     }
@@ -111,7 +111,7 @@ impl TestRalph {
         self.state().run(&RunId::parse(id).unwrap())
     }
 
-    /// Makes a run with these events after its creation, and keeps hold of it.
+    /// Creates a run with these events after its creation, and returns it locked.
     pub(crate) fn held_run(&self, id: &str, task: &str, events: Vec<Event>) -> Journal {
         let clock = fixed_clock();
         let dir = self.dir(id);
@@ -121,7 +121,7 @@ impl TestRalph {
         journal
     }
 
-    /// Makes a run with these events after its creation; nobody works on it.
+    /// Creates a run with these events after its creation, without a live process.
     pub(crate) fn create_run(&self, id: &str, task: &str, events: Vec<Event>) {
         drop(self.held_run(id, task, events));
     }
@@ -140,7 +140,7 @@ pub(crate) fn status(status: RunStatus) -> Event {
     Event::Run(RunEvent::StatusChanged { status })
 }
 
-/// The events of a run that is in the middle of its first iteration.
+/// The events of a run during its first iteration.
 pub(crate) fn working() -> Vec<Event> {
     vec![
         Event::Run(RunEvent::RunOpened {

@@ -1,4 +1,4 @@
-//! Escape sequences are for terminals that want them, and never come from a run.
+//! Escape sequences are only written to terminals that support them, and never come from a run.
 
 use ralph_core::event::{Event, RunEvent};
 use ralph_guest::available;
@@ -44,7 +44,7 @@ fn a_pipe_gets_no_escape_sequences() {
     }
 }
 
-/// Runs a command on a terminal of its own; none where `script` is missing.
+/// Runs a command on a separate terminal; `None` if `script` is missing.
 fn on_a_terminal(ralph: &TestRalph, args: &str, no_colour: &str) -> Option<String> {
     let command = format!("{} {args}", env!("CARGO_BIN_EXE_ralph"));
     let home = ralph.state().root().to_owned();
@@ -62,7 +62,7 @@ fn on_a_terminal(ralph: &TestRalph, args: &str, no_colour: &str) -> Option<Strin
     Some(RalphOutput::from(output).stdout)
 }
 
-/// Commands of `local` have a session of their own, so that they cannot use the terminal.
+/// Commands of `local` have their own session, so that they cannot use the terminal.
 #[test]
 fn a_run_succeeds_on_a_terminal() {
     let ralph = TestRalph::new();

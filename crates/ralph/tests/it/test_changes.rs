@@ -1,4 +1,5 @@
-//! Changes to existing tests: named first in the pull request, and held back where the task asks for it.
+//! Changes to existing tests: listed first in the pull request, and blocked if the task requires
+//! that.
 
 use serde_json::json;
 
@@ -7,7 +8,7 @@ use crate::project::{Project, actions, claiming, run, work, write};
 const STRICT: &str = "def test_add():\n    assert add(1, 2) == 3\n    assert add(0, 0) == 0\n";
 const WEAK: &str = "def test_add():\n    assert add(1, 2) == 3\n";
 
-/// A project with a test, and a task that says what follows when it is changed.
+/// A project with a test, and a task with a policy for its changes.
 fn project(policy: &str) -> Project {
     let project = Project::new();
     project.commit("tests/zz_test.py", STRICT);
@@ -85,7 +86,7 @@ fn resuming_approves_exactly_the_changes_that_were_shown() {
     assert!(paused.stdout.contains(reason), "{}", paused.stdout);
     assert_eq!(project.show()["reason"], reason);
     assert_eq!(project.pull()["state"], "draft");
-    // The script is used up: the model is not asked again.
+    // The script is used up: the model is not called again.
     project.ralph(&["resume", "last"]).expect(0);
     assert_eq!(project.events("test_changes_approved").len(), 1);
     assert_eq!(project.show()["iteration"], 1);

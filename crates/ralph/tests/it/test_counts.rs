@@ -1,5 +1,5 @@
-//! Test counts: failures that a runner reports are red whatever the exit code, and skipped tests are
-//! visible wherever counts are.
+//! Test counts: failures reported by a runner are red regardless of the exit code, and skipped
+//! tests are shown with the counts.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Runs that are started in the same moment, and the order of runs.
+//! Concurrent starts of runs, and the order of runs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::support::{TestRalph, status};
 const AT_ONCE: usize = 10;
 const ROUNDS: usize = 2;
 
-/// Starts processes at once, and waits for all of them.
+/// Starts processes concurrently, and waits for all of them.
 fn all_at_once(commands: impl Iterator<Item = std::process::Command>) -> Vec<ProjectOutput> {
     let children: Vec<Child> = commands
         .map(|mut command| {
@@ -137,7 +137,7 @@ fn the_last_run_is_the_one_that_was_created_last_even_if_the_clock_went_back() {
     use ralph_core::run::RunStatus;
     let ralph = TestRalph::new();
     let done = || vec![status(RunStatus::Succeeded)];
-    // The clock was ahead by years, then right, then behind, then right again.
+    // The clock was years ahead, then right, then behind, then right again.
     let created = [
         "991231-235959-0001",
         "261118-100000-0002",

@@ -1,4 +1,4 @@
-//! `ralph models update-prices`: a newer price map, from a file or an address, and what it decides.
+//! `ralph models update-prices`: a newer price map, from a file or a URL, and its effects.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ fn stored(project: &Project) -> PathBuf {
     project.home().join("prices.json")
 }
 
-/// Returns the price of a profile and where it is from.
+/// Returns the price of a profile and its origin.
 fn price(project: &Project, profile: &str) -> (Value, Value) {
     let listed = project.ralph(&["models", "--json"]).expect(0);
     let listed: Vec<Value> = serde_json::from_str(&listed.stdout).unwrap();

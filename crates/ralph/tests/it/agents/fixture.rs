@@ -1,4 +1,4 @@
-//! A project with an agent, and the provider that its model belongs to.
+//! A project with an agent, and its model's provider.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -7,10 +7,10 @@ use ralph_test::{FakeUpstream, ScenarioStep, UpstreamScenario, agent_image, agen
 
 use crate::project::{Project, ProjectOutput};
 
-/// Where the repository is in a container.
+/// The repository in a container.
 pub(super) const REPO: &str = "/workspace/repo";
 
-/// A credential that is nobody's, put together so that no scanner takes it for a real one.
+/// A fake credential, assembled at run time so that secret scanners ignore it.
 pub(super) fn canary(agent: &str) -> String {
     let mark = if agent == "claude" {
         "ant-oat01"
@@ -20,14 +20,14 @@ pub(super) fn canary(agent: &str) -> String {
     format!("sk-{mark}-{}", "Canary7x".repeat(6))
 }
 
-/// A project whose agent is a script of its own, in the local sandbox.
+/// A project with a script as its agent, in the local sandbox.
 pub(super) fn with_script(script: &str) -> Project {
     let project = Project::new().set("sandbox_provider", "local");
     project.commit(".agent-loop/agent", script);
     project
 }
 
-/// A project that a real agent works on in a container, and the provider of its model.
+/// A project for a real agent in a container, and its model's provider.
 pub(super) struct AgentFixture {
     pub(super) project: Project,
     pub(super) upstream: FakeUpstream,
@@ -35,7 +35,7 @@ pub(super) struct AgentFixture {
 }
 
 impl AgentFixture {
-    /// Prepares everything; none if agents or Docker are left out.
+    /// Prepares everything; `None` if agent or Docker tests are skipped.
     pub(super) fn new<const N: usize>(
         agent: &'static str,
         steps: [ScenarioStep; N],
@@ -53,7 +53,7 @@ impl AgentFixture {
         Some(house)
     }
 
-    /// Prepares the same without a container; none if agents are left out.
+    /// Prepares the same without a container; `None` if agent tests are skipped.
     pub(super) fn local<const N: usize>(
         agent: &'static str,
         steps: [ScenarioStep; N],
@@ -83,7 +83,7 @@ impl AgentFixture {
         self.project.docker_objects(&["ps", "--all"])
     }
 
-    /// Stores the credential, as a person does.
+    /// Stores the credential as a user would.
     fn store_token(&self) {
         let path = if self.agent == "claude" { "" } else { "/v1" };
         let address = format!("{}{path}", self.upstream.url());
@@ -116,13 +116,13 @@ impl AgentFixture {
         assert!(stored.status.success(), "{stored:?}");
     }
 
-    /// Lets the agent work on the task.
+    /// Runs the agent on the task.
     pub(super) fn run(&self, more: &[&str]) -> ProjectOutput {
         let arguments = [&["run", "--agent", self.agent], more].concat();
         self.project.ralph(&arguments)
     }
 
-    /// Returns what the upstream was asked, with the credential that came along.
+    /// Returns the credentials of all requests to the upstream.
     pub(super) fn credentials(&self) -> Vec<String> {
         let asked = self.upstream.model_requests();
         asked

@@ -1,4 +1,4 @@
-//! What breaks while an agent works.
+//! Failures during an agent session.
 
 use ralph_test::ScenarioStep;
 use rustix::process::Signal;
@@ -22,7 +22,7 @@ fn does_both() -> ScenarioStep {
     ScenarioStep::tool("Bash", json!({"command": command, "description": "works"}))
 }
 
-/// The run ends as if nothing had happened, in one iteration.
+/// Asserts that the run succeeds in one iteration despite the failure.
 fn assert_delivered(house: &AgentFixture) {
     let shown = house.project.show();
     assert_eq!(shown["status"], "succeeded");

@@ -1,4 +1,4 @@
-//! What an agent may spend, and what happens when its credential is no good.
+//! Budgets of an agent, and rejected credentials.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use serde_json::json;
 
 use super::fixture::{AgentFixture, REPO};
 
-/// A model whose price everybody knows.
+/// A model with a known price.
 const MODEL: &str = "claude-sonnet-4-5";
 
-/// An answer that is as long as the request allows.
+/// The usage of a reply of the maximum length.
 fn maximum_usage() -> TokenUsage {
     TokenUsage {
         input_tokens: 10_000,

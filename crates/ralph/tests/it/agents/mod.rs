@@ -1,4 +1,4 @@
-//! Whole runs in which an agent's program does the work: a script of the project, and the real ones.
+//! Complete runs with an agent program: a project's script, and the real agents.
 
 mod fixture;
 mod interruptions;

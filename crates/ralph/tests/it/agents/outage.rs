@@ -1,4 +1,4 @@
-//! Agents whose provider is not available for a while.
+//! Agents whose provider is temporarily unavailable.
 
 use ralph_test::ScenarioStep;
 use serde_json::json;
@@ -6,10 +6,10 @@ use serde_json::json;
 use super::fixture::{AgentFixture, REPO, with_script};
 use crate::project::Project;
 
-/// Delays that a test can wait for.
+/// Delays short enough for a test.
 const QUICK: &str = "[model]\nretry_delay = \"1ms\"\nlongest_retry_delay = \"40ms\"\n";
 
-/// Makes both files and ticks both boxes.
+/// Creates both files and ticks both boxes.
 const WORK: &str = "echo one >a.txt; echo two >b.txt; git add a.txt b.txt; \
     git -c user.name=a -c user.email=a@localhost commit --quiet --message both; \
     sed -i 's/- \\[ \\] M/- [x] M/' ralph_task.md";
@@ -49,7 +49,7 @@ fn a_script_that_says_that_its_model_is_not_available_is_started_again() {
 fn claude_is_started_again_until_its_provider_is_not_overloaded() {
     let command = format!("cd {REPO} 2>/dev/null; {WORK}");
     let input = json!({"command": command, "description": "works"});
-    // One repetition by itself in each session.
+    // The agent retries once in each session.
     let steps: [ScenarioStep; 8] = std::array::from_fn(|number| match number {
         0..6 => ScenarioStep::error(529, "Overloaded"),
         6 => ScenarioStep::tool("Bash", input.clone()),

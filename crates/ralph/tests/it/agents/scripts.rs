@@ -2,7 +2,7 @@
 
 use super::fixture::with_script;
 
-/// Does the first open box, commits it and ticks it.
+/// Completes, commits and ticks the first open box.
 const DILIGENT: &str = r#"
 cat >prompt.seen
 if ! test -e a.txt; then echo one >a.txt; box=M1.1

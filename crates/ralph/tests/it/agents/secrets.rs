@@ -1,4 +1,4 @@
-//! Where the credential of an agent is, and where it is not.
+//! Exposure of an agent's credential.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,8 @@ use serde_json::json;
 
 use super::fixture::{AgentFixture, canary};
 
-/// Looks for the credential everywhere in the container, without knowing it, and waits to be looked at.
+/// Searches the whole container for the credential without knowing it, and then waits for
+/// inspection.
 const SEARCH: &str = "\
 grep -rslE 'Canary7[x]Canary7[x]' /workspace /tmp /etc /home /root /run /var /opt /srv; \
 cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -E 'Canary7[x]Canary7[x]'; \
@@ -56,7 +57,7 @@ fn no_real_token_is_in_a_container_its_logs_or_the_runs_files() {
     }
 }
 
-/// Asserts that no file below a directory has the text.
+/// Asserts that no file below a directory contains the text.
 fn assert_free_of(directory: &Path, text: &str) {
     let found = Command::new("grep")
         .args([

@@ -1,4 +1,4 @@
-//! People who speak to an agent while it works, and open its sandbox for a host.
+//! Messages to a running agent, and hosts allowed for its sandbox.
 
 use ralph_test::ScenarioStep;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What becomes of sandboxes when the process that used them is killed.
+//! Sandboxes of killed processes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,13 +13,13 @@ use crate::project::Project;
 
 const WAIT_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// A run that was killed in the middle of a command.
+/// A run that was killed during a command.
 struct KilledRun {
     run: String,
     sandbox: String,
 }
 
-/// Returns a project whose model starts an endless command, and after that does everything.
+/// Returns a project whose model starts an endless command, and then completes the task.
 fn project(engine: &CareEngine) -> Project {
     let endless =
         r#"if [ -e "$HOME/there" ]; then echo again; else touch "$HOME/there"; sleep 300; fi"#;
@@ -67,7 +67,7 @@ fn events(run: &std::path::Path, kind: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Starts a run and returns when its command is in the middle.
+/// Starts a run and returns while its command is running.
 fn start(project: &Project, engine: &CareEngine) -> (Child, KilledRun) {
     let known = runs(project);
     let model = project.model();
@@ -100,8 +100,8 @@ fn kill(mut child: Child) {
     child.wait().unwrap();
 }
 
-/// Kills three runs at once, deletes one of them, and continues the others: each goes on in its own
-/// sandbox, that of the deleted one is removed, and nothing else on the engine is touched.
+/// Kills three runs, deletes one of them, and resumes the others: each continues in its own
+/// sandbox, that of the deleted run is removed, and nothing else on the Docker Engine is touched.
 #[test]
 fn sandboxes_are_adopted_or_removed() {
     if skip_without_docker() {

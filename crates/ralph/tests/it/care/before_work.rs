@@ -1,4 +1,4 @@
-//! Before work goes on in a sandbox, the run looks from inside whether its walls stand.
+//! Before work continues in a sandbox, the run checks its isolation from inside.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::project::{LiveRun, Project, actions, finish, run};
 
-/// A project in containers; what it leaves on the engine is removed with it.
+/// A project in containers; its Docker objects are removed on drop.
 struct IsolationCheckProject(Project);
 
 impl IsolationCheckProject {
@@ -29,7 +29,7 @@ impl Drop for IsolationCheckProject {
     }
 }
 
-/// Returns what each look has seen.
+/// Returns the results of all isolation checks.
 fn isolation_checks(project: &Project) -> Vec<Value> {
     project.event_values("sandbox_checked", "seen")
 }
@@ -42,7 +42,7 @@ fn good() -> Value {
     ])
 }
 
-/// Returns a command that asks the gate for a host, and prints what it answers.
+/// Returns a command that requests a host through the gate, and prints the response.
 fn asking(host: &str) -> Value {
     let program = format!(
         "import socket; s = socket.create_connection((\"127.0.0.1\", 3128)); \
@@ -69,7 +69,7 @@ fn isolation_is_reported_once_and_only_other_hosts_as_blocked() {
     let journal = project.journal();
     let place = |kind: &str| journal.iter().position(|event| event["type"] == kind);
     assert!(place("sandbox_checked") < place("iteration_started"));
-    // The look wanted to reach the same host, and nobody has to know.
+    // The isolation check contacted the same host, but is not reported.
     assert_eq!(project.event_values("host_blocked", "host"), ["google.com"]);
     assert!(place("iteration_started") < place("host_blocked"));
     let answers = project.artifact(1, "test_output.txt");
@@ -77,7 +77,7 @@ fn isolation_is_reported_once_and_only_other_hosts_as_blocked() {
     project.audit();
 }
 
-/// Sends a command and waits until the run says where it stands.
+/// Sends a command and waits for the run's status.
 fn steer(project: &Project, live: &LiveRun<'_>, command: &str, status: &str) {
     project.ralph(&[command, "last"]).expect(0);
     live.wait_for_status(status);
@@ -110,18 +110,18 @@ fn resuming_repeats_the_isolation_check() {
     });
     live.signal(Signal::INT);
     live.wait().expect(130);
-    // Between iterations nobody has looked.
+    // No check between iterations.
     assert_eq!(isolation_checks(project).len(), 2);
     project.ralph(&["resume", "last"]).expect(0);
     assert_eq!(isolation_checks(project), [good(), good(), good()]);
     assert_eq!(project.show()["status"], "succeeded");
 }
 
-/// An image of a test, which is removed with it.
+/// A test image, removed on drop.
 struct CurlImage(String);
 
 impl CurlImage {
-    /// Makes one whose `curl` answers as it is told, by the end of the address that is asked for.
+    /// Builds an image with a `curl` whose output depends on the URL's suffix.
     fn with_curl(name: &str, cases: &str) -> Self {
         let tag = format!("ralph-test-{name}:{}", std::process::id());
         let script = format!("#!/bin/sh\\nfor url; do :; done\\ncase $url in {cases} esac\\n");
@@ -155,7 +155,7 @@ fn curl_from_the_image_cannot_influence_the_isolation_check() {
     if skip_without_docker() {
         return;
     }
-    // One that claims a hole, and one that breaks down: the guest probes by itself.
+    // One reports a leak, one crashes: the guest runs its own probes.
     for (name, cases) in [
         (
             "leak",

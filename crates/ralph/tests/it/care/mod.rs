@@ -1,4 +1,4 @@
-//! Sandboxes are looked after: `prune-sandboxes`, `preflight`, `selftest`, and what a run tidies up.
+//! Sandbox maintenance: `prune-sandboxes`, `preflight`, `selftest`, and the cleanup by a run.
 
 mod adoption;
 mod before_work;

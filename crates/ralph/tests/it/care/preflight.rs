@@ -1,4 +1,4 @@
-//! What a run needs is told before it starts, all of it at once, without changing anything.
+//! Preflight reports all missing requirements of a run together, without changing anything.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,7 +10,7 @@ use snapbox::{assert_data_eq, str};
 
 use crate::project::{Project, ProjectOutput, finish};
 
-/// Returns a project that lacks nothing.
+/// Returns a project that meets all requirements.
 fn working_project() -> Project {
     Project::new().script(&[finish()])
 }
@@ -20,7 +20,7 @@ fn preflight(project: &Project, more: &[&str]) -> ProjectOutput {
     project.ralph(&[&["preflight", "--model", &model], more].concat())
 }
 
-/// Returns the lines that tell of something wrong.
+/// Returns the lines that report a problem.
 fn failures(ended: &ProjectOutput) -> Vec<&str> {
     let lines = ended.stdout.lines();
     lines.filter(|line| line.contains("FAIL")).collect()
@@ -30,7 +30,7 @@ fn settings(project: &Project, text: &str) {
     fs::write(project.repo().join("ralph.toml"), text).unwrap();
 }
 
-/// Returns a directory that has only these programs.
+/// Returns a directory that contains only these programs.
 fn programs(project: &Project, names: &[&str]) -> String {
     let directory = project.path("bin");
     fs::create_dir(&directory).unwrap();
@@ -111,12 +111,12 @@ fn what_belongs_to_a_task_is_left_out_without_one() {
     );
 }
 
-/// Something that can be wrong.
+/// A single problem.
 struct BrokenSetup {
-    /// Makes it wrong.
+    /// Introduces the problem.
     spoil: fn(Project) -> Project,
     args: &'static [&'static str],
-    /// How the only line about it begins.
+    /// The prefix of the only line that reports it.
     told: &'static str,
 }
 

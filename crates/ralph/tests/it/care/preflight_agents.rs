@@ -1,4 +1,4 @@
-//! What an agent needs is told before it is started, and nothing of its credential.
+//! Preflight checks an agent's requirements without revealing its credential.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +8,7 @@ use snapbox::{assert_data_eq, str};
 
 use crate::project::{Project, ProjectOutput};
 
-/// Variables that a credential could come from.
+/// Variables that may contain a credential.
 const VARIABLES: [&str; 5] = [
     "CLAUDE_CODE_OAUTH_TOKEN",
     "ANTHROPIC_API_KEY",
@@ -125,7 +125,7 @@ ralph: preflight complete — all 11 checks passed
     let plan = project.ralph(&plan).expect(0);
     let note = format!("note: the credential of `claude` (oauth) goes to {address}\n");
     assert!(plan.stdout.contains(&note), "{}", plan.stdout);
-    // One that has ended is not passed over for another.
+    // An expired credential is not skipped in favor of another.
     store("1772359200000");
     let ended = project.ralph(&args).expect(1);
     let over = "  FAIL: credential — token expired for agent claude (expired 2026-03-01) — run: ralph store-token\n";

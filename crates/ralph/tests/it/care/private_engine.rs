@@ -1,10 +1,10 @@
-//! An engine of a test's own, looked at from outside.
+//! A Docker Engine that belongs to one test.
 
 use std::process::Command;
 
 use ralph_test::{BASE_IMAGE, PrivateDockerEngine};
 
-/// An engine of a test's own: what is pruned there belongs to nobody else.
+/// A private Docker Engine, so that pruning affects no other test.
 pub(super) struct CareEngine {
     engine: PrivateDockerEngine,
 }
@@ -21,7 +21,7 @@ impl CareEngine {
         self.engine.host()
     }
 
-    /// Runs `docker` and returns what it printed.
+    /// Runs `docker` and returns its output.
     #[track_caller]
     pub(super) fn docker(&self, args: &[&str]) -> String {
         let output = Command::new("docker")
@@ -33,7 +33,7 @@ impl CareEngine {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// Starts a container that is none of ralph's, with a volume that is none of ralph's.
+    /// Starts a container and creates a volume that do not belong to ralph.
     pub(super) fn start_foreign(&self) {
         self.docker(&[
             "run",
@@ -58,7 +58,7 @@ impl CareEngine {
         sorted(&self.docker(&["ps", "--all", "--quiet", "--no-trunc"]))
     }
 
-    /// Returns the names of all volumes but the guest's program of this build, sorted.
+    /// Returns the names of all volumes except the guest volume of this build, sorted.
     pub(super) fn volumes(&self) -> Vec<String> {
         let filter = "label=ralph.guest";
         let programs = sorted(&self.docker(&["volume", "ls", "--quiet", "--filter", filter]));

@@ -1,4 +1,4 @@
-//! Stale sandboxes on an engine.
+//! Stale sandboxes on a Docker Engine.
 
 use std::fs;
 use std::path::Path;
@@ -20,13 +20,13 @@ const WAITING: &str = "260301-100000-0002";
 const HELD: &str = "260301-100000-0003";
 const GONE: &str = "260301-100000-0004";
 
-/// An engine with sandboxes of all kinds, and the runs of some of them.
+/// A Docker Engine with all kinds of sandboxes, and the runs of some of them.
 struct PruneScenario {
     engine: CareEngine,
     ralph: TestRalph,
-    /// Of a process that has ended.
+    /// The owner label of a process that has ended.
     dead_owner: String,
-    /// The sandbox that a killed selftest has left.
+    /// The sandbox of a killed selftest.
     selftest: String,
     _held: Journal,
 }
@@ -67,19 +67,19 @@ impl PruneScenario {
             (4, GONE, &root),
             (5, GONE, other),
             (6, GONE, missing),
-            // Made and not recorded when its process was killed.
+            // Created but not recorded when its process was killed.
             (7, WAITING, &root),
         ] {
             self.create_sandbox(number, run, state, &self.dead_owner);
         }
-        // Of another machine, on the same engine, with a directory of the same name.
+        // From another machine on the same Docker Engine, with a directory of the same name.
         let elsewhere = self.dead_owner.replace(r#""machine":""#, r#""machine":"x"#);
         assert_ne!(elsewhere, self.dead_owner);
         self.create_sandbox(8, GONE, &root, &elsewhere);
         self.create_sandbox(9, GONE, missing, &elsewhere);
     }
 
-    /// Makes a sandbox as another process would have left it: a volume, and a container that runs.
+    /// Creates a sandbox as another process would have left it: a volume and a running container.
     fn create_sandbox(&self, number: u32, run: &str, state: &Path, owner: &str) {
         let object = format!("ralph-{number:012}");
         let labels = [
@@ -99,7 +99,7 @@ impl PruneScenario {
         self.engine.docker(&container);
     }
 
-    /// Makes the volumes of a guest's program of another build.
+    /// Creates the guest volumes of another build.
     fn create_guest_volume(&self, name: &str) {
         let label = format!("ralph.guest={name}");
         for volume in [name, &format!("{name}-filled")] {
@@ -129,7 +129,7 @@ fn work(id: &str) -> Event {
     })
 }
 
-/// Kills a selftest in the middle, and returns its sandbox and who that says has made it.
+/// Kills a running selftest, and returns its sandbox and owner label.
 fn killed_selftest(engine: &CareEngine, ralph: &TestRalph) -> (String, String) {
     let mut child = ralph
         .command(&["selftest", "--offline"])
@@ -180,7 +180,7 @@ fn pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<(String
     pairs
 }
 
-/// Returns the line that tells of a removed sandbox.
+/// Returns the line that reports a removed sandbox.
 fn line(entry: &Value) -> String {
     let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
     let run = match text("run") {
@@ -190,7 +190,7 @@ fn line(entry: &Value) -> String {
     format!("removed {}{run} — {}", text("id"), text("why"))
 }
 
-/// Returns the volumes of the sandboxes with these numbers, and the one that is none of ralph's.
+/// Returns the volumes of the sandboxes with these numbers, and the foreign one.
 fn volumes(numbers: &[u32]) -> Vec<String> {
     let names = numbers.iter().map(|number| format!("ralph-{number:012}"));
     let foreign = "ralph-0123456789ab-lookalike".to_owned();
@@ -256,7 +256,7 @@ fn stale_sandboxes_are_told_and_then_removed() {
     assert_eq!(seen.stdout.lines().collect::<Vec<_>>(), expected);
     assert_eq!(ground.engine.volumes(), volumes(&[2, 3, 5, 8, 9]));
     assert_eq!(ground.engine.containers().len(), 6);
-    // Another ralph may be about to use it.
+    // Another ralph process may be about to use it.
     let programs = ["volume", "ls", "--quiet", "--filter", "label=ralph.guest"];
     assert!(ground.engine.docker(&programs).contains(program));
 

@@ -1,4 +1,4 @@
-//! Stale sandboxes of this machine.
+//! Stale sandboxes on this machine.
 
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::project::Project;
 use crate::support::{TestRalph, status, working};
 
-/// Makes a local sandbox in a state directory, marked with a run.
+/// Creates a local sandbox in a state directory, labeled with a run.
 fn sandbox(sandboxes: std::path::PathBuf, run: Option<&str>) -> SandboxId {
     let spec = SandboxSpec {
         labels: run
@@ -52,7 +52,7 @@ const HELD: &str = "260301-100000-0003";
 const GONE: &str = "260301-100000-0004";
 const DAMAGED: &str = "260301-100000-0005";
 
-/// Makes the runs that the sandboxes belong to. The one that waits works in this sandbox.
+/// Creates the runs of the sandboxes. The waiting one uses the sandbox `work`.
 fn make_runs(ralph: &TestRalph, work: &SandboxId) -> Journal {
     let mut stopped = working();
     stopped.push(status(RunStatus::Stopped));
@@ -68,7 +68,7 @@ fn make_runs(ralph: &TestRalph, work: &SandboxId) -> Journal {
     ralph.held_run(HELD, "held", working())
 }
 
-/// Makes a sandbox look as if it had been made two hours ago.
+/// Backdates a sandbox by two hours.
 fn age(ralph: &TestRalph, id: &SandboxId) {
     let record = ralph.state().sandboxes().join(format!("{id}.json"));
     let file = File::options().write(true).open(record).unwrap();
@@ -117,15 +117,15 @@ fn stale_sandboxes_are_told_and_then_removed() {
     assert_eq!(report["removed"], json!([waiting]));
 }
 
-/// What a process leaves that is killed while it creates a sandbox: the beginning of a record, and by
-/// earlier versions a directory without any record.
+/// Remains of a process killed while creating a sandbox: an unfinished record, and with earlier
+/// versions a directory without a record.
 #[test]
 fn sandboxes_that_were_never_finished_are_removed() {
     let ralph = TestRalph::new();
     let sandboxes = ralph.state().sandboxes();
     fs::create_dir_all(sandboxes.join("local-000000000001/repo")).unwrap();
     fs::write(sandboxes.join(".local-000000000002.json"), "").unwrap();
-    // No process has this number.
+    // No process has this pid.
     fs::write(sandboxes.join(".local-000000000003.2147483647.new"), "{").unwrap();
     let prune = || ralph.json(&["prune-sandboxes", "--type", "local", "--json"]);
     let young = prune();
@@ -169,12 +169,12 @@ fn without_an_engine_the_local_ones_are_still_looked_at() {
     assert!(asked.stderr.starts_with(error), "{asked:?}");
 }
 
-/// What nobody can use any more goes before a run starts; what somebody may want to look at stays.
+/// Unusable sandboxes are removed before a run starts; those the user may want to inspect remain.
 #[test]
 fn a_run_tidies_up_before_it_starts() {
     let project = Project::new();
     let orphan = sandbox(project.home().join("sandboxes"), Some(GONE));
-    // It gives up, and its sandbox is kept for a look.
+    // It gives up, and its sandbox remains for inspection.
     let gives_up = json!({"reply": {"summary": "No", "actions": [
         {"type": "stop_failure", "reason": "no"}], "claims": {}}});
     project.write_script(&[gives_up]);

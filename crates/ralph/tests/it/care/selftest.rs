@@ -1,4 +1,4 @@
-//! The selftest makes real sandboxes and leaves none.
+//! The selftest creates real sandboxes and removes all of them.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ fn with_image(image: &str) -> TestRalph {
     ralph
 }
 
-/// Returns what is on the engine of this state directory: volumes and containers.
+/// Returns the volumes and containers of this state directory.
 fn leftovers(ralph: &TestRalph) -> String {
     let filter = format!("label=ralph.state={}", ralph.state().root().display());
     let list = |args: &[&str]| {
@@ -74,7 +74,7 @@ ralph: selftest complete — all 16 checks passed
     assert_eq!(leftovers(&ralph), "");
 }
 
-/// An image that a selftest has built; a test removes it, a selftest does not.
+/// An image built by a selftest; removed by the test, not by the selftest.
 struct BuiltImage(String);
 
 impl Drop for BuiltImage {
@@ -84,7 +84,8 @@ impl Drop for BuiltImage {
     }
 }
 
-/// The layer of the project is built, a sandbox is made from it, and it is still there afterwards.
+/// The project's layer is built, a sandbox is created from it, and the image still exists
+/// afterwards.
 #[test]
 fn the_layer_of_a_project_is_tried_out_and_kept() {
     if skip_without_docker() {
@@ -161,7 +162,7 @@ ralph: selftest complete — all 7 checks passed
     assert_eq!(sandboxes.count(), 0);
 }
 
-/// Returns the names of the checks with their statuses, and the first problem.
+/// Returns the names and statuses of the checks, and the first problem.
 fn summary(seen: &RalphOutput) -> (Vec<(String, String)>, String) {
     let report: Value = serde_json::from_str(&seen.stdout).unwrap();
     let checks = report["checks"].as_array().unwrap();
@@ -229,7 +230,7 @@ fn without_an_engine_or_an_image_the_rest_is_not_tried() {
     );
 }
 
-/// Variables that a credential could come from.
+/// Variables that may contain a credential.
 const VARIABLES: [&str; 3] = [
     "CLAUDE_CODE_OAUTH_TOKEN",
     "ANTHROPIC_API_KEY",
@@ -251,7 +252,7 @@ fn without_a_token_nothing_is_tried() {
     assert!(seen.stdout.ends_with(last), "{seen:?}");
 }
 
-/// The token of a person goes to the provider, and only its stand-in is inside of the sandbox.
+/// The user's token goes to the provider; the sandbox only contains its placeholder.
 #[test]
 fn a_rejected_token_is_reported() {
     if skip_without_docker() {
@@ -288,7 +289,7 @@ fn a_rejected_token_is_reported() {
     assert_eq!(leftovers(&ralph), "");
 }
 
-/// The real programs log in through the gate.
+/// The real programs authenticate through the gate.
 #[test]
 fn real_agents_say_a_word_in_a_container() {
     let Some(image) = agent_image() else {

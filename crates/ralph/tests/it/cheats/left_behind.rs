@@ -1,8 +1,8 @@
-//! Cheats that leave something behind for the next check, or in the work sandbox.
+//! Cheats that leave files behind for the next check, or in the work sandbox.
 
 use super::{CHEAT, Cheat, NoSuccess, assert_all_caught};
 
-/// The first check runs `tool`, which the base has and the model replaces.
+/// The first check runs `tool`, which exists at the base and is replaced by the model.
 const LEAVING: Cheat = Cheat {
     base: &[
         ("tool", "true\n"),

@@ -1,5 +1,5 @@
-//! Ways to fake a green verdict. None of them may end as an unqualified success: the run does not
-//! succeed, or its success carries a finding that every surface shows.
+//! Ways to fake a green verdict. None of them may end as an unqualified success: either the run
+//! does not succeed, or its success carries a finding that every surface shows.
 
 mod left_behind;
 mod node;
@@ -13,13 +13,13 @@ use serde_json::Value;
 
 use crate::project::{Project, claiming, commit, run, write};
 
-/// How many runs work at the same time.
+/// Number of concurrent runs.
 const AT_A_TIME: usize = 4;
 
-/// What must become of a cheat.
+/// The expected outcome of a cheat.
 #[derive(Clone, Copy)]
 enum CheatOutcome {
-    /// The run does not succeed, and a reason or refusal contains this text.
+    /// The run does not succeed, and a reason or rejection contains this text.
     NoSuccess(&'static str),
     /// The run succeeds with a finding of this kind.
     Finding(&'static str),
@@ -31,7 +31,7 @@ struct Cheat {
     name: &'static str,
     /// The files of the base commit.
     base: &'static [(&'static str, &'static str)],
-    /// The check that is faked: the test command and the verify command of the first box.
+    /// The faked check: the test command and the verify command of the first box.
     check: &'static str,
     /// The verify command of the second box.
     second: &'static str,
@@ -42,7 +42,7 @@ struct Cheat {
     expected: CheatOutcome,
 }
 
-/// The parts that most cheats share.
+/// Defaults shared by most cheats.
 const CHEAT: Cheat = Cheat {
     name: "",
     base: &[],
@@ -130,7 +130,7 @@ fn there_are_at_least_forty_cheats() {
     assert!(count >= 40, "{count}");
 }
 
-/// Honest work on the same ground is not suspected.
+/// Honest work in the same project raises no suspicion.
 #[test]
 fn honest_work_is_an_unqualified_success() {
     let honest = Cheat {

@@ -198,7 +198,7 @@ pub(super) const CHEATS: &[Cheat] = &[
     },
 ];
 
-/// A small runner that behaves like pytest where a verdict depends on it.
+/// A small runner that behaves like pytest in all aspects that affect a verdict.
 const RUNNER: &str = r"#!/usr/bin/python3
 import configparser, glob, importlib.util, os, sys
 sys.path.insert(0, os.getcwd())

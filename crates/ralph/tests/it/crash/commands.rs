@@ -1,4 +1,4 @@
-//! Commands that are interrupted in the middle.
+//! Interrupted commands.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use super::resume_checks::{audit, for_each, kill_when, resume_or_start};
 use crate::crash_stage::{BRANCH, CrashStage};
 use crate::script::{reply, short_script};
 
-/// Returns an action that does something and never ends, and the second time does something else.
+/// Returns an action that runs `first` and then hangs, and runs `second` the next time.
 fn endless(first: &str, second: &str) -> Value {
     let command = format!(
         r#"if [ -e "$HOME/there" ]; then {second}; else {first}; touch "$HOME/there"; sleep 300; fi"#
@@ -16,7 +16,7 @@ fn endless(first: &str, second: &str) -> Value {
     json!({"type": "run", "command": command})
 }
 
-/// Kills a run in the middle of its endless command.
+/// Kills a run during its endless command.
 fn kill_endless(stage: &CrashStage) {
     let sandboxes = stage.sandboxes();
     kill_when(stage, || {
@@ -25,11 +25,11 @@ fn kill_endless(stage: &CrashStage) {
             .map(|entry| entry.path().join("home/there"))
             .any(|there| there.exists())
     });
-    // The command has lost its runner and goes on.
+    // The command has lost its parent and still runs.
     assert_ne!(stage.processes(), [""; 0]);
 }
 
-/// Continues a run to its success.
+/// Resumes a run to its success.
 fn succeeds(stage: &CrashStage, case: &str) {
     resume_or_start(stage, case);
     audit(stage, case);
@@ -37,7 +37,7 @@ fn succeeds(stage: &CrashStage, case: &str) {
     assert_eq!(stage.processes(), [""; 0], "{case}");
 }
 
-/// Returns a key of all events of a kind.
+/// Returns a field of all events of a kind.
 fn all(stage: &CrashStage, kind: &str, key: &str) -> Value {
     let events = stage.events();
     let found = events.iter().filter(|e| e["type"] == kind);
@@ -47,7 +47,7 @@ fn all(stage: &CrashStage, kind: &str, key: &str) -> Value {
 #[test]
 fn a_command_is_killed_with_all_it_started_and_runs_again() {
     let first = r#"setsid sleep 300 & echo $! $$ >"$HOME/pids""#;
-    // Tells which processes of the first time are still there; a zombie is not.
+    // Prints the processes of the first attempt that still exist; a zombie does not count.
     let second = r#"for pid in $(cat "$HOME/pids"); do grep -q . /proc/$pid/cmdline && echo $pid; done; echo again"#;
     let wait = json!([endless(first, second)]);
     let stage = CrashStage::with_replies(&[reply("Wait", &wait, &[]), short_script()]);
@@ -70,7 +70,7 @@ fn a_command_is_killed_with_all_it_started_and_runs_again() {
     assert_eq!(outcome, (&json!("ran"), &json!("again\n")));
 }
 
-/// What an interrupted command did to the repository does not stand in the way.
+/// Changes of an interrupted command to the repository do not block the run.
 #[test]
 fn a_repository_is_usable_again() {
     let cases = [
@@ -100,7 +100,7 @@ fn a_repository_is_usable_again() {
     });
 }
 
-/// A reply that secrets were cut out of cannot be read again; another reply must not continue it.
+/// A redacted reply cannot be replayed; another reply must not continue it.
 #[test]
 fn a_reply_that_is_lost_is_not_continued_by_another() {
     let token = format!("ghp_{}", "x1".repeat(18));

@@ -1,12 +1,12 @@
-//! A disk that does not take a record of the journal.
+//! A disk that fails to store a journal record.
 
 use super::resume_checks::{assert_same_result, for_each};
 use crate::crash_stage::CrashStage;
 use crate::strace::ReferenceTrace;
 use crate::support::RalphOutput;
 
-/// The kernel reports a failed sync once; a second one that succeeds proves nothing. So the run ends there, says
-/// so, and never reports a success that may not be on disk.
+/// The kernel reports a failed sync only once; a second, successful one proves nothing. So the run
+/// ends with an error and never reports a success that may not be on disk.
 #[test]
 fn a_failed_sync_of_the_journal_is_final() {
     let points = ReferenceTrace::get().last_syncs(8);

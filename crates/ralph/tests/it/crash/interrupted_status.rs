@@ -1,4 +1,4 @@
-//! What people are told of a run whose process is gone.
+//! The reported status of a run whose process is gone.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use super::resume_checks::kill_when;
 use crate::crash_stage::{BRANCH, CrashStage};
 use crate::script::short_script;
 
-/// Starts a task with a model that takes its time, and kills it there.
+/// Starts a task with a slow model, and kills it while it waits.
 fn interrupted() -> (CrashStage, String) {
     let mut slow = short_script();
     slow["delay_ms"] = 400.into();

@@ -1,4 +1,4 @@
-//! States that only a crash leaves on the disk.
+//! Disk states that only a crash can leave.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,12 +8,12 @@ use super::resume_checks::{assert_same_result, find, kill_after};
 use crate::crash_stage::{BRANCH, CrashStage};
 use crate::strace::{KillPoint, ReferenceTrace};
 
-/// A write that was done and not recorded is done once, however often the record is missed.
+/// A write that was performed but not recorded happens once, however often its record is lost.
 #[test]
 fn a_write_is_done_once() {
     let stage = CrashStage::new();
     kill_after(&stage, find("action_started", "action", "write", 3));
-    // What the kill came too early for.
+    // Performs the write that the kill prevented.
     let names = stage.sandbox().join("repo/names.txt");
     fs::write(&names, "Ann\nBob\n").unwrap();
     let started = |stage: &CrashStage| {
@@ -41,7 +41,7 @@ fn an_iteration_with_its_final_name_and_no_record_of_it() {
     assert_same_result(&stage, "iteration 2");
 }
 
-/// The moment between taking objects in and moving the branch.
+/// The moment between importing objects and moving the branch.
 #[test]
 fn commits_whose_objects_are_there_already() {
     let stage = CrashStage::new();

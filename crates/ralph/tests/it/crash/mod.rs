@@ -1,11 +1,11 @@
-//! A run that is killed at any moment and continued ends as if nothing had happened.
+//! A run that is killed at any moment and resumed ends as if it had never been interrupted.
 //!
-//! - `points` kills at system calls: after records, between them, and while the run is continued.
-//! - `leftovers` are states that only a crash leaves on the disk.
-//! - `commands` are interrupted in the middle; `telling` is what people are told.
-//! - `disk_errors` are syncs of the journal that fail.
-//! - `rebuilt` are repositories that a disk has lost parts of.
-//! - `end` continues a run and compares what it leaves behind.
+//! - `points` kills at system calls: after records, between them, and during a resume.
+//! - `leftovers` are disk states that only a crash can leave.
+//! - `commands` are interrupted commands; `interrupted_status` is the reported status.
+//! - `disk_errors` are failing syncs of the journal.
+//! - `rebuilt` are repositories that have lost parts on disk.
+//! - `resume_checks` resumes a run and compares its results.
 
 mod commands;
 mod disk_errors;

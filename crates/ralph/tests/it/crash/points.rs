@@ -1,4 +1,4 @@
-//! Kills at system calls, the same ones every time.
+//! Kills at reproducible system calls.
 
 use super::resume_checks::{assert_same_result, find, for_each, kill_after};
 use crate::crash_stage::CrashStage;
@@ -36,7 +36,7 @@ fn after_a_record_of_any_kind() {
     });
 }
 
-/// `scripts/power-loss kills` asks for all of them.
+/// `scripts/power-loss kills` tests all of them.
 #[test]
 fn between_two_records() {
     let points = ReferenceTrace::get().spread(count_from_env("RALPH_CRASH_POINTS", 7));
@@ -47,7 +47,7 @@ fn between_two_records() {
     });
 }
 
-/// Half a sandbox is found by its labels, or is nothing but the beginning of a record.
+/// A partial sandbox is found by its labels, or is only an unfinished record.
 #[test]
 fn while_a_sandbox_is_created() {
     let opened = find("status_changed", "status", "preparing", 1);
@@ -65,13 +65,13 @@ fn while_a_sandbox_is_created() {
     });
 }
 
-/// A process that was just started has got nothing of its input: git takes an end for an answer.
+/// A new process has received no input yet: git treats end-of-file as valid input.
 #[test]
 fn while_a_commit_is_made() {
     let begun = find("action_started", "action", "commit", 2);
     let points = ReferenceTrace::get().between(begun, begun + 1, "pidfd_open");
     assert!(points.len() >= 4, "{points:?}");
-    // Each process has a few; the first of each will do.
+    // Each process has a few; the first of each is enough.
     let points: Vec<KillPoint> = points.into_iter().step_by(2).collect();
     for_each(&points, |point| {
         let stage = CrashStage::new();
@@ -80,14 +80,15 @@ fn while_a_commit_is_made() {
     });
 }
 
-/// Continuing is as safe as the run itself.
+/// Resuming is as crash-safe as the run itself.
 #[test]
 fn again_and_again() {
     let write = find("action_started", "action", "write", 3);
     let commit = find("action_started", "action", "commit", 1);
     let verify = find("verify_started", "", "", 1);
     let finish = find("iteration_finished", "", "", 6);
-    // The first few syncs of a resumed run are those of its opening and of what it settles.
+    // The first syncs of a resumed run are those of opening the journal and of settling pending
+    // actions.
     let cases = [
         (write, [("fdatasync", 1), ("fdatasync", 3)]),
         (commit, [("fdatasync", 3), ("pidfd_open", 9)]),

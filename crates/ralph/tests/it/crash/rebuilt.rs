@@ -1,4 +1,4 @@
-//! Repositories that a disk has lost parts of, though they were synced.
+//! Repositories that have lost parts on disk although they were synced.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::support::RalphOutput;
 
 type DamageFn = fn(&Path);
 
-/// What can become of the run's repository.
+/// Kinds of damage to the run's repository.
 const DAMAGES: [(&str, DamageFn); 6] = [
     ("all of it", |repo| fs::remove_dir_all(repo).unwrap()),
     ("HEAD", |repo| fs::write(repo.join("HEAD"), "").unwrap()),
@@ -32,7 +32,7 @@ const DAMAGES: [(&str, DamageFn); 6] = [
     }),
 ];
 
-/// Nothing was pushed yet, so the commits are nowhere but in the sandbox.
+/// Nothing was pushed yet, so the commits exist only in the sandbox.
 #[test]
 fn from_the_sandbox() {
     for_each(&DAMAGES, |(what, damage)| {
@@ -62,7 +62,7 @@ fn from_the_users_repository() {
     assert!(stage.dir().recovered().join("repo-2.git").exists());
 }
 
-/// A git that does not answer says nothing about the repository.
+/// A git that does not respond is no evidence of a damaged repository.
 #[test]
 fn without_a_git_nothing_is_moved_aside() {
     let stage = CrashStage::new();
@@ -76,7 +76,7 @@ fn without_a_git_nothing_is_moved_aside() {
     assert_eq!(seen.code, 0, "{seen:?}");
 }
 
-/// Commits that are nowhere pause the run: nothing is begun again from the base in silence.
+/// Lost commits pause the run: it never silently restarts from the base.
 #[test]
 fn from_nowhere() {
     let stage = CrashStage::new();
@@ -92,7 +92,7 @@ fn from_nowhere() {
     assert_eq!(shown["status"], "paused");
 }
 
-/// The power went while the branch was pushed: it names a commit that is not there.
+/// The power failed during the push: the branch names a commit that does not exist.
 #[test]
 fn a_branch_without_objects_in_the_users_repository() {
     let stage = CrashStage::new();

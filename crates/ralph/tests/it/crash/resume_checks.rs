@@ -1,4 +1,4 @@
-//! Kills a run, continues it, and compares what it leaves behind.
+//! Kills a run, resumes it, and compares its results.
 
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::crash_stage::CrashStage;
 use crate::strace::ReferenceTrace;
 
-/// How many runs are under way at a time.
+/// Number of concurrent runs.
 const AT_A_TIME: usize = 3;
 
-/// Does something with every case, several at a time; a failure names its case.
+/// Runs a function on every case, several at a time; a failure names its case.
 pub(super) fn for_each<T: Sync>(cases: &[T], work: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -27,16 +27,16 @@ pub(super) fn for_each<T: Sync>(cases: &[T], work: impl Fn(&T) + Sync) {
     });
 }
 
-/// Expects that nothing is wrong with a run, whether it has ended or not.
+/// Asserts that the audit finds no problem, whether the run has ended or not.
 pub(super) fn audit(stage: &CrashStage, case: &str) {
     let seen = stage.run(&["audit", "last"]);
     assert_eq!(seen.code, 0, "{case}: {}{}", seen.stdout, seen.stderr);
 }
 
-/// Continues a killed run to its end.
+/// Resumes a killed run to its end.
 pub(super) fn resume_or_start(stage: &CrashStage, case: &str) {
     let command = match stage.shown() {
-        // It died before there was a run.
+        // It died before the run was created.
         None => ["run", "--model", "scripted:replies.jsonl"].to_vec(),
         Some(shown) if shown["status"] == "succeeded" => return,
         Some(shown) => {
@@ -49,14 +49,14 @@ pub(super) fn resume_or_start(stage: &CrashStage, case: &str) {
     assert_eq!(seen.code, 0, "{case}: {}{}", seen.stdout, seen.stderr);
 }
 
-/// Continues a killed run and compares everything it leaves behind with a run that nobody disturbed.
+/// Resumes a killed run and compares all its results with those of an undisturbed run.
 pub(super) fn assert_same_result(stage: &CrashStage, case: &str) {
     resume_or_start(stage, case);
     audit(stage, case);
     assert_eq!(stage.facts(), ReferenceTrace::get().facts, "{case}");
 }
 
-/// Returns where in the journal of the undisturbed run the `nth` event like this one is.
+/// Returns the index of the `nth` matching event in the undisturbed run's journal.
 pub(super) fn find(kind: &str, key: &str, value: &str, nth: usize) -> usize {
     let events = ReferenceTrace::get().events.iter().enumerate();
     let mut found =
@@ -65,7 +65,7 @@ pub(super) fn find(kind: &str, key: &str, value: &str, nth: usize) -> usize {
     place.unwrap_or_else(|| panic!("no {kind} {value} {nth}")).0
 }
 
-/// Kills a run when this event was written.
+/// Kills a run right after this event was written.
 pub(super) fn kill_after(stage: &CrashStage, index: usize) {
     let point = ReferenceTrace::get().after_event(index);
     assert_eq!(point.kill(&stage.start()).code(), None, "{point:?}");
@@ -76,7 +76,7 @@ pub(super) fn kill_after(stage: &CrashStage, index: usize) {
     assert_eq!(kinds(&stage.events()), kinds(expected), "{point:?}");
 }
 
-/// Starts the task and kills it as soon as something can be seen.
+/// Starts the task and kills it as soon as a condition is met.
 pub(super) fn kill_when(stage: &CrashStage, reached: impl Fn() -> bool) {
     let mut run = stage.start().stdout(Stdio::null()).spawn().unwrap();
     let began = Instant::now();

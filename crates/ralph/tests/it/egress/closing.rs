@@ -1,4 +1,4 @@
-//! A gate that ends while it is used: nothing inside gets anywhere any more.
+//! A gate that closes while it is in use: nothing inside can connect any more.
 
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 
 use super::gated_sandbox::{GatedSandbox, GatedSandboxConfig, TEST_TIMEOUT, docker};
 
-/// Reads a page that never ends.
+/// Reads an endless page.
 const ENDLESS: &str = r"
 import socket
 s = socket.create_connection(('allowed.example', 80))
@@ -24,7 +24,7 @@ while True:
     print(piece, flush=True)
 ";
 
-/// Tries every way that there was, and prints those that still lead somewhere.
+/// Tries every kind of connection, and prints those that still work.
 const EVERYTHING: &str = r"
 import socket, struct
 def tcp(port, data):
@@ -53,10 +53,10 @@ for name, attempt in {
         pass
 ";
 
-/// What still leads somewhere while the gate is open: TLS that is none is never answered.
+/// The connections that work while the gate is open: invalid TLS is never answered.
 const OPEN: &str = "proxy\ntunnel\nplain\nnames\nnames on a stream\ncredentials\n";
 
-/// Says when something was printed for the first time.
+/// Signals the first output.
 struct FirstOutputSignal(Option<mpsc::Sender<()>>);
 
 impl OutputSink for FirstOutputSignal {
@@ -154,7 +154,7 @@ fn with_the_gate_everything_in_the_container_ends() {
     }
     let outside = Runtime::new().unwrap();
     let (internet, visits) = outside.block_on(internet());
-    // All that ralph does here ends at once, in the middle of everything, as if it was killed.
+    // Shuts down all of ralph in the middle of its work, as if it was killed.
     let ralph = Runtime::new().unwrap();
     let room = Arc::new(ralph.block_on(room(internet)));
     let (sender, first_word) = mpsc::channel();

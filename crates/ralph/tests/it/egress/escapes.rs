@@ -1,5 +1,5 @@
-//! Ways out that must lead nowhere, tried in a real container by an agent and by root. They are judged
-//! by what arrives at hosts that nothing may reach.
+//! Escape attempts in a real container, by an agent and by root. They are judged by the traffic
+//! that arrives at forbidden hosts.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -16,7 +16,7 @@ use ralph_test::skip_without_docker;
 
 use super::gated_sandbox::{GatedSandbox, GatedSandboxConfig, TEST_TIMEOUT};
 
-/// All attempts, and what makes them.
+/// All attempts and their helpers.
 const SCRIPT: &str = concat!(
     include_str!("escapes/first.py"),
     include_str!("escapes/raw.py"),
@@ -28,10 +28,10 @@ const SCRIPT: &str = concat!(
     include_str!("escapes/credentials.py"),
     include_str!("escapes/last.py"),
 );
-/// How many there are at least.
+/// Minimum number of attempts.
 const ATTEMPTS: usize = 350;
 
-/// The names that may be asked for: what they lead to is not always what may be reached.
+/// The allowed names: some of them resolve to addresses that are not allowed.
 const ALLOWED: [&str; 4] = [
     "allowed.example",
     "cdn.example",
@@ -39,12 +39,12 @@ const ALLOWED: [&str; 4] = [
     "metadata.example",
 ];
 
-/// A room that nothing gets out of, and the hosts around it.
+/// A gated sandbox and the hosts around it.
 struct EscapeScenario {
     room: GatedSandbox,
-    /// Has every name that is not on the list; the gate could reach it.
+    /// Answers for every name that is not allowed; the gate could reach it.
     evil: CatchAllHost,
-    /// Is on a private address that allowed names lead to.
+    /// Has a private address to which allowed names resolve.
     inside: CatchAllHost,
     allowed: VisitLog,
     cdn: VisitLog,
@@ -101,7 +101,7 @@ async fn escape_scenario(inspect: &'static [&'static str]) -> EscapeScenario {
     }
 }
 
-/// Returns the addresses of this machine that are not loopback.
+/// Returns the non-loopback addresses of this machine.
 fn addresses() -> String {
     let output = Command::new("hostname").arg("-I").output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -119,7 +119,7 @@ impl EscapeScenario {
         ]
     }
 
-    /// Makes all attempts as the agent does.
+    /// Runs all attempts as the agent.
     async fn attempt_as_agent(&self) -> String {
         let mut exec = Exec::argv(["python3", "-"], TEST_TIMEOUT).with_stdin(SCRIPT);
         for (name, value) in self.variables() {
@@ -133,7 +133,7 @@ impl EscapeScenario {
         output.stdout_text()
     }
 
-    /// Makes all attempts as root in the same container.
+    /// Runs all attempts as root in the same container.
     fn attempt_as_root(&self) -> String {
         let mut docker = Command::new("docker");
         docker.args(["exec", "--interactive", "--user", "0"]);
@@ -155,7 +155,7 @@ impl EscapeScenario {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Asserts that every attempt was made and that nothing arrived where nothing may.
+    /// Asserts that every attempt ran and that nothing arrived at the forbidden hosts.
     fn assert_nothing_got_out(&self, outcomes: &str) {
         let outcomes: Vec<(String, String)> = outcomes
             .lines()
@@ -188,8 +188,8 @@ impl EscapeScenario {
         assert_eq!(looked_up, nothing);
     }
 
-    /// Asserts that nothing passed but what is allowed, and that each blocked host was told once for
-    /// each port.
+    /// Asserts that only allowed traffic passed, and that each blocked host was reported once per
+    /// port.
     fn assert_all_reported(&self) {
         let mut passed = self.room.decisions();
         assert!(passed.len() >= ATTEMPTS / 2, "{}", passed.len());
@@ -215,7 +215,7 @@ impl EscapeScenario {
     }
 }
 
-/// Prints the ports that somebody listens on inside.
+/// Prints the ports with a listener inside.
 const LISTENING: &str = "python3 -c '
 lines = [line.split() for file in (\"tcp\", \"udp\") for line in list(open(\"/proc/net/\" + file))[1:]]
 print(*sorted(int(line[1].split(\":\")[1], 16) for line in lines if line[3] in (\"0A\", \"07\")))'";
@@ -230,7 +230,7 @@ async fn nothing_gets_out_of_a_container() {
     prison.assert_nothing_got_out(&prison.attempt_as_agent().await);
     prison.assert_all_reported();
     prison.assert_nothing_got_out(&prison.attempt_as_root());
-    // It is the gate that keeps them apart: what is allowed works, and the hosts do count.
+    // The gate is responsible: allowed traffic works, and the hosts do count visits.
     let room = &prison.room;
     assert_eq!(
         room.sh("curl -s http://allowed.example/").await,
@@ -252,7 +252,7 @@ async fn nothing_gets_out_of_a_container() {
     prison.room.finish().await;
 }
 
-/// Asks the host in front for the one behind it, in TLS that is for the first.
+/// Requests the hidden host through a TLS connection to the fronting one.
 const FRONTED: &str = "\
 curl -sk --http1.1 -H 'Host: evil-cdn.example' https://cdn.example/ -o /dev/null -w '%{http_code}'";
 

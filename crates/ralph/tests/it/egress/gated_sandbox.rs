@@ -1,4 +1,4 @@
-//! A sandbox behind a gate, in front of an internet on this machine.
+//! A sandbox behind a gate, connected to a fake internet on this machine.
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,10 +27,10 @@ use rustls::RootCertStore;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Long enough for anything that should end by itself.
+/// Long enough for any command that should end without intervention.
 pub(super) const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// What a room is to be.
+/// The configuration of a gated sandbox.
 pub(super) struct GatedSandboxConfig {
     pub(super) allow: &'static [&'static str],
     pub(super) inspect: &'static [&'static str],
@@ -49,7 +49,7 @@ impl Default for GatedSandboxConfig {
     }
 }
 
-/// A sandbox behind a gate. What it leaves on the engine is removed with it.
+/// A sandbox behind a gate. Its Docker objects are removed on drop.
 pub(super) struct GatedSandbox {
     pub(super) internet: Arc<FakeInternet>,
     pub(super) gate: Gate,
@@ -58,7 +58,7 @@ pub(super) struct GatedSandbox {
     state: TempDir,
 }
 
-/// Looks names up in the internet of the test.
+/// Resolves names of the fake internet.
 struct FakeResolver(Arc<FakeInternet>);
 
 #[async_trait]
@@ -74,7 +74,7 @@ impl Resolver for FakeResolver {
     }
 }
 
-/// Makes a gate to the internet, and who listens to it.
+/// Creates a gate to the fake internet, and its event receiver.
 fn gate(
     internet: &Arc<FakeInternet>,
     plan: GatedSandboxConfig,
@@ -123,12 +123,12 @@ fn gate(
 }
 
 impl GatedSandbox {
-    /// Opens a room whose programs trust the sites because their image does.
+    /// Opens a sandbox whose image trusts the sites' certificates.
     pub(super) async fn open(internet: FakeInternet, plan: GatedSandboxConfig) -> Self {
         Self::with_gate(Arc::new(internet), plan, |door, _| door).await
     }
 
-    /// Opens a room whose programs trust the sites, and the gate, because the door says so.
+    /// Opens a sandbox whose programs trust the sites and the gate through the egress files.
     pub(super) async fn with_trusted_ca(internet: FakeInternet, plan: GatedSandboxConfig) -> Self {
         let trusting = |door: GateConnector, internet: &FakeInternet| {
             door.with_trusted_authorities(internet.authority_pem())
@@ -136,7 +136,7 @@ impl GatedSandbox {
         Self::with_gate(Arc::new(internet), plan, trusting).await
     }
 
-    /// Opens another room in front of the same internet.
+    /// Opens another sandbox connected to the same internet.
     pub(super) async fn open_second(&self, plan: GatedSandboxConfig) -> Self {
         Self::with_gate(self.internet.clone(), plan, |door, _| door).await
     }
@@ -161,14 +161,14 @@ impl GatedSandbox {
         }
     }
 
-    /// Runs a command, and returns how it ended and what it printed.
+    /// Runs a command, and returns its status and output.
     pub(super) async fn run(&self, exec: Exec) -> (ExecStatus, CollectedOutput) {
         let mut output = CollectedOutput::default();
         let outcome = self.sandbox.exec(exec, None, &mut output).await.unwrap();
         (outcome.ended, output)
     }
 
-    /// Runs a shell command that has to succeed, and returns what it printed.
+    /// Runs a shell command that must succeed, and returns its output.
     pub(super) async fn sh(&self, line: &str) -> String {
         let (ended, output) = self.run(Exec::shell(line, TEST_TIMEOUT)).await;
         let (said, complaints) = (output.stdout_text(), output.stderr_text());
@@ -186,7 +186,7 @@ impl GatedSandbox {
         self.sandbox.id().0.replace("docker-", "ralph-")
     }
 
-    /// Returns the lines that were written down.
+    /// Returns the recorded lines.
     pub(super) fn records(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.state.path().join("gate.jsonl"));
         // Without any decision there is no file.
@@ -210,8 +210,8 @@ impl GatedSandbox {
             .collect()
     }
 
-    /// Waits until there are so many decisions after the first `from` ones, and returns them in the
-    /// order of their texts: each is written down when what it is about has ended.
+    /// Waits for `count` decisions after the first `from`, and returns them sorted: each is
+    /// recorded only when its connection has ended.
     pub(super) async fn wait_for_decisions(&self, from: usize, count: usize) -> Vec<String> {
         for _ in 0..500 {
             if self.decisions().len() >= from + count {
@@ -230,7 +230,7 @@ impl GatedSandbox {
     }
 }
 
-/// Runs `docker`, which has to succeed, and returns what it printed.
+/// Runs `docker`, which must succeed, and returns its output.
 pub(super) fn docker(arguments: &[&str]) -> String {
     let output = Command::new("docker").args(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {output:?}");
@@ -239,7 +239,7 @@ pub(super) fn docker(arguments: &[&str]) -> String {
 
 impl Drop for GatedSandbox {
     fn drop(&mut self) {
-        // After a panic; a test that ends by itself has removed everything.
+        // Only after a panic; a completed test has already removed everything.
         let label = format!("label=ralph.state={}", self.state.path().display());
         for (list, remove) in [
             (&["ps", "--all"][..], &["rm", "--force"][..]),

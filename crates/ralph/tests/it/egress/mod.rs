@@ -1,9 +1,9 @@
-//! The gate around real containers, in front of an internet on this machine.
+//! The gate around real containers, connected to a fake internet on this machine.
 //!
-//! - `room` is a sandbox behind a gate; `escapes` tries to get out of it in every way there is.
-//! - `tools` lets package managers and other programs work in it as they are.
-//! - `secrets` looks for credentials inside, `telling` for what is written down, `closing` ends the
-//!   gate while it is used.
+//! - `gated_sandbox` is a sandbox behind a gate; `escapes` tries to get out of it in every way.
+//! - `tools` runs unmodified package managers and other programs in it.
+//! - `secrets` searches for credentials inside, `reporting` checks the records, `closing` closes
+//!   the gate while it is in use.
 
 mod closing;
 mod escapes;

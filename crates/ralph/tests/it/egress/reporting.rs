@@ -1,4 +1,4 @@
-//! What is written down and told about what passes, and what a human may change meanwhile.
+//! Records and events of the gate's decisions, and rule changes by the user in the meantime.
 
 use ralph_core::ports::{Exec, GateControl as _, GateEvent};
 use ralph_test::internet::{CATCH_ALL_RESPONSE, CatchAllHost, FakeInternet, SitePage, SitePages};
@@ -6,8 +6,7 @@ use ralph_test::skip_without_docker;
 
 use super::gated_sandbox::{GatedSandbox, GatedSandboxConfig, TEST_TIMEOUT};
 
-/// Asks for a host in every way that there is: by its name, through the proxy, in a tunnel, and where
-/// names live.
+/// Requests a host in every way: by name, through the proxy, in a tunnel, and by DNS.
 const ASK: &str = r"
 import socket, sys
 host = sys.argv[1]
@@ -78,14 +77,14 @@ async fn every_decision_is_recorded_and_a_blocked_port_is_reported_once() {
         "proxy evil.example:80 denied blocked-by-allowlist",
     ];
     assert_eq!(room.wait_for_decisions(4, written.len()).await, written);
-    // A name that is looked up is wanted for the web: 443 is what a human can allow.
+    // A resolved name is assumed to be for HTTPS: the user can allow port 443.
     let told = [443, 80].map(|port| blocked("evil.example", port, "blocked-by-allowlist"));
     assert_eq!(room.keeper.drain_events(), told);
     ask(&room, "evil.example").await;
     assert_eq!(room.keeper.drain_events(), []);
     assert_eq!(evil.visits().all(), Vec::<String>::new());
 
-    // In the same container, from one moment to the next.
+    // Takes effect immediately in the same container.
     room.keeper.allow_host("evil.example").unwrap();
     assert_eq!(
         ask(&room, "evil.example").await,
@@ -108,7 +107,7 @@ async fn every_decision_is_recorded_and_a_blocked_port_is_reported_once() {
     room.finish().await;
 }
 
-/// What is no request at all, by the listener that it is sent to.
+/// Malformed requests, by listener.
 const NONSENSE: &str = r"
 import socket
 for address, port in (('127.0.0.1', 3128), ('127.0.0.1', 80), ('127.0.0.1', 443), ('127.0.0.1', 4141), ('127.0.0.1', 53), ('127.1.9.9', 80), ('127.1.9.9', 443)):
@@ -140,7 +139,7 @@ async fn invalid_requests_are_recorded() {
     room.finish().await;
 }
 
-/// Sends the head of a request that is refused, and its body much later.
+/// Sends the head of a rejected request, and its body much later.
 const SLOWLY: &str = r"
 import socket, time
 for port, target in ((3128, 'http://evil.example/'), (80, '/'), (4141, '/models/v1/chat/completions')):

@@ -1,4 +1,4 @@
-//! No real credential is anywhere inside: only its stand-in, which is worth nothing anywhere else.
+//! No real credential exists inside: only its placeholder token, which is worthless elsewhere.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use ralph_test::{BASE_IMAGE, skip_without_docker};
 use super::gated_sandbox::{GatedSandbox, GatedSandboxConfig, TEST_TIMEOUT, docker};
 
 const CANARY: &str = "sk-canary-7d1f0c55e2b94a63a1d8";
-/// How else somebody could have written it down.
+/// Other encodings of the credential.
 const DISGUISES: [&str; 4] = [
     CANARY,
     "c2stY2FuYXJ5LTdkMWYwYzU1ZTJiOTRhNjNhMWQ4",
@@ -20,7 +20,7 @@ const DISGUISES: [&str; 4] = [
     "8d1a36a49b2e55c0f1d7-yranac-ks",
 ];
 
-/// Asks a model as the environment says, and prints everything that comes back.
+/// Calls a model as configured by the environment, and prints the whole response.
 const ASK: &str = r#"
 import json, os, urllib.error, urllib.request
 body = {"model": "m", "messages": [{"role": "user", "content": "what is my key?"}]}
@@ -48,7 +48,7 @@ fn plan() -> GatedSandboxConfig {
     }
 }
 
-/// Opens a room with the credential of a provider who says back everything that he hears.
+/// Opens a sandbox with the credential of a provider that echoes every request.
 async fn room() -> (GatedSandbox, VisitLog) {
     let mut internet = FakeInternet::new();
     let pages = SitePages::from([("/v1/chat/completions".to_owned(), SitePage::Echo)]);
@@ -56,14 +56,14 @@ async fn room() -> (GatedSandbox, VisitLog) {
     (GatedSandbox::open(internet, plan()).await, provider)
 }
 
-/// Returns where the credential port is in a room, and the stand-in.
+/// Returns the address of the credential port in a sandbox, and the placeholder token.
 fn access(room: &GatedSandbox) -> (String, String) {
     let route = &room.gate.routes()[0];
     let base = route.base_url(ralph_app::gate::CREDENTIAL_ADDRESS);
     (base, route.placeholder().as_str().to_owned())
 }
 
-/// Asks the model with a stand-in.
+/// Calls the model with a placeholder token.
 async fn ask(room: &GatedSandbox, phantom: &str) -> String {
     let exec = Exec::argv(["python3", "-c", ASK], TEST_TIMEOUT)
         .with_env("BASE", access(room).0)
@@ -105,11 +105,11 @@ async fn a_provider_hears_the_credential_and_the_sandbox_never_does() {
     room.finish().await;
 }
 
-/// Looks through everything that a command can read, and that root in the container can.
+/// Searches everything that a command, or root in the container, can read.
 async fn assert_nowhere_inside(room: &GatedSandbox) {
     let (_, phantom) = access(room);
     let patterns = DISGUISES.join("\n");
-    // Files, then the memory of programs as the kernel shows it.
+    // Files, then the memory of programs as exposed by the kernel.
     let search = "grep -rlFsf - / --exclude-dir=proc --exclude-dir=sys; true";
     let look = "env; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null; ps auxe; true";
     let exec = Exec::shell(search, TEST_TIMEOUT).with_stdin(patterns.clone());

@@ -1,5 +1,5 @@
-//! Programs that get packages and pages work in a sandbox as they are: the project says where its
-//! registry is, and nobody tells them about the gate.
+//! Unmodified programs that fetch packages and pages work in a sandbox: the project configures its
+//! registry, and the programs are unaware of the gate.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ const ALLOWED: [&str; 6] = [
     "pip.allowed.example",
 ];
 
-/// Programs and what they are run as. Each prints the hello of a package or a page.
+/// Programs and their command lines. Each prints the greeting of a package or a page.
 const TOOLS: [(&str, &str); 15] = [
     (
         "pip",
@@ -45,7 +45,7 @@ const TOOLS: [(&str, &str); 15] = [
         cargo run --quiet",
     ),
     (
-        // As somebody who may not write to the system's own directories.
+        // As a user without write access to system directories.
         "apt",
         "mkdir -p state/lists/partial cache/archives/partial
         echo 'deb [trusted=yes] https://apt.allowed.example/debian ./' > sources.list
@@ -102,10 +102,10 @@ print(s.makefile().read().split(\"\\n\\n\")[1], end=\"\")'",
     ),
 ];
 
-/// Without the proxy they find the gate by the names alone.
+/// Without the proxy variables, the gate is reached through DNS alone.
 const NO_PROXY: &str = "unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY; ";
 
-/// Returns an internet with a registry of each kind.
+/// Returns a fake internet with a registry of each kind.
 async fn internet() -> FakeInternet {
     let mut internet = FakeInternet::new();
     let page = SitePage::text(&format!("{HELLO}\n"));
@@ -122,7 +122,7 @@ async fn internet() -> FakeInternet {
     internet
 }
 
-/// Runs every program, with and without the proxy, and asserts that each says hello.
+/// Runs every program, with and without the proxy, and asserts that each prints its greeting.
 async fn assert_all_say_hello(room: &GatedSandbox) {
     let mut wrong = String::new();
     for (way, before) in [("as it is", ""), ("without the proxy", NO_PROXY)] {

@@ -1,4 +1,4 @@
-//! Compares what a power cut left with what the journal says.
+//! Compares the state after a power cut with the journal.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::disk::SimulatedDisk;
 use crate::crash_stage::{BRANCH, CrashStage};
 
-/// What was acknowledged before the cut: every record whose sync had ended.
+/// The events acknowledged before the cut: every record whose sync had completed.
 pub(super) struct AcknowledgedEvents {
     journal: PathBuf,
     bytes: Vec<u8>,
@@ -17,7 +17,7 @@ pub(super) struct AcknowledgedEvents {
 }
 
 impl AcknowledgedEvents {
-    /// Reads the journal as far as it is durable.
+    /// Reads the durable part of the journal.
     pub(super) fn read(disk: &SimulatedDisk, journal: &Path) -> Self {
         let bytes = disk.file(journal).map(|file| file.durable.clone());
         let bytes = bytes.unwrap_or_default();
@@ -33,7 +33,7 @@ impl AcknowledgedEvents {
         }
     }
 
-    /// Tells whether the first record is known to be acknowledged, because others follow.
+    /// Returns whether the first record is known to be acknowledged, because others follow.
     fn has_started(&self) -> bool {
         self.events.len() > 1
     }
@@ -43,7 +43,7 @@ impl AcknowledgedEvents {
         events.rfind(|(_, event)| event["type"] == kind)
     }
 
-    /// Returns what is missing on the disk.
+    /// Returns the acknowledged data that is missing on disk.
     pub(super) fn missing(&self, stage: &CrashStage) -> Vec<String> {
         let mut missing = Vec::new();
         if !self.has_started() {
@@ -91,7 +91,8 @@ impl AcknowledgedEvents {
         missing
     }
 
-    /// Returns the acknowledged commits that are not on the branch of a run that was continued to its end.
+    /// Returns the acknowledged commits that are missing from the branch after the run was resumed
+    /// to its end.
     pub(super) fn lost(&self, stage: &CrashStage) -> Vec<String> {
         let [_, project] = stage.roots();
         let commits = self.events.iter().filter_map(acknowledged_commit);
@@ -107,7 +108,7 @@ impl AcknowledgedEvents {
             .collect()
     }
 
-    /// Returns the last commit that an action made and that the host has not imported, with its sandbox.
+    /// Returns the last commit of an action that the host has not imported, with its sandbox.
     fn commit_in_sandbox(&self) -> Option<(String, String)> {
         let imported = self.last("commits_imported").map_or(0, |(place, _)| place);
         let commits = self.events.iter().skip(imported);
@@ -120,14 +121,14 @@ impl AcknowledgedEvents {
     }
 }
 
-/// Returns the commit that a commit action has made.
+/// Returns the commit created by a commit action.
 fn sandbox_commit(event: &Value) -> Option<&str> {
     let is_commit = event["type"] == "action_finished" && event["action"] == "commit";
     let detail = event["detail"].as_str().filter(|_| is_commit)?;
     detail.strip_prefix("commit ")?.get(..40)
 }
 
-/// Returns the commit that a record promises to keep.
+/// Returns the commit that a record acknowledges.
 fn acknowledged_commit(event: &Value) -> Option<&str> {
     let imported = event["head"].as_str();
     let imported = imported.filter(|_| event["type"] == "commits_imported");
@@ -138,7 +139,7 @@ fn id(event: &Value, key: &str) -> String {
     event[key].as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns what is wrong with the objects of a range; each is read and compared with its id.
+/// Returns damaged objects of a range; each is read and compared with its id.
 fn damage(repo: &Path, range: &str) -> Option<String> {
     let output = Command::new("git")
         .arg("-C")
@@ -159,7 +160,7 @@ fn damage(repo: &Path, range: &str) -> Option<String> {
     (!is_whole).then_some(words)
 }
 
-/// Continues what is left to its end and returns what is wrong with it then.
+/// Resumes the surviving state to its end and returns the differences.
 pub(super) fn resume_and_compare(stage: &CrashStage, expected: &[String]) -> Vec<String> {
     let args = match stage.shown() {
         None => vec!["run", "--model", "scripted:replies.jsonl"],
@@ -176,7 +177,7 @@ pub(super) fn resume_and_compare(stage: &CrashStage, expected: &[String]) -> Vec
             ));
         }
     }
-    // A commit that was not acknowledged may be made in another way; its files are the same in the end.
+    // An unacknowledged commit may be recreated differently; the final files are the same.
     let tree = |commits: &[String]| {
         commits
             .first()

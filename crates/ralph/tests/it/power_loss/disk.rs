@@ -1,7 +1,7 @@
-//! A disk in memory: what programs see, and what a power cut would leave for sure.
+//! An in-memory disk: the state visible to programs, and the state guaranteed after a power cut.
 //!
-//! The content of a file is durable after a sync of the file, names after a sync of their directory (a rename
-//! after a sync of the directory that it goes to), and everything after a sync of the file system.
+//! The content of a file is durable after a sync of the file, names after a sync of their directory
+//! (a rename after a sync of the target directory), and everything after a sync of the file system.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,10 +29,10 @@ pub(super) enum DiskNode {
 pub(super) struct FileNode {
     pub(super) seen: Vec<u8>,
     pub(super) durable: Vec<u8>,
-    /// What was done to it since the last sync.
+    /// The changes since the last sync.
     pub(super) pending: Vec<ContentChange>,
     cursor: Option<usize>,
-    /// Whether its writer puts everything at the end; others may read from anywhere.
+    /// Whether all writes append; reads may occur anywhere.
     grows: bool,
 }
 
@@ -55,7 +55,7 @@ impl ContentChange {
     }
 }
 
-/// A change of names that is durable when its directory was synced. All of it reaches the disk, or nothing.
+/// A change of names that becomes durable with a sync of its directory. It is atomic.
 #[derive(Debug, Clone)]
 pub(super) struct Renaming {
     directory: DiskNodeId,
@@ -64,7 +64,7 @@ pub(super) struct Renaming {
 }
 
 impl Renaming {
-    /// Does the same to other names, which may lack what came before.
+    /// Applies the change to another set of names, which may lack earlier changes.
     pub(super) fn apply(
         &self,
         names: &mut impl FnMut(DiskNodeId, &mut dyn FnMut(&mut DirectoryEntries)),
@@ -92,7 +92,7 @@ pub(super) struct SimulatedDisk {
 }
 
 impl SimulatedDisk {
-    /// Reads directories; everything in them is durable.
+    /// Reads directories; all their content is durable.
     pub(super) fn read(roots: &[PathBuf]) -> Self {
         let mut disk = Self::default();
         for root in roots {
@@ -135,7 +135,7 @@ impl SimulatedDisk {
         self.nodes.len() - 1
     }
 
-    /// Returns what programs see at a path.
+    /// Returns the node visible at a path.
     pub(super) fn find(&self, path: &Path) -> Option<DiskNodeId> {
         let (root, id) = self.roots.iter().find(|(root, _)| path.starts_with(root))?;
         let rest = available(path.strip_prefix(root))?;
@@ -161,13 +161,13 @@ impl SimulatedDisk {
         }
     }
 
-    /// Returns the directory that holds a name, and the name.
+    /// Returns the parent directory and the name of a path.
     fn place(&self, path: &Path) -> Option<(DiskNodeId, String)> {
         let name = path.file_name()?.to_str()?.to_owned();
         Some((self.find(path.parent()?)?, name))
     }
 
-    /// Changes names as programs see them, and notes that for the next sync.
+    /// Changes the visible names, and records the change for the next sync.
     fn rename(&mut self, renaming: Renaming) {
         let nodes = &mut self.nodes;
         renaming.apply(&mut |directory, change| {
@@ -178,8 +178,8 @@ impl SimulatedDisk {
         self.pending.push(renaming);
     }
 
-    /// Makes something new. What exists already was made in another place that is mounted there: commands of a
-    /// sandbox see an empty directory instead of the state directory, with mount points of the same names.
+    /// Creates a node. One that already exists was created in another mount: commands of a sandbox
+    /// see an empty directory instead of the state directory, with mount points of the same names.
     fn create(&mut self, path: &Path, mode: u32, node: DiskNode) {
         if self.find(path).is_some() {
             return;
@@ -195,7 +195,7 @@ impl SimulatedDisk {
         }
     }
 
-    /// Replays an operation. What lies outside of the directories that were read is left out.
+    /// Replays an operation. Paths outside the recorded directories are ignored.
     pub(super) fn apply(&mut self, op: &DiskOperation) {
         match op {
             DiskOperation::Open {
@@ -218,7 +218,7 @@ impl SimulatedDisk {
             }
             DiskOperation::Write { path, at, bytes } => {
                 if let Some(file) = self.file_mut(path) {
-                    // Every file has one writer at a time, which goes on where it was.
+                    // Every file has one writer at a time, which continues at its last position.
                     let place = at.or_else(|| file.cursor.take()).unwrap_or(file.seen.len());
                     file.change(ContentChange::Write(place, bytes.clone()));
                 }
@@ -266,7 +266,7 @@ impl SimulatedDisk {
         }
     }
 
-    /// Moves a name to another place, or takes it away.
+    /// Moves a name, or removes it.
     fn move_name(&mut self, from: &Path, to: Option<&Path>) {
         let (Some((source, name)), Some(id)) = (self.place(from), self.find(from)) else {
             return;
@@ -328,7 +328,7 @@ impl SimulatedDisk {
         }
     }
 
-    /// Returns where what programs see differs from another disk.
+    /// Returns the visible differences from another disk.
     pub(super) fn differences(&self, other: &Self) -> Vec<String> {
         let mut found = Vec::new();
         for ((root, ours), (_, theirs)) in self.roots.iter().zip(&other.roots) {

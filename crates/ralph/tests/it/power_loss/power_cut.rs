@@ -1,4 +1,4 @@
-//! What a power cut leaves: everything that was synced, and by chance some of the rest.
+//! The state after a power cut: all synced data, and a random part of the rest.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::disk::{DirectoryEntries, DiskNode, DiskNodeId, FileNode, SimulatedDisk};
 
-/// Chance that is the same for the same seed.
+/// A deterministic random number generator.
 pub(super) struct SeededRandom(u64);
 
 impl SeededRandom {
@@ -30,9 +30,9 @@ impl SeededRandom {
     }
 }
 
-/// Writes to the real directories what is left after a power cut at this moment.
+/// Writes the state after a power cut at this moment to the real directories.
 pub(super) fn write_survivors(disk: &SimulatedDisk, chance: &mut SeededRandom) {
-    // Some cuts take everything that was not synced, some take little.
+    // Some cuts lose all unsynced data, some lose little.
     let [names_kept, data_kept] = [0, 1].map(|_| [0, 0, 3, 5, 8, 10][chance.below(6)]);
     let mut names: HashMap<DiskNodeId, DirectoryEntries> = HashMap::new();
     for (id, (_, node)) in disk.nodes.iter().enumerate() {
@@ -61,7 +61,8 @@ pub(super) fn write_survivors(disk: &SimulatedDisk, chance: &mut SeededRandom) {
     }
 }
 
-/// Returns what is left of a file: all of it, the synced part, the beginning of what came after, or zeros for it.
+/// Returns the surviving content of a file: all of it, the synced part, that plus some of the rest,
+/// or zeros for the rest.
 fn content(file: &FileNode, data_kept: usize, chance: &mut SeededRandom) -> Vec<u8> {
     if chance.happens(data_kept) {
         return file.seen.clone();

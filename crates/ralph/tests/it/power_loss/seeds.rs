@@ -1,4 +1,4 @@
-//! Power cuts at moments that a seed chooses.
+//! Power cuts at moments selected by a seed.
 
 use std::path::PathBuf;
 
@@ -12,11 +12,11 @@ use crate::crash_stage::{BRANCH, CrashStage};
 use crate::script::{gives_up, two_commits};
 use crate::support::count_from_env;
 
-/// How many cuts are made, and every how many of them the run goes on to its end; an even number.
+/// The number of cuts, and the interval (an even number) at which the run is resumed to its end.
 const SEEDS: usize = 40;
 const CONTINUED_EVERY: usize = 8;
 
-/// A run that was recorded from its start to its success.
+/// A recorded run.
 struct RecordedRun {
     stage: CrashStage,
     before: SimulatedDisk,
@@ -51,8 +51,8 @@ impl RecordedRun {
         }
     }
 
-    /// Cuts the power once for each seed and returns what was wrong, by seed. Every `continued_every` cuts the
-    /// run is continued.
+    /// Simulates one power cut per seed and returns the errors by seed. Resumes the run after every
+    /// `continued_every` cuts.
     fn cut_at_seeds(&self, seeds: usize, continued_every: usize) -> Vec<String> {
         let mut cuts: Vec<(usize, usize)> =
             (0..seeds).map(|seed| (self.moment(seed), seed)).collect();
@@ -80,8 +80,9 @@ impl RecordedRun {
         wrong
     }
 
-    /// Returns when the power is cut: for even seeds right after a record of the journal. In the middle of an
-    /// action a scripted model cannot react to what is left of it, so only these runs are continued.
+    /// Returns the moment of the cut: for even seeds, right after a journal record. In the middle
+    /// of an action a scripted model cannot react to a partial result, so only the former runs are
+    /// resumed.
     fn moment(&self, seed: usize) -> usize {
         let mut chance = SeededRandom::new(seed as u64 ^ 0x00c0_ffee);
         let anywhere = 1 + chance.below(self.ops.len());
@@ -94,7 +95,7 @@ impl RecordedRun {
     }
 }
 
-/// The sandbox of a run that failed is kept, so its files can be compared, too.
+/// The sandbox of a failed run remains, so its files can be compared, too.
 #[test]
 fn a_replay_matches_the_real_disk() {
     RecordedRun::new(&[gives_up()], 10);
@@ -118,7 +119,7 @@ fn nothing_that_was_recorded_is_lost() {
         wrong.join("\n")
     );
 
-    // The same run on a machine that ignores syncs of a whole file system: the check must notice.
+    // The same run on a machine that ignores syncs of a whole file system: the check must fail.
     let ops = recording
         .ops
         .iter()

@@ -1,4 +1,4 @@
-//! Records the file system operations of a command and of everything that it starts, by strace.
+//! Records the file system operations of a command and all its children, with strace.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,13 +13,13 @@ const CALLS: &str = "trace=?openat,?openat2,?open,?creat,?write,?writev,?pwrite6
     ?copy_file_range,?sendfile,?rename,?renameat,?renameat2,?link,?linkat,?unlink,?unlinkat,?mkdir,?mkdirat,\
     ?rmdir,?symlink,?symlinkat,?fsync,?fdatasync,?syncfs,?sync,?chmod,?fchmod,?fchmodat,?chdir,?fchdir";
 
-/// More than any single write of these tests has.
+/// Larger than any single write of these tests.
 const LONGEST_WRITE: &str = "8388608";
 
-/// The mask for the permissions of new files, as tests are run.
+/// The umask under which the tests run.
 const UMASK: u32 = 0o022;
 
-/// One operation that succeeded, with absolute paths.
+/// One successful operation, with absolute paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DiskOperation {
     Open {
@@ -76,7 +76,7 @@ pub(super) enum DiskOperation {
     SyncAll,
 }
 
-/// Runs a command and returns what it and its children did to files, in the order in which it was done.
+/// Runs a command and returns the file operations of it and its children, in order.
 pub(super) fn record(command: &Command) -> (Output, Vec<DiskOperation>) {
     let notes = tempfile::tempdir().unwrap();
     let variables = command
@@ -107,13 +107,13 @@ pub(super) fn record(command: &Command) -> (Output, Vec<DiskOperation>) {
     (output, done.into_iter().map(|(_, op)| op).collect())
 }
 
-/// What is known about a process while its calls are read.
+/// The state of a process while its calls are parsed.
 #[derive(Default)]
 struct TracedProcess {
     directory: PathBuf,
 }
 
-/// One line of strace: when the call ended, its name, its arguments, what it returned.
+/// One line of strace: time, name, arguments and result of a call.
 struct TracedCall<'a> {
     ended: u64,
     name: &'a str,
@@ -122,7 +122,7 @@ struct TracedCall<'a> {
 }
 
 impl<'a> TracedCall<'a> {
-    /// Reads a call that succeeded.
+    /// Parses a call that succeeded.
     fn parse(line: &'a str) -> Option<Self> {
         let (stamp, rest) = line.split_once(' ')?;
         let (call, took) = rest.rsplit_once(" <")?;
@@ -148,7 +148,8 @@ impl<'a> TracedCall<'a> {
 }
 
 impl TracedProcess {
-    /// Returns a path: as it is, or below the directory of a descriptor, or where the process works.
+    /// Resolves a path: absolute, relative to a descriptor's directory, or to the working
+    /// directory.
     fn path(&self, directory: Option<&str>, name: &str) -> PathBuf {
         let base = directory.and_then(descriptor_path);
         absolute(
@@ -302,7 +303,7 @@ fn field<'a>(structure: &'a str, key: &str) -> &'a str {
 
 fn parse_write(call: &TracedCall<'_>) -> Option<DiskOperation> {
     let path = call.file(0)?;
-    // The pieces of a vector are the only strings in it.
+    // The elements of a vector are its only strings.
     let quoted = call.argument(1).split('"').skip(1).step_by(2);
     let mut bytes: Vec<u8> = quoted.flat_map(decode_hex).collect();
     bytes.truncate(call.returned);
@@ -315,7 +316,7 @@ fn parse_write(call: &TracedCall<'_>) -> Option<DiskOperation> {
     })
 }
 
-/// Splits arguments at the commas between them. Texts and paths are written as hexadecimal numbers.
+/// Splits arguments at commas. Strings and paths are written as hexadecimal numbers.
 fn split_arguments(arguments: &str) -> Vec<&str> {
     let (mut depth, mut start, mut parts) = (0_i32, 0, Vec::new());
     for (index, byte) in arguments.bytes().enumerate() {
@@ -333,7 +334,8 @@ fn split_arguments(arguments: &str) -> Vec<&str> {
     parts
 }
 
-/// Returns the path of a descriptor such as `3<\x2f\x74>`; none for one that was deleted, or that is no file.
+/// Returns the path of a descriptor such as `3<\x2f\x74>`; `None` if it was deleted or is not a
+/// file.
 fn descriptor_path(descriptor: &str) -> Option<PathBuf> {
     let (_, rest) = descriptor.split_once('<')?;
     let (path, after) = rest.rsplit_once('>')?;
@@ -354,7 +356,7 @@ fn decode_hex(hexadecimal: &str) -> Vec<u8> {
         .collect()
 }
 
-/// Joins paths without looking at links, of which the recorded directories have none.
+/// Joins paths without resolving links, of which the recorded directories have none.
 fn absolute(base: &Path, path: &str) -> PathBuf {
     let mut whole = PathBuf::new();
     for part in base.join(path).components() {
@@ -381,7 +383,7 @@ fn nanoseconds(stamp: &str) -> Option<u64> {
     Some(parse_value::<u64>(seconds)? * 1_000_000_000 + fraction)
 }
 
-/// Counts operations by their kind, for a person who looks at a recording.
+/// Counts operations by kind, for manual inspection of a recording.
 pub(super) fn summary(ops: &[DiskOperation]) -> String {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for op in ops {

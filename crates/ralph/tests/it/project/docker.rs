@@ -1,4 +1,4 @@
-//! What a project has on the Docker Engine.
+//! Docker objects of a project.
 
 use std::process::Command;
 
@@ -19,7 +19,7 @@ impl Project {
         text.lines().map(Into::into).collect()
     }
 
-    /// Removes everything that it has there.
+    /// Removes all its Docker objects.
     pub(crate) fn remove_docker_objects(&self) {
         for (list, remove) in [
             (&["ps", "--all"][..], &["rm", "--force"][..]),

@@ -1,4 +1,4 @@
-//! The project itself, and the program working on it.
+//! The project fixture and the program under test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const FRONT: [(&str, &str); 7] = [
     ("max_wall_time_minutes", "5"),
     ("max_tokens_total", "1000000"),
     ("test_command", "test -s base.txt"),
-    // The tests of the baseline switch it on.
+    // The tests of the baseline enable it.
     ("verification", "{baseline: false}"),
 ];
 
@@ -43,7 +43,7 @@ pub(crate) struct Project {
     removed: Vec<String>,
 }
 
-/// How the program ended.
+/// The result of the program.
 #[derive(Debug)]
 pub(crate) struct ProjectOutput {
     pub(crate) code: i32,
@@ -60,7 +60,7 @@ impl ProjectOutput {
         }
     }
 
-    /// Asserts the exit code, showing everything if it is another.
+    /// Asserts the exit code; prints all output on a mismatch.
     #[track_caller]
     pub(crate) fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{}\n{}", self.stdout, self.stderr);
@@ -68,14 +68,14 @@ impl ProjectOutput {
         self
     }
 
-    /// Returns what both streams say.
+    /// Returns the output of both streams.
     pub(crate) fn combined(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
     }
 }
 
-/// Makes a directory, in memory where there is a place: nothing here has to outlive the machine, and
-/// every record is synced.
+/// Creates a directory, in memory if possible: every record is synced, but the files need not
+/// survive.
 fn temporary_directory() -> TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
@@ -83,7 +83,7 @@ fn temporary_directory() -> TempDir {
 }
 
 impl Project {
-    /// Makes a repository with one commit on `main`, and a task that nobody has worked on.
+    /// Creates a repository with one commit on `main`, and a new task.
     pub(crate) fn new() -> Self {
         let project = Self {
             temporary: temporary_directory(),
@@ -128,19 +128,19 @@ impl Project {
         self
     }
 
-    /// Takes a variable out of the program's environment.
+    /// Removes a variable from the program's environment.
     pub(crate) fn without_env(mut self, name: &str) -> Self {
         self.removed.push(name.into());
         self
     }
 
-    /// Writes the model's lines, each with few tokens unless it says how many.
+    /// Writes the model's script; lines without a token usage get a small one.
     pub(crate) fn script(self, lines: &[Value]) -> Self {
         self.write_script(lines);
         self
     }
 
-    /// Writes the model's lines.
+    /// Writes the model's script.
     pub(crate) fn write_script(&self, lines: &[Value]) {
         let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
         fs::write(self.path("replies.jsonl"), lines.join("\n")).unwrap();
@@ -160,7 +160,7 @@ impl Project {
         fs::write(self.task(), self.task_text()).unwrap();
     }
 
-    /// Returns a path of the temporary directory.
+    /// Returns a path in the temporary directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.temporary.path().join(name)
     }
@@ -173,12 +173,12 @@ impl Project {
         self.path("home")
     }
 
-    /// Returns a file of the user's own configuration.
+    /// Returns a file of the user configuration.
     pub(crate) fn user_config_path(&self, name: &str) -> PathBuf {
         self.path("user/.config/ralph").join(name)
     }
 
-    /// Writes a file of the user's own configuration.
+    /// Writes a file of the user configuration.
     pub(crate) fn configure(&self, name: &str, text: &str) {
         let path = self.user_config_path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -198,7 +198,7 @@ impl Project {
         self.git(&["commit", "--quiet", "--message", name]);
     }
 
-    /// Runs git in the user's repository and returns what it prints.
+    /// Runs git in the user's repository and returns its output.
     #[track_caller]
     pub(crate) fn git(&self, args: &[&str]) -> String {
         self.git_in(&self.repo(), args)
@@ -216,7 +216,7 @@ impl Project {
         String::from_utf8_lossy(&output.stdout).trim_end().into()
     }
 
-    /// Returns a command in the environment of a user of his own.
+    /// Returns a command in an isolated user environment.
     fn user_command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
@@ -228,7 +228,7 @@ impl Project {
             command
                 .env(format!("GIT_{role}_NAME"), "user")
                 .env(format!("GIT_{role}_EMAIL"), "user@localhost")
-                // The same project has the same commits.
+                // Equal projects get equal commits.
                 .env(format!("GIT_{role}_DATE"), "2026-01-01T00:00:00Z");
         }
         command
@@ -249,7 +249,7 @@ impl Project {
         command
     }
 
-    /// Runs the program to its end.
+    /// Runs the program to completion.
     pub(crate) fn ralph(&self, args: &[&str]) -> ProjectOutput {
         ProjectOutput::from_output(&self.command(args).output().unwrap())
     }
@@ -259,7 +259,7 @@ impl Project {
         format!("scripted:{}", self.path("replies.jsonl").display())
     }
 
-    /// Runs the task to its end.
+    /// Runs the task to completion.
     pub(crate) fn run(&self) -> ProjectOutput {
         self.run_with(&[])
     }
@@ -269,18 +269,18 @@ impl Project {
         self.ralph(&[&["run", "--model", &model], more].concat())
     }
 
-    /// Starts the task and returns while it is worked on.
+    /// Starts the task and returns while it is running.
     pub(crate) fn start(&self) -> LiveRun<'_> {
         let model = self.model();
         self.spawn(&["run", "--model", &model])
     }
 
-    /// Resumes the newest run and returns while it is worked on.
+    /// Resumes the newest run and returns while it is running.
     pub(crate) fn resume(&self) -> LiveRun<'_> {
         self.spawn(&["resume", "last"])
     }
 
-    /// Starts the program and returns while it works.
+    /// Starts the program and returns while it is running.
     pub(crate) fn spawn(&self, args: &[&str]) -> LiveRun<'_> {
         let child = self
             .command(args)
@@ -299,7 +299,7 @@ impl Project {
         self.find_run().expect("there is a run")
     }
 
-    /// Returns the directory of the newest run, if there is one already.
+    /// Returns the directory of the newest run, if it exists.
     pub(super) fn find_run(&self) -> Option<PathBuf> {
         let runs = available(fs::read_dir(self.home().join("runs")))?;
         runs.map(|entry| entry.unwrap().path())
@@ -307,7 +307,7 @@ impl Project {
             .max()
     }
 
-    /// Returns the events of the newest run, whole records only.
+    /// Returns the events of the newest run, complete records only.
     pub(crate) fn journal(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.run_dir().join("journal.jsonl")).unwrap();
         text.split_inclusive('\n')
@@ -328,7 +328,7 @@ impl Project {
         events.map(|mut event| event[field].take()).collect()
     }
 
-    /// Returns how the actions of an iteration ended: `done`, `ran 1`, `refused`…
+    /// Returns the results of an iteration's actions: `done`, `ran 1`, `refused`…
     pub(crate) fn results(&self, iteration: u64) -> Vec<String> {
         self.events("action_finished")
             .iter()
@@ -343,7 +343,7 @@ impl Project {
             .collect()
     }
 
-    /// Returns what `ralph show` says about the newest run.
+    /// Returns the output of `ralph show` for the newest run.
     pub(crate) fn show(&self) -> Value {
         let ended = self.ralph(&["show", "last", "--json"]).expect(0);
         serde_json::from_str(&ended.stdout).unwrap()
@@ -390,7 +390,7 @@ impl Project {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Asserts that the independent oracle finds nothing.
+    /// Asserts that the independent audit finds nothing.
     #[track_caller]
     pub(crate) fn audit(&self) {
         let ended = self.ralph(&["audit", "last"]);

@@ -1,4 +1,4 @@
-//! A run that a process works on, steered from the test.
+//! A run in a live process, steered by the test.
 
 use std::io::Read as _;
 use std::process::Child;
@@ -12,26 +12,26 @@ use super::{Project, ProjectOutput};
 /// Longer than anything takes on a busy machine.
 const WAIT_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// A run that is being worked on by a process.
+/// A run in a live process.
 pub(crate) struct LiveRun<'a> {
     pub(super) project: &'a Project,
     pub(super) child: Child,
 }
 
 impl<'a> LiveRun<'a> {
-    /// Takes a process that the test started itself.
+    /// Wraps a process started by the test.
     pub(crate) fn new(project: &'a Project, child: Child) -> Self {
         Self { project, child }
     }
 }
 
 impl LiveRun<'_> {
-    /// Returns the number of the process.
+    /// Returns the process id.
     pub(crate) fn pid(&self) -> rustix::process::Pid {
         rustix::process::Pid::from_child(&self.child)
     }
 
-    /// Waits until something is true of the journal.
+    /// Waits until the journal meets a condition.
     #[track_caller]
     pub(crate) fn wait_until(&self, what: &str, is_true: impl Fn(&[Value]) -> bool) {
         let start = Instant::now();
@@ -56,7 +56,7 @@ impl LiveRun<'_> {
         });
     }
 
-    /// Waits until the journal's last word about the status is this one.
+    /// Waits until the last status in the journal is this one.
     #[track_caller]
     pub(crate) fn wait_for_status(&self, status: &str) {
         self.wait_until(status, |journal| {
@@ -71,12 +71,12 @@ impl LiveRun<'_> {
         rustix::process::kill_process(self.pid(), signal).unwrap();
     }
 
-    /// Tells whether the process is still there.
+    /// Returns whether the process is still running.
     pub(crate) fn is_alive(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Waits for the process's end.
+    /// Waits for the process to end.
     #[track_caller]
     pub(crate) fn wait(mut self) -> ProjectOutput {
         let start = Instant::now();

@@ -1,5 +1,5 @@
 //! A project in a temporary directory: a repository with a task file and a scripted model, and the
-//! real program with a state directory of its own.
+//! real program with its own state directory.
 
 mod docker;
 mod fixture;

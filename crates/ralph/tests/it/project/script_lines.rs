@@ -44,7 +44,7 @@ pub(crate) fn control(kind: &str, reason: &str) -> Value {
     json!({"type": kind, "reason": reason})
 }
 
-/// The actions that do the whole task.
+/// The actions that complete the whole task.
 pub(crate) fn work() -> Vec<Value> {
     vec![
         write("a.txt", "one\n"),
@@ -53,7 +53,7 @@ pub(crate) fn work() -> Vec<Value> {
     ]
 }
 
-/// A line of a script that does the whole task and claims it.
+/// A line of a script that completes the whole task and claims it.
 pub(crate) fn finish() -> Value {
     claiming(&["M1.1", "M1.2"], &work())
 }

@@ -1,4 +1,4 @@
-//! What goes through: the credential instead of its stand-in, everything else as it was.
+//! Forwarding: the placeholder token is replaced by the credential, everything else is unchanged.
 
 use std::io::{Read as _, Write as _};
 
@@ -11,15 +11,15 @@ const ASK: &str = r#"{"model":"claude-haiku-4-5","max_tokens":1,"messages":[]}"#
 const SAID: &str =
     r#"{"type":"message","model":"claude-haiku-4-5","usage":{"input_tokens":1,"output_tokens":1}}"#;
 
-/// A credential, what the proxy makes of it, and what the provider should see.
+/// A credential, the proxy's handling of it, and the request the provider should receive.
 struct ForwardingCase {
     args: &'static [&'static str],
-    /// The mode on standard input, where it is not seen.
+    /// The mode and credential on standard input, which is not visible to other processes.
     input: &'static str,
     mode: &'static str,
     variable: &'static str,
     path: &'static str,
-    /// What comes before the path at the provider.
+    /// The path prefix at the provider.
     base: &'static str,
     field: &'static str,
     beta: &'static str,
@@ -130,7 +130,7 @@ fn a_stream_arrives_piece_by_piece() {
         "event: message_stop\ndata: {}\n\n",
     ] {
         provider.write_all(piece.as_bytes()).unwrap();
-        // It waits for nothing else: the next piece is sent only after this one has arrived.
+        // Nothing is buffered: the next chunk is sent only after this one has arrived.
         while !heard.ends_with(piece) {
             let mut byte = [0];
             client.read_exact(&mut byte).unwrap();
@@ -150,7 +150,7 @@ fn provider_errors_pass_through_and_an_outage_is_reported() {
         std::thread::scope(|scope| {
             let asking =
                 scope.spawn(|| proxy.request("POST /v1/messages", &[&proxy.bearer()], ASK));
-            // Even if it repeats the credential.
+            // Even if it echoes the credential.
             upstream
                 .next_request()
                 .respond(status, &format!("no: {}", canary()));

@@ -1,4 +1,4 @@
-//! One proxy for each agent: used again, replaced, ended.
+//! One proxy per agent: reused, replaced, stopped.
 
 use std::time::{Duration, Instant};
 
@@ -113,7 +113,7 @@ fn it_exits_when_unused() {
     let idle = [FREE, &["--idle-timeout", "2s"]].concat();
     let mut proxy = RunningProxy::start(&ralph, TARGET, &idle, &canary());
     let begin = Instant::now();
-    // Asking for its health keeps it alive.
+    // Health requests keep it alive.
     while begin.elapsed() < Duration::from_secs(3) {
         health(&proxy, "oauth");
         std::thread::sleep(Duration::from_millis(200));

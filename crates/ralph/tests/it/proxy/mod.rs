@@ -1,4 +1,4 @@
-//! `ralph proxy`: what it answers, what it lets through, and when it ends.
+//! `ralph proxy`: its responses, its filtering, and its lifetime.
 
 mod forwarding;
 mod lifecycle;

@@ -1,4 +1,4 @@
-//! A proxy that runs, and a client of it.
+//! A running proxy, and a client for it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use ralph_guest::best_effort;
 
 use crate::support::{RalphOutput, TestRalph};
 
-/// A credential that is nobody's.
+/// A fake credential.
 pub(crate) fn canary() -> String {
     format!("sk-ant-{}-{}", "oat01", "Canary5z".repeat(8))
 }
@@ -24,7 +24,7 @@ pub(crate) struct RunningProxy {
 }
 
 impl RunningProxy {
-    /// Starts one at a free port and waits until it listens.
+    /// Starts a proxy on a free port and waits until it listens.
     pub(crate) fn start(ralph: &TestRalph, target: &str, args: &[&str], input: &str) -> Self {
         let mut proxy = Self::spawn(ralph, target, args, input);
         proxy.stderr.read_line(&mut proxy.told).unwrap();
@@ -37,7 +37,7 @@ impl RunningProxy {
         proxy
     }
 
-    /// Starts one that may refuse to.
+    /// Starts a proxy that may fail to start.
     pub(crate) fn spawn(ralph: &TestRalph, target: &str, args: &[&str], input: &str) -> Self {
         let mut child = ralph
             .command(&["proxy", "--target", target])
@@ -72,7 +72,7 @@ impl RunningProxy {
         rest.split('/').next().unwrap().to_owned()
     }
 
-    /// Returns the stand-in.
+    /// Returns the placeholder token.
     pub(crate) fn placeholder_token(&self) -> &str {
         let found = self
             .variables
@@ -81,8 +81,8 @@ impl RunningProxy {
         found.unwrap().1
     }
 
-    /// Sends a request with these fields and returns the connection. In the old version of HTTP the
-    /// answer ends with the connection, and a test can read it as it is.
+    /// Sends a request with these headers and returns the connection. With HTTP/1.0 the response
+    /// ends with the connection, so a test can read it unparsed.
     pub(crate) fn send(&self, request: &str, fields: &[&str], body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address()).unwrap();
         let fields: Vec<String> = fields.iter().map(|field| format!("{field}\r\n")).collect();
@@ -96,7 +96,7 @@ impl RunningProxy {
         stream
     }
 
-    /// Sends a request and returns the status and the body of its answer.
+    /// Sends a request and returns the status and body of the response.
     pub(crate) fn request(&self, request: &str, fields: &[&str], body: &str) -> (u16, String) {
         let mut text = String::new();
         self.send(request, fields, body)
@@ -107,7 +107,7 @@ impl RunningProxy {
         (status, body.to_owned())
     }
 
-    /// Returns the field that carries the stand-in as a bearer token.
+    /// Returns the header that carries the placeholder token as a bearer token.
     pub(crate) fn bearer(&self) -> String {
         format!("authorization: Bearer {}", self.placeholder_token())
     }
@@ -116,7 +116,7 @@ impl RunningProxy {
         self.child.id()
     }
 
-    /// Tells it to end.
+    /// Stops the proxy.
     pub(crate) fn stop(mut self) -> RalphOutput {
         let pid = rustix::process::Pid::from_child(&self.child);
         best_effort(rustix::process::kill_process(
@@ -126,7 +126,7 @@ impl RunningProxy {
         self.wait()
     }
 
-    /// Waits for its end and returns the rest of what it said.
+    /// Waits for the proxy to end and returns the rest of its output.
     pub(crate) fn wait(&mut self) -> RalphOutput {
         let (mut stdout, mut stderr) = (String::new(), String::new());
         self.stdout.read_to_string(&mut stdout).unwrap();
@@ -147,7 +147,7 @@ impl Drop for RunningProxy {
     }
 }
 
-/// Asserts that a text is in no file of the state directory and in nothing that a process shows.
+/// Asserts that a text occurs neither in the state directory nor in the visible data of a process.
 #[track_caller]
 pub(crate) fn assert_absent(ralph: &TestRalph, pid: u32, text: &str) {
     let mut places: Vec<_> = walk(ralph.state().root());

@@ -1,4 +1,4 @@
-//! A provider on loopback that a test answers for, request by request.
+//! A provider on loopback whose responses are controlled by the test.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use ralph_guest::available;
 
 /// A request that has arrived, and the connection to answer it on.
 pub(crate) struct ProxiedRequest {
-    /// Its first line and its fields, in small letters up to the colon.
+    /// The request line and the headers, with names in lower case.
     pub(crate) head: Vec<String>,
     pub(crate) body: String,
     stream: TcpStream,
@@ -22,14 +22,14 @@ impl ProxiedRequest {
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     }
 
-    /// Answers in one piece.
+    /// Sends a complete response.
     pub(crate) fn respond(mut self, status: u16, body: &str) {
         let length = body.len();
         let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nx-own: yes\r\n\r\n");
         self.stream.write_all((head + body).as_bytes()).unwrap();
     }
 
-    /// Begins a stream of events; the next piece is sent when the test wants it.
+    /// Starts an event stream; the test sends the chunks.
     pub(crate) fn stream(mut self) -> TcpStream {
         let head =
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
@@ -76,7 +76,7 @@ impl ProxyTestUpstream {
         self.requests.recv().unwrap()
     }
 
-    /// Returns a request that has arrived, if one has.
+    /// Returns a received request, if there is one.
     pub(crate) fn try_next_request(&self) -> Option<ProxiedRequest> {
         available(self.requests.try_recv())
     }

@@ -1,4 +1,4 @@
-//! What these tests share: a home, a directory of programs, and a look at everything left behind.
+//! The common fixture: a home, a directory of programs, and a search of all files left behind.
 
 use std::fs;
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use ralph_guest::best_effort;
 
 use crate::support::{RalphOutput, TestRalph};
 
-/// A token that is nobody's. Its shape is an issuer's, and put together so that no scanner takes it for real.
+/// A fake token in an issuer's format, assembled at run time so that secret scanners ignore it.
 pub(crate) fn canary() -> String {
     format!("sk-ant-{}-{}", "oat01", "Canary7x".repeat(6))
 }
@@ -23,7 +23,7 @@ pub(crate) struct TokenTestEnv {
 }
 
 impl TokenTestEnv {
-    /// A home without tokens, and no program on `PATH`.
+    /// Creates a home without tokens, and an empty `PATH`.
     pub(crate) fn new() -> Self {
         Self {
             ralph: TestRalph::new(),
@@ -56,7 +56,7 @@ impl TokenTestEnv {
         self.programs.path()
     }
 
-    /// Describes an agent `mine` in the user's own configuration.
+    /// Defines an agent `mine` in the user configuration.
     pub(crate) fn describe_mine(&self) {
         let text = "[mine]\ncommand = [\"my-agent\"]\n";
         self.ralph.configure("agents.toml", text);
@@ -66,7 +66,7 @@ impl TokenTestEnv {
         self.ralph.state().root().to_owned()
     }
 
-    /// Returns where the file of a slot is.
+    /// Returns the file of a slot.
     pub(crate) fn file(&self, service: &str) -> PathBuf {
         self.home().join("tokens").join(format!("{service}.json"))
     }
@@ -78,7 +78,7 @@ impl TokenTestEnv {
         command
     }
 
-    /// Runs a command with this on its standard input.
+    /// Runs a command with this standard input.
     pub(crate) fn run_with_input(&self, args: &[&str], input: &str) -> RalphOutput {
         let mut child = self
             .command(args)
@@ -96,7 +96,7 @@ impl TokenTestEnv {
         self.run_with_input(args, "")
     }
 
-    /// Stores without asking an API.
+    /// Stores a token without validating it against an API.
     #[track_caller]
     pub(crate) fn store(&self, args: &[&str], input: &str) -> RalphOutput {
         let args = [&["store-token", "--no-validate"], args].concat();
@@ -105,7 +105,7 @@ impl TokenTestEnv {
         seen
     }
 
-    /// Asserts that a text is in no file of the home, except these.
+    /// Asserts that no file of the home contains a text, except these.
     #[track_caller]
     pub(crate) fn assert_absent(&self, text: &str, except: &[PathBuf]) {
         for file in files(&self.home()) {
@@ -135,7 +135,7 @@ pub(crate) fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// Returns the moment so many days from now and some minutes later, in milliseconds, and its date.
+/// Returns the time this many days and some minutes from now, in milliseconds, and its date.
 pub(crate) fn in_days(days: i64) -> (i64, String) {
     let moment = Timestamp::now() + SignedDuration::from_mins(days * 24 * 60 + 5);
     let date = moment.to_zoned(jiff::tz::TimeZone::UTC).date().to_string();

@@ -1,10 +1,11 @@
-//! The keyrings, as scripts that do what the real programs do.
+//! Keyrings, simulated by scripts that behave like the real programs.
 
 use std::fs;
 
 use super::fixture::{TokenTestEnv, canary, output};
 
-/// `security` of macOS: writes by a command on standard input, 44 for what is not there.
+/// `security` of macOS: writes through a command on standard input, exits with 44 for a missing
+/// item.
 const SECURITY: &str = r#"
 echo "$@" >> arguments
 case "$1" in
@@ -31,7 +32,7 @@ find-generic-password)
 esac
 "#;
 
-/// `secret-tool`: the value on standard input, silence and 1 for what is not there.
+/// `secret-tool`: the value on standard input, no output and exit code 1 for a missing item.
 const SECRET_TOOL: &str = r#"
 echo "$@" >> arguments
 case "$1" in
@@ -143,7 +144,7 @@ fn where_the_keyring_cannot_be_used_a_file_is_and_says_so() {
         &canary(),
     );
     assert_eq!(asked.code, 1, "{asked:?}");
-    // Once the keyring works, no copy stays behind.
+    // Once the keyring works, no copy remains.
     let bench = bench.program("secret-tool", SECRET_TOOL);
     bench.store(&[], &canary());
     assert!(!file.exists());
@@ -167,7 +168,7 @@ fn a_keyring_that_loses_tokens_is_detected() {
 #[test]
 fn a_keyring_that_is_not_there_is_named() {
     let bench = TokenTestEnv::new();
-    // Not from the working directory, which may be somebody else's repository.
+    // Not from the working directory, which may be an untrusted repository.
     fs::write(bench.home().join("security"), "#!/bin/sh\n").unwrap();
     for (store, program) in [("keychain", "security"), ("secret-tool", "secret-tool")] {
         let seen_ = bench.run(&["check-token", "--store", store]);

@@ -1,5 +1,5 @@
-//! `store-token`, `check-token`, `get-token`: their words, their places, and that nothing else ever
-//! holds a token.
+//! `store-token`, `check-token`, `get-token`: their messages, their storage, and that tokens are
+//! stored nowhere else.
 
 pub(crate) mod fixture;
 mod keyrings;

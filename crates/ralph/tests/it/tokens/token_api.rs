@@ -1,4 +1,4 @@
-//! A provider on loopback that answers every request alike and remembers what it was asked.
+//! A provider on loopback that gives every request the same response and records it.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +11,7 @@ pub(crate) struct TokenApi {
 }
 
 impl TokenApi {
-    /// Answers with this status and body until the test ends.
+    /// Responds with this status and body until the test ends.
     pub(crate) fn with_response(status: u16, body: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());

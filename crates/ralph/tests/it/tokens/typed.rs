@@ -1,13 +1,13 @@
-//! A person at a terminal.
+//! Tokens typed at a terminal.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
 use super::fixture::{TokenTestEnv, canary, output};
 
-/// Runs a command in a terminal and returns what the terminal has shown. `script` makes the terminal.
+/// Runs a command in a terminal, created by `script`, and returns the terminal's output.
 ///
-/// As a person does, it types each piece only when the words before it are on the screen.
+/// Like a user, it types each input only after the preceding text has appeared.
 fn in_terminal(bench: &TokenTestEnv, arguments: &str, keys: &[(&str, &str)]) -> (i32, String) {
     let ralph = bench.command(&[]);
     let line = format!("{} {arguments}", ralph.get_program().to_string_lossy());
@@ -68,7 +68,8 @@ fn typed_tokens_are_not_echoed() {
     );
 }
 
-/// Writes the token as a terminal program does: in colours, once in part and once whole, after a key.
+/// Prints the token like a terminal program: in colours, once partially and once completely, after
+/// a key press.
 const CLAUDE: &str = r#"
 [ "$1" = setup-token ] && [ -t 0 ] && [ -t 1 ] && [ -t 2 ]
 stty=$(/usr/bin/env PATH=/usr/bin:/bin stty size)
@@ -95,7 +96,7 @@ fn claude_makes_the_token_where_it_is_installed() {
     assert!(!shown.contains("Canary"), "{shown}");
     assert_eq!(bench.run(&["get-token"]), output(0, &canary(), ""));
     bench.assert_absent(&canary(), &[bench.file("claude-token")]);
-    // A key is not what it makes.
+    // An API key is not accepted as the program's token.
     let (_, shown) = in_terminal(
         &bench,
         "store-token --no-validate --auth api-key",

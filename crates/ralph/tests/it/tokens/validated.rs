@@ -1,11 +1,11 @@
-//! Nothing is kept that its API does not take.
+//! A token is only stored if its API accepts it.
 
 use super::fixture::{TokenTestEnv, canary, output};
 use super::token_api::TokenApi;
 
 const MESSAGE: &str = r#"{"id":"msg_1","type":"message","content":[]}"#;
 
-/// Returns the lines of a request's head that carry a credential or say how it is meant, and the path.
+/// Returns the header lines of a request that carry or describe a credential, and the path.
 fn credentials(request: &str) -> Vec<&str> {
     let (head, _) = request.split_once("\r\n\r\n").unwrap();
     let mut lines = head.lines();
@@ -46,7 +46,7 @@ fn each_kind_is_shown_to_its_api_in_its_own_way() {
             &["--auth", "gateway"],
             vec![messages, version, "authorization: Bearer canary-canary"],
         ),
-        // An address of its own makes a gateway.
+        // A custom address implies a gateway.
         (
             &[],
             vec![messages, version, "authorization: Bearer canary-canary"],
@@ -107,7 +107,7 @@ fn a_gateway_gets_its_prefix_and_keeps_its_address() {
 #[test]
 fn a_token_that_the_api_rejects_is_not_stored() {
     let token = canary();
-    // A provider may repeat what it was sent.
+    // A provider may echo the request.
     let echo: &'static str =
         Box::leak(format!(r#"{{"error":{{"message":"{token}"}}}}"#).into_boxed_str());
     let rejected =

@@ -1,4 +1,4 @@
-//! Every text of the commands, and the file where there is no keyring.
+//! All messages of the commands, and the file used without a keyring.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -21,7 +21,7 @@ fn a_token_is_stored_checked_and_given_back() {
             40,
         ),
     ] {
-        // The default counts from the moment of storing, so it is a little less than `in_days`.
+        // The default counts from the time of storing, so it is slightly less than `in_days`.
         let left = if days == 365 { days - 1 } else { days };
         let stored = bench.store(&[], &input);
         let (_, date) = in_days(days);
@@ -138,7 +138,7 @@ fn an_api_key_is_valid_for_ten_years_and_stored_separately() {
     let bench = TokenTestEnv::new();
     let key = format!("sk-ant-{}-{}", "api03", "Canary8y".repeat(6));
     bench.store(&[], &canary());
-    // Its own mark tells that it is a key.
+    // Its prefix identifies it as a key.
     let stored = bench.store(&[], &key);
     let date = in_days(3650).1;
     assert_eq!(
@@ -236,7 +236,7 @@ fn the_environment_is_read_last() {
             ""
         )
     );
-    // A gateway's key without its address would be sent to somebody else.
+    // A gateway's key without its address would be sent to the wrong host.
     assert_eq!(get(&["--auth", "gateway"]).code, 1);
     assert_eq!(get(&["--store", "file"]).code, 1);
     bench.store(&[], &canary());

@@ -1,4 +1,4 @@
-//! Approvals: per repository and content, asked on a terminal, refused without one.
+//! Approvals: per repository and content, requested on a terminal, denied without one.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -86,7 +86,7 @@ fn a_dry_run_prints_the_proposals_and_exits_with_2_until_they_are_approved() {
     let line = "config/models.yaml: profiles.theirs.api_base = https://llm.example";
     assert!(shown.stdout.contains(line), "{}", shown.combined());
     assert!(shown.stderr.contains("`ralph trust`"), "{}", shown.stderr);
-    // A model that was named itself needs no profile.
+    // An explicitly named model needs no profile.
     project.run_with(&["--dry-run"]).expect(0);
     let failed = project.ralph(&["preflight"]).expect(1);
     assert!(
@@ -120,7 +120,7 @@ fn a_host_that_the_user_allows_for_the_project_is_approved_with_it() {
         .expect(0);
     assert_eq!(pending(&project), Vec::<String>::new());
     assert_eq!(trust(&project)["approved"].as_array().unwrap().len(), 2);
-    // Other hosts of the same list are not approved along with it.
+    // Other hosts of the same list are not approved with it.
     let text = fs::read_to_string(project.repo().join("ralph.toml")).unwrap();
     let text = text.replace("\"a.example\"", "\"a.example\", \"evil.example\"");
     fs::write(project.repo().join("ralph.toml"), text).unwrap();
@@ -130,7 +130,8 @@ fn a_host_that_the_user_allows_for_the_project_is_approved_with_it() {
     assert_eq!(pending(&project), ["evil.example"]);
 }
 
-/// Runs a command in a terminal, types an answer when it asks, and returns its code and what it showed.
+/// Runs a command in a terminal, types an answer at the prompt, and returns its exit code and
+/// output.
 #[cfg(target_os = "linux")]
 fn asked(project: &Project, arguments: &str, answer: &str) -> (i32, String) {
     let ralph = project.command(&[]);

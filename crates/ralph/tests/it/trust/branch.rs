@@ -1,4 +1,4 @@
-//! What an agent changes for the next runs is named in its pull request.
+//! Changes by an agent that affect later runs are listed in its pull request.
 
 use crate::project::{Project, claiming, commit, run, work, write};
 
@@ -32,9 +32,9 @@ fn changed_configuration_is_named_as_needing_approval() {
     assert!(!body.contains("config/routes.rb`"), "{body}");
     let summary = format!("changed — approve to rebuild: {}", files.join(", "));
     assert!(ended.stdout.contains(&summary), "{}", ended.stdout);
-    // The user's checkout is another commit: its next run knows nothing of the branch.
+    // The user's checkout is another commit: its next run is not affected by the branch.
     project.run_with(&["--dry-run"]).expect(0);
-    // After the merge the files are there, and refused.
+    // After the merge the files exist, and are rejected.
     let branch = pull["branch"].as_str().or(pull["head_branch"].as_str());
     let branch = branch.map_or_else(|| "ralph/task/make-two-files".to_owned(), str::to_owned);
     project.git(&["merge", "--quiet", &branch]);

@@ -1,4 +1,4 @@
-//! Where credentials go is the user's alone.
+//! Only the user decides which hosts receive credentials.
 
 use ralph_test::{FakeModelApi, FakeResponse};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn a_repository_cannot_have_a_secret_of_the_environment_sent_anywhere() {
         project.ralph(&["run", "--dry-run"]).expect(2);
         project.ralph(&["preflight"]).expect(1);
         project.ralph(&["models", "test", "theirs"]).expect(2);
-        // No approval makes it the repository's to decide.
+        // No approval gives that decision to the repository.
         project.ralph(&["trust", "--yes"]).expect(2);
         assert_refused(&project, &["run"], &words);
         evil.assert_no_connection(variable);
@@ -96,7 +96,7 @@ fn a_key_goes_where_the_users_own_configuration_says() {
         heard[0].headers["authorization"],
         "Bearer a-key-of-the-user-1234"
     );
-    // Another variable is not the one that belongs there.
+    // A different variable does not belong to that address.
     let config = profile(&api.url(), "    api_key_env: GITHUB_TOKEN\n");
     project.commit("config/models.yaml", &config);
     assert_refused(

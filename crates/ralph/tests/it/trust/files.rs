@@ -12,7 +12,7 @@ fn fifo(path: &std::path::Path) {
     assert!(made.success());
 }
 
-/// Runs a command that must end by itself soon, and returns its code and what it said.
+/// Runs a command that must end soon, and returns its exit code and output.
 #[track_caller]
 fn soon(project: &Project, args: &[&str]) -> (i32, String) {
     let mut child = project
@@ -84,7 +84,7 @@ fn a_link_to_a_task_of_another_repository_is_refused_with_its_real_path() {
         assert_eq!(ended.stdout, "");
     }
     assert!(!project.home().join("runs").exists(), "a run was made");
-    // Named itself, the other repository's task is the user's choice.
+    // Named explicitly, the other repository's task is the user's choice.
     let other_task = real.display().to_string();
     project.ralph(&["lint", &other_task]).expect(0);
 }

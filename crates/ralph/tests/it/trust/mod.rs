@@ -1,4 +1,5 @@
-//! Who may say what: a repository's files tune a run, propose, and decide nothing that is the user's.
+//! Authority: a repository's files tune a run and make proposals, but decide nothing reserved for
+//! the user.
 
 mod approval;
 mod branch;
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::project::Project;
 
-/// A server of somebody else that counts who connects.
+/// An untrusted server that counts connections.
 struct HostileServer {
     address: String,
     connections: Arc<AtomicUsize>,
@@ -64,7 +65,7 @@ fn the_documented_table_has_every_key() {
     }
 }
 
-/// Runs a command that must be refused with exit code 2 and one line with these words.
+/// Runs a command that must be rejected with exit code 2 and one line containing this text.
 #[track_caller]
 fn assert_refused(project: &Project, args: &[&str], words: &[&str]) {
     let ended = project.ralph(args).expect(2);

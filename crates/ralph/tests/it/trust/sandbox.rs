@@ -1,4 +1,4 @@
-//! Which sandbox, engine and network a run has.
+//! The sandbox, Docker Engine and network of a run.
 
 use std::fs;
 
@@ -43,7 +43,7 @@ fn engines_of_a_repository_are_never_contacted() {
     project.ralph(&["image", "status"]);
     project.ralph(&["selftest", "--offline", "--type", "local"]);
     evil.assert_no_connection("an engine of the repository was contacted");
-    // The same line in the user's own file is the user's word.
+    // The same line in the user's own file is valid.
     project.git(&["rm", "--quiet", "ralph.toml"]);
     project.configure("ralph.toml", &hosts);
     let ended = project.ralph(&run).expect(1);
@@ -98,7 +98,7 @@ fn hosts_of_a_repositorys_agents_open_nothing_without_approval() {
     let shown = project.ralph(&dry).expect(0);
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
     assert_ne!(shown["network"]["policy"], "deny", "{shown}");
-    // The program of an agent is never the repository's to choose.
+    // A repository can never choose the program of an agent.
     project.commit(
         "config/agents.toml",
         "[claude]\ncommand = [\"sh\", \"-c\", \"evil\"]\n",
@@ -120,7 +120,7 @@ fn a_repository_cannot_choose_a_weaker_sandbox_than_the_user() {
             .set("sandbox_provider", "local")
             .set("sandbox_image", BASE_IMAGE)
     };
-    // By the environment.
+    // Set by the environment.
     let project = with_task().env("RALPH_DEFAULT_PROVIDER", "docker");
     assert_eq!(plan(&project, &[])["sandbox"], "docker");
     assert_eq!(plan(&project, &["--sandbox", "local"])["sandbox"], "local");
@@ -130,7 +130,7 @@ fn a_repository_cannot_choose_a_weaker_sandbox_than_the_user() {
         .expect(0);
     let note = "the task asks for the sandbox `local`; you chose `docker`, which isolates more and is used";
     assert!(shown.stdout.contains(note), "{}", shown.stdout);
-    // By the user's own file, against the task, a `.env` and the repository's file.
+    // Set by the user's own file, overriding the task, a `.env` and the repository's file.
     let project = with_task();
     project.configure("ralph.toml", "[sandbox]\nprovider = \"docker\"\n");
     assert_eq!(plan(&project, &[])["sandbox"], "docker");
@@ -146,7 +146,7 @@ fn a_repository_cannot_choose_a_weaker_sandbox_than_the_user() {
     )
     .unwrap();
     assert_eq!(plan(&project, &[])["sandbox"], "docker");
-    // Without a choice of the user, the task chooses.
+    // Without a user setting, the task chooses.
     let project = with_task();
     assert_eq!(plan(&project, &[])["sandbox"], "local");
     let project = project.set("sandbox_provider", "docker");
