@@ -61,7 +61,7 @@ fn an_invalid_dockerfile_is_reported_with_the_engines_message() {
 }
 
 #[test]
-fn a_full_disk_is_told_with_its_place() {
+fn a_full_disk_is_reported_with_its_directory() {
     with_engine(async |ground| {
         let step = "echo 'tar: write error: No space left on device' >&2; exit 2";
         let error = failure(&ground, &format!("FROM {BOOKWORM}\nRUN {step}\n")).await;

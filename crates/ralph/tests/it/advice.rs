@@ -301,7 +301,7 @@ fn a_question_to_the_doctor_that_a_kill_cut_off_is_charged_and_asked_again() {
 }
 
 #[test]
-fn a_budget_that_is_used_up_lets_nobody_ask_the_doctor() {
+fn a_used_up_budget_prevents_doctor_calls() {
     let mut dear = report(&json!([]));
     dear["usage"] = json!({"input_tokens": 2_000_000, "output_tokens": 1});
     let project = paused(Project::new(), &[dear], &[finish()]);

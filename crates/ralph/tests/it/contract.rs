@@ -121,7 +121,7 @@ fn the_end_of_the_wall_time_cuts_a_command() {
 }
 
 #[test]
-fn a_person_changes_the_task_of_a_live_run_by_a_command() {
+fn the_user_changes_the_task_of_a_live_run_by_a_command() {
     let waiting = actions(&[run("while [ ! -e ../go ]; do sleep 0.05; done; rm ../go")]);
     let project = Project::new().set("max_iterations", "2").script(&[
         waiting.clone(),
@@ -257,7 +257,7 @@ fn a_pinned_contract_that_was_changed_is_an_error() {
 
 /// A model that prefers easier tests and more money.
 #[test]
-fn a_command_cannot_pose_as_the_person() {
+fn a_command_cannot_impersonate_the_user() {
     let state = "$(dirname \"$(dirname \"$(dirname \"$PWD\")\")\")";
     let raise = format!(
         "for file in {state}/runs/*/ralph_task.md {state}/runs/*/contracts/*.md; do \

@@ -367,7 +367,7 @@ fn a_task_that_is_changed_while_a_command_runs() {
 }
 
 #[test]
-fn notes_and_signs_for_a_run_without_a_process() {
+fn notes_and_guardrails_for_a_run_without_a_process() {
     let ask = actions(&[control("pause", "where?")]);
     let project = Project::new()
         .set("mode", "guided")

@@ -326,7 +326,7 @@ fn a_failing_provider_costs_no_iteration() {
 }
 
 #[test]
-fn a_person_answers_in_the_runs_files() {
+fn the_user_answers_in_the_runs_files() {
     let project = Project::new().script(&[
         actions(&[control("pause", "which?")]),
         actions(&[append(".ralph/guardrails.md", "### sign: of the agent\n")]),

@@ -250,7 +250,7 @@ fn a_run_that_goes_in_circles_is_answered_by_its_fallback_profile() {
 }
 
 #[test]
-fn a_fallback_that_cannot_be_used_is_passed_by() {
+fn an_unusable_fallback_is_skipped() {
     let api = FakeModelApi::start([streamed(&stuck())]).unwrap();
     let project = project(&api)
         .set("max_iterations", "4")
@@ -443,7 +443,7 @@ fn a_script_of_a_profile_gives_way_to_the_script_of_the_fallback() {
 }
 
 #[test]
-fn a_person_switches_from_script_to_script_and_the_run_resumes_there() {
+fn the_user_switches_scripts_and_the_run_resumes_there() {
     let project = scripted_profiles();
     let question = json!({"summary": "ask", "actions": [{"type": "pause", "reason": "where?"}]});
     let lines =

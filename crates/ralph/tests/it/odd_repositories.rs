@@ -234,7 +234,7 @@ fn a_repository_of_another_user_is_refused_until_the_user_allows_it() {
 }
 
 #[test]
-fn names_that_are_no_text_are_refused() {
+fn names_that_are_not_utf8_are_refused() {
     let project = Project::new().without("base_branch").script(&[finish()]);
     create_repository(
         &project,

@@ -145,7 +145,7 @@ RUN                 TASK   STATUS       ITER  LOOP  COST   ACTIVE    PR
 }
 
 #[test]
-fn show_is_a_block_for_people() {
+fn show_prints_a_readable_block() {
     let ralph = TestRalph::new();
     ralph.create_run(ONE, "one", succeeded());
     ralph.create_run(TWO, "two", working());

@@ -168,7 +168,7 @@ fn a_branch_that_the_user_has_is_left_alone() {
 }
 
 #[test]
-fn a_branch_that_somebody_moved_is_not_overwritten() {
+fn a_branch_moved_by_another_process_is_not_overwritten() {
     let branch = "ralph/task/make-two-files";
     let project = Project::new().script(&[
         actions(&work()),

@@ -49,7 +49,7 @@ fn a_weakened_test_is_listed_before_a_hundred_other_files() {
 }
 
 #[test]
-fn a_run_that_must_not_change_tests_is_told_to_restore_them() {
+fn a_run_that_must_not_change_tests_has_to_restore_them() {
     let project = project("refuse").script(&[
         claiming(
             &["M1.1", "M1.2"],

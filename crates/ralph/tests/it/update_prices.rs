@@ -56,7 +56,7 @@ fn price(project: &Project, profile: &str) -> (Value, Value) {
     (entry["price"].take(), entry["price_source"].take())
 }
 
-/// Returns a project with two profiles of the map, the second one with a price of its own.
+/// Returns a project with two profiles of the map, the second one with its own price.
 fn project(more: &str) -> Project {
     let project = Project::new().env("ACME_API_KEY", KEY);
     let profile = "litellm_model: zai/glm-4.7\n    max_output_tokens: 10\n";
@@ -148,7 +148,7 @@ fn an_address_is_downloaded() {
     assert!(!kept.contains("secret"));
 }
 
-/// Asserts that a source is refused in one line, and that the stored map is the one of before.
+/// Asserts that a source is rejected in one line, and that the stored map is unchanged.
 fn assert_refused(project: &Project, source: &str, why: &str) {
     let before = fs::read(stored(project)).unwrap();
     let refused = update(project, source).expect(1);
@@ -272,7 +272,7 @@ ralph: cannot use `[..]/prices.json` — EOF while parsing[..] — store prices 
     assert_eq!(price(&project, "far").0["input"], 3.0);
 }
 
-/// The whole work of the task, in one reply.
+/// The whole task in one reply.
 fn reply() -> String {
     json!({
         "summary": "make both files",

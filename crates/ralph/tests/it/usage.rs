@@ -1,4 +1,4 @@
-//! What the program says when the command line or the machine makes no sense.
+//! Error messages for an invalid command line or environment.
 
 use serde_json::json;
 use snapbox::{assert_data_eq, str};
@@ -104,7 +104,7 @@ ralph: cannot rotate run `260301-100000-0001` — no process works on it — con
 #[test]
 fn help_and_version_are_no_errors_and_read_nothing() {
     let ralph = TestRalph::new();
-    // A configuration that would be refused, and no place for the state.
+    // An invalid configuration, and no directory for the state.
     std::fs::write(ralph.project().join("ralph.toml"), "nonsense").unwrap();
     for args in [
         &["--help"][..],

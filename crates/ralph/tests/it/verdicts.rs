@@ -1,4 +1,5 @@
-//! No false green: claims are checked, success is granted in a clean room or refused with a reason.
+//! No false green: claims are checked, success is granted in a clean room or rejected with a
+//! reason.
 
 use std::fs;
 
@@ -8,12 +9,12 @@ use crate::project::{
     Project, actions, claiming, commit, commit_paths, control, finish, run, work, write,
 };
 
-/// A reply that says it is done, after these actions.
+/// A reply that reports success after these actions.
 fn done(boxes: &[&str], with: &[Value]) -> Value {
     claiming(boxes, &[with, &[control("stop_success", "done")]].concat())
 }
 
-/// Returns why success was refused, in the order of the refusals.
+/// Returns the reasons of all rejected successes, in order.
 fn refusals(project: &Project) -> Vec<Vec<String>> {
     let reasons = project.event_values("success_refused", "reasons");
     reasons
@@ -22,7 +23,7 @@ fn refusals(project: &Project) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Returns what became of the claims: the box and why it was not ticked.
+/// Returns the rejected claims: the box and the reason.
 fn claims(project: &Project) -> Vec<(String, String)> {
     project
         .events("claim_checked")
@@ -172,7 +173,7 @@ fn a_green_commit_ends_the_run_without_being_asked() {
     ]);
     project.run().expect(0);
     assert_eq!(project.show()["iteration"], 2);
-    // After the first, only the commit is missing, and that is said.
+    // After the first, only the commit is missing, and the reason says so.
     let missing = [
         "2 files have uncommitted changes: `a.txt`, `b.txt`",
         "the branch has no commits",
@@ -227,7 +228,7 @@ fn control_actions_end_an_iteration_and_perhaps_the_run() {
 }
 
 #[test]
-fn actions_go_on_after_a_failure_where_the_task_says_so() {
+fn actions_continue_after_a_failure_if_the_task_allows_it() {
     let failing = [run("exit 3"), write("../x/y", "x"), write("a.txt", "one\n")];
     let project = Project::new().set("on_action_error", "continue").script(&[
         actions(&[
@@ -236,7 +237,7 @@ fn actions_go_on_after_a_failure_where_the_task_says_so() {
             write("c.txt", "c\n"),
             control("rotate", "on"),
         ]),
-        // A reply that breaks the contract is asked for once more and then given up.
+        // A reply that violates the contract is requested once more and then abandoned.
         actions(&failing),
         actions(&failing),
         finish(),
@@ -330,7 +331,7 @@ fn the_pull_request_lists_checks_and_changed_test_files() {
 }
 
 #[test]
-fn workflows_need_leave() {
+fn workflow_changes_need_permission() {
     let path = ".github/workflows/x.yml";
     let smuggled = [run(&format!(
         "mkdir -p .github/workflows; echo 'on: push' > {path}"

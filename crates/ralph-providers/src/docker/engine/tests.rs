@@ -179,7 +179,7 @@ async fn a_missing_image_is_named() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_told_with_its_place() {
+async fn a_full_disk_is_reported_with_its_directory() {
     let fake = FakeDockerEngine::with_responses(&[
         VERSION,
         (

@@ -147,7 +147,7 @@ async fn its_limit_is_reached_for_long() {
 }
 
 #[tokio::test]
-async fn it_gets_over_a_busy_provider_and_a_broken_answer() {
+async fn it_recovers_from_an_overload_and_a_broken_reply() {
     let busy = || ScenarioStep::error(529, "Overloaded");
     let steps = [
         busy(),

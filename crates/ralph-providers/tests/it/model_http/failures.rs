@@ -124,7 +124,7 @@ async fn an_error_in_a_stream_is_what_it_says_it_is() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_waited_for_or_not() {
+async fn rejections_are_retried_or_final() {
     let busy = |status| FakeResponse::json(status, r#"{"error":{"message":"busy"}}"#);
     let echo = format!(r#"{{"error":{{"message":"no model for {KEY}"}}}}"#);
     for (answer, expected) in [

@@ -94,7 +94,7 @@ async fn an_answer_is_read_as_a_stream_and_as_a_whole() {
 }
 
 #[tokio::test]
-async fn a_question_is_what_the_wire_wants() {
+async fn requests_match_the_wire_api() {
     for (wire, line, key, expected) in [
         (
             WireApi::Chat,
@@ -133,7 +133,7 @@ async fn a_question_is_what_the_wire_wants() {
 }
 
 #[tokio::test]
-async fn a_question_of_another_form_is_not_held_to_the_schema() {
+async fn a_request_without_the_schema_is_not_constrained() {
     for (wire, key, expected) in [
         (
             WireApi::Chat,

@@ -49,7 +49,7 @@ async fn assert_usable(sandbox: &dyn Sandbox) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn three_deaths_are_told_apart() {
+async fn three_causes_of_death_are_distinguished() {
     if skip_without_docker() {
         return;
     }

@@ -122,7 +122,7 @@ async fn a_flood_is_cut_at_its_limit() {
 }
 
 #[tokio::test]
-async fn a_line_may_be_as_long_as_it_likes() {
+async fn lines_have_no_length_limit() {
     if skip_without_docker() {
         return;
     }

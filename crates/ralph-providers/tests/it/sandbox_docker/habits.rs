@@ -13,7 +13,7 @@ use super::fixture::{DockerTestEnv, TEST_TIMEOUT, repo, run, sh, try_run};
 const WORKS: &str = r#"echo x > file && mkdir -p a/b && mktemp >/dev/null && cd "$HOME" && echo x > y && cd ../scratch && echo x > z && echo works"#;
 
 #[tokio::test]
-async fn what_a_command_does_to_its_place_ends_with_it() {
+async fn changes_to_the_working_environment_end_with_the_command() {
     if skip_without_docker() {
         return;
     }
@@ -94,7 +94,7 @@ async fn a_directory_that_cannot_be_entered_is_named() {
 }
 
 #[tokio::test]
-async fn every_ending_is_told_exactly() {
+async fn every_exit_status_is_reported_exactly() {
     if skip_without_docker() {
         return;
     }

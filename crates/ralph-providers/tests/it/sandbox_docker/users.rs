@@ -72,7 +72,7 @@ async fn image_entrypoint_healthcheck_and_files_are_ignored() {
 }
 
 #[tokio::test]
-async fn an_image_without_anything_says_so() {
+async fn an_empty_image_is_reported() {
     if skip_without_docker() {
         return;
     }

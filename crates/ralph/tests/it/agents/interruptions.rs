@@ -31,7 +31,7 @@ fn assert_delivered(house: &AgentFixture) {
 }
 
 #[test]
-fn the_program_is_killed_while_an_agent_works_and_the_run_goes_on() {
+fn a_run_resumes_after_ralph_is_killed_during_an_agent_session() {
     let steps = [waits_once(), does_both(), ScenarioStep::text("Done.")];
     let Some(house) = AgentFixture::new("claude", steps) else {
         return;
@@ -47,7 +47,7 @@ fn the_program_is_killed_while_an_agent_works_and_the_run_goes_on() {
 }
 
 #[test]
-fn the_container_is_killed_while_an_agent_works_and_it_is_started_once_more() {
+fn a_killed_container_restarts_the_agent_once() {
     let steps = [waits_once(), does_both(), ScenarioStep::text("Done.")];
     let Some(house) = AgentFixture::new("claude", steps) else {
         return;
@@ -69,7 +69,7 @@ fn the_container_is_killed_while_an_agent_works_and_it_is_started_once_more() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_is_asked_for_again_by_the_agent() {
+fn an_agent_retries_an_interrupted_reply() {
     let steps = [
         ScenarioStep::cut("I will"),
         does_both(),

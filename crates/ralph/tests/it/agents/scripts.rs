@@ -110,7 +110,7 @@ fn only_a_credential_that_the_agent_can_use_is_used() {
 }
 
 #[test]
-fn what_a_person_changes_in_the_task_is_in_the_next_sessions_copy() {
+fn task_edits_by_the_user_reach_the_next_session() {
     let slow = format!("test -e a.txt || sleep 2\n{DILIGENT}");
     let project = with_script(&slow);
     let live = project.spawn(&["run", "--agent", "command"]);

@@ -76,7 +76,7 @@ ralph: preflight complete — all 8 checks passed
 }
 
 #[test]
-fn what_belongs_to_a_task_is_left_out_without_one() {
+fn task_checks_are_skipped_without_a_task() {
     let project = working_project();
     fs::remove_file(project.task()).unwrap();
     let ended = preflight(&project, &["--json"]).expect(0);
@@ -271,7 +271,7 @@ const BROKEN: [BrokenSetup; 20] = [
 ];
 
 #[test]
-fn whatever_is_wrong_is_one_line_that_says_what_to_do() {
+fn each_problem_is_one_line_with_its_fix() {
     if skip_without_docker() {
         return;
     }
@@ -327,7 +327,7 @@ fn all_problems_are_reported_at_once() {
 }
 
 #[test]
-fn without_a_home_the_rest_is_still_looked_at() {
+fn without_a_home_the_other_checks_still_run() {
     let project = working_project()
         .without_env("HOME")
         .without_env("RALPH_HOME");

@@ -225,7 +225,7 @@ const KEPT: [(&str, &str); 5] = [
 ];
 
 #[test]
-fn stale_sandboxes_are_told_and_then_removed() {
+fn stale_sandboxes_are_reported_and_then_removed() {
     if skip_without_docker() {
         return;
     }

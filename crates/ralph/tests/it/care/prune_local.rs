@@ -77,7 +77,7 @@ fn age(ralph: &TestRalph, id: &SandboxId) {
 }
 
 #[test]
-fn stale_sandboxes_are_told_and_then_removed() {
+fn stale_sandboxes_are_reported_and_then_removed() {
     let ralph = TestRalph::new();
     let make = |run: Option<&str>| sandbox(ralph.state().sandboxes(), run);
     let [of_ended, of_waiting, unused, of_held, of_gone, of_damaged] =
@@ -146,7 +146,7 @@ fn sandboxes_that_were_never_finished_are_removed() {
 }
 
 #[test]
-fn without_an_engine_the_local_ones_are_still_looked_at() {
+fn without_an_engine_local_sandboxes_are_still_checked() {
     let ralph = TestRalph::new();
     sandbox(ralph.state().sandboxes(), Some(GONE));
     let nowhere = "unix:///nonexistent/docker.sock";

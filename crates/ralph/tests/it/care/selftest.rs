@@ -291,7 +291,7 @@ fn a_rejected_token_is_reported() {
 
 /// The real programs authenticate through the gate.
 #[test]
-fn real_agents_say_a_word_in_a_container() {
+fn real_agents_reply_in_a_container() {
     let Some(image) = agent_image() else {
         return;
     };

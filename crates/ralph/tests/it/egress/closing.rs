@@ -136,7 +136,7 @@ async fn a_closed_gate_ends_what_passes_and_lets_nothing_through() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_container_that_is_started_again_has_its_way_out_again() {
+async fn a_restarted_container_reconnects_to_the_gate() {
     if skip_without_docker() {
         return;
     }
@@ -148,7 +148,7 @@ async fn a_container_that_is_started_again_has_its_way_out_again() {
 }
 
 #[test]
-fn with_the_gate_everything_in_the_container_ends() {
+fn closing_the_gate_ends_everything_in_the_container() {
     if skip_without_docker() {
         return;
     }

@@ -257,7 +257,7 @@ const FRONTED: &str = "\
 curl -sk --http1.1 -H 'Host: evil-cdn.example' https://cdn.example/ -o /dev/null -w '%{http_code}'";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn only_opened_tls_tells_a_host_from_the_one_in_front_of_it() {
+async fn only_intercepted_tls_detects_domain_fronting() {
     if skip_without_docker() {
         return;
     }

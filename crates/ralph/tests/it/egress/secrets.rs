@@ -83,7 +83,7 @@ fn assert_no_canary(place: &str, text: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_provider_hears_the_credential_and_the_sandbox_never_does() {
+async fn only_the_provider_receives_the_credential() {
     if skip_without_docker() {
         return;
     }
@@ -160,7 +160,7 @@ fn assert_nowhere_on_the_engine(room: &GatedSandbox) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stand_in_is_worth_nothing_elsewhere_or_later() {
+async fn a_placeholder_token_is_worthless_elsewhere_or_later() {
     if skip_without_docker() {
         return;
     }
