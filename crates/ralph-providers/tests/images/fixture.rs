@@ -145,7 +145,7 @@ impl ImageTestEnv {
         let options = ListImagesOptionsBuilder::new().all(true).build();
         let all = self.engine.api().list_images(Some(options)).await.unwrap();
         let mut ours: BTreeSet<&str> = BTreeSet::new();
-        // Parents before children fail, so repeat as often as a build has steps.
+        // Collects children after their parents: one round per build step is enough.
         for _ in 0..30 {
             for image in &all {
                 let is_ours = ours.contains(image.parent_id.as_str())

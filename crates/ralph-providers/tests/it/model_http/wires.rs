@@ -133,7 +133,7 @@ async fn requests_match_the_wire_api() {
 }
 
 #[tokio::test]
-async fn a_request_without_the_schema_is_not_constrained() {
+async fn a_request_for_another_format_is_not_held_to_the_schema() {
     for (wire, key, expected) in [
         (
             WireApi::Chat,

@@ -72,7 +72,7 @@ async fn image_entrypoint_healthcheck_and_files_are_ignored() {
 }
 
 #[tokio::test]
-async fn an_empty_image_is_reported() {
+async fn commands_missing_from_an_empty_image_are_reported() {
     if skip_without_docker() {
         return;
     }

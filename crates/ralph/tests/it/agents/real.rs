@@ -42,7 +42,7 @@ fn assert_done(house: &AgentFixture) {
         let body = String::from_utf8_lossy(&request.body).into_owned();
         assert!(!body.contains(&canary(house.agent)), "the agent knew it");
     }
-    // These programs contact no other host in a way that blocks them.
+    // The gate blocks no host that these programs contact besides their model.
     let blocked = house.project.events("host_blocked");
     assert!(blocked.is_empty(), "{blocked:?}");
     assert!(shown["cost_usd"].as_f64().unwrap() > 0.0, "{shown}");

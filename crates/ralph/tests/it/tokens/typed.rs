@@ -96,7 +96,7 @@ fn claude_makes_the_token_where_it_is_installed() {
     assert!(!shown.contains("Canary"), "{shown}");
     assert_eq!(bench.run(&["get-token"]), output(0, &canary(), ""));
     bench.assert_absent(&canary(), &[bench.file("claude-token")]);
-    // An API key is not accepted as the program's token.
+    // Claude cannot create an API key, so the user is prompted for it.
     let (_, shown) = in_terminal(
         &bench,
         "store-token --no-validate --auth api-key",
