@@ -39,15 +39,17 @@ impl ProcessTree {
         mark: CommandMark,
         marking: Marking,
     ) -> io::Result<Self> {
-        if marking == Marking::Inherited {
-            sweep::adopt_mark(mark);
-        }
-        let child = command.spawn()?;
-        let first = child
-            .id()
-            .and_then(|id| Pid::from_raw(id.cast_signed()))
-            .ok_or_else(|| io::Error::other("the new process has no number"))?;
-        running_commands::register(mark, first);
+        let (child, first) = running_commands::start_registered(mark, || {
+            if marking == Marking::Inherited {
+                sweep::adopt_mark(mark);
+            }
+            let child = command.spawn()?;
+            let first = child
+                .id()
+                .and_then(|id| Pid::from_raw(id.cast_signed()))
+                .ok_or_else(|| io::Error::other("the new process has no number"))?;
+            Ok((child, first))
+        })?;
         if marking == Marking::AfterSpawn {
             sweep::set_mark(first, mark);
         }

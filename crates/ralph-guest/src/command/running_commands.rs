@@ -4,6 +4,7 @@
 //! may belong to are tracked for the whole process, too.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::Pid;
@@ -16,9 +17,18 @@ fn lock_commands() -> MutexGuard<'static, BTreeMap<CommandMark, Pid>> {
     COMMANDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Registers a command with its first process.
-pub(super) fn register(mark: CommandMark, first: Pid) {
-    lock_commands().insert(mark, first);
+/// Starts the first process of a command and registers it.
+///
+/// A sweep on another thread waits until that is done. It would take a marked process that is not registered
+/// for an abandoned one and kill it.
+pub(super) fn start_registered<T>(
+    mark: CommandMark,
+    start: impl FnOnce() -> io::Result<(T, Pid)>,
+) -> io::Result<(T, Pid)> {
+    let mut commands = lock_commands();
+    let (started, first) = start()?;
+    commands.insert(mark, first);
+    Ok((started, first))
 }
 
 /// Removes a command of which nothing is running any more.
