@@ -181,11 +181,10 @@ impl RunFixture {
         let (interrupt, interrupted) = watch::channel(false);
         let mailbox = Mailbox::new(dir.commands());
         let controls = Controls::new(mailbox, interrupted, GateHandle::Missing);
-        let prepared = PreparedRun::prepare(dir, &mut journal, services, controls).await;
-        let mut run = prepared.unwrap().into_run(journal);
-        load_workspace_view(&mut run.recorder, &mut run.bench, &run.pinned)
-            .await
-            .unwrap();
+        let preparing = PreparedRun::prepare(dir, &mut journal, services, controls);
+        let mut run = Box::pin(preparing).await.unwrap().into_run(journal);
+        let loading = load_workspace_view(&mut run.recorder, &mut run.bench, &run.pinned);
+        Box::pin(loading).await.unwrap();
         run.recorder.set_status(RunStatus::Running).unwrap();
         Self {
             run,
@@ -215,14 +214,13 @@ impl RunFixture {
     /// Imports the commits of the open iteration.
     pub(crate) async fn settle(&mut self) {
         let run = &mut self.run;
-        settle_iteration(
+        let settling = settle_iteration(
             &mut run.recorder,
             &mut run.bench,
             &run.pinned,
             &mut run.scratch,
-        )
-        .await
-        .unwrap();
+        );
+        Box::pin(settling).await.unwrap();
     }
 
     /// Returns the user's repository.

@@ -24,7 +24,7 @@ async fn deliver_rest(fixture: &mut RunFixture) {
 
 #[tokio::test]
 async fn remaining_commits_are_pushed_once() {
-    let mut fixture = run_with_commit("one\n").await;
+    let mut fixture = Box::pin(run_with_commit("one\n")).await;
     for _ in 0..2 {
         deliver_rest(&mut fixture).await;
         let head = fixture.run.recorder.state().head.to_string();
@@ -47,7 +47,7 @@ async fn a_run_without_commits_pushes_nothing() {
 
 #[tokio::test]
 async fn a_branch_with_a_secret_that_was_learned_later_is_not_pushed() {
-    let mut fixture = run_with_commit("minted-9f31c2\n").await;
+    let mut fixture = Box::pin(run_with_commit("minted-9f31c2\n")).await;
     let secret = Secret::new("minted-9f31c2".to_owned());
     fixture.run.services.redactor.learn("GATE", secret);
     deliver_rest(&mut fixture).await;
@@ -75,7 +75,7 @@ async fn a_branch_with_a_workflow_is_not_pushed() {
 
 #[tokio::test]
 async fn success_is_refused_while_boxes_are_open_or_files_are_not_committed() {
-    let mut fixture = run_with_commit("two\n").await;
+    let mut fixture = Box::pin(run_with_commit("two\n")).await;
     std::fs::write(fixture.workspace().join("base.txt"), "changed\n").unwrap();
     fixture.settle().await;
     let run = &fixture.run;
@@ -92,7 +92,7 @@ async fn success_is_refused_while_boxes_are_open_or_files_are_not_committed() {
 
 #[tokio::test]
 async fn a_verified_commit_is_a_success() {
-    let mut fixture = run_with_commit("one\n").await;
+    let mut fixture = Box::pin(run_with_commit("one\n")).await;
     let claims = Claims {
         checkboxes_checked: vec!["M1.1".into()],
         milestones_completed: Vec::new(),
