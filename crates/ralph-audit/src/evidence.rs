@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::git::AuditGit;
 use super::journal::{AuditJournal, AuditRecord};
-use super::known_secrets::KnownSecrets;
+use super::known_secrets::AuditSecrets;
 use super::seal::AuditSeal;
 
 /// Where a run's traces are.
@@ -23,7 +23,7 @@ pub(super) struct Evidence<'a> {
     /// The run's journal.
     pub(super) journal: AuditJournal,
     /// The credentials of the environment.
-    pub(super) known_secrets: KnownSecrets,
+    pub(super) known_secrets: AuditSecrets,
 }
 
 static NULL: Value = Value::Null;
@@ -41,7 +41,7 @@ impl<'a> Evidence<'a> {
             git: AuditGit { path_variable },
             seal: AuditSeal::read(run_dir),
             journal: AuditJournal::read(&run_dir.join("journal.jsonl")),
-            known_secrets: KnownSecrets::new(secrets),
+            known_secrets: AuditSecrets::new(secrets),
         }
     }
 

@@ -15,13 +15,13 @@ const ZERO_WIDTH: [&str; 9] = [
 
 /// The values that are searched for.
 #[derive(Debug, Default)]
-pub(super) struct KnownSecrets {
+pub(super) struct AuditSecrets {
     needles: Vec<(String, Vec<u8>)>,
     /// The first two bytes of all needles.
     prefixes: Vec<bool>,
 }
 
-impl KnownSecrets {
+impl AuditSecrets {
     /// Takes the credentials of an environment, by name. Words and short values are left out.
     pub(super) fn new(secrets: &[(String, String)]) -> Self {
         let mut needles = Vec::new();
@@ -268,13 +268,13 @@ mod tests {
 
     const VALUE: &str = "Zq7/k\"9 x+\\4é";
 
-    fn known() -> KnownSecrets {
+    fn known() -> AuditSecrets {
         let secrets = [
             ("KEY", VALUE),
             ("WORD", "a-long-password"),
             ("SHORT", "a1b2c3"),
         ];
-        KnownSecrets::new(&secrets.map(|(name, value)| (name.to_owned(), value.to_owned())))
+        AuditSecrets::new(&secrets.map(|(name, value)| (name.to_owned(), value.to_owned())))
     }
 
     fn each_char(write: impl Fn(char) -> String) -> String {
@@ -334,6 +334,6 @@ mod tests {
         ] {
             assert_eq!(known().find(text.as_bytes()), None, "{text:?}");
         }
-        assert_eq!(KnownSecrets::default().find(VALUE.as_bytes()), None);
+        assert_eq!(AuditSecrets::default().find(VALUE.as_bytes()), None);
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::evidence::Evidence;
-use super::known_secrets::{KnownSecrets, strip_escape_sequences};
+use super::known_secrets::{AuditSecrets, strip_escape_sequences};
 use super::report::{AuditOutcome, Findings};
 
 const CHUNK_BYTES: usize = 1 << 16;
@@ -59,7 +59,7 @@ fn scan_dir(evidence: &Evidence<'_>, dir: &Path, findings: &mut Findings) {
 }
 
 /// Returns the credentials in a file, each with its kind and place; never their text.
-fn scan_file(path: &Path, known: &KnownSecrets) -> io::Result<Vec<String>> {
+fn scan_file(path: &Path, known: &AuditSecrets) -> io::Result<Vec<String>> {
     let hits = scan(File::open(path)?)?;
     let mut found: Vec<String> = hits
         .iter()

@@ -48,7 +48,7 @@ enum BuildMethod {
 }
 
 /// An image build that can start.
-pub struct ImageBuild {
+pub struct PreparedImageBuild {
     /// The reason for the chosen method, if the user did not choose it.
     pub note: Option<&'static str>,
     images: DockerImages,
@@ -69,7 +69,7 @@ pub struct BuiltImages {
     pub hint: Option<String>,
 }
 
-impl ImageBuild {
+impl PreparedImageBuild {
     /// Chooses how the image is built, and connects to the engine.
     pub async fn prepare(request: ImageBuildRequest, app: &App) -> Result<Self, AppError> {
         let settings = &app.settings()?;

@@ -1,6 +1,6 @@
 //! The images of container sandboxes.
 //!
-//! - [`ImageBuild`], [`ImagePull`] and [`image_status`] are the operations of a front end.
+//! - [`PreparedImageBuild`], [`ImagePull`] and [`image_status`] are the operations of a front end.
 //! - `ensure_image` gives a run its image, `ready_image` finds one for a check.
 
 mod build;
@@ -11,7 +11,7 @@ mod pull;
 mod ready_image;
 mod status;
 
-pub use build::{BuiltImages, DockerfileChoice, ImageBuild, ImageBuildRequest};
+pub use build::{BuiltImages, DockerfileChoice, ImageBuildRequest, PreparedImageBuild};
 pub(crate) use ensure::ensure_image;
 pub use pull::ImagePull;
 pub(crate) use ready_image::find_image;

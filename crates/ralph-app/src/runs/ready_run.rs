@@ -3,10 +3,10 @@
 use ralph_core::run::RunStatus;
 use ralph_engine::error::RunError;
 use ralph_engine::journal::{Journal, JournalError};
-use ralph_engine::run::Services;
-use ralph_engine::run_thread::spawn_run;
+use ralph_engine::run::{self, Services};
 use ralph_engine::store::RunDir;
 use tokio::sync::watch;
+use tracing::Instrument as _;
 
 use crate::error::AppError;
 
@@ -31,10 +31,17 @@ impl ReadyRun {
     /// Drives the run until it ends, waits for the user or is interrupted.
     pub async fn drive(self, interrupted: watch::Receiver<bool>) -> Result<RunStatus, AppError> {
         let dir = self.dir.clone();
-        let ended = match spawn_run(self.dir, self.journal, self.services, interrupted) {
-            Ok(thread) => thread.join().await,
-            Err(error) => Err(error),
-        };
+        let span = tracing::info_span!("run", run = %self.journal.state().plan.run);
+        // Boxed: the future contains the whole run machine. A process with one run drives it on its own
+        // thread; `ralph_engine::run_thread` gives each of several runs a thread.
+        let ended = Box::pin(run::drive(
+            self.dir,
+            self.journal,
+            self.services,
+            interrupted,
+        ))
+        .instrument(span)
+        .await;
         ended.map_err(|error| run_failed(&dir, error))
     }
 }

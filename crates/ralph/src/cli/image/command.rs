@@ -1,7 +1,7 @@
 //! Runs the three commands on images.
 
 use ralph_app::AppError;
-use ralph_app::image::{ImageBuild, ImageBuildRequest, ImagePull, image_status};
+use ralph_app::image::{ImageBuildRequest, ImagePull, PreparedImageBuild, image_status};
 
 use super::args::{BuildArgs, ImageArgs, ImageCommand, PullArgs, StatusArgs};
 use super::progress::ImageProgressOutput;
@@ -27,7 +27,7 @@ async fn build(args: BuildArgs, context: &Context) -> Result<ExitCode, AppError>
         agent: args.agent,
         tag: args.tag,
     };
-    let build = ImageBuild::prepare(request, &context.app).await?;
+    let build = PreparedImageBuild::prepare(request, &context.app).await?;
     let mut shown = ImageProgressOutput::new(context, &context.app.settings()?);
     if let Some(note) = build.note {
         shown.line(&StyledLine::new().quiet(note));
