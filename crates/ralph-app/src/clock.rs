@@ -6,7 +6,7 @@ use ralph_core::ports::{Clock, SuspendedTime};
 use ralph_guest::running_time;
 
 /// Reports the machine's time, and the running time of this process.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
 impl SystemClock {

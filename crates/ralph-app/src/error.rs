@@ -52,8 +52,8 @@ pub struct AppError {
     pub fix: String,
     /// The kind.
     pub kind: ErrorKind,
-    /// Evidence besides the line.
-    pub details: ErrorDetails,
+    /// Evidence besides the line; boxed, because most errors have none and every result has its size.
+    pub details: Box<ErrorDetails>,
 }
 
 impl AppError {
@@ -83,7 +83,7 @@ impl AppError {
             why: why.into(),
             fix: fix.into(),
             kind,
-            details: ErrorDetails::None,
+            details: Box::default(),
         }
     }
 

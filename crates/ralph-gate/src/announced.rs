@@ -294,7 +294,7 @@ mod tests {
             ),
             (
                 |announced| {
-                    announced.forget_entry(&AllowlistEntry::parse("a.example:8080").unwrap())
+                    announced.forget_entry(&AllowlistEntry::parse("a.example:8080").unwrap());
                 },
                 [true, true, false],
             ),

@@ -114,7 +114,7 @@ mod tests {
     async fn holders_wait_for_bytes_held_by_others() {
         let budget = ByteBudget::new(64 * 1024);
         let (mut one, mut other) = (budget.hold(), budget.hold());
-        let (patience, briefly) = (Duration::from_secs(60), Duration::from_millis(20));
+        let (patience, briefly) = (Duration::from_mins(1), Duration::from_millis(20));
         assert!(
             one.grow_to(FREE_BYTES_PER_HOLDER + 60 * 1024, patience)
                 .await

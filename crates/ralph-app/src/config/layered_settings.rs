@@ -116,7 +116,7 @@ impl SettingsMerge<'_> {
                 }
             }
             (TrustAuthority::UserOnly | TrustAuthority::Proposal, rule) => {
-                self.report_overreach(key, value, rule)
+                self.report_overreach(key, value, rule);
             }
         }
     }

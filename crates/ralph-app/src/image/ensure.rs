@@ -57,7 +57,7 @@ pub(crate) async fn ensure_image(
 /// Returns the error of an image that could not be built or pulled, with the end of the build's output.
 pub(super) fn build_error(error: &ImageError) -> AppError {
     AppError {
-        details: ErrorDetails::BuildLog(error.tail().to_vec()),
+        details: Box::new(ErrorDetails::BuildLog(error.tail().to_vec())),
         ..problem_error(&error.problem())
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn rejected(
     let file = file.display().to_string();
     let what = format!("the task file `{file}` is refused");
     AppError {
-        details: ErrorDetails::Findings { file, findings },
+        details: Box::new(ErrorDetails::Findings { file, findings }),
         ..AppError::new(ErrorKind::TaskRejected, what, why, fix)
     }
 }

@@ -22,7 +22,7 @@ pub struct UnfinishedRun {
 }
 
 /// What to do with it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnfinishedRunChoice {
     /// Continue it.
     Resume,

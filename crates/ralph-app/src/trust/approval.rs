@@ -42,10 +42,9 @@ pub async fn review_run(
         return Ok(review);
     };
     // A repository that cannot be used is reported by the plan.
-    let source = match SourceRepository::find(request, task, file, git, app).await {
-        Ok(source) => Some(source),
-        Err(_) => None,
-    };
+    let source = SourceRepository::find(request, task, file, git, app)
+        .await
+        .ok();
     let repository = source.as_ref().filter(|_| request.repo.is_none());
     let repository = repository.map(|source| source.path.as_path());
     review.add_task(file, &task.contract, repository, (&layers, effect))?;

@@ -300,7 +300,7 @@ impl ProblemSearch {
                 }
                 None => {
                     self.panic =
-                        Some((found[2].to_owned(), captured_number(&found, 3).unwrap_or(0)))
+                        Some((found[2].to_owned(), captured_number(&found, 3).unwrap_or(0)));
                 }
             }
         } else if let Some(found) = ESLINT_PROBLEM.captures(line) {

@@ -115,14 +115,14 @@ fn a_rejected_value_is_not_also_reported_as_missing() {
         .replace("test_command: \"npm test\"", "test_command: []");
     snapbox::assert_data_eq!(
         findings_text(&text),
-        snapbox::str![[r#"
+        snapbox::str![[r"
 error [unknown-key] line 2: unknown key `taskid` — did you mean `task_id`?
 error [unknown-key] line 23: unknown key `max_iteration` — did you mean `max_iterations`?
 error [wrong-type] line 24: `max_wall_time_minutes` is `2h`, expected a whole number — write it in digits, without quotes
 error [out-of-range] line 25: `max_cost_usd_estimate` is 0, expected more than 0, up to 1000000 — choose a value in this range
 error [wrong-type] line 30: `test_command` is a list, expected a string — write it on one line, in quotes
 
-"#]]
+"]]
     );
     assert!(check(text.as_bytes()).task.is_none());
 }
@@ -149,7 +149,7 @@ fn checkboxes_are_required_and_need_verification() {
     }
     snapbox::assert_data_eq!(
         table,
-        snapbox::str![[r#"
+        snapbox::str![[r"
 error [missing-verification] line 66: nothing verifies checkbox `M1.1` — indent a line `- verify: COMMAND` below it, or set `verify_commands` in the front matter
 error [missing-verification] line 67: nothing verifies checkbox `M1.2` — indent a line `- verify: COMMAND` below it, or set `verify_commands` in the front matter
 error [missing-verification] line 70: nothing verifies checkbox `M2.1` — indent a line `- verify: COMMAND` below it, or set `verify_commands` in the front matter
@@ -169,7 +169,7 @@ warning [stray-verify] line 76: this verify line does not belong to a checkbox a
 warning [stray-verify] line 77: this verify line does not belong to a checkbox and is ignored — indent it by two spaces below its checkbox
 
 
-"#]]
+"]]
     );
 }
 
@@ -211,7 +211,7 @@ fn suspicious_settings_are_warnings() {
         .replace("- install: `npm ci`", "- verify: `npm ci`");
     snapbox::assert_data_eq!(
         findings_text(&text),
-        snapbox::str![[r#"
+        snapbox::str![[r"
 warning [image-without-use] line 12: `sandbox_image` has no effect with `sandbox_provider: local` — remove the line, or choose a provider that uses images
 warning [fallback-is-default] line 20: `model_profile_fallback` is the same profile as `model_profile_default` — name another profile, or remove the line: switching to it would change nothing
 warning [multi-line-command] line 31: `test_command` has several lines, but only the last one determines the result — join the lines with `&&`, so that each of them counts
@@ -221,7 +221,7 @@ warning [empty-checkbox] line 80: checkbox `M1.9` has no text — describe the c
 warning [misplaced-checkbox] line 80: checkbox `M1.9` is listed under milestone `M2` — move it or rename it
 warning [stray-verify] line 90: this verify line does not belong to a checkbox and is ignored — indent it by two spaces below its checkbox
 
-"#]]
+"]]
     );
     assert!(check(text.as_bytes()).is_ok());
 }

@@ -234,7 +234,7 @@ fn repeats_earlier_insertion(index: &FileLineIndex<'_>, location: &HunkLocation<
                 before.push(text.as_ref());
             }
             HunkEdit::Insert { at, text, .. } if *at == location.matched.end => {
-                after.push(text.as_ref())
+                after.push(text.as_ref());
             }
             HunkEdit::Insert { .. } | HunkEdit::Remove(_) => return false,
         }

@@ -249,7 +249,7 @@ impl<'a> PatchParser<'a> {
         }
         match DiffHeaderLine::parse(line) {
             Some(DiffHeaderLine::Git(pair)) if both_name_path(pair, self.path) => {
-                self.in_file = true
+                self.in_file = true;
             }
             Some(DiffHeaderLine::Git(pair)) => return Err(self.other_pair_error(at, pair)),
             Some(DiffHeaderLine::Creates(mode)) => {

@@ -117,10 +117,10 @@ pub fn examine_test_diff(diff: &str) -> TestDiff {
     for path in order {
         match files.get(&path).map(TestLines::judge) {
             Some(TestChangeKind::Weakened(why)) => {
-                examined.weakened.push(SurfaceFinding { path, why })
+                examined.weakened.push(SurfaceFinding { path, why });
             }
             Some(TestChangeKind::Rewritten(why)) => {
-                examined.rewritten.push(SurfaceFinding { path, why })
+                examined.rewritten.push(SurfaceFinding { path, why });
             }
             Some(TestChangeKind::Fine) | None => {}
         }

@@ -336,6 +336,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table of cases")]
     fn observed_end_applies_only_without_a_reported_end() {
         let why = || "w".to_owned();
         let quota = AgentEnd::Quota {

@@ -115,10 +115,6 @@ impl<'de> Visitor<'de> for ReportedCountVisitor {
 }
 
 /// Token counts under all field names in use.
-#[expect(
-    clippy::struct_field_names,
-    reason = "the names are those of the providers"
-)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct ReportedTokens {

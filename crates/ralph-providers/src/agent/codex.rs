@@ -54,7 +54,7 @@ impl CodexReader {
             }
             ("agent_message" | "error" | "reasoning" | "todo_list", _) => return Vec::new(),
             (_, CodexItemState::Started | CodexItemState::Completed) => {
-                self.summary.record_progress()
+                self.summary.record_progress();
             }
         }
         let id = text::short_label(string_field(item, "id"));

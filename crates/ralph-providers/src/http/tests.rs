@@ -73,7 +73,7 @@ fn only_http_and_https_proxies_are_accepted() {
 
 #[tokio::test]
 async fn a_proxy_gets_the_whole_address_and_its_credential() {
-    let (proxy, served) = serve(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".into()).await;
+    let (proxy, requests) = serve(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".into()).await;
     let network = ProxySettings {
         http_proxy: Some(format!("http://user:pass@{proxy}")),
         ..ProxySettings::default()
@@ -81,7 +81,7 @@ async fn a_proxy_gets_the_whole_address_and_its_credential() {
     let client = HttpClient::new(&network, TIMEOUT).unwrap();
     let response = get(&client, "http://api.invalid/path?query").await.unwrap();
     assert_eq!(read(response).await.unwrap(), "ok");
-    let head = served.await.unwrap();
+    let head = requests.await.unwrap();
     assert!(
         head.starts_with("GET http://api.invalid/path?query HTTP/1.1\r\n"),
         "{head}"
@@ -96,7 +96,7 @@ async fn a_proxy_gets_the_whole_address_and_its_credential() {
 #[tokio::test]
 async fn a_proxy_that_refuses_a_tunnel_is_no_connection() {
     let refusal = "HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n";
-    let (proxy, served) = serve(refusal.into()).await;
+    let (proxy, requests) = serve(refusal.into()).await;
     let network = ProxySettings {
         https_proxy: Some(proxy.to_string()),
         ..ProxySettings::default()
@@ -111,7 +111,7 @@ async fn a_proxy_that_refuses_a_tunnel_is_no_connection() {
         error.root_cause(),
         "tunnel error: proxy authorization required"
     );
-    let head = served.await.unwrap();
+    let head = requests.await.unwrap();
     assert!(
         head.starts_with("CONNECT api.invalid:443 HTTP/1.1\r\n"),
         "{head}"
@@ -120,7 +120,7 @@ async fn a_proxy_that_refuses_a_tunnel_is_no_connection() {
 
 #[tokio::test]
 async fn hosts_without_a_proxy_are_reached_directly() {
-    let (server, served) = serve(b"HTTP/1.1 204 No Content\r\n\r\n".into()).await;
+    let (server, requests) = serve(b"HTTP/1.1 204 No Content\r\n\r\n".into()).await;
     let network = ProxySettings {
         http_proxy: Some("http://proxy.invalid:1".into()),
         no_proxy: Some("api.invalid, 127.0.0.0/8".into()),
@@ -129,7 +129,7 @@ async fn hosts_without_a_proxy_are_reached_directly() {
     let client = HttpClient::new(&network, TIMEOUT).unwrap();
     let response = get(&client, &format!("http://{server}/")).await.unwrap();
     assert_eq!(response.status(), 204);
-    assert!(served.await.unwrap().starts_with("GET / HTTP/1.1\r\n"));
+    assert!(requests.await.unwrap().starts_with("GET / HTTP/1.1\r\n"));
 }
 
 #[tokio::test]
@@ -141,10 +141,15 @@ async fn a_compressed_body_is_decoded_and_must_be_complete() {
     let head = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\nconnection: close\r\n\r\n";
     let whole = [head.as_bytes(), &compressed].concat();
 
-    let (server, served) = serve(whole.clone()).await;
+    let (server, requests) = serve(whole.clone()).await;
     let response = get(&direct(), &format!("http://{server}/")).await.unwrap();
     assert!(read(response).await.unwrap() == text);
-    assert!(served.await.unwrap().contains("accept-encoding: gzip\r\n"));
+    assert!(
+        requests
+            .await
+            .unwrap()
+            .contains("accept-encoding: gzip\r\n")
+    );
 
     let (server, _) = serve(whole[..whole.len() - 20].to_vec()).await;
     let response = get(&direct(), &format!("http://{server}/")).await.unwrap();
@@ -158,10 +163,10 @@ async fn a_compressed_body_is_decoded_and_must_be_complete() {
 
 #[tokio::test]
 async fn failures_before_and_after_the_connection_differ() {
-    let (server, served) = serve(b"nonsense\r\n\r\n".into()).await;
+    let (server, requests) = serve(b"nonsense\r\n\r\n".into()).await;
     let error = get(&direct(), &format!("http://{server}/")).await;
     assert!(matches!(error.err(), Some(HttpError::Request(_))));
-    served.await.unwrap();
+    requests.await.unwrap();
     let error = get(&direct(), &format!("http://{server}/")).await;
     let error = error.err().unwrap();
     assert!(matches!(error, HttpError::Connect(_)), "{error:?}");

@@ -140,7 +140,7 @@ fn packages_are_installed() {
         let mut told = Vec::new();
         let tag = images
             .ensure(&recipe, ImageEffort::Reuse, &mut |progress| {
-                told.push(progress)
+                told.push(progress);
             })
             .await
             .unwrap_or_else(|error| panic!("{error}\n{}", error.tail().join("\n")));

@@ -23,7 +23,7 @@ pub(super) fn events(step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Vec<St
             events.push(json!({
                 "type": "response.output_text.delta",
                 "item_id": item["id"], "output_index": 0, "content_index": 0, "delta": text,
-            }))
+            }));
         }
         ScenarioReply::Tool { input, .. } => events.push(json!({
             "type": "response.function_call_arguments.delta",

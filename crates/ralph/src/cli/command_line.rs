@@ -1,5 +1,7 @@
 //! The command line: the list of commands, and its help.
 
+use std::fmt::Write as _;
+
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::allow::AllowArgs;
@@ -85,12 +87,12 @@ pub(super) fn command_line() -> clap::Command {
 fn grouped_commands(command: &clap::Command) -> String {
     let mut text = String::new();
     for (title, names) in GROUPS {
-        text.push_str(&format!("{title}:\n"));
+        let _ = writeln!(text, "{title}:");
         for name in names {
             let subcommand = command.find_subcommand(name);
             let about = subcommand.and_then(clap::Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            text.push_str(&format!("  {name:<16}{about}\n"));
+            let _ = writeln!(text, "  {name:<16}{about}");
         }
         text.push('\n');
     }

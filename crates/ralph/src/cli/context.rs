@@ -4,7 +4,7 @@ use super::output::CliOutput;
 use crate::diagnostics_log::{self, LogSettings};
 use crate::terminal::{OutputMode, SpinnerVisibility, StdoutStyle};
 use ralph_app::App;
-use ralph_app::config::{Environment, NoStateDirError, Settings};
+use ralph_app::config::{Environment, Settings};
 
 /// The application and the terminal of a command.
 #[derive(Debug)]
@@ -34,11 +34,8 @@ impl Context {
     pub(super) fn start_log(&self, verbosity: u8) {
         let environment = self.app.environment();
         let settings = LogSettings {
-            state_dir: match environment.state_dir() {
-                Ok(directory) => Some(directory),
-                // Commands that need a state directory report this themselves.
-                Err(NoStateDirError) => None,
-            },
+            // Commands that need a state directory report a missing one themselves.
+            state_dir: environment.state_dir().into_iter().next(),
             filter: environment.log_filter().map(str::to_owned),
             verbosity,
         };

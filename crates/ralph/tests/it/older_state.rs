@@ -25,6 +25,7 @@ const KILLED: &str = "261118-041946-82bb";
 
 /// The unpacked state directory; removed on drop.
 struct OlderState {
+    program: &'static str,
     /// Locked while the directory is in use: its path is the same in every process.
     _lock: File,
 }
@@ -47,11 +48,14 @@ impl OlderState {
             .mode(0o700)
             .create(format!("{ROOT}/home"))
             .unwrap();
-        Self { _lock: lock }
+        Self {
+            program: env!("CARGO_BIN_EXE_ralph"),
+            _lock: lock,
+        }
     }
 
     fn ralph(&self, arguments: &[&str]) -> ProjectOutput {
-        let output = Command::new(env!("CARGO_BIN_EXE_ralph"))
+        let output = Command::new(self.program)
             .args(arguments)
             .current_dir("/")
             .env_clear()

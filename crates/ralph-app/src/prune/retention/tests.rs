@@ -41,6 +41,7 @@ fn candidate(
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn own_sandboxes_by_creator_and_run_status() {
     use KeepReason::{ForInspection, Held, MaybeInUse, Resumable, Unreadable};
     use RemovalReason::{Expired, RunEnded, RunMissing, Unowned, Unused};

@@ -32,19 +32,20 @@ async fn build(args: BuildArgs, context: &Context) -> Result<ExitCode, AppError>
     if let Some(note) = build.note {
         shown.line(&StyledLine::new().quiet(note));
     }
-    let mut show = |progress| shown.show(progress);
-    let built = match build.run(&context.app, &mut show).await {
-        Ok(built) => built,
+    let mut report = |progress| shown.show(progress);
+    let result = build.run(&context.app, &mut report).await;
+    let images = match result {
+        Ok(images) => images,
         Err(error) => return Err(shown.into_error(error)),
     };
-    for name in &built.names {
+    for name in &images.names {
         shown.line(
             &StyledLine::new()
                 .span(Tone::Good, "built ")
                 .strong(name.as_str()),
         );
     }
-    if let Some(hint) = &built.hint {
+    if let Some(hint) = &images.hint {
         shown.line(&StyledLine::new().quiet(hint));
     }
     Ok(ExitCode::Success)

@@ -39,8 +39,8 @@ impl ImageProgressOutput {
 
     /// Ends the display. The error keeps the end of the build's output only if a spinner hid that output.
     pub(in crate::cli) fn into_error(self, mut error: AppError) -> AppError {
-        if !self.work.has_spinner() && matches!(error.details, ErrorDetails::BuildLog(_)) {
-            error.details = ErrorDetails::None;
+        if !self.work.has_spinner() && matches!(*error.details, ErrorDetails::BuildLog(_)) {
+            *error.details = ErrorDetails::None;
         }
         error
     }

@@ -145,10 +145,7 @@ async fn task_repository(
     } else {
         file.parent()?.to_owned()
     };
-    match planning::top_level(&path, git).await {
-        Ok(path) => Some(path),
-        Err(_) => None,
-    }
+    planning::top_level(&path, git).await.ok()
 }
 
 /// Adds the image of the commit that a run would start from; outside of a repository, that of the

@@ -38,6 +38,7 @@ fn blocked(host: &str, port: u16, reason: &str) -> GateEvent {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 async fn every_decision_is_recorded_and_a_blocked_port_is_reported_once() {
     if skip_without_docker() {
         return;

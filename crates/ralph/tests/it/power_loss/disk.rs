@@ -239,7 +239,7 @@ impl SimulatedDisk {
                 self.create(path, *mode, DiskNode::Directory { seen, durable });
             }
             DiskOperation::Symlink { target, path } => {
-                self.create(path, 0o777, DiskNode::Link(target.clone()))
+                self.create(path, 0o777, DiskNode::Link(target.clone()));
             }
             DiskOperation::Mode { path, mode } => {
                 if let Some(id) = self.find(path) {

@@ -38,10 +38,10 @@ pub(super) fn body(model: &str, request: &ModelRequest, parameters: &RequestPara
 pub(super) fn read_event(value: &Value, answer: &mut PartialReply) -> Result<(), ReplyReadError> {
     match value["type"].as_str().unwrap_or_default() {
         "response.output_text.delta" => {
-            answer.push_text(value["delta"].as_str().unwrap_or_default())
+            answer.push_text(value["delta"].as_str().unwrap_or_default());
         }
         "response.refusal.delta" => {
-            answer.push_refusal(value["delta"].as_str().unwrap_or_default())
+            answer.push_refusal(value["delta"].as_str().unwrap_or_default());
         }
         "response.refusal.done" if answer.refusal.is_empty() => {
             answer.push_refusal(value["refusal"].as_str().unwrap_or_default());
