@@ -1,7 +1,8 @@
-//! How long the prompt of a late iteration takes: `cargo bench -p ralph-engine --bench prompt`.
+//! Measures how long the prompt of a late iteration takes: `cargo bench -p ralph-engine --bench
+//! prompt`.
 //!
-//! Prints the milliseconds for iteration 1,000 of a run with little in its logs, and of one with a
-//! gigabyte. What the logs begin with is a hole, so that they take no place on the disk.
+//! Prints the milliseconds for iteration 1,000 of a run with small logs, and of one with a gigabyte
+//! of logs. The logs are sparse files, so that they take no space on the disk.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -56,7 +57,7 @@ fn measure(size: u64) -> f64 {
     best.as_secs_f64() * 1000.0
 }
 
-/// Writes what a run has gathered in a thousand iterations.
+/// Writes the files that a run has accumulated after a thousand iterations.
 fn fill(dir: &RunDir, size: u64) {
     fs::create_dir_all(dir.iteration(ITERATION - 1)).expect("a directory can be made");
     let last = dir.iteration(ITERATION - 1).join("test_output.txt");
@@ -86,7 +87,7 @@ fn log(path: &Path, size: u64) {
     }
 }
 
-/// Collects what the engine collects for a prompt.
+/// Collects the same input for a prompt as the engine does.
 fn snapshot(files: &HostFiles, dir: &RunDir) -> PromptSnapshot {
     let last = ITERATION - 1;
     let output = dir.iteration(last).join("test_output.txt");

@@ -1,4 +1,5 @@
-//! The seven files of an iteration: written on the host while it is open, copied into the sandbox when it ends.
+//! The seven files of an iteration: written on the host during the iteration, copied into the
+//! sandbox at its end.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -99,7 +100,7 @@ pub(crate) async fn sync_artifacts(
     let open = recorder.dir.open_iteration(number);
     let mut paths = RunDir::ARTIFACTS.map(|name| open.join(name)).to_vec();
     for path in &paths {
-        // Some of them may not have been written to.
+        // Some of them may not exist yet.
         OpenOptions::new()
             .append(true)
             .create(true)

@@ -35,13 +35,13 @@ pub(crate) async fn attend<T>(
     }
 }
 
-/// Returns the pace at which a run says that it still works on something.
+/// Returns the interval of the signs of life during long work.
 pub(crate) fn heartbeat() -> Interval {
     every(Controls::HEARTBEAT)
 }
 
-/// Returns an interval whose first tick is not at once, and that does not catch up on ticks after a stop of
-/// this process.
+/// Returns an interval without an immediate first tick, which does not catch up on ticks after this
+/// process was suspended.
 fn every(period: Duration) -> Interval {
     let mut interval = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,8 +1,8 @@
-//! The baseline: the checks at the base commit before the first iteration. Checks that are green there
-//! prove nothing about the work, and if all of them are, there is nothing to do.
+//! The baseline: the checks at the base commit before the first iteration. Checks that are green
+//! there prove nothing about the work, and if all of them are, there is nothing to do.
 //!
-//! The results are kept in the state directory, so that the next run from the same commit with the
-//! same checks in the same kind of sandbox does not run them again.
+//! The results are cached in the state directory, so that the next run from the same commit with
+//! the same checks in the same kind of sandbox does not run them again.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -26,22 +26,22 @@ use crate::run::Run;
 use crate::services::Services;
 use crate::workbench::Workbench;
 
-/// Kept results are used for so long. The commit stays the same, the programs of the machine do not.
+/// How long cached results are used. The commit stays the same, the programs of the machine do not.
 const MAX_AGE: Duration = Duration::from_hours(24);
-/// How many results are kept.
+/// The most cached results.
 const MAX_CACHED: usize = 200;
-/// The largest file that is read.
+/// The largest cache file that is read.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// The results of the checks at a base commit, as they are kept.
+/// The cached results of the checks at a base commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct CachedBaseline {
     checks: Vec<CheckResult>,
     green: Vec<String>,
 }
 
-/// Runs the checks at the base commit, once, before the first iteration. Returns the status that
-/// the run ends with if there is nothing to do.
+/// Runs the checks at the base commit, once, before the first iteration. Returns the final status
+/// of the run if there is nothing to do.
 pub(crate) async fn run_baseline_if_due(run: &mut Run) -> Result<Option<RunStatus>, RunError> {
     let is_due = run.recorder.state().iteration == 0
         && run.recorder.state().baseline.is_none()
@@ -120,7 +120,8 @@ async fn run_base_checks(
     Ok(CachedBaseline { checks, green })
 }
 
-/// Names the results after everything that decides them: commit, commands and sandbox.
+/// Returns a file name that depends on everything that influences the results: commit, commands and
+/// sandbox.
 fn baseline_file_name(recorder: &Recorder, commands: &[NamedCommand]) -> String {
     let plan = &recorder.state().plan;
     let commands: Vec<(&str, &str)> = commands
@@ -158,7 +159,7 @@ fn load_cached(file: &Path) -> Option<CachedBaseline> {
 fn read_cached(file: &Path) -> io::Result<Option<CachedBaseline>> {
     let metadata = fs::metadata(file)?;
     let age = SystemTime::now().duration_since(metadata.modified()?);
-    // A date in the future says nothing about the age: the clock was set back.
+    // A time in the future means that the clock was set back, so the age is unknown.
     if metadata.len() > MAX_BYTES || !age.is_ok_and(|age| age <= MAX_AGE) {
         return Ok(None);
     }
@@ -178,7 +179,7 @@ fn store_cached(file: &Path, kept: &CachedBaseline) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Removes the oldest results until there is room for one more.
+/// Removes the oldest results to free room for one more.
 fn remove_oldest(directory: &Path) -> io::Result<()> {
     let mut files: Vec<(SystemTime, PathBuf)> = Vec::new();
     for entry in fs::read_dir(directory)? {

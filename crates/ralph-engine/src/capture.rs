@@ -1,4 +1,4 @@
-//! What is kept of a command's output: the beginning, the end, exact counts; redacted on the way in.
+//! Captures a bounded part of a command's output, with exact counts, redacted on arrival.
 
 use std::collections::VecDeque;
 
@@ -11,12 +11,12 @@ use ralph_core::verdict::{self, CheckResult};
 use crate::journal::millis;
 use crate::live_output::LiveOutput;
 
-/// How much of the beginning is kept.
+/// How many bytes of the beginning are captured.
 pub(crate) const HEAD_BYTES: usize = 256 << 10;
-/// How much of the end is kept.
+/// How many bytes of the end are captured.
 pub(crate) const TAIL_BYTES: usize = 1 << 20;
 
-/// Keeps a bounded part of both streams, and the order in which they came.
+/// Captures a bounded part of both streams, and their order.
 pub(crate) struct Capture {
     stdout: HeadTailBuffer,
     stderr: HeadTailBuffer,
@@ -28,7 +28,7 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Starts with nothing.
+    /// Creates an empty capture.
     pub(crate) fn new(redactor: &Redactor) -> Self {
         Self {
             stdout: HeadTailBuffer::default(),
@@ -47,12 +47,12 @@ impl Capture {
         self
     }
 
-    /// Returns what is kept of the end of standard error so far.
+    /// Returns the captured end of standard error so far.
     pub(crate) fn stderr_tail(&self) -> String {
         self.stderr.clone().into_text()
     }
 
-    /// Ends both streams and returns what was kept.
+    /// Ends both streams and returns the captured output.
     pub(crate) fn finish(mut self) -> Captured {
         self.redacted.clear();
         self.redact_stdout.finish(&mut self.redacted);
@@ -87,21 +87,19 @@ impl OutputSink for Capture {
     }
 }
 
-/// What was kept of a command's output, as text.
+/// The captured output of a command, as text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Captured {
-    /// Standard output.
     pub stdout: String,
-    /// Standard error.
     pub stderr: String,
-    /// Both, in the order in which they came.
+    /// Both streams, in order of arrival.
     pub both: String,
     /// Whether a part in the middle was left out.
     pub is_truncated: bool,
 }
 
 impl Captured {
-    /// Returns what a failure looks like; none if the command did not fail.
+    /// Returns the signature of a failure; none if the command did not fail.
     pub(crate) fn failure_signature(&self, command: &str, ended: ExecStatus) -> Option<Digest> {
         (!ended.is_success()).then(|| self.signature(command, ended))
     }

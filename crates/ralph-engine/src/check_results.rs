@@ -1,4 +1,4 @@
-//! Checks in the workspace, and their results while the files stay the same.
+//! Runs checks in the workspace, and caches their results until files change.
 
 use std::time::Duration;
 
@@ -55,8 +55,8 @@ pub(crate) async fn run_check(
     Ok(check)
 }
 
-/// Discards the commits and file changes of a check, so that they never reach the branch.
-/// Ignored files stay: they make the next build fast.
+/// Discards the commits and file changes of a check, so that they never reach the branch. Ignored
+/// files stay, because they speed up the next build.
 async fn discard_check_changes(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -80,8 +80,8 @@ async fn discard_check_changes(
     recorder.record_tampering(vec![TamperFinding { path, finding }])
 }
 
-/// Forgets the results of earlier checks after a command of the model, which may have changed files. If the
-/// command was the test command itself, its result is kept.
+/// Discards the results of earlier checks after a command of the model, which may have changed
+/// files. If the command was the test command itself, its result is kept.
 pub(crate) fn update_checks_after_command(
     pinned: &PinnedTask,
     scratch: &mut IterationScratch,

@@ -1,8 +1,8 @@
-//! The contract in force: the task file as the run holds it, and changes that a person makes to it.
+//! The contract in force: the pinned task file, and the user's changes to it.
 //!
-//! The journal names the contract in force by its digest, and the text is kept under that digest. A file
-//! that is edited changes nothing: in a local sandbox a command might be its editor. A person puts a
-//! changed task file in force with `ralph task`, which records that in the journal.
+//! The journal names the contract in force by its digest, and the text is stored under that digest.
+//! Editing the file changes nothing, because in a local sandbox a command might have edited it. The
+//! user puts a changed task file in force with `ralph task`, which records that in the journal.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -16,39 +16,39 @@ use crate::error::RunError;
 use crate::git::OwnFiles;
 use crate::store::RunDir;
 
-/// The largest file that is looked at.
+/// The largest task file that is read.
 const MAX_BYTES: u64 = 512 << 10;
 
-/// The contract in force, and where a person may change it.
+/// The contract in force, and the files in which the user may change it.
 pub struct PinnedTask {
     dir: RunDir,
     source: PathBuf,
     task: TaskFile,
     digest: Digest,
     source_digest: Option<Digest>,
-    /// What the run's own copy is unless a person has changed it.
+    /// The digest of the run's own copy, unless the user has changed it.
     copy_digest: Option<Digest>,
-    /// The text with the ticks of the moment.
+    /// The text with the current ticks.
     text: String,
 }
 
-/// What became of a person's change.
+/// The result of a contract change.
 #[derive(Debug)]
 pub enum ContractUpdate {
-    /// It holds from now on.
+    /// The new contract is in force.
     Applied {
-        /// The new contract's digest.
         digest: Digest,
-        /// What is different, for people.
+        /// The differences, for display.
         changes: Vec<String>,
-        /// Boxes whose text or verification changed: they have to be verified again.
+        /// Boxes whose text or verification changed and which must be verified again.
         reopened: BTreeSet<String>,
     },
-    /// It cannot be used.
+    /// It cannot be used, for this reason.
     Rejected(String),
 }
 
-/// Returns the digest that a contract goes by: of its text with all boxes open, however its lines end.
+/// Returns the digest that identifies a contract: of its text with all boxes open, independent of
+/// line endings.
 pub fn digest(task: &TaskFile) -> Digest {
     let text = task.with_ticks(&BTreeSet::new()).replace("\r\n", "\n");
     Digest::compute(text.trim_start_matches('\u{feff}').as_bytes())
@@ -72,8 +72,8 @@ impl PinnedTask {
         Ok(pinned)
     }
 
-    /// Reads the contract of an existing run, if it is still the one that the journal names. `known` are
-    /// the contracts that were in force before.
+    /// Loads the contract of an existing run, if it is still the one that the journal names.
+    /// `known` contains the contracts that were in force before.
     pub fn open(
         dir: &RunDir,
         source: PathBuf,
@@ -81,10 +81,12 @@ impl PinnedTask {
         known: &[Digest],
     ) -> Result<Self, RunError> {
         let task = load_contract(dir, in_force)?;
-        // A source that was in force once is the one the run started from; only a new one is a change.
+        // A source that was in force before is the one that the run started from; only a new one is
+        // a change.
         let source_now = read_with_digest(&source).map(|(_, digest)| digest);
         let source_seen = source_now.filter(|digest| known.contains(digest));
-        // After a crash the ticks differ, or the contract before is still there; anything else is a person's.
+        // After a crash the ticks differ, or the previous contract is still present; any other
+        // difference is an edit.
         let host = durable::read_if_present(&dir.contract())?.unwrap_or_default();
         let untouched = TaskFile::parse(&host)
             .is_ok_and(|task| *in_force == digest(&task) || known.contains(&digest(&task)));
@@ -104,7 +106,7 @@ impl PinnedTask {
         &self.task
     }
 
-    /// Returns the machine part.
+    /// Returns the machine-readable part of the task.
     pub fn contract(&self) -> &Contract {
         &self.task.contract
     }
@@ -118,13 +120,13 @@ impl PinnedTask {
         }
     }
 
-    /// Returns its digest.
+    /// Returns the digest of the contract in force.
     pub fn digest(&self) -> &Digest {
         &self.digest
     }
 
-    /// Writes the ticks into the run's copy and returns the text that the sandbox should show. A copy
-    /// that was edited is left alone until that is reported.
+    /// Writes the ticks into the run's copy and returns the text for the sandbox. An edited copy is
+    /// left alone until the edit is reported.
     pub fn write_ticks(&mut self, ticked: &BTreeSet<String>) -> Result<String, StoreError> {
         self.text = self.task.with_ticks(ticked);
         let there = durable::read_if_present(&self.dir.contract())?;
@@ -135,7 +137,7 @@ impl PinnedTask {
         Ok(self.text.clone())
     }
 
-    /// Makes the run's own copy what is in force.
+    /// Restores the run's own copy to the contract in force.
     fn restore_copy(&mut self) -> Result<(), StoreError> {
         let digest = Digest::compute(self.text.as_bytes());
         if self.copy_digest.as_ref() != Some(&digest) || !self.dir.contract().exists() {
@@ -145,9 +147,10 @@ impl PinnedTask {
         Ok(())
     }
 
-    /// Puts a kept contract in force that a person has named.
+    /// Puts a stored contract in force that the user has named.
     ///
-    /// A text with a known secret is rejected: it would reach the sandbox, prompts and the saved state.
+    /// A text with a known secret is rejected: it would reach the sandbox, prompts and the saved
+    /// state.
     pub fn apply(
         &mut self,
         wanted: &Digest,
@@ -180,8 +183,8 @@ impl PinnedTask {
         Ok(taken)
     }
 
-    /// Returns what to say about edited files, once for each edit. None of them is in force; the run's own
-    /// copy becomes again what is.
+    /// Returns the notices about edited files, one for each edit. None of the edits is in force;
+    /// the run's own copy is restored.
     pub fn report_edits(
         &mut self,
         run: &RunId,
@@ -226,7 +229,7 @@ impl PinnedTask {
         if now == self.digest {
             return None;
         }
-        // A command of `local` can write this file as well as a person.
+        // A command in a `local` sandbox can write this file, too.
         let next = format!("if it is yours, `ralph task {run}` puts it in force");
         let (changes, next) = TaskFile::parse(&bytes).map_or_else(
             |_| ("it cannot be used".into(), "`ralph lint` says why".into()),
@@ -238,25 +241,25 @@ impl PinnedTask {
     }
 }
 
-/// What a changed task file is to a run.
+/// The result of comparing a changed task file with the contract in force.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ContractProposal {
-    /// It is what is in force.
+    /// It equals the contract in force.
     InForce,
     /// It changes this key, which is fixed.
     ChangesFixedKey(&'static str),
     /// It contains the secret of this name.
     ContainsSecret(String),
-    /// It is kept, and can be put in force.
+    /// It is stored, and can be put in force.
     New {
-        /// Its digest.
         contract: Digest,
-        /// What is different, for people.
+        /// The differences, for display.
         changes: Vec<String>,
     },
 }
 
-/// Compares a changed task file with the contract in force, and keeps one that can be put in force.
+/// Compares a changed task file with the contract in force, and stores it if it can be put in
+/// force.
 pub fn propose(
     dir: &RunDir,
     in_force: &Digest,
@@ -274,7 +277,7 @@ pub fn propose(
     if let Some(name) = secret_in(task, redactor) {
         return Ok(ContractProposal::ContainsSecret(name));
     }
-    // Kept before the journal names it.
+    // Store it before the journal names it.
     store_contract(dir, &contract, task)?;
     let changes = differences(&old, task);
     Ok(ContractProposal::New { contract, changes })
@@ -285,7 +288,7 @@ fn secret_in(task: &TaskFile, redactor: &Redactor) -> Option<String> {
     redactor.find_known(task.with_ticks(&BTreeSet::new()).as_bytes())
 }
 
-/// Reads a kept contract, and checks that it is the one that its digest names.
+/// Loads a stored contract, and checks that its content matches its digest.
 fn load_contract(dir: &RunDir, named: &Digest) -> Result<TaskFile, RunError> {
     let path = dir.stored_contract(named);
     let bytes = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
@@ -295,7 +298,7 @@ fn load_contract(dir: &RunDir, named: &Digest) -> Result<TaskFile, RunError> {
     }
 }
 
-/// Keeps a contract under its digest.
+/// Stores a contract under its digest.
 fn store_contract(dir: &RunDir, digest: &Digest, task: &TaskFile) -> Result<(), StoreError> {
     let path = dir.stored_contract(digest);
     path.parent().map_or(Ok(()), durable::create_dir)?;
@@ -315,13 +318,13 @@ fn read_with_digest(path: &std::path::Path) -> Option<(Vec<u8>, Digest)> {
     let Ok(bytes) = std::fs::read(path) else {
         return None;
     };
-    // The digest of an unusable file is that of its bytes: it is looked at once, not every time.
+    // The digest of an unusable file is that of its bytes, so that it is reported only once.
     let digest =
         TaskFile::parse(&bytes).map_or_else(|_| Digest::compute(&bytes), |task| digest(&task));
     Some((bytes, digest))
 }
 
-/// Returns the first key that differs though it decides where the work happens.
+/// Returns the first changed key that must stay fixed during a run.
 fn fixed_key(old: &Contract, new: &Contract) -> Option<&'static str> {
     let pairs = [
         ("task_id", old.task_id == new.task_id),

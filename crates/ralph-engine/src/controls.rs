@@ -23,9 +23,9 @@ pub(crate) enum PendingRequest {
 /// The gate between a run's sandbox and the network, for commands that allow a host.
 #[derive(Clone)]
 pub(crate) enum GateHandle {
-    /// It is open: a host that is allowed can be reached at once.
+    /// The gate is open: an allowed host is reachable immediately.
     Open(Arc<dyn GateControl>),
-    /// There is none.
+    /// The run has no gate.
     Missing,
     /// No process works on the run; the next one opens the gate.
     Closed,
@@ -48,7 +48,7 @@ pub(crate) struct Controls {
 pub(crate) enum ControlEvent {
     /// A command arrived.
     Command(CommandFile),
-    /// The program should end.
+    /// The program was asked to end.
     Interrupt,
 }
 
@@ -76,7 +76,7 @@ impl Controls {
         }
     }
 
-    /// Returns what has arrived, without waiting.
+    /// Returns the next event, without waiting.
     pub(crate) fn poll(&self) -> Option<ControlEvent> {
         if *self.interrupt.borrow() {
             return Some(ControlEvent::Interrupt);
@@ -84,14 +84,14 @@ impl Controls {
         self.mailbox.next().map(ControlEvent::Command)
     }
 
-    /// Waits for the next thing. It can be dropped and called again at any time.
+    /// Waits for the next event. Cancel-safe.
     pub(crate) async fn next(&self) -> ControlEvent {
         let mut interrupt = self.interrupt.clone();
         loop {
             if let Some(call) = self.poll() {
                 return call;
             }
-            // A sender that is gone can never interrupt: only the mailbox is left.
+            // A dropped sender can never interrupt, so only the mailbox is left.
             let signalled = interrupt.changed();
             if tokio::time::timeout(POLL_INTERVAL, signalled)
                 .await
@@ -102,7 +102,7 @@ impl Controls {
         }
     }
 
-    /// Returns how often a run says that it still works on something.
+    /// How often a run reports that it still works on something.
     pub(crate) const HEARTBEAT: Duration = Duration::from_secs(30);
 
     /// Removes a command that was answered.
@@ -110,7 +110,7 @@ impl Controls {
         self.mailbox.discard(&letter.id);
     }
 
-    /// Notes what to do at the next boundary.
+    /// Records the request for the next boundary.
     pub(crate) fn apply(&mut self, command: &Command) {
         match command {
             Command::Pause => self.pending = Some(PendingRequest::Pause),
@@ -119,8 +119,8 @@ impl Controls {
                 self.pending = None;
                 self.resumed = true;
             }
-            // The journal's state knows the profile and the errands, so that a restart does not
-            // forget them.
+            // The journal's state contains the profile and the doctor requests, so that they
+            // survive a restart.
             Command::Stop
             | Command::Profile { .. }
             | Command::Task { .. }

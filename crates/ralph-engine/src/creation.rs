@@ -1,5 +1,5 @@
-//! Creates runs: under ids that no other run has, one at a time, and in an order that is recorded, because
-//! the clock that ids are made from can be set back.
+//! Creates runs: under unique ids, one at a time, and in a recorded order, because the clock behind
+//! the ids can be set back.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -14,18 +14,18 @@ use rustix::fs::FlockOperation;
 use crate::durable::{self, StoreError};
 use crate::store::{RunDir, StateDir};
 
-/// How often and how long the lock is tried for: half a minute in all.
+/// The number of attempts to acquire the lock: half a minute in total.
 const LOCK_ATTEMPTS: usize = 3_000;
 const LOCK_RETRY_DELAY: Duration = Duration::from_millis(10);
 
-/// Keeps other processes from creating runs until it is dropped.
+/// Prevents other processes from creating runs until it is dropped.
 #[derive(Debug)]
 pub struct CreationLock {
     _file: File,
 }
 
 impl StateDir {
-    /// Waits until no other process creates a run, and keeps them from it.
+    /// Waits until no other process creates a run, and locks the creation.
     pub fn lock_creation(&self) -> Result<CreationLock, StoreError> {
         let path = self.root().join("runs.lock");
         let file = OpenOptions::new()
@@ -51,8 +51,8 @@ impl StateDir {
         })
     }
 
-    /// Sorts ids by the creation of their runs, oldest first. Runs of versions that did not record the
-    /// order have the place that their ids, which begin with a date, give them.
+    /// Sorts ids by the creation of their runs, oldest first. Runs of versions that did not record
+    /// the order are sorted by their ids, which start with a date.
     pub(crate) fn sort_by_creation(&self, mut ids: Vec<RunId>) -> Vec<RunId> {
         ids.sort();
         let text = read_order(&order_file(self.root()));
@@ -110,7 +110,7 @@ impl RunDir {
         );
     }
 
-    /// Records that the run comes after all runs that were created before.
+    /// Records that the run comes after all existing runs.
     pub(crate) fn record_creation(&self) -> Result<(), StoreError> {
         let (Some(state), Some(name)) = (self.root().ancestors().nth(2), self.root().file_name())
         else {
@@ -123,7 +123,8 @@ impl RunDir {
             .mode(0o600)
             .open(&path)
             .map_err(StoreError::when("open", &path))?;
-        // The line break comes first, too: half a line that a crash left does not spoil this one.
+        // The line also starts with a line break, so that a partial line from a crash does not
+        // corrupt it.
         let line = format!("\n{}\n", name.to_string_lossy());
         file.write_all(line.as_bytes())
             .and_then(|()| file.sync_data())
@@ -157,7 +158,7 @@ mod tests {
             assert!(!dir.reserve().unwrap(), "{name} is reserved once");
             dir.record_creation().unwrap();
         };
-        // The clock was nine months ahead, then it was set back, and goes on.
+        // The clock was nine months ahead, and was then set back.
         create("261201-100000-0001");
         create("260301-100000-0002");
         // A crash in the middle of a line.

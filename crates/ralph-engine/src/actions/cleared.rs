@@ -1,8 +1,8 @@
-//! Actions that may be performed.
+//! Actions that are free of known secrets.
 //!
 //! The text of an action is performed byte for byte or not at all. A redactor that rewrote it would
-//! commit a placeholder where the model wrote code, so a known secret makes the whole action
-//! refused. Only a [`Cleared`] action reaches the sandbox, and it borrows what the model wrote.
+//! commit a placeholder in place of the model's code, so an action with a known secret is refused
+//! as a whole. Only a [`Cleared`] action reaches the sandbox, and it borrows the model's text.
 
 use ralph_core::action::Action;
 use ralph_core::path::WorkspacePath;

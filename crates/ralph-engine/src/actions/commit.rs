@@ -1,4 +1,4 @@
-//! Commits: exactly one for each commit action, whatever happens in between.
+//! Commits: exactly one for each commit action, even after a crash.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -75,7 +75,7 @@ async fn try_commit(
     attend(&mut recorder.journal, controls, committing).await?
 }
 
-/// The mark of a commit: no two commits of a run carry the same.
+/// Returns the trailer that identifies a commit: no two commits of a run have the same.
 fn action_trailer(recorder: &Recorder, index: usize) -> String {
     RunnerTrailer::Action(action_mark(recorder, index)).to_string()
 }
@@ -85,7 +85,7 @@ fn action_mark(recorder: &Recorder, index: usize) -> String {
     format!("{}/{}/{index}", state.plan.run, state.iteration)
 }
 
-/// Returns the marks of the commits that the actions of the open iteration made.
+/// Returns the trailers of the commits that the actions of the open iteration created.
 pub(crate) fn commit_marks(recorder: &Recorder) -> BTreeSet<String> {
     let open = recorder.state().open.iter();
     let indices = open.flat_map(|open| open.commits.iter());

@@ -1,4 +1,5 @@
-//! Writes and patches: what a file will be is computed first, so that the intent can say it.
+//! Writes and patches. The resulting content is computed first, so that the intent can record its
+//! digest.
 
 use std::time::Duration;
 
@@ -19,13 +20,13 @@ use crate::recorder::Recorder;
 use crate::steps::IterationScratch;
 use crate::workbench::Workbench;
 
-/// How long it may take to set the mode of a file.
+/// The timeout for setting the mode of a file.
 const MODE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The largest file an action may read or leave behind.
+/// The largest file that an action may read or write.
 const MAX_FILE: u64 = 5 << 20;
 
-/// A file action with its outcome computed: nothing is left to decide when it is performed.
+/// A file action whose result is computed: performing it needs no further decision.
 pub(super) enum FileStep {
     Write {
         path: WorkspacePath,
@@ -36,8 +37,8 @@ pub(super) enum FileStep {
     Delete {
         path: WorkspacePath,
     },
-    /// A crash came after the effect and before the record. The digest is told again: another crash
-    /// must find it. The mode may not have been set yet.
+    /// A crash came after the effect and before the record. The digest is recorded again for the
+    /// case of another crash. The mode may not have been set yet.
     AlreadyDone {
         path: WorkspacePath,
         after: Digest,
@@ -47,7 +48,7 @@ pub(super) enum FileStep {
 }
 
 impl FileStep {
-    /// Returns the digest the file will have; none if nothing will change.
+    /// Returns the digest that the file will have; none if nothing will change.
     pub(super) fn digest(&self) -> Option<Digest> {
         match self {
             Self::Write { bytes, .. } => Some(Digest::compute(bytes)),
@@ -58,7 +59,7 @@ impl FileStep {
     }
 }
 
-/// Computes what a write or a patch will leave behind, without touching anything.
+/// Computes the result of a write or a patch without changing anything.
 pub(super) async fn plan_file_step(
     recorder: &Recorder,
     bench: &Workbench,
@@ -106,7 +107,7 @@ pub(super) async fn plan_file_step(
         }
     };
     let now = Digest::compute(old.as_deref().unwrap_or_default());
-    // Only a patch can remove a file; to a write, one that is missing is not an empty one.
+    // Only a patch can remove a file; for a write, a missing file is not an empty one.
     let comparable = old.is_some() || matches!(action, Action::Patch { .. });
     if comparable && intended.as_ref() == Some(&now) {
         return Ok(FileStep::AlreadyDone {
@@ -120,7 +121,7 @@ pub(super) async fn plan_file_step(
     Ok(reject_placeholders(recorder, step, &before))
 }
 
-/// Refuses content that has the redacted form of a line in place of the line itself.
+/// Refuses content that contains the redacted form of a line in place of the line.
 fn reject_placeholders(recorder: &Recorder, step: FileStep, before: &[u8]) -> FileStep {
     let FileStep::Write { path, bytes, .. } = &step else {
         return step;

@@ -1,5 +1,6 @@
-//! Performs a model's actions: `cleared` refuses those with a known secret, `perform` keeps order and
-//! records, `file_step` writes and patches, `commit` commits, `claims` verifies claimed boxes.
+//! Performs a model's actions: `cleared` refuses those with a known secret, `perform` runs and
+//! records them in order, `file_step` writes and patches, `commit` commits, `claims` verifies
+//! claimed boxes.
 
 mod claims;
 mod cleared;

@@ -1,5 +1,5 @@
-//! Carries out the actions of a reply, one after the other; each intent is on disk before its
-//! effect, so that a crash between them is settled by looking at the world.
+//! Performs the actions of a reply, one after the other. Each intent is on disk before its effect,
+//! so that after a crash the state of the sandbox shows whether the effect took place.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -26,22 +26,22 @@ use crate::pause::handle_pending_input;
 use crate::recorder::Recorder;
 use crate::run::Run;
 
-/// Why actions are skipped when the user requests a fresh iteration.
+/// The reason for skipping actions when the user requests a fresh iteration.
 const ROTATION_REQUESTED: &str = "a person wants a fresh iteration";
-/// Why actions are skipped when there is nothing left to spend.
+/// The reason for skipping actions when a budget is used up.
 const OUT_OF_BUDGET: &str = "a budget is used up";
 
-/// The longest a command may take, whatever the model asks for.
+/// The longest timeout of a command, whatever the model asks for.
 const MAX_TIMEOUT: Duration = Duration::from_hours(2);
 
-/// An action that was begun before a restart, with the digest its file will have.
+/// An action that was started before a restart, with the digest that its file will have.
 type PendingAction = (usize, Option<Digest>);
 
-/// How the actions of an iteration went.
+/// The outcome of the actions of an iteration.
 #[derive(Debug, Clone)]
 pub(crate) struct Performed {
     pub(crate) outcome: IterationOutcome,
-    /// The model's words with its control action.
+    /// The model's reason for its control action.
     pub(crate) reason: String,
     pub(crate) total: usize,
     pub(crate) succeeded: usize,
@@ -148,7 +148,7 @@ pub(crate) async fn perform(run: &mut Run, response: &Response) -> Result<Perfor
     Ok(performed)
 }
 
-/// Returns why the iteration ends before the next action: a request of the user, or a used-up budget.
+/// Returns why the iteration ends before the next action: a user request or a used-up budget.
 async fn early_stop_reason(
     run: &mut Run,
     performed: &mut Performed,
@@ -166,7 +166,7 @@ async fn early_stop_reason(
     Ok(None)
 }
 
-/// Decides what an action's result means for the ones after it.
+/// Returns why the actions after this one are skipped, if they are.
 fn skip_reason_after(
     pinned: &PinnedTask,
     index: usize,
@@ -175,7 +175,7 @@ fn skip_reason_after(
     performed: &mut Performed,
 ) -> Option<&'static str> {
     if let ActionResult::Skipped { why } = result {
-        // Skipped before a restart: what follows is skipped for the same reason.
+        // Skipped before a restart: the following actions are skipped for the same reason.
         return Some(performed.restore_skip_reason(why));
     }
     let control = match action {
@@ -223,7 +223,7 @@ async fn perform_action(
         .and_then(|open| open.pending.clone())
         .filter(|(at, _)| *at == index);
     if pending.is_some() && matches!(action, Action::Run { .. }) {
-        // What it did until the crash is unknown; that is said before it runs again.
+        // Its effect before the crash is unknown; report that before it runs again.
         run.recorder.log_error(&format!(
             "`{}` was interrupted by a restart and runs again",
             action.label(&run.recorder.redactor)
@@ -246,13 +246,13 @@ async fn perform_action(
     };
     let took = run.recorder.clock.monotonic().saturating_sub(started);
     if action.changes_files() {
-        // What the record says must still be so after a power cut.
+        // The recorded effect must survive a power cut.
         run.bench.sandbox.sync().await?;
     }
     record_outcome(&mut run.recorder, index, action, effect, took)
 }
 
-/// Writes the intent down, then does it. `pending` is what was intended before a restart.
+/// Records the intent, then performs it. `pending` is the intent from before a restart.
 async fn execute_action(
     run: &mut Run,
     index: usize,
@@ -358,7 +358,8 @@ async fn run_command(
             )));
         }
         Err(RunError::Sandbox(error @ SandboxError::Interrupted { .. })) => {
-            // What it did is unknown; the sandbox works again, and the next iteration sees.
+            // Its effect is unknown; the sandbox works again, and the next iteration sees the
+            // result.
             run.recorder
                 .log_error(&format!("`{command}` was {error}"))?;
             return Ok(ActionEffect::failed(error.to_string()));

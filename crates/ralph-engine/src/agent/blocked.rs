@@ -1,24 +1,24 @@
-//! What keeps an agent from its task, in its own words: `[blocked: why]`, added to the progress.
+//! Obstacles that an agent reports in the progress file as `[blocked: why]`.
 
 use crate::error::RunError;
 use crate::recorder::Recorder;
 use crate::workbench::Workbench;
 use crate::workspace::repo_path;
 
-/// What stands before a reason, in small letters.
+/// The start of a reported obstacle, in lower case.
 const BLOCKED_MARKER: &str = "[blocked:";
-/// The most of the progress that is read back.
+/// The most bytes of the progress file that are read.
 const MAX_BYTES: u64 = 1 << 20;
-/// The longest reason that is told, in bytes.
+/// The longest reported reason, in bytes.
 const MAX_REASON: usize = 2_000;
 
-/// Returns why the agent cannot go on, if it has said so in this iteration.
+/// Returns why the agent is blocked, if it reported that in this iteration.
 pub(super) async fn agent_obstacle(
     recorder: &Recorder,
     bench: &Workbench,
 ) -> Result<Option<String>, RunError> {
     let path = repo_path(".ralph/progress.md")?;
-    // What is wrong with the file is for the inspection, which comes later.
+    // A later inspection handles problems with the file.
     let Ok(bytes) = bench.sandbox.read(&path, MAX_BYTES).await else {
         return Ok(None);
     };
@@ -27,7 +27,7 @@ pub(super) async fn agent_obstacle(
     Ok(last_new_obstacle(&before, &now))
 }
 
-/// Finds the last reason that was not there before, wherever in the text it is.
+/// Returns the last reason that the earlier text does not contain.
 fn last_new_obstacle(before: &str, now: &str) -> Option<String> {
     let mut known = blocked_reasons(before);
     let is_new = |reason: &String| match known.iter().position(|old| old == reason) {
@@ -40,7 +40,7 @@ fn last_new_obstacle(before: &str, now: &str) -> Option<String> {
     blocked_reasons(now).into_iter().rfind(is_new)
 }
 
-/// Returns all reasons in a text, in their order.
+/// Returns all reasons in a text, in order.
 fn blocked_reasons(text: &str) -> Vec<String> {
     let small = text.to_ascii_lowercase();
     let marks = small

@@ -17,7 +17,7 @@ use crate::journal::Journal;
 /// How often the input checks whether the agent is done.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The mouth: what is said here, the agent reads.
+/// The sending end of the messages to an agent.
 pub(super) struct AgentMessenger<'a> {
     agent: &'a dyn Agent,
     redactor: Redactor,
@@ -25,21 +25,21 @@ pub(super) struct AgentMessenger<'a> {
     sender: Option<UnboundedSender<Vec<u8>>>,
 }
 
-/// The agent's input after the prompt: open until it has said its last word, and not at all for one
-/// that takes no messages.
+/// The agent's input after the prompt: open until the agent is done; closed from the start if it
+/// accepts no messages.
 pub(super) struct AgentInput {
     pulse: Arc<AgentActivity>,
     receiver: Option<UnboundedReceiver<Vec<u8>>>,
 }
 
 impl<'a> AgentMessenger<'a> {
-    /// Makes both ends.
+    /// Creates both ends.
     pub(super) fn new(
         agent: &'a dyn Agent,
         redactor: &Redactor,
         pulse: &Arc<AgentActivity>,
     ) -> (Self, AgentInput) {
-        // No more can be on its way than messages may wait, so that it needs no bound of its own.
+        // The number of queued messages is limited, so the channel needs no bound.
         let (say, hear) = unbounded_channel();
         let takes_messages = agent.message("").is_some();
         let talk = Self {
@@ -55,7 +55,8 @@ impl<'a> AgentMessenger<'a> {
         (talk, input)
     }
 
-    /// Hands the agent what waits for it, unless it is done already: then the next prompt has it.
+    /// Sends the queued messages to the agent, unless it is done: then the next prompt contains
+    /// them.
     pub(super) fn send_queued(&self, journal: &mut Journal) -> Result<(), RunError> {
         let Some(words) = &self.sender else {
             return Ok(());
@@ -119,7 +120,7 @@ impl InputSource for AgentInput {
     async fn next(&mut self) -> Option<Vec<u8>> {
         let words = self.receiver.as_mut()?;
         while !self.pulse.is_done() {
-            // The wait for words loses nothing when its time is over.
+            // A receive that is cancelled by the timeout loses no message.
             if let Ok(said) = tokio::time::timeout(POLL_INTERVAL, words.recv()).await {
                 return said;
             }

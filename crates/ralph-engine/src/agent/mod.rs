@@ -1,7 +1,7 @@
-//! An iteration in which an agent's program works inside the sandbox: `prompt` is what it is told,
-//! `work` lets it work and again where that helps, `session` is one start of it, `watch` listens to it
-//! while it works, `talk` hands it messages, `sink` makes events of what it prints, `settle` says where
-//! the run goes, `ticks` are the boxes that it says are done.
+//! An iteration in which an agent's program works inside the sandbox: `prompt` builds its prompt,
+//! `work` starts it and restarts it if that helps, `session` is one start, `watch` observes it
+//! while it works, `messenger` sends it messages, `sink` turns its output into events, `settle`
+//! decides how the run continues, `ticks` reads the boxes that it claims.
 
 mod blocked;
 mod messenger;

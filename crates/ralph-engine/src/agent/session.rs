@@ -1,4 +1,4 @@
-//! One session of an agent's program, from its prompt to how it ended.
+//! One session of an agent's program, from its prompt to its end.
 
 use ralph_core::event::{AgentSessionEvent, Event};
 use ralph_core::ports::{
@@ -25,11 +25,11 @@ use crate::run::Run;
 pub(super) struct SessionOutcome {
     pub(super) end: AgentEnd,
     pub(super) report: AgentReport,
-    /// Whether it was cut off in the middle by something that is not its doing.
+    /// Whether something other than the agent cut it off.
     pub(super) was_interrupted: bool,
 }
 
-/// Starts the agent once and waits until it has ended.
+/// Starts the agent once and waits for its end.
 pub(super) async fn run_agent_session(
     run: &mut Run,
     agent: &dyn Agent,
@@ -45,7 +45,7 @@ pub(super) async fn run_agent_session(
     mark_messages_delivered(recorder)?;
     let prompt = agent_prompt(recorder, pinned)?;
     let attempt = record_start(recorder, agent.name(), &prompt)?;
-    // Spending that is not recorded yet would be allowed twice.
+    // Unrecorded spending would be allowed twice.
     drain_gate_events(recorder, controls)?;
     set_allowance(recorder, controls);
     let started = recorder.clock.monotonic();
@@ -123,7 +123,7 @@ fn set_allowance(recorder: &Recorder, controls: &Controls) {
     });
 }
 
-/// Says how it went, by what was seen from outside before what the agent says itself.
+/// Returns how the session ended; external observations take precedence over the agent's report.
 fn session_outcome(
     watched: WatchOutcome,
     sink: &mut AgentSink,
@@ -155,7 +155,7 @@ fn session_outcome(
             why: format!("the provider answers with status {status}"),
         },
         (Some(CutReason::Halted), _) => AgentEnd::Halted,
-        // Trouble that it was in explains the silence better.
+        // An earlier failure explains the silence better.
         (Some(CutReason::Stalled), AgentEnd::Crashed { .. } | AgentEnd::TimedOut) => {
             AgentEnd::Stalled
         }
@@ -171,10 +171,11 @@ fn session_outcome(
     })
 }
 
-/// Returns what kept an agent from its work, for the log of errors.
+/// Returns the failure of a session for the error log, if there was one.
 fn failure_message(worked: &SessionOutcome) -> Option<String> {
     match &worked.end {
-        // An outage is in the activity log. The log of errors is a part of prompts, and a long outage would fill it.
+        // An outage is in the activity log. The error log is a part of prompts, and a long outage
+        // would fill it.
         AgentEnd::Finished | AgentEnd::Halted | AgentEnd::Overloaded { .. } => None,
         AgentEnd::Crashed { why } if worked.was_interrupted => Some(format!("interrupted: {why}")),
         AgentEnd::Crashed { why } => Some(format!("broke down: {why}")),
@@ -187,8 +188,8 @@ fn failure_message(worked: &SessionOutcome) -> Option<String> {
     }
 }
 
-/// Explains an agent's failure by the failure of its provider that the gate saw: the agent's own words about it
-/// are not always understood. Returns the problem that only another setting solves.
+/// Replaces an agent's failure with the provider failure that the gate saw, because the agent's
+/// message is not always recognised. Returns the problem that only another setting solves.
 fn apply_provider_failure(
     worked: &mut SessionOutcome,
     failure: Option<ProviderFailure>,
@@ -198,7 +199,7 @@ fn apply_provider_failure(
     }
     match failure? {
         ProviderFailure::Unavailable { why } => {
-            // Words of the agent about an outage say more than a status.
+            // The agent's message about an outage contains more than a status.
             if !matches!(worked.end, AgentEnd::Overloaded { .. }) {
                 worked.end = AgentEnd::Overloaded { why };
                 worked.was_interrupted = false;
@@ -212,7 +213,7 @@ fn apply_provider_failure(
     }
 }
 
-/// Reports whether a provider that is not available can be the cause of an end.
+/// Returns whether an unavailable provider can be the cause of an end.
 fn may_be_an_outage(end: &AgentEnd) -> bool {
     match end {
         AgentEnd::GaveUp { .. }
@@ -259,7 +260,7 @@ fn has_read_prompt(end: &AgentEnd) -> bool {
     }
 }
 
-/// Returns how a command would have ended that went like that.
+/// Returns the equivalent end of a command.
 fn to_command_end(end: &AgentEnd) -> ExecStatus {
     match end {
         AgentEnd::Finished => ExecStatus::Exited(0),
@@ -284,7 +285,7 @@ mod tests {
 
     use super::*;
 
-    /// Says what it was told to say; without that, what the end of the process tells.
+    /// Returns the given end; without one, the end that follows from the exit of the process.
     struct FixedEndReader(Option<AgentEnd>);
 
     impl AgentReader for FixedEndReader {

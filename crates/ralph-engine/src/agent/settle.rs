@@ -1,4 +1,4 @@
-//! What an agent's work came to: the boxes it says are done, and where the run goes from there.
+//! Settles an agent's work: checks the boxes that it claims and decides how the run continues.
 
 use ralph_core::budget::{self, Budget};
 use ralph_core::event::IterationOutcome;
@@ -16,7 +16,7 @@ use crate::services::Services;
 use crate::steps::IterationScratch;
 use crate::steps::inspect_work_tree;
 
-/// The run pauses after so many iterations in a row without any change.
+/// The run pauses after this many iterations in a row without any change.
 const IDLE_LIMIT: u32 = 3;
 
 /// Checks the claims of the agent and returns the outcome of the iteration.
@@ -48,7 +48,7 @@ pub(super) async fn settle_agent_session(
     Ok((report.summary, performed))
 }
 
-/// Returns where the agent's end sends the run, if not to the next iteration.
+/// Returns the status that the agent's end leads to, if the run does not continue.
 pub(crate) fn status_after_agent(
     recorder: &Recorder,
     services: &Services,
@@ -57,11 +57,11 @@ pub(crate) fn status_after_agent(
 ) -> Option<RunStatus> {
     let agent = services.agent.as_ref()?.name();
     if *outcome == IterationOutcome::Rotated {
-        // A person has seen to it.
+        // The user has resolved it.
         return None;
     }
     if recorder.exhausted_budget().is_some() {
-        // Before the next iteration it is looked whether a person has raised it.
+        // Before the next iteration the run checks whether the user has raised the budget.
         return None;
     }
     let open = recorder.state().open.as_ref();
@@ -111,8 +111,8 @@ pub(crate) fn status_after_agent(
     })
 }
 
-/// Returns the budget that a refused call would have exceeded: the one that is used up, or else
-/// the one that is used most.
+/// Returns the budget that a refused call would have exceeded: the one that is used up, or else the
+/// one with the highest use.
 fn tightest_budget(recorder: &Recorder) -> Budget {
     let limits = recorder.limits();
     let spent = recorder.spent();

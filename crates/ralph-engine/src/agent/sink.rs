@@ -1,4 +1,4 @@
-//! Makes events of what an agent prints, line by line, without keeping more than is needed.
+//! Turns the output of an agent into events, line by line, in bounded memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,19 +10,19 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::capture::Capture;
 use crate::live_output::LiveOutput;
 
-/// The longest line that is read; of a longer one only the beginning.
+/// The longest line that is read; a longer one is truncated.
 const MAX_LINE: usize = 1 << 20;
-/// How many uses of tools are in the activity log of one iteration.
+/// The most tool uses in the activity log of one iteration.
 const MAX_TOOLS: usize = 1_000;
-/// How many events of one iteration are told; an agent that does more is still counted and limited.
+/// The most events that one iteration reports; further ones are still counted and limited.
 const MAX_EVENTS: usize = 5_000;
 
-/// What is known about a working agent without asking it.
+/// The observed activity of a running agent.
 pub(super) struct AgentActivity {
     clock: Arc<dyn Clock>,
     started: Duration,
-    /// Milliseconds after the beginning at which something came last, or until which nothing can be
-    /// expected; 0 before that.
+    /// Milliseconds from the start to the last output, or to the end of an expected silence; 0
+    /// before that.
     last_activity_ms: AtomicU64,
     done: AtomicBool,
 }
@@ -37,39 +37,40 @@ impl AgentActivity {
         })
     }
 
-    /// Returns the running time since the agent was started: a stop of this process is no silence.
+    /// Returns the running time since the start of the agent, without the time in which this
+    /// process was suspended.
     fn elapsed(&self) -> Duration {
         self.clock.monotonic().saturating_sub(self.started)
     }
 
-    /// Says that the agent is alive.
+    /// Records that the agent is alive.
     pub(super) fn record_activity(&self) {
         let now = u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last_activity_ms
             .fetch_max(now.max(1), Ordering::Relaxed);
     }
 
-    /// Says that nothing can be expected from it for so long: its provider told it to wait.
+    /// Extends the expected silence: the provider asked the agent to wait.
     fn allow_silence(&self, wait: Duration) {
         let until = self.elapsed().saturating_add(wait);
         let until = u64::try_from(until.as_millis()).unwrap_or(u64::MAX);
         self.last_activity_ms.fetch_max(until, Ordering::Relaxed);
     }
 
-    /// Returns how long nothing has come that could be expected, and whether anything ever came.
+    /// Returns the length of the unexpected silence, and whether there was any output.
     pub(super) fn silence(&self) -> (Duration, bool) {
         let last = self.last_activity_ms.load(Ordering::Relaxed);
         let since = self.elapsed().saturating_sub(Duration::from_millis(last));
         (since, last > 0)
     }
 
-    /// Tells whether the agent has said its last word.
+    /// Returns whether the agent is done.
     pub(super) fn is_done(&self) -> bool {
         self.done.load(Ordering::Relaxed)
     }
 }
 
-/// Takes the output of an agent.
+/// Receives the output of an agent.
 pub(super) struct AgentSink {
     pub(super) reader: Box<dyn AgentReader>,
     pub(super) capture: Capture,
@@ -78,7 +79,7 @@ pub(super) struct AgentSink {
     line: Vec<u8>,
     events: UnboundedSender<AgentEvent>,
     sent_events: usize,
-    /// The tools that it used, as the activity log tells them.
+    /// The used tools, in the form of the activity log.
     pub(super) tools: Vec<String>,
 }
 
@@ -101,7 +102,7 @@ impl AgentSink {
         }
     }
 
-    /// Writes the events to a section of the live output, too.
+    /// Also writes the events to a section of the live output.
     pub(super) fn with_live(mut self, live: LiveOutput) -> Self {
         self.live = live;
         self
@@ -123,7 +124,7 @@ impl AgentSink {
             {
                 self.tools.push(format!("{tool} {label}"));
             }
-            // Of these there are no more than messages were sent.
+            // There are no more of these than messages were sent.
             let is_answer = matches!(event, AgentEvent::Acknowledged { .. });
             if self.sent_events < MAX_EVENTS || (is_answer && self.sent_events < 2 * MAX_EVENTS) {
                 self.sent_events += 1;
@@ -132,12 +133,12 @@ impl AgentSink {
                 }
             }
         }
-        // A message that comes with its last word makes it go on.
+        // A message that arrives with the last output lets the agent continue.
         let is_done = self.reader.is_done();
         self.pulse.done.store(is_done, Ordering::Relaxed);
     }
 
-    /// Reads what came after the last newline.
+    /// Reads the rest after the last newline.
     pub(super) fn flush(&mut self) {
         if !self.line.is_empty() {
             self.read_line();

@@ -1,4 +1,4 @@
-//! The boxes that an agent says are done: those it ticked in its copy of the task file.
+//! The boxes that an agent claims by ticking them in its copy of the task file.
 
 use ralph_core::action::Claims;
 use ralph_core::ports::{SandboxError, WriteMode};
@@ -10,7 +10,7 @@ use crate::recorder::Recorder;
 use crate::workbench::Workbench;
 use crate::workspace::repo_path;
 
-/// The most of a task file that is read back.
+/// The most bytes of a task file that are read.
 const MAX_TASK_BYTES: u64 = 1 << 20;
 
 /// Reads the ticks in the agent's copy of the task file and restores the file. A copy that differs in
@@ -27,7 +27,7 @@ pub(super) async fn agent_claims(
             let copy = String::from_utf8_lossy(&bytes);
             pinned.task().ticks_in(&copy)
         }
-        // A file that is not there or no file is for the inspection, too.
+        // The inspection also handles a missing file, or an entry that is not a file.
         Err(
             SandboxError::NotFound(_)
             | SandboxError::NotRegular(_)
@@ -51,7 +51,7 @@ pub(super) async fn agent_claims(
     })
 }
 
-/// Returns a claim of every box that is open: an agent that did nothing says that all is done.
+/// Returns a claim of every open box: an agent that changed nothing claims that all is done.
 pub(super) fn claim_all_boxes(recorder: &Recorder, pinned: &PinnedTask) -> Claims {
     let ticked = &recorder.state().ticked;
     let boxes = pinned.task().checkboxes.iter();

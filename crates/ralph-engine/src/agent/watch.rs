@@ -25,35 +25,37 @@ use crate::workbench::Workbench;
 /// How often the gate and the timeouts are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long the gate may read on the answers of calls whose agent has ended, to learn what they cost.
+/// How long the gate may read the remaining responses after the agent has ended, to record their
+/// cost.
 const OPEN_CALLS_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long it may take to charge them by their reservation after that.
+/// How long it may take to charge the remaining calls by their reservation.
 const RESERVATION_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often open calls are counted.
 const OPEN_CALLS_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Why an agent was not left to end by itself.
+/// Why an agent was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CutReason {
-    /// Nothing came from it for too long.
+    /// No output for too long.
     Stalled,
-    /// It said its last word, but its process did not end.
+    /// It reported its end, but its process did not exit.
     Lingering,
     /// The user requested something else.
     Halted,
-    /// The provider refuses its credential with this status, and it tries again and again.
+    /// The provider rejects its credential with this status, and the agent keeps retrying.
     Refused(u16),
 }
 
 /// How watching ended.
 pub(super) enum WatchOutcome {
-    /// The process ended, or could not go on.
+    /// The process ended or failed.
     Ended(Result<ExecOutcome, SandboxError>),
-    /// It was ended by us.
+    /// The run stopped it.
     Cut(CutReason),
 }
 
-/// Runs the program and listens until it ends. A stop, a pause and a rotation end its whole tree.
+/// Runs the program and observes it until it ends. A stop, a pause and a rotation end its whole
+/// process tree.
 pub(super) async fn watch_agent(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -124,8 +126,8 @@ pub(super) async fn watch_agent(
     watched
 }
 
-/// Waits until calls that an ended agent has left behind are charged: by the provider's count if that
-/// arrives soon, or else by their reservation.
+/// Waits until the calls of an ended agent are charged: by the provider's count if that arrives
+/// soon, or else by their reservation.
 async fn wait_until_charged(gate: &dyn GateControl) {
     if !is_charged_within(gate, OPEN_CALLS_TIMEOUT).await {
         gate.settle_open_calls();
@@ -144,7 +146,7 @@ async fn is_charged_within(gate: &dyn GateControl, limit: Duration) -> bool {
     true
 }
 
-/// Makes the channel that a sink sends its events through.
+/// Creates the channel through which a sink sends its events.
 pub(super) fn event_channel() -> (
     mpsc::UnboundedSender<AgentEvent>,
     UnboundedReceiver<AgentEvent>,

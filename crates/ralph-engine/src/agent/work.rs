@@ -1,4 +1,4 @@
-//! One iteration of an agent: it is let work, again where that helps, and what it did is settled.
+//! One iteration of an agent: starts it, restarts it if that helps, and settles its work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,21 +21,21 @@ use crate::steps::quota;
 use crate::steps::wait_for_model;
 use crate::steps::waiting::{WaitReason, random_jitter};
 
-/// What happens after an agent has ended.
+/// The step after the end of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum SessionFollowUp {
     /// Its work is settled.
     Settle,
-    /// It is started again at once: what ended it was not its doing.
+    /// The agent is restarted immediately: it did not cause its end.
     RestartNow,
-    /// It is started again after a wait for its provider or for the end of a usage limit.
+    /// The agent is restarted after a wait for its provider or for the end of a usage limit.
     RestartAfter(WaitReason, Duration),
 }
 
-/// How often a session that got answers before its provider failed starts a new count of the outage.
+/// How often a provider failure after successful responses counts as a new outage.
 const MAX_RECOVERIES: u32 = 3;
 
-/// What was tried in an iteration.
+/// The attempts of an iteration.
 #[derive(Debug)]
 struct SessionRetries {
     outage: Outage,
@@ -54,7 +54,7 @@ impl SessionRetries {
         }
     }
 
-    /// Decides what follows an end.
+    /// Decides the next step after a session.
     fn after_session(&mut self, worked: &SessionOutcome) -> SessionFollowUp {
         match &worked.end {
             AgentEnd::Quota { wait, .. } => {
@@ -67,8 +67,8 @@ impl SessionRetries {
             }
             AgentEnd::Overloaded { .. } => {
                 if worked.report.usage.total() > 0 && self.recoveries < MAX_RECOVERIES {
-                    // Its provider answered before: this is another outage. A session that always fails at
-                    // the same request must not repeat for ever.
+                    // The provider answered before, so this is another outage. A session that
+                    // always fails at the same request must not repeat forever.
                     self.recoveries += 1;
                     self.outage.reset();
                 }
@@ -95,7 +95,7 @@ impl SessionRetries {
     }
 }
 
-/// Lets the agent work and returns its last words with how it went.
+/// Runs the agent and returns its last response with the outcome.
 pub(crate) async fn run_agent_iteration(
     run: &mut Run,
     agent: Arc<dyn Agent>,
@@ -114,7 +114,7 @@ pub(crate) async fn run_agent_iteration(
         match tries.after_session(&worked) {
             SessionFollowUp::Settle => {
                 if worked.end == AgentEnd::Halted {
-                    // A pause is waited out before anything else is done.
+                    // Handle a pause before anything else.
                     handle_pending_input(run).await?;
                 }
                 return settle_agent_session(run, worked.end, worked.report).await;
@@ -130,7 +130,7 @@ pub(crate) async fn run_agent_iteration(
     }
 }
 
-/// Returns how the agent ended that a process before this one has seen to its end.
+/// Returns the end of the agent that an earlier process recorded.
 fn recorded_agent_end(recorder: &Recorder) -> Option<(AgentEnd, AgentReport)> {
     let open = recorder.state().open.as_ref()?;
     let end = open.agent_end.clone()?;
@@ -151,7 +151,7 @@ fn recorded_agent_end(recorder: &Recorder) -> Option<(AgentEnd, AgentReport)> {
     is_over.then_some((end, report))
 }
 
-/// Returns why the next session of an agent has to wait.
+/// Returns why the next session must wait.
 fn wait_reason(services: &Services, end: &AgentEnd) -> String {
     let agent = services.agent.as_ref().map_or("", |agent| agent.name());
     let why = end_reason(end);
@@ -161,7 +161,7 @@ fn wait_reason(services: &Services, end: &AgentEnd) -> String {
     why
 }
 
-/// Returns the reason that an end has.
+/// Returns the reason of an end.
 fn end_reason(end: &AgentEnd) -> String {
     match end {
         AgentEnd::GaveUp { why }
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(waited, policy.max_outage);
         let mut working = busy();
         working.report.usage.input_tokens = 1;
-        // Its model answered in between, so that this is a new outage.
+        // The model answered in between, so this is a new outage.
         assert_ne!(tries.after_session(&working), SessionFollowUp::Settle);
     }
 }

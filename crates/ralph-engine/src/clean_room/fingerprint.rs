@@ -1,7 +1,7 @@
 //! Compares the repository of a clean room before and after a check.
 //!
-//! A check that checks out another commit, or that rewrites the files that it judges, says nothing
-//! about the commit that is delivered. Times of files also reveal those that were changed and put back.
+//! A check that checks out another commit, or that rewrites the files under test, proves nothing
+//! about the delivered commit. File times also reveal files that were changed and restored.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ impl RepoFingerprint {
             refs: git.refs().await?,
             index: git.index().await?,
         };
-        // The clock of the file system must move on before the check writes anything.
+        // The clock of the file system must advance before the check writes anything.
         tokio::time::sleep(CLOCK_TICK).await;
         Ok(witness)
     }
@@ -81,14 +81,14 @@ fn describe_moved_head(before: &RepoRefs, after: &RepoRefs) -> Option<String> {
 /// The traces of a check in the repository of its clean room.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RoomChanges {
-    /// What it did to the checked-out commit.
+    /// The change of the checked-out commit, if any.
     moved: Option<String>,
-    /// Files of the commit, and refs, that it wrote to.
+    /// Written files of the commit, and written refs.
     written: Vec<String>,
 }
 
 impl RoomChanges {
-    /// Returns why the result of the check does not count, if that is so.
+    /// Returns why the result of the check does not count, if it does not.
     pub(super) fn objection(&self, command: &str) -> Option<String> {
         let moved = self.moved.as_ref()?;
         Some(format!(

@@ -1,8 +1,8 @@
 //! Clean rooms: every check runs in a fresh sandbox with an untouched checkout of one commit.
 //!
-//! Nothing that a check leaves behind (files, commits, git configuration, processes, `HOME`, `/tmp`)
-//! reaches another check, because the sandbox is removed after it. `room` creates, uses and removes
-//! one sandbox; `witness` compares the repository before and after a check.
+//! Nothing that a check leaves behind (files, commits, git configuration, processes, `HOME`,
+//! `/tmp`) reaches another check, because the sandbox is removed after it. `room` creates, uses and
+//! removes one sandbox; `fingerprint` compares the repository before and after a check.
 
 mod fingerprint;
 mod room;
@@ -25,7 +25,7 @@ use room::{create_branch_bundle, run_in_room};
 /// A check of the contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedCommand {
-    /// Where it comes from: a box's id, `test_command`, or `verify_commands[1]`.
+    /// A box's id, `test_command`, or `verify_commands[1]`.
     pub(crate) name: String,
     pub(crate) command: String,
 }
@@ -88,7 +88,7 @@ pub(crate) async fn check_tree(
     Ok(checks)
 }
 
-/// Runs each command for comparison only: a red one is no error of the model's work.
+/// Runs each command for comparison only: a red one is not an error in the model's work.
 pub(crate) async fn check_for_comparison(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -106,8 +106,8 @@ pub(crate) async fn check_for_comparison(
     Ok(checks)
 }
 
-/// Lists the tests of a check, in a clean room of its own; none where the runner cannot
-/// list them, or where the listing does not say how many there are.
+/// Lists the tests of a check, in a clean room of its own; none if the runner cannot list them or
+/// the listing does not contain their number.
 pub(crate) async fn list_tests(
     recorder: &mut Recorder,
     bench: &Workbench,

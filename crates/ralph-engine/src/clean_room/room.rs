@@ -21,8 +21,7 @@ use crate::run::attend;
 use crate::services::Services;
 use crate::workbench::Workbench;
 
-/// The files that a clean room holds: those of a commit, some of them perhaps as they were at the
-/// base commit.
+/// The files of a clean room: those of a commit, some of them optionally as in the base commit.
 #[derive(Debug, Clone)]
 pub(crate) struct RoomTree {
     commit: CommitId,
@@ -44,8 +43,8 @@ impl RoomTree {
         }
     }
 
-    /// Takes changed files from the base commit instead: modified and deleted ones as they were
-    /// there, added ones not at all.
+    /// Replaces changed files by those of the base commit: modified and deleted ones are restored,
+    /// added ones removed.
     pub(crate) fn with_base_files(mut self, base: &CommitId, changed: &[ChangedPath]) -> Self {
         self.base = Some(base.clone());
         for ChangedPath { path, change } in changed {
@@ -67,7 +66,7 @@ pub(crate) struct BranchBundle {
 
 impl Drop for BranchBundle {
     fn drop(&mut self) {
-        // Only a copy: the repository has all of it.
+        // Only a copy of commits in the repository.
         durable::remove_leftover(&self.file);
     }
 }
@@ -85,7 +84,7 @@ pub(super) async fn create_branch_bundle(
     bench: &Workbench,
 ) -> Result<BranchBundle, RunError> {
     let bundle = BranchBundle {
-        // In the repository's directory, where `locks::release` finds a lock that a crash leaves.
+        // In the repository's directory, so that `locks::release` finds a lock that a crash leaves.
         file: recorder.dir.repo().join("room.bundle"),
         branch: recorder.state().plan.branch.clone(),
     };

@@ -1,5 +1,5 @@
-//! Findings about the branch itself: changed files that the checks run, code that could fake a
-//! result, files that take the place of a runner or a dependency.
+//! Findings about the branch: changed files that the checks run, code that could fake a result,
+//! files that replace a runner or a dependency.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,7 +23,7 @@ const MAX_DIFF: u64 = 64 << 20;
 /// How many requirement files are read.
 const MAX_REQUIREMENTS: usize = 20;
 
-/// Returns what the changes between the base commit and `head` say about the verdict on `head`.
+/// Returns the findings about the changes between the base commit and `head`.
 pub(super) async fn branch_findings(
     recorder: &Recorder,
     bench: &Workbench,

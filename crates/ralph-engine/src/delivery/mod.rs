@@ -1,5 +1,6 @@
-//! What comes out of a run: `publish` pushes the branch and keeps the pull request, `verify` judges
-//! a commit in a clean room, `test_changes` examines changed tests, `pull_body` finds the words.
+//! The delivery of a run: `publish` pushes the branch and updates the pull request, `verify` judges
+//! a commit in clean rooms, `test_changes` examines changed tests, `pull_body` writes the text of
+//! the pull request.
 
 mod branch_findings;
 mod publish;

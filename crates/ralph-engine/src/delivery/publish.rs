@@ -1,4 +1,4 @@
-//! Delivery: pushing the branch, keeping the pull request, granting or refusing success.
+//! Delivery: pushes the branch, updates the pull request, grants or refuses success.
 
 use ralph_core::event::{DeliveryEvent, Event, IterationOutcome, RunEvent, VerificationEvent};
 use ralph_core::id::CommitId;
@@ -23,10 +23,10 @@ use crate::services::Services;
 use crate::steps::IterationScratch;
 use crate::workbench::Workbench;
 
-/// What delivering means for the run.
+/// The result of a delivery for the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DeliveryOutcome {
-    /// There is more to do.
+    /// The run continues.
     Unfinished,
     /// The run has succeeded.
     Success,
@@ -42,7 +42,7 @@ const SAVED_FILES: [&str; 5] = [
     "files",
     "iterations",
 ];
-/// How often saving is tried: runs of the same task save under the same ref.
+/// The most attempts to save: runs of the same task save under the same ref.
 const MAX_SAVE_ATTEMPTS: usize = 20;
 
 /// Publishes the branch if due and returns whether the run has succeeded.
@@ -93,7 +93,7 @@ pub(crate) async fn finish_approved(run: &mut Run) -> Result<Option<RunStatus>, 
     })
 }
 
-/// Publishes at the end of a run what no milestone has: an unfinished branch is still the work.
+/// Publishes the remaining commits at the end of a run: an unfinished branch is delivered, too.
 pub(crate) async fn deliver_remaining(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -138,8 +138,8 @@ fn completion_state(
     }
 }
 
-/// Tells whether this very commit was red in a clean room already. After a crash it may have
-/// been so a moment ago, with nothing done about it yet.
+/// Returns whether this commit was already red in a clean room. After a crash this may be a recent
+/// result that was not handled yet.
 fn is_known_red(recorder: &Recorder, scratch: &IterationScratch) -> bool {
     let state = recorder.state();
     !scratch.resumed
@@ -230,7 +230,7 @@ fn refuse_success(recorder: &mut Recorder, reasons: Vec<String>) -> Result<(), R
     Ok(())
 }
 
-/// Pushes the branch and brings the pull request up to date; the inner error is a rule it breaks.
+/// Pushes the branch and updates the pull request; the inner error is a broken rule.
 async fn publish(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -287,7 +287,7 @@ pub(super) async fn changed_surface(
     Ok(surface)
 }
 
-/// Reports that the branch changes files which the next runs would read.
+/// Reports that the branch changes files that later runs would read.
 fn report_configuration_changes(
     recorder: &mut Recorder,
     surface: &Surface,
@@ -325,7 +325,7 @@ async fn broken_rules(
     Ok(broken)
 }
 
-/// Pushes the branch again if it was removed at the source host in the meantime.
+/// Pushes the branch again if it was deleted at the source host.
 async fn push_if_missing(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -344,8 +344,8 @@ async fn push_if_missing(
     Ok(())
 }
 
-/// Pushes a commit and waits until it would survive a power cut at the source host. The record of a push
-/// comes after this.
+/// Pushes a commit and waits until it would survive a power cut at the source host. The push is
+/// recorded after this.
 async fn push_and_sync(
     recorder: &Recorder,
     bench: &Workbench,
@@ -461,7 +461,7 @@ pub(crate) async fn save_state(
     };
     let event = match saved.await {
         Ok(commit) => Event::Delivery(DeliveryEvent::StateSaved { reference, commit }),
-        // The host's copy decides; the side ref is for the day it is gone.
+        // The host's copy is authoritative; the side ref is only a backup.
         Err(error) => Event::Run(RunEvent::Notice {
             message: format!("the run's files were not saved to {reference}: {error}"),
         }),

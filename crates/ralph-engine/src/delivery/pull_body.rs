@@ -1,4 +1,4 @@
-//! The words of a pull request: what a reviewer needs to believe it, and what to look at twice.
+//! The text of a pull request: the evidence for a reviewer, and the changes that need attention.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use ralph_core::surface::{self, Importance, Surface};
 use ralph_core::task::TaskFile;
 use ralph_core::verdict::CheckResult;
 
-/// What a pull request is written from.
+/// The input for the text of a pull request.
 pub(crate) struct PullRequestFacts<'a> {
     pub(crate) state: &'a RunState,
     pub(crate) task: &'a TaskFile,
@@ -16,7 +16,7 @@ pub(crate) struct PullRequestFacts<'a> {
     pub(crate) surface: &'a Surface,
 }
 
-/// How many changed files are listed; a reviewer reads no longer list.
+/// The most changed files in the list.
 const MAX_LISTED_FILES: usize = 50;
 
 const BEGIN_MARKER: &str = "<!-- ralph:begin -->";
@@ -71,7 +71,7 @@ pub(crate) fn body(facts: &PullRequestFacts<'_>) -> String {
     body
 }
 
-/// Lists changed files that a reviewer should look at twice, the most important first.
+/// Lists changed files that deserve a reviewer's attention, the most important first.
 fn changed_files(facts: &PullRequestFacts<'_>) -> String {
     let ranked = surface::rank_findings(facts.surface);
     if ranked.is_empty() {
@@ -116,7 +116,7 @@ fn changed_files(facts: &PullRequestFacts<'_>) -> String {
     text
 }
 
-/// Says which agent did the work, and what it could and could not reach.
+/// Describes the agent that did the work, and the hosts that it could and could not reach.
 fn agent_and_hosts(state: &RunState) -> String {
     let mut text = String::new();
     if let Some(agent) = &state.plan.agent {
@@ -148,7 +148,7 @@ fn agent_and_hosts(state: &RunState) -> String {
     text
 }
 
-/// Lists the work that requests to models asked the provider for.
+/// Lists the provider's own tools that requests to models used.
 fn provider_tools(state: &RunState) -> String {
     let mut text = String::new();
     for (action, what) in [
@@ -223,7 +223,7 @@ fn evidence(facts: &PullRequestFacts<'_>) -> String {
     text
 }
 
-/// Returns what qualifies the verdict, the most important first.
+/// Returns the findings that qualify the verdict, the most important first.
 fn findings(facts: &PullRequestFacts<'_>) -> String {
     const SHOWN: usize = 50;
     let findings = &facts.state.findings;
@@ -244,7 +244,7 @@ fn findings(facts: &PullRequestFacts<'_>) -> String {
     text
 }
 
-/// Keeps text from notifying people, hiding itself or leaving its line.
+/// Escapes text so that it cannot notify users, hide itself or leave its line.
 fn escape_inline(text: &str) -> String {
     let one_line: String = text
         .chars()
@@ -260,7 +260,7 @@ fn escape_cell(text: &str) -> String {
     escape_inline(text).replace('|', "\\|")
 }
 
-/// Makes text safe between backticks in a table.
+/// Escapes text for backticks in a table.
 fn escape_code(text: &str) -> String {
     let one_line: String = text
         .chars()

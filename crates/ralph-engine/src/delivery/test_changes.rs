@@ -1,4 +1,4 @@
-//! Changes to existing tests: found in the diff between base and branch, and held back where the task
+//! Changes to existing tests: found in the diff between base and branch, and held back if the task
 //! asks for it.
 
 use ralph_core::event::{Event, VerificationEvent};
@@ -62,7 +62,7 @@ pub(super) async fn changed_test_findings(
     Ok(findings.collect())
 }
 
-/// Returns why the run must not succeed with the changes to its tests, if that is so.
+/// Returns why changes to tests prevent success, if they do.
 pub(super) async fn refused_test_changes(
     recorder: &Recorder,
     bench: &Workbench,
@@ -82,7 +82,7 @@ pub(super) async fn refused_test_changes(
     }
 }
 
-/// Returns why the run waits for a person before it succeeds, if it does.
+/// Returns why the run waits for the user's approval before it succeeds, if it does.
 pub(super) async fn unapproved_test_changes(
     recorder: &Recorder,
     bench: &Workbench,
@@ -100,7 +100,7 @@ pub(super) async fn unapproved_test_changes(
     Ok((!is_approved).then_some(PauseReason::TestChanges { changes, digest }))
 }
 
-/// Returns the approval that resuming a run means, if it waited for one.
+/// Returns the approval that resuming a run implies, if the run waited for one.
 pub(crate) fn approved_by_resuming(status: &RunStatus) -> Option<Event> {
     if let RunStatus::Paused(PauseReason::TestChanges { digest, .. }) = status {
         let digest = digest.clone();

@@ -19,8 +19,8 @@ use crate::run::Run;
 use crate::services::Services;
 use crate::workbench::Workbench;
 
-/// Compares the number of tests that each green check reports with a listing by its runner. Where
-/// the listing does not confirm the number, the same command at the base commit decides.
+/// Compares the number of tests that each green check reports with a listing by its runner. If the
+/// listing does not confirm the number, the same command at the base commit decides.
 pub(super) async fn confirm_counts(
     run: &mut Run,
     tree: &RoomTree,
@@ -100,7 +100,7 @@ async fn base_count(
 }
 
 /// Runs the test command with the tests of the base commit on the new code, if existing tests were
-/// changed. The result never makes a verdict red: tests may change for good reasons.
+/// changed. The result never turns a verdict red: tests may change for good reasons.
 pub(super) async fn run_base_tests(
     run: &mut Run,
     head: &CommitId,

@@ -17,7 +17,7 @@ use crate::contract::PinnedTask;
 use crate::error::RunError;
 use crate::run::Run;
 
-/// What the clean rooms found.
+/// The result of the checks in the clean rooms.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CleanRoomReport {
     pub(crate) checks: Vec<CheckResult>,
@@ -26,7 +26,7 @@ pub(crate) struct CleanRoomReport {
     pub(crate) findings: Vec<VerifyFinding>,
     /// Boxes whose own checks are red.
     pub(crate) red_boxes: BTreeSet<String>,
-    /// Commands whose output was too long to be kept.
+    /// Commands whose output was truncated.
     pub(super) truncated: BTreeSet<String>,
 }
 
@@ -53,8 +53,8 @@ impl CleanRoomReport {
     }
 }
 
-/// Judges a commit. The answer is in the journal when this returns. A commit that was red before
-/// must be green twice in a row.
+/// Judges a commit and records the verdict in the journal. A commit that was red before must be
+/// green twice in a row.
 pub(crate) async fn verify_commit(
     run: &mut Run,
     head: &CommitId,
@@ -146,7 +146,8 @@ pub(super) fn protected_changes(pinned: &PinnedTask, changed: &[ChangedPath]) ->
     checks::protected_changes(changed, &pinned.contract().verification.protected)
 }
 
-/// Returns the boxes that a check speaks for: a global one for all that have none of their own.
+/// Returns the boxes that a check covers: a global one covers all boxes without a check of their
+/// own.
 pub(super) fn boxes_for_check(pinned: &PinnedTask, check: &str) -> Vec<String> {
     let boxes = pinned.task().checkboxes.iter();
     let global = check.starts_with("verify_commands[");

@@ -1,5 +1,5 @@
-//! Does what a report proposes: signs, edits of the task's body, another profile. Each step can be
-//! repeated after a crash.
+//! Applies the proposals of a report: signs, edits of the task's body, another profile. Each step
+//! can be repeated after a crash.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use crate::error::RunError;
 use crate::recorder::Recorder;
 use crate::services::Services;
 
-/// Applies the last report, if there is one that was not applied yet. Returns what was done.
+/// Applies the last report, if it was not applied yet. Returns a summary.
 pub(crate) fn apply_report(
     recorder: &mut Recorder,
     services: &Services,
@@ -71,7 +71,7 @@ fn check_profile(recorder: &Recorder, services: &Services, profile: &str) -> Res
         .map(drop)
 }
 
-/// Edits the body of the task, and keeps the result to be put in force before the next iteration.
+/// Edits the body of the task, and stores the result, which takes effect before the next iteration.
 fn edit_task(
     recorder: &Recorder,
     pinned: &PinnedTask,
@@ -145,7 +145,7 @@ fn reject_secret_edits(recorder: &Recorder, edits: &[SpecEdit]) -> (Vec<SpecEdit
     (usable.cloned().collect(), refused)
 }
 
-/// What became of a report's edits of the task.
+/// The results of a report's edits of the task.
 #[derive(Default)]
 struct TaskEdits {
     edits: usize,

@@ -1,4 +1,4 @@
-//! What the doctor gets to see: the host's files and figures of the last iterations, each bounded.
+//! The input of the doctor: the host's files and figures of the last iterations, each bounded.
 
 use std::io;
 use std::path::Path;
@@ -12,14 +12,14 @@ use crate::durable;
 use crate::error::RunError;
 use crate::recorder::Recorder;
 
-/// How many iterations are told.
+/// The most iterations in the chart.
 const MAX_ITERATIONS: u32 = 5;
-/// How much of the last output is read.
+/// The most bytes of the last output that are read.
 const MAX_OUTPUT: u64 = 64 << 10;
 /// The largest `metrics.json` that is read.
 const MAX_METRICS: u64 = 1 << 20;
 
-/// Collects what the doctor gets to see.
+/// Collects the input of the doctor.
 pub(super) fn build_chart(
     recorder: &Recorder,
     pinned: &PinnedTask,

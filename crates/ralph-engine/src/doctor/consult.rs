@@ -1,5 +1,5 @@
-//! Asks the doctor: one question, one repair, every call charged. A doctor that cannot help does not
-//! break a run; that is told, and the run goes on without.
+//! Asks the doctor: one question, one repair, every call charged. A failing doctor does not end a
+//! run; the failure is reported, and the run continues without it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,31 +26,31 @@ use crate::services::Services;
 use crate::steps::quote_refusal;
 use crate::steps::waiting::random_jitter;
 
-/// A reply is asked for once more if it cannot be read.
+/// The most replies: an unreadable one is requested once more.
 const MAX_REPLIES: u32 = 2;
-/// Tries for one reply while the provider is not available.
+/// The most attempts for one reply while the provider is not available.
 const MAX_CALL_ATTEMPTS: u32 = 3;
 const MAX_RETRY_DELAY: Duration = Duration::from_mins(1);
-/// How long an answer may take.
+/// The timeout of a reply.
 const REPLY_TIMEOUT: Duration = Duration::from_mins(15);
 /// Bytes of a prompt per token, for an estimate.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// Who answers, and for how much.
+/// The model of the doctor, and its price.
 struct DoctorModel {
     model: Arc<dyn Model>,
     price: Price,
     profile: Option<String>,
 }
 
-/// What is being asked.
+/// The question to the doctor.
 struct DoctorQuestion<'a> {
     number: u32,
     trigger: DoctorTrigger,
     request: &'a ModelRequest,
 }
 
-/// Asks the doctor and writes its report down. Returns the report's number; none if there is none.
+/// Asks the doctor and stores its report. Returns the report's number; none if there is no report.
 pub(crate) async fn consult_doctor(
     recorder: &mut Recorder,
     controls: &mut Controls,
@@ -106,7 +106,8 @@ fn redact_request(recorder: &Recorder, request: ModelRequest) -> ModelRequest {
     }
 }
 
-/// The task's own profile for it, the one that is marked for it, the fallback, the run's own.
+/// Chooses the task's profile for the doctor, the profile marked for it, the fallback, or the run's
+/// own.
 fn choose_doctor_model(
     recorder: &mut Recorder,
     services: &Services,
@@ -152,7 +153,7 @@ fn charge_abandoned(recorder: &mut Recorder, price: &Price) -> Result<(), RunErr
     record_abandoned_call(recorder, reserved.unwrap_or(estimate), price)
 }
 
-/// Charges a call that did not come to its end.
+/// Charges a call that did not complete.
 fn record_abandoned_call(
     recorder: &mut Recorder,
     usage: TokenUsage,
@@ -168,7 +169,7 @@ fn record_abandoned_call(
     Ok(())
 }
 
-/// Asks until there is a reply; none if it was given up.
+/// Asks until there is a reply; none if the doctor is given up.
 async fn ask_doctor(
     recorder: &mut Recorder,
     controls: &mut Controls,
@@ -273,7 +274,7 @@ fn record_question(
     Ok(())
 }
 
-/// Puts a reply on disk and charges it, before anything of it is read.
+/// Stores and charges a reply before it is parsed.
 fn record_doctor_reply(
     recorder: &mut Recorder,
     services: &Services,
@@ -306,7 +307,7 @@ fn record_doctor_reply(
             .billed
             .unwrap_or_else(|| price::cost(&doctor.price, &reply.usage)),
         duration_ms: millis(waited),
-        // Only the places of the run's own script are counted.
+        // Only the positions in the run's own script are counted.
         source: reply
             .source
             .clone()

@@ -1,6 +1,6 @@
-//! The doctor at work: `chart` collects what it gets to see, `consult` asks it and writes its report
-//! down, `apply` does what a report proposes. It needs no sandbox: a run that nobody works on can be
-//! looked at, too.
+//! The doctor: `chart` collects its input, `consult` asks it and stores its report, `apply` applies
+//! the proposals of a report. It needs no sandbox, so it can also examine a run that no process
+//! works on.
 
 mod apply;
 mod chart;
