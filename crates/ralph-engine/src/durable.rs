@@ -1,4 +1,4 @@
-//! Writing files so that a crash at any moment leaves either the old content or the new.
+//! Writes files so that a crash at any moment leaves either the old content or the new.
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -13,10 +13,10 @@ use ralph_core::event::LogPosition;
 use ralph_core::id::Digest;
 use sha2::{Digest as _, Sha256};
 
-/// An input/output error: the disk did not do what it was asked for.
+/// The error number of an input/output error.
 const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
 
-/// What to do about a full disk.
+/// The hint for a full disk.
 pub(crate) const DISK_FULL_HINT: &str =
     "free some space and run `ralph resume`; nothing that was recorded is lost";
 
@@ -24,16 +24,14 @@ pub(crate) const DISK_FULL_HINT: &str =
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {doing} `{}`: {source}", path.display())]
 pub struct StoreError {
-    /// What was being done, as a verb.
+    /// The operation, as a verb.
     pub doing: &'static str,
-    /// To which file.
     pub path: PathBuf,
-    /// Why it failed.
     pub source: io::Error,
 }
 
 impl StoreError {
-    /// Returns a closure for `map_err` that says what was being done to which file.
+    /// Returns a closure for `map_err` that adds the operation and the path.
     pub fn when(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self {
@@ -43,7 +41,7 @@ impl StoreError {
         }
     }
 
-    /// Returns what a person can do about it.
+    /// Returns the hint for the user.
     pub fn hint(&self) -> &'static str {
         use io::ErrorKind as K;
         let kind = self.source.kind();
@@ -61,7 +59,7 @@ impl StoreError {
     }
 }
 
-/// Makes a directory and its parents, readable for the user alone. New ones survive a power cut.
+/// Creates a directory and its parents, accessible only to the user. New ones survive a power cut.
 pub fn create_dir(path: &Path) -> Result<(), StoreError> {
     create_dir_chain(path).map_err(StoreError::when("create", path))
 }
@@ -74,7 +72,7 @@ fn create_dir_chain(path: &Path) -> io::Result<()> {
     parent.map_or(Ok(()), create_dir_chain)?;
     match fs::DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => {}
-        // Another process was quicker.
+        // Another process created it first.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
         Err(error) => return Err(error),
     }
@@ -113,7 +111,8 @@ pub(crate) fn warn_if_failed<T, E: std::fmt::Display>(doing: &str, result: Resul
     }
 }
 
-/// Writes a file that is on disk, whole, when this returns. Only one process may write it at a time.
+/// Writes a file that is complete and on disk when this returns. Only one process may write it at a
+/// time.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     replace(path, &temporary_name(path, ""), bytes)
 }
@@ -145,7 +144,7 @@ pub fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
     to.parent().map_or(Ok(()), sync_dir)
 }
 
-/// Syncs a directory, so that renames and new names in it last.
+/// Syncs a directory, so that renames and new entries survive a power cut.
 pub fn sync_dir(path: &Path) -> Result<(), StoreError> {
     sync_path(path)
 }
@@ -156,8 +155,8 @@ fn sync_path(path: &Path) -> Result<(), StoreError> {
         .map_err(StoreError::when("sync", path))
 }
 
-/// Syncs the whole filesystem that a path is on: files, renames and new names, whichever program wrote them.
-/// Git syncs its files, but no directory; see `docs/design/0019`.
+/// Syncs the whole filesystem of a path: files, renames and new entries, whichever program wrote
+/// them. Git syncs its files, but no directory; see `docs/design/0019`.
 pub fn sync_filesystem(path: &Path) -> Result<(), StoreError> {
     let sync = || -> io::Result<()> {
         let file = File::open(path)?;
@@ -171,7 +170,7 @@ pub fn sync_filesystem(path: &Path) -> Result<(), StoreError> {
     sync().map_err(StoreError::when("sync the filesystem of", path))
 }
 
-/// Syncs files and directories, all at the same time: the disk then waits once for all of them.
+/// Syncs files and directories in parallel, so that the disk flushes once for all of them.
 pub fn sync_paths(paths: &[PathBuf]) -> Result<(), StoreError> {
     thread::scope(|scope| {
         let started: Vec<_> = paths
@@ -184,14 +183,14 @@ pub fn sync_paths(paths: &[PathBuf]) -> Result<(), StoreError> {
         started.into_iter().try_for_each(|(path, thread)| {
             match thread.map(thread::ScopedJoinHandle::join) {
                 Ok(Ok(synced)) => synced,
-                // The machine had no thread for it.
+                // The thread could not be started.
                 Ok(Err(_)) | Err(_) => sync_path(path),
             }
         })
     })
 }
 
-/// Writes a file without waiting for the disk; it survives the program, not the machine.
+/// Writes a file without a sync; it survives a crash of the program, but not of the machine.
 pub fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<File, StoreError> {
     let mut file = OpenOptions::new()
         .write(true)
@@ -208,26 +207,26 @@ pub fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<File, StoreError> {
 /// Whether an append must be on disk before it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncMode {
-    /// It must.
+    /// The append syncs the file.
     Now,
     /// A later sync covers it.
     Later,
 }
 
-/// A file that only grows.
+/// An append-only file.
 #[derive(Debug)]
 pub struct AppendLog {
     path: PathBuf,
     file: File,
     length: u64,
     hasher: Sha256,
-    /// The number of the error of a sync that failed. What is on disk is unknown from then on, so nothing
+    /// The error number of a failed sync. The content on disk is unknown from then on, so nothing
     /// more is appended.
     broken: Option<i32>,
 }
 
 impl AppendLog {
-    /// Opens a log, making it if it does not exist.
+    /// Opens a log, and creates it if it does not exist.
     pub fn open(path: PathBuf) -> Result<Self, StoreError> {
         let is_new = !path.exists();
         let file = OpenOptions::new()
@@ -249,10 +248,10 @@ impl AppendLog {
         })
     }
 
-    /// Puts bytes at the end with one write. After a failure the file ends where it did before.
+    /// Appends bytes with one write. After a failure the file has its former length.
     ///
-    /// A failed sync is final: the kernel reports it once and then forgets it, so a second sync that
-    /// succeeds proves nothing. Every later call fails, too.
+    /// A failed sync is final: the kernel reports it once and then forgets it, so a second sync
+    /// that succeeds proves nothing. Every later call fails, too.
     pub fn append(&mut self, bytes: &[u8], sync: SyncMode) -> Result<(), StoreError> {
         if let Some(number) = self.broken {
             return Err(self.append_error(io::Error::from_raw_os_error(number)));
@@ -266,7 +265,7 @@ impl AppendLog {
             SyncMode::Later => Ok(()),
         });
         if let Err(source) = synced {
-            // A half-written record would damage the next one; cutting it off is the repair.
+            // A partial record would damage the next one, so truncate it.
             self.file
                 .set_len(self.length)
                 .map_err(StoreError::when("repair", &self.path))?;
@@ -292,7 +291,7 @@ impl AppendLog {
             .map_err(StoreError::when("sync", &self.path))
     }
 
-    /// Returns how far it has grown; the cost does not depend on its size.
+    /// Returns its length and digest; the cost does not depend on its size.
     pub fn mark(&self) -> LogPosition {
         LogPosition {
             bytes: self.length,
@@ -305,7 +304,7 @@ impl AppendLog {
         self.length
     }
 
-    /// Returns where it is.
+    /// Returns the path of the log.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -334,7 +333,8 @@ fn hash_file(path: &Path) -> io::Result<(u64, Sha256)> {
     }
 }
 
-/// Returns the last bytes of a file, from the start of a line on; the cost does not depend on its size.
+/// Returns the last bytes of a file, from the start of a line; the cost does not depend on its
+/// size.
 pub fn tail(path: &Path, max_bytes: u64) -> Result<String, StoreError> {
     use std::io::{Read as _, Seek as _, SeekFrom};
     let read = || -> io::Result<String> {

@@ -1,4 +1,4 @@
-//! The end of a process's work on a run: the rest is delivered, the files are saved, the status recorded.
+//! The end of a process's work on a run: delivers the rest, saves the files, records the status.
 
 use ralph_core::event::{RunEvent, SandboxEvent};
 use ralph_core::run::RunStatus;
@@ -39,7 +39,7 @@ pub(crate) fn record_failure_status(
     Ok(status)
 }
 
-/// Records the run's files as a process leaves them, and then the status in which it leaves the run.
+/// Records the run's files and then the status that the process leaves the run in.
 fn record_final_status(
     dir: &RunDir,
     journal: &mut Journal,
@@ -55,7 +55,7 @@ fn record_final_status(
     Ok(())
 }
 
-/// Ends the work of this process on the run: delivers the rest, tidies up, records the status.
+/// Ends the work of this process on the run: delivers the rest, cleans up, records the status.
 pub(crate) async fn finish_with(
     recorder: &mut Recorder,
     bench: &mut Workbench,
@@ -74,7 +74,7 @@ pub(crate) async fn finish_with(
         // After a restart the status is `running`, and only a verifying run may succeed.
         recorder.set_status(RunStatus::Verifying)?;
     }
-    // What is said about the run is decided; tidying up cannot change it.
+    // The status is decided; the cleanup cannot change it.
     if let Err(error) = clean_up_sandbox(recorder, bench, services, &status).await {
         let message = format!("not everything could be tidied up: {error}");
         recorder.append(RunEvent::Notice { message })?;
@@ -98,8 +98,8 @@ async fn clean_up_sandbox(
     bench.project(&recorder.files).await?;
     save_state(recorder, bench, services).await?;
     if *status == RunStatus::Succeeded {
-        // The record first: half a sandbox must not be taken for the workspace after a crash. One
-        // that no record knows is removed at the next opening.
+        // Record it first: after a crash, a partly removed sandbox must not be used as the
+        // workspace. The next opening removes a sandbox without a record.
         let sandbox = bench.sandbox.id().clone();
         recorder.append(SandboxEvent::SandboxRemoved { sandbox })?;
         bench.sandbox.remove().await?;

@@ -1,4 +1,4 @@
-//! What can break a run from outside. Everything else is a result, and recorded.
+//! External failures that stop a run. Everything else is a recorded result.
 
 use std::time::Duration;
 
@@ -10,57 +10,55 @@ use crate::durable::{self, StoreError};
 use crate::git::GitError;
 use crate::journal::JournalError;
 
-/// Why a run cannot go on by itself.
+/// Why a run cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The program died too often while the same command ran.
+    /// The program crashed too often during the same command.
     #[error("ralph died {} times in a row while `{}` ran", .0.crashes, .0.command)]
     CrashLoop(CrashedCommand),
-    /// The state directory.
+    /// A file operation in the state directory failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The journal.
+    /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The sandbox.
+    /// The sandbox failed.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// Git, on the host or in the sandbox.
+    /// Git failed, on the host or in the sandbox.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The source host.
+    /// The source host failed.
     #[error(transparent)]
     Scm(#[from] ScmError),
-    /// The model.
+    /// The model failed.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// The model's provider was not available for longer than a run waits.
     #[error("{error}; {}", waited_for(*.waited))]
     Outage {
-        /// The last failure.
         error: Box<ModelError>,
-        /// How long the run has waited.
         waited: Duration,
     },
-    /// The file of a contract is not what its digest in the journal names.
+    /// The text of a contract does not match its digest in the journal.
     #[error("the pinned contract `{0}` is not the one that the journal names by its digest")]
     Contract(String),
-    /// The sandbox is not one that work may go on in.
+    /// The sandbox must not be used for further work.
     #[error("{}", .0.what)]
     UnusableSandbox(ProviderProblem),
     /// The thread of the run could not start, or panicked.
     #[error("the thread of the run failed: {0}")]
     Thread(String),
-    /// A person ended it.
+    /// The user stopped the run.
     #[error("stopped by a person")]
     Stopped,
-    /// The program was told to end.
+    /// The program was interrupted.
     #[error("the program was told to end")]
     Interrupted,
 }
 
 impl RunError {
-    /// Returns what a person can do about it.
+    /// Returns the hint for the user.
     pub fn hint(&self) -> String {
         match self {
             Self::Store(error) | Self::Journal(JournalError::Store(error)) => {
@@ -114,7 +112,7 @@ impl RunError {
         }
     }
 
-    /// Returns the reason to pause with.
+    /// Returns the reason for the pause.
     pub fn pause_reason(&self) -> PauseReason {
         match self {
             Self::Interrupted => PauseReason::Interrupted,
@@ -151,7 +149,7 @@ pub(crate) fn waited_for(waited: Duration) -> String {
     format!("the run waited {whole:#} for it")
 }
 
-/// Returns what the user can do about a failed call.
+/// Returns the hint for a failed call.
 fn model_hint(error: &ModelError) -> String {
     match error {
         ModelError::Unauthorized {
@@ -174,7 +172,7 @@ fn model_hint(error: &ModelError) -> String {
             "raise the limit or choose another model with `ralph profile`, then `ralph resume`"
                 .into()
         }
-        // A run keeps the profile that it started with until it is told to load it again.
+        // A run uses the profile that it started with until the user reloads it.
         ModelError::Broken { fix: Some(fix), .. } if fix.contains("`models.yaml`") => {
             format!("{fix} and choose the profile again with `ralph profile`, then `ralph resume`")
         }

@@ -1,8 +1,8 @@
 //! Lengths and digests of a run's files, recorded when a process ends its work on the run.
 //!
-//! `ralph audit` compares them, so that a file that was changed afterwards is found. Files with a digest
-//! elsewhere are left out: finished iterations have theirs in `iteration_finished`, kept contracts are
-//! named after theirs, the journal and the repository have chains of their own.
+//! `ralph audit` compares them to find files that were changed afterwards. Files with a digest
+//! elsewhere are left out: finished iterations have theirs in `iteration_finished`, stored
+//! contracts are named after theirs, the journal and the repository have chains of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -25,11 +25,11 @@ const EXCLUDED: [&str; 6] = [
     "repo.git",
 ];
 
-/// How many files are synced at the same time.
+/// The most files that are synced in parallel.
 const MAX_PARALLEL_SYNCS: usize = 16;
 
-/// Returns the record of a run's files; none if they cannot be read, which must not keep the run from
-/// being closed.
+/// Returns the record of a run's files; none if they cannot be read, which must not prevent the end
+/// of the run.
 pub fn files_event(dir: &RunDir, state: &RunState) -> Option<Event> {
     match all_marks(dir, state) {
         Ok(files) => Some(Event::Run(RunEvent::FilesRecorded { files })),
@@ -48,7 +48,7 @@ fn all_marks(dir: &RunDir, state: &RunState) -> Result<BTreeMap<String, LogPosit
     Ok(files)
 }
 
-/// Returns length and digest of each file in the run's directory, by its path there.
+/// Returns length and digest of each file in the run's directory, by its relative path.
 fn file_marks(dir: &RunDir) -> Result<BTreeMap<String, LogPosition>, StoreError> {
     let mut paths = Vec::new();
     collect_files(dir.root(), dir.root(), &mut paths)?;
@@ -58,7 +58,7 @@ fn file_marks(dir: &RunDir) -> Result<BTreeMap<String, LogPosition>, StoreError>
         .filter(|directory| directory.starts_with(dir.root()))
         .map(Path::to_owned)
         .collect();
-    // A file that is recorded must not be shorter, or gone, after a crash of the machine.
+    // A recorded file must not be shorter, or missing, after a crash of the machine.
     let all: Vec<PathBuf> = paths.iter().cloned().chain(directories).collect();
     for some in all.chunks(MAX_PARALLEL_SYNCS) {
         durable::sync_paths(some)?;
@@ -69,7 +69,7 @@ fn file_marks(dir: &RunDir) -> Result<BTreeMap<String, LogPosition>, StoreError>
     marks.collect()
 }
 
-/// Returns the file of a pull request that is kept in the state directory, and its path there.
+/// Returns the relative and the full path of a pull request that is stored in the state directory.
 fn pull_file(dir: &RunDir, state: &RunState) -> Option<(String, PathBuf)> {
     let url = state.pull.as_ref()?.url.strip_prefix("file://")?;
     let at = url.rfind("/pulls/")?;
@@ -78,7 +78,7 @@ fn pull_file(dir: &RunDir, state: &RunState) -> Option<(String, PathBuf)> {
     path.is_file().then(|| (name.to_owned(), path))
 }
 
-/// Appends the record of a run's files, for a process that did something for a run between two openings.
+/// Appends the record of a run's files, for a process that changed a run between two openings.
 pub(crate) fn append_files_event(dir: &RunDir, journal: &mut Journal) -> Result<(), JournalError> {
     if let Some(recorded) = files_event(dir, journal.state()) {
         journal.append(recorded)?;
@@ -91,7 +91,7 @@ fn relative_path(root: &Path, path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Collects the files below a directory. Links and what a crash left of a write are no files of the run.
+/// Collects the files below a directory, without links and temporary files.
 fn collect_files(
     root: &Path,
     directory: &Path,
@@ -108,7 +108,7 @@ fn collect_files(
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_left_out =
             directory == root && EXCLUDED.contains(&name.as_str()) || is_live_output(root, &path);
-        // A damaged repository that was moved aside has ids of its own.
+        // The objects of a damaged repository that was moved aside are named by their ids.
         let is_left_out =
             is_left_out || (kind.is_dir() && path.extension().is_some_and(|end| end == "git"));
         if is_left_out || is_temporary(&name) {
@@ -123,13 +123,13 @@ fn collect_files(
     Ok(())
 }
 
-/// Returns whether a name is one that `durable::write` gives a file until it is whole.
+/// Returns whether a name is that of a temporary file of `durable::write`.
 fn is_temporary(name: &str) -> bool {
     let hidden = name.strip_prefix('.');
     hidden.is_some_and(|name| name.strip_suffix(".tmp").is_some())
 }
 
-/// Returns whether a file is the live output of an iteration, which is no evidence.
+/// Returns whether a file is the live output of an iteration, which is not evidence.
 fn is_live_output(root: &Path, path: &Path) -> bool {
     let below = relative_path(root, path);
     below.starts_with("iterations/") && below.ends_with(".open/output.log")

@@ -1,5 +1,5 @@
-//! Answers people's calls, and does at once what must not wait for the end of an action: lets
-//! commands reach a host, and queues messages. Writes down what the gate has to tell.
+//! Handles user commands, and performs immediately those that must not wait for the end of an
+//! action: allowing a host and queuing a message. Also records the events of the gate.
 
 use ralph_core::event::{
     AgentSessionEvent, CommandEvent, EgressEvent, Event, MessageState, RunEvent,
@@ -53,7 +53,7 @@ pub(crate) fn handle_control_event(
     Ok(())
 }
 
-/// Returns why a command cannot be taken where the way out is like that.
+/// Returns why a command is refused in this state of the gate.
 pub(crate) fn refuse_without_gate(door: &GateHandle, command: &Command) -> Option<String> {
     match (door, command) {
         (GateHandle::Missing, Command::AllowHost { .. }) => {
@@ -63,7 +63,7 @@ pub(crate) fn refuse_without_gate(door: &GateHandle, command: &Command) -> Optio
     }
 }
 
-/// Does what a command asks for and tells it, if that needs nothing but the journal and the gate.
+/// Performs a command and records it, if that needs only the journal and the gate.
 pub(crate) fn run_immediately(
     journal: &mut Journal,
     door: &GateHandle,
@@ -94,13 +94,13 @@ pub(crate) fn run_immediately(
     Ok(Some(done))
 }
 
-/// Lets commands reach a host from now on.
+/// Allows a host from now on.
 pub(crate) fn allow_host(
     journal: &mut Journal,
     door: &GateHandle,
     host: &str,
 ) -> Result<CommandResult, RunError> {
-    // One spelling for each host, so that none is listed twice.
+    // Normalised, so that no host is listed twice.
     let host =
         AllowlistEntry::parse(host).map_or_else(|_| host.to_owned(), |entry| entry.to_string());
     let opened = match door {
@@ -122,7 +122,7 @@ pub(crate) fn allow_host(
     )))
 }
 
-/// Queues a message for who does the work.
+/// Queues a message for the agent or model.
 pub(crate) fn queue_message(
     journal: &mut Journal,
     id: &str,
@@ -157,16 +157,16 @@ pub(crate) fn restore_allowed_hosts(
     Ok(())
 }
 
-/// What was heard from a gate besides what is written down.
+/// The results of gate events that are not in the journal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct GateEventSummary {
-    /// Whether anything was paid for.
+    /// Whether a call was charged.
     pub(crate) charged: bool,
-    /// The status by which the provider refuses the credential, if it does.
+    /// The status with which the provider rejects the credential, if it does.
     pub(crate) refused_status: Option<u16>,
 }
 
-/// Writes down what happened at the gate.
+/// Records the pending events of the gate.
 pub(crate) fn record_pending_gate_events(
     journal: &mut Journal,
     gate: &dyn GateControl,
@@ -174,7 +174,7 @@ pub(crate) fn record_pending_gate_events(
     record_gate_events(journal, gate.drain_events())
 }
 
-/// Writes down news of a gate.
+/// Records events of the gate.
 pub(crate) fn record_gate_events(
     journal: &mut Journal,
     all: Vec<GateEvent>,
@@ -225,7 +225,7 @@ pub(crate) fn record_gate_events(
                 reason,
                 command,
             } => {
-                // A program that tries again and again is told about once.
+                // Repeated attempts to reach a host are reported once.
                 if journal.state().is_blocked(&host, port) {
                     continue;
                 }
@@ -257,7 +257,7 @@ fn screened_event(
     }))
 }
 
-/// Writes down what happened at the gate, and what was done at once.
+/// Records the events of the gate and the immediate commands.
 pub(crate) fn drain_gate_events(
     recorder: &mut Recorder,
     controls: &mut Controls,

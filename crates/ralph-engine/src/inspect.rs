@@ -1,8 +1,8 @@
-//! Reads the workspace of a run while it works: a file, the tree, the current diff.
+//! Reads the workspace of a running run: a file, the tree, the current diff.
 //!
-//! Nothing here changes the workspace or its repository, and every result has a limit, so another task can call it
-//! at any moment with the run's sandbox. A result may show a state between two steps of the running command. Texts are
-//! not redacted: the caller redacts what it shows.
+//! Nothing here changes the workspace or its repository, and every result has a limit, so another
+//! task can call it at any moment with the run's sandbox. A result may show a state between two
+//! steps of the running command. Texts are not redacted: the caller must do that.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -28,11 +28,11 @@ const DIFF_TIMEOUT: Duration = Duration::from_secs(30);
 /// A file or directory of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkspaceEntry {
-    /// The path from the repository's root.
+    /// Relative to the repository's root.
     pub path: String,
-    /// The kind of entry; links are not followed.
+    /// Links are not followed.
     pub kind: SandboxEntryKind,
-    /// The size in bytes.
+    /// In bytes.
     pub size: u64,
 }
 
@@ -45,7 +45,7 @@ pub struct WorkspaceTree {
     pub is_truncated: bool,
 }
 
-/// The difference between a commit and the present files.
+/// The difference between a commit and the current files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkspaceDiff {
     /// A patch in git's format. New files are part of it, ignored files and the run's own files are not.
@@ -104,7 +104,7 @@ pub async fn tree(sandbox: &dyn Sandbox) -> Result<WorkspaceTree, SandboxError> 
     Ok(tree)
 }
 
-/// Returns the difference between a commit and the present files.
+/// Returns the difference between a commit and the current files.
 pub async fn diff(sandbox: &dyn Sandbox, from: &CommitId) -> Result<WorkspaceDiff, RunError> {
     let git = SandboxGit::new(sandbox);
     let mut patch = git
@@ -126,7 +126,8 @@ fn join(directory: &str, name: &str) -> String {
     }
 }
 
-/// Returns where a directory of the workspace is; none for a name that no action could use either.
+/// Returns the path of a directory in the workspace; none for a name that an action could not use
+/// either.
 fn directory_path(directory: &str) -> Option<SandboxPath> {
     if directory.is_empty() {
         return Some(SandboxPath::repo());

@@ -1,5 +1,5 @@
-//! The loop: one iteration, from a fresh prompt to files on disk. Each step is in the module it is named
-//! after, and checks first whether it was completed before a crash.
+//! The loop: one iteration, from a fresh prompt to files on disk. Each step is in the module of its
+//! name, and first checks whether it was completed before a crash.
 
 use ralph_core::event::IterationOutcome;
 use ralph_core::run::{FailReason, PauseReason, RunStatus};
@@ -14,12 +14,12 @@ use crate::steps::{
     run_tests_if_changed, settle_iteration,
 };
 
-/// Runs one iteration, or the rest of one that was interrupted. Where it sends the run is in the
-/// journal's state afterwards.
+/// Runs one iteration, or the rest of an interrupted one. The resulting status is in the journal's
+/// state.
 pub async fn iterate(run: &mut Run) -> Result<(), RunError> {
     begin_iteration(&mut run.recorder, &run.services, &mut run.scratch)?;
     if std::mem::take(&mut run.bench.is_replacement) {
-        // What was done and not committed is gone, so the rest of the actions would make no sense.
+        // Uncommitted work is lost, so the remaining actions would be useless.
         record_commits_of_lost_sandbox(&mut run.recorder, &run.bench).await?;
         let lost = Performed::none(IterationOutcome::SandboxLost);
         return close_iteration(run, "the sandbox was lost".into(), lost, None).await;
@@ -31,7 +31,7 @@ pub async fn iterate(run: &mut Run) -> Result<(), RunError> {
         Some(agent) => run_agent_iteration(run, agent).await?,
     };
 
-    // What really happened: files, git, tests.
+    // Record the actual results: files, git, tests.
     settle_iteration(
         &mut run.recorder,
         &mut run.bench,
@@ -41,7 +41,7 @@ pub async fn iterate(run: &mut Run) -> Result<(), RunError> {
     .await?;
     run_tests_if_changed(run).await?;
 
-    // Deliver what is due, and believe in success only after the clean room.
+    // Deliver if due; only the clean room can confirm success.
     let delivered = deliver(run, &performed.outcome).await?;
 
     let reason = performed.reason.clone();
@@ -53,7 +53,7 @@ pub async fn iterate(run: &mut Run) -> Result<(), RunError> {
     close_iteration(run, summary, performed, then).await
 }
 
-/// Returns where an unfinished run goes after an iteration, if not to the next one.
+/// Returns the status of an unfinished run after an iteration, if it is not the next iteration.
 fn status_after(run: &Run, outcome: &IterationOutcome, reason: String) -> Option<RunStatus> {
     match outcome {
         IterationOutcome::Paused => {

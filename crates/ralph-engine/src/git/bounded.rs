@@ -1,7 +1,7 @@
-//! Runs git on the host with limits: what it reads may come from a sandbox.
+//! Runs git on the host with limits, because its input may come from a sandbox.
 //!
-//! A small pack can hold objects of any size, and a small commit can name any number of files. So git
-//! has a limit for its memory, for its time and for what it prints, whatever it works on.
+//! A small pack can contain objects of any size, and a small commit can name any number of files.
+//! So the memory, the time and the output of git are limited.
 
 use std::ffi::OsStr;
 use std::io;
@@ -16,18 +16,18 @@ use tokio::process::{Child, Command};
 use super::GitError;
 use super::call_log::GitCall;
 
-/// The longest that one git command may take: the first fetch of a large repository takes minutes.
+/// The timeout of one git command: the first fetch of a large repository takes minutes.
 const MAX_TIME: Duration = Duration::from_mins(30);
 /// How long to wait for a git command whose timer has expired.
 const GRACE_AFTER_TIMEOUT: Duration = Duration::from_secs(2);
 /// The most private memory of one git process. Packs are mapped and do not count.
 const MAX_MEMORY: u64 = 2 << 30;
-/// The most that is read of what one git command prints.
+/// The most bytes of standard output that are read.
 const MAX_OUTPUT: u64 = 256 << 20;
-/// The most that is kept of what it complains about.
+/// The most bytes of standard error that are kept.
 const MAX_STDERR: u64 = 64 << 10;
 
-/// Runs a git command that reads `input`, and returns how it ended and what it printed.
+/// Runs a git command with `input` on standard input, and returns its exit status and output.
 pub(super) async fn output(
     command: &mut Command,
     name: &str,
@@ -40,7 +40,7 @@ pub(super) async fn output(
     })
 }
 
-/// Runs a git command, and returns how it ended and what it printed; none if that is more than `limit`.
+/// Runs a git command, and returns its exit status and output; none if the output exceeds `limit`.
 pub(super) async fn output_up_to(
     command: &mut Command,
     name: &str,
@@ -81,7 +81,7 @@ async fn run_limited(
     let mut attending = std::pin::pin!(running.communicate(input, limit));
     let mut ended = tokio::time::timeout(MAX_TIME, &mut attending).await;
     if ended.is_err() {
-        // The timer also expires while this process is stopped, and git may have ended meanwhile.
+        // The timer also expires while this process is suspended, and git may have ended meanwhile.
         ended = tokio::time::timeout(GRACE_AFTER_TIMEOUT, attending).await;
     }
     let ended = ended.map_err(|_| GitError::TimedOut {
@@ -91,7 +91,7 @@ async fn run_limited(
     ended.map_err(GitError::Missing)
 }
 
-/// A git process and what it has started. Dropped, all of it is killed.
+/// A git process and its children. They are killed on drop.
 struct RunningGit {
     child: Child,
     group: Option<Pid>,
@@ -125,7 +125,7 @@ impl RunningGit {
     /// Waits for it to end.
     async fn wait(&mut self) -> io::Result<std::process::ExitStatus> {
         let status = self.child.wait().await?;
-        // Its number may be another's from now on.
+        // The process id may be reused from now on.
         self.group = None;
         Ok(status)
     }
@@ -144,7 +144,7 @@ impl RunningGit {
         let printing = async {
             let stdout = read_limited(stdout, limit + 1, ExcessOutput::LeaveUnread).await?;
             if stdout.len() as u64 > limit {
-                // It would wait for its output to be read.
+                // It would block on its full output pipe.
                 self.kill();
             }
             Ok::<_, io::Error>(stdout)
@@ -163,7 +163,7 @@ impl RunningGit {
     fn kill(&self) {
         if let Some(group) = self.group {
             match kill_process_group(group, Signal::KILL) {
-                // It has ended already.
+                // It has already ended.
                 Ok(()) | Err(Errno::SRCH) => {}
                 Err(error) => tracing::warn!("cannot kill git: {error}"),
             }
@@ -177,12 +177,12 @@ impl Drop for RunningGit {
     }
 }
 
-/// What happens to output beyond a limit.
+/// How output beyond a limit is handled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ExcessOutput {
     /// It stays in the pipe.
     LeaveUnread,
-    /// It is read and forgotten.
+    /// It is read and dropped.
     Discard,
 }
 
@@ -201,7 +201,7 @@ async fn read_limited(
     Ok(bytes)
 }
 
-/// Limits the memory of a process that has just been started; what it starts inherits the limit.
+/// Limits the memory of a process that was just started; its children inherit the limit.
 #[cfg(target_os = "linux")]
 fn limit_memory(pid: Pid) {
     use rustix::process::{Resource, Rlimit, prlimit};
@@ -209,7 +209,7 @@ fn limit_memory(pid: Pid) {
         current: Some(MAX_MEMORY),
         maximum: Some(MAX_MEMORY),
     };
-    // Fails where ralph itself has a lower limit, which stays in force.
+    // Fails if ralph itself has a lower limit, which stays in force.
     if let Err(error) = prlimit(Some(pid), Resource::Data, limit) {
         tracing::debug!("cannot limit the memory of git: {error}");
     }

@@ -43,7 +43,7 @@ impl GitCall {
         }
     }
 
-    /// Logs that the process could not be started or did not come to its end.
+    /// Logs that the process could not be started or was ended.
     pub(super) fn log_error(&self, error: &impl fmt::Display) {
         let ms = self.started.elapsed().as_millis();
         let (location, arguments) = (self.location, self.arguments.as_str());

@@ -1,5 +1,5 @@
-//! What an iteration changed: the files as they are now against the files as they were, committed or
-//! not. Only the question whether a run goes in circles is answered with it.
+//! The changes of an iteration: compares the files before and after it, committed or not. Only the
+//! detection of circling uses this.
 
 use std::time::Duration;
 
@@ -10,21 +10,19 @@ use super::WorkTree;
 use super::sandbox::{SandboxGit, pathspecs};
 use crate::error::RunError;
 
-/// What changed between two moments.
+/// The changes between two moments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IterationChange {
-    /// Git's name of all files now.
+    /// The id of the tree of all files.
     pub tree: String,
     /// Lines added and removed.
     pub lines: u64,
-    /// Changed files that have no lines.
     pub binary_files: u64,
-    /// The first changed files.
     pub files: Vec<FileState>,
 }
 
-/// The files are noted in an index of ralph's own, which is kept: git looks again only at those that
-/// were touched. An earlier note that is gone, with its sandbox, is replaced by the commit `$2`.
+/// The files are recorded in a separate index, which is kept so that git reads only changed files
+/// again. If the earlier tree is gone together with its sandbox, the commit `$2` replaces it.
 const SCRIPT: &str = "set -e; export GIT_INDEX_FILE=\"$PWD/.git/ralph.files\"; \
     if [ ! -e \"$GIT_INDEX_FILE\" ]; then git read-tree HEAD; fi; \
     from=$1; git cat-file -e \"$from^{tree}\" 2>/dev/null || from=$2; shift 2; \
@@ -34,12 +32,12 @@ const SCRIPT: &str = "set -e; export GIT_INDEX_FILE=\"$PWD/.git/ralph.files\"; \
     git diff-tree -r -z --raw --numstat --no-renames --no-abbrev --no-ext-diff --no-textconv \
         \"$from\" \"$tree\" -- \"$@\"";
 
-/// How long it may take to note the files. Without it the size of the diff has to do.
+/// The timeout for recording the files. Without a result the size of the diff is used.
 const NOTE_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl SandboxGit<'_> {
-    /// Notes the files as they are, and compares them with an earlier note or, where that is gone, with
-    /// a commit.
+    /// Records the current files, and compares them with an earlier record or, if that is gone,
+    /// with a commit.
     pub async fn change_since(
         &self,
         note: &str,
@@ -87,9 +85,9 @@ fn parse_change(answer: &str) -> IterationChange {
     change
 }
 
-/// How much of a path is kept, in characters.
+/// The longest stored path, in characters.
 const MAX_PATH: usize = 200;
-/// How much of git's name of a content is kept: two contents are not taken for one by chance.
+/// The stored length of an object id: long enough to avoid collisions.
 const SHORT_ID_LENGTH: usize = 16;
 
 #[cfg(test)]

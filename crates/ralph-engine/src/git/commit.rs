@@ -1,4 +1,5 @@
-//! Commits in the sandbox, by plumbing: no hooks, and no look at files that are not committed.
+//! Commits in the sandbox with plumbing commands: no hooks run, and files outside of the commit are
+//! not read.
 
 use ralph_core::id::CommitId;
 use ralph_core::path::WorkspacePath;
@@ -9,26 +10,25 @@ use super::survey::{Survey, exclude_pathspecs};
 use super::{GitError, MAX_COMMIT_BYTES};
 use crate::error::RunError;
 
-/// The most files one commit may touch.
+/// The most files in one commit.
 const MAX_COMMIT_FILES: usize = 500;
 
-/// How a commit went.
+/// The outcome of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommitOutcome {
     /// There is a new commit.
     Created(CommitId, CommitExclusions),
-    /// There was nothing to commit but files that are too large.
+    /// There was nothing to commit, apart from these files, which are too large.
     Nothing(Vec<String>),
-    /// It was not made; the reason is for the model.
+    /// The commit was refused; the reason is for the model.
     Rejected(String),
 }
 
-/// What is not part of a commit.
+/// Entries that are excluded from a commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommitExclusions {
-    /// Files that are too large.
     pub large: Vec<String>,
-    /// Repositories inside of the work tree: the commit has their ids and none of their files.
+    /// Repositories inside the work tree: the commit contains their ids and none of their files.
     pub nested: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ impl SandboxGit<'_> {
     ) -> Result<CommitOutcome, RunError> {
         let Survey { large, .. } = self.survey().await?;
         if let Err(why) = self.stage(paths, &large).await? {
-            // In a damaged repository this fails, too, and the damage is what counts.
+            // A damaged repository also fails here, and then the damage is reported.
             self.status().await?;
             return Ok(CommitOutcome::Rejected(why));
         }
@@ -87,8 +87,8 @@ impl SandboxGit<'_> {
         ))
     }
 
-    /// Makes a commit of what is staged and moves the branch to it. Unlike `git commit`, this looks
-    /// at no file of the work tree, however many there are.
+    /// Commits the staged changes and moves the branch to the new commit. Unlike `git commit`, this
+    /// reads no file of the work tree, however many there are.
     async fn commit_staged(&self, message: &str) -> Result<CommitId, RunError> {
         self.write_scratch_file("message", message).await?;
         let tree = parse_object_id("write-tree", &self.git(&["write-tree"]).await?)?;
@@ -100,8 +100,8 @@ impl SandboxGit<'_> {
         Ok(commit)
     }
 
-    /// Puts what git should read into a file beside the repository. Of an input, git would take what
-    /// a crash leaves for the whole: half a message, or no paths for all of them.
+    /// Writes input for git into a file beside the repository. On standard input, a crash could
+    /// truncate it, and git would use a partial message, or all paths for an empty list.
     async fn write_scratch_file(&self, name: &str, text: &str) -> Result<(), RunError> {
         let file = scratch_path(name)?;
         let written = self
@@ -177,7 +177,7 @@ impl SandboxGit<'_> {
 struct StagedBlob {
     id: String,
     path: String,
-    /// Whether it is the commit of another repository.
+    /// Whether the entry is the commit of another repository.
     is_repository: bool,
 }
 
@@ -215,7 +215,7 @@ fn top_directories(blobs: &[StagedBlob]) -> String {
         .join(", ")
 }
 
-/// Reads the object id that a command answered with.
+/// Parses the object id in the output of a command.
 fn parse_object_id(command: &str, answer: &[u8]) -> Result<CommitId, RunError> {
     let answer = String::from_utf8_lossy(answer).trim().to_owned();
     CommitId::parse(&answer).ok_or_else(|| {

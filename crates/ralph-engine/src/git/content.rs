@@ -1,4 +1,4 @@
-//! Files, line counts and added lines of commits in the host's repository, all of it bounded.
+//! Files, line counts and added lines of commits in the host's repository, all with limits.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use ralph_core::id::CommitId;
 use super::file_diff::BARE_DIFF;
 use super::{GitError, HostRepo};
 
-/// The most that a list of paths may have.
+/// The most bytes of a list of paths.
 const MAX_LIST: u64 = 64 << 20;
 
 impl HostRepo {
@@ -20,7 +20,7 @@ impl HostRepo {
         Ok(paths.map(str::to_owned).collect())
     }
 
-    /// Returns the text of a file in a commit; none if it is not there or longer than `limit`.
+    /// Returns the text of a file in a commit; none if it is missing or longer than `limit`.
     pub(crate) async fn file_text(
         &self,
         commit: &CommitId,

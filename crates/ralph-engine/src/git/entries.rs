@@ -1,4 +1,4 @@
-//! The entries of a branch that are more than files.
+//! The entries of a branch that are not plain files.
 
 use std::collections::BTreeSet;
 
@@ -91,7 +91,7 @@ impl HostRepo {
         Ok(entries)
     }
 
-    /// Returns the target of a link; one that is not read any more counts as leading out.
+    /// Returns the target of a link; beyond the limit a link counts as leading out of the tree.
     async fn link_target(&self, object: &str, number: usize) -> Result<String, GitError> {
         if number > MAX_LOOKUPS {
             return Ok("/(not read)".to_owned());

@@ -1,9 +1,9 @@
-//! Which line of git's complaints a person should see.
+//! Selects the line of git's error output that the user sees.
 
-/// Newer versions of git say this about a setting that older ones need.
+/// A warning of newer git versions about a setting that older ones need.
 const DEPRECATED: &str = "warning: core.fsyncObjectFiles is deprecated";
 
-/// Returns the line that says most: the first that git marks as a refusal or an error, else the last.
+/// Returns the most informative line: the first one marked as a refusal or an error, else the last.
 pub(super) fn most_relevant_line(stderr: &str) -> Option<&str> {
     let lines = || {
         stderr

@@ -1,4 +1,4 @@
-//! A run's branch for a person to read: a checkout that nothing of the agent's configures.
+//! Exports a run's branch for the user: a checkout without any configuration by the agent.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -12,8 +12,8 @@ use super::{GitError, HostRepo, bounded};
 const MAX_PATCH: u64 = 256 << 20;
 
 impl HostRepo {
-    /// Clones a branch into an empty directory. The clone's configuration is ralph's: it has no hooks and
-    /// no remote, and links are written as plain files that hold their targets.
+    /// Clones a branch into an empty directory. The clone has ralph's configuration, no hooks and
+    /// no remote; links are written as plain files that contain their targets.
     pub async fn export(&self, branch: &str, directory: &Path) -> Result<(), GitError> {
         let mut clone = self.git().command(directory);
         let args: [&OsStr; 14] = [
@@ -40,7 +40,7 @@ impl HostRepo {
         successful_stdout("remote", &forgotten).map(drop)
     }
 
-    /// Returns the changes between two commits as a patch that `git apply` takes.
+    /// Returns the changes between two commits as a patch for `git apply`.
     pub async fn patch(&self, from: &CommitId, to: &CommitId) -> Result<Vec<u8>, GitError> {
         let args = [
             "diff",

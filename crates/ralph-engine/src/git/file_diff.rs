@@ -5,7 +5,7 @@ use ralph_core::id::CommitId;
 use super::survey::literal_pathspec;
 use super::{GitError, HostRepo};
 
-/// How many bytes of paths one call of git gets; systems limit an argument list to 128 KiB or more.
+/// The most bytes of paths in one git command; systems limit an argument list to 128 KiB or more.
 const MAX_PATH_BYTES: usize = 64 << 10;
 
 /// The start of a diff without context. Attributes of the tree could declare source code to be binary, and

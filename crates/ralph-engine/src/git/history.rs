@@ -1,5 +1,5 @@
-//! What commits say and change, one by one: a thing that one commit adds and the next removes is
-//! still on the branch.
+//! The messages and changes of individual commits: a secret that one commit adds and the next
+//! removes is still on the branch.
 
 use ralph_core::action::{RunnerTrailer, runner_trailer};
 use ralph_core::id::CommitId;
@@ -7,34 +7,30 @@ use ralph_core::id::CommitId;
 use super::program::subcommand_name;
 use super::{GitError, HostRepo, bounded};
 
-/// Some commits, with their words and their changes.
+/// Commits with their metadata and patches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
-    /// The commits, newest first.
+    /// Newest first.
     pub commits: Vec<Commit>,
-    /// Names, addresses and messages.
     pub metadata: Vec<u8>,
-    /// The commit objects with all their headers, those included that git does not show.
+    /// The commit objects with all their headers, including those that git does not show.
     pub objects: Vec<u8>,
-    /// The patch of every commit.
     pub patches: Vec<u8>,
 }
 
 /// One commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// Its id.
     pub id: CommitId,
-    /// The commits it continues.
     pub parents: Vec<CommitId>,
     /// The first line of its message.
     pub subject: String,
-    /// The lines of its message that only ralph's own commits have.
+    /// The trailers of its message that only ralph's own commits have.
     pub trailers: Vec<RunnerTrailer>,
 }
 
 impl Commit {
-    /// Returns the beginning of its id and its subject, as a list of commits shows it.
+    /// Returns the short id and the subject, as in a list of commits.
     pub fn title(&self) -> String {
         title(&self.id, &self.subject)
     }
@@ -45,8 +41,8 @@ pub(super) fn title(id: &CommitId, subject: &str) -> String {
 }
 
 impl History {
-    /// Tells whether some of the commits continue this one. All commits after `known` up to a branch's
-    /// end do just if the branch moved forward from it.
+    /// Returns whether one of the commits has `known` as its parent. For all commits after `known`
+    /// up to the end of a branch, this is true if the branch moved forward from it.
     pub fn continues(&self, known: &CommitId) -> bool {
         self.commits
             .iter()
@@ -70,7 +66,7 @@ impl HostRepo {
         let args = [
             "log",
             &format,
-            // Bytes as they are: another encoding could make a secret unreadable here.
+            // No conversion: another encoding could hide a secret.
             "--encoding=none",
             "--patch",
             "-m",
@@ -92,7 +88,7 @@ impl HostRepo {
         }))
     }
 
-    /// Returns what a command prints; none if that is more than `limit` bytes.
+    /// Returns the output of a command; none if it exceeds `limit` bytes.
     pub(super) async fn read_output(
         &self,
         args: &[&str],
@@ -113,8 +109,8 @@ impl HostRepo {
     }
 }
 
-/// The lines that stand before each commit and before its patch. They hold the id of the last commit,
-/// which neither that commit nor one before it can contain: nobody can write such a line.
+/// The lines before each commit and before its patch. They contain the id of the last commit, which
+/// neither that commit nor an earlier one can contain, so no commit can forge such a line.
 struct HistoryDelimiters {
     commit: String,
     patch: String,
@@ -129,7 +125,7 @@ impl HistoryDelimiters {
     }
 }
 
-/// Which part of a commit a line belongs to.
+/// The part of a commit that a line belongs to.
 enum CommitSection {
     Id,
     Parents,
@@ -188,8 +184,8 @@ fn parse_history(text: &[u8], mark: &HistoryDelimiters) -> History {
 }
 
 impl History {
-    /// Adds a commit, unless it is the same again: a merge is shown against each of its parents. Reports
-    /// whether it is shown for the first time.
+    /// Adds a commit, unless it is repeated: a merge is shown against each of its parents. Returns
+    /// whether it is new.
     fn push_commit(&mut self, id: Option<CommitId>) -> bool {
         let Some(id) = id.filter(|id| self.commits.last().is_none_or(|last| last.id != *id)) else {
             return false;

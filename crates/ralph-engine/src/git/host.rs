@@ -1,4 +1,4 @@
-//! A run's own bare repository on the host, whose configuration only ralph writes.
+//! A run's own bare repository on the host; only ralph writes its configuration.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::program::{HostGit, subcommand_name, successful_stdout};
 use super::{GitError, bounded, history};
 use crate::durable::{self, StoreError};
 
-/// How many packs the repository may have: each makes every git command a little slower.
+/// The most packs in the repository: each one slows down every git command.
 const MAX_PACKS: usize = 16;
 
 fn parse_commit_id(command: &str, text: &str) -> Result<CommitId, GitError> {
@@ -26,7 +26,7 @@ fn parse_commit_id(command: &str, text: &str) -> Result<CommitId, GitError> {
 pub struct HostRepo {
     git: HostGit,
     path: PathBuf,
-    /// Where new objects go, if not into the repository.
+    /// The directory for new objects, if it is not the repository's own.
     object_dir: Option<PathBuf>,
 }
 
@@ -49,7 +49,8 @@ impl HostRepo {
 
     pub(super) fn command(&self) -> Command {
         let mut command = self.git.command(&self.path);
-        // Named, because git would look for another repository above if this one is damaged.
+        // Set explicitly, because git would search the parent directories if this repository is
+        // damaged.
         command.env("GIT_DIR", &self.path);
         if let Some(apart) = &self.object_dir {
             command.env("GIT_OBJECT_DIRECTORY", apart).env(
@@ -60,8 +61,8 @@ impl HostRepo {
         command
     }
 
-    /// Returns the same repository with new objects in a directory of their own, so that what is
-    /// looked at through it is not taken in.
+    /// Returns the same repository with a separate directory for new objects, so that they can be
+    /// inspected before they are imported.
     pub(super) fn with_object_dir(&self, objects: PathBuf) -> Self {
         Self {
             object_dir: Some(objects),
@@ -73,13 +74,13 @@ impl HostRepo {
         self.run_with_input(args, b"").await
     }
 
-    /// Waits until the repository would survive a power cut, its directories included.
+    /// Syncs the repository, including its directories, so that it survives a power cut.
     pub(super) fn sync(&self) -> Result<(), StoreError> {
         durable::sync_filesystem(&self.path)
     }
 
-    /// Makes the repository, fetches the base commit and sets the run's branch to it. May be repeated. The
-    /// result survives a power cut.
+    /// Creates the repository, fetches the base commit and sets the run's branch to it. Idempotent.
+    /// The result survives a power cut.
     pub async fn prepare(
         &self,
         source: &str,
@@ -101,7 +102,7 @@ impl HostRepo {
         Ok(self.sync()?)
     }
 
-    /// Returns the commit a branch stands at.
+    /// Returns the commit at the head of a branch.
     pub async fn head(&self, branch: &str) -> Result<CommitId, GitError> {
         let text = self
             .run(&[
@@ -127,8 +128,8 @@ impl HostRepo {
         self.run(&args).await.map(drop)
     }
 
-    /// Joins the small packs once there are many: every import leaves one, and every git command
-    /// looks into all of them.
+    /// Repacks the small packs if there are many: every import adds one, and every git command
+    /// searches all of them.
     pub(super) async fn repack_if_needed(&self) {
         let entries = std::fs::read_dir(self.path.join("objects/pack"));
         let packs = entries.map_or(0, |entries| {
@@ -138,12 +139,12 @@ impl HostRepo {
                 .count()
         });
         if packs >= MAX_PACKS {
-            // Without this it only takes longer; whatever is wrong shows at the next import.
+            // Without the repack git is only slower; the next import reports other problems.
             let joined = self
                 .run(&["repack", "-d", "--quiet", "--geometric=2"])
                 .await;
             if joined.is_err() {
-                // Git before 2.32 can only join all of them.
+                // Git before 2.32 can only repack all of them.
                 let joined = self
                     .run(&["repack", "-a", "-d", "--keep-unreachable", "--quiet"])
                     .await;
@@ -204,7 +205,7 @@ impl HostRepo {
         Ok(files)
     }
 
-    /// Returns where a ref stands at a remote, if it exists there.
+    /// Returns the object of a ref at a remote, if the ref exists.
     pub async fn remote_ref(
         &self,
         remote: &str,
@@ -219,7 +220,7 @@ impl HostRepo {
             .transpose()
     }
 
-    /// Pushes a commit to a branch of a remote, forward only.
+    /// Pushes a commit to a branch of a remote, without force.
     pub async fn push(
         &self,
         remote: &str,
@@ -262,8 +263,8 @@ impl HostRepo {
             .is_ok()
     }
 
-    /// Commits files of a host directory under a ref, on top of what the ref holds. The commit survives a
-    /// power cut.
+    /// Commits files of a host directory to a ref, on top of its current commit. The commit
+    /// survives a power cut.
     pub async fn commit_snapshot(
         &self,
         dir: &Path,
@@ -312,7 +313,7 @@ impl HostRepo {
         Ok(commit)
     }
 
-    /// Brings a ref of a remote here, if it is there and not here yet.
+    /// Fetches a ref of a remote, if it exists there and not here.
     pub async fn fetch_if_missing(&self, remote: &str, reference: &str) -> Result<(), GitError> {
         let known = self
             .run(&["rev-parse", "--verify", "--quiet", reference])
@@ -324,7 +325,7 @@ impl HostRepo {
         self.fetch_latest(remote, reference).await
     }
 
-    /// Brings a ref of a remote here, if it is there. It replaces the one that is here.
+    /// Fetches a ref of a remote, if it exists there, and replaces the local one.
     pub async fn fetch_latest(&self, remote: &str, reference: &str) -> Result<(), GitError> {
         if self.remote_ref(remote, reference).await?.is_none() {
             return Ok(());
@@ -335,7 +336,7 @@ impl HostRepo {
             .map(drop)
     }
 
-    /// Runs a command that reads `input`.
+    /// Runs a command with `input` on standard input.
     pub(super) async fn run_with_input<S: AsRef<OsStr>>(
         &self,
         args: &[S],

@@ -1,5 +1,5 @@
-//! Commits on their way from the sandbox into the host's repository: unpacked apart from it with every
-//! object checked, looked through there, and only then taken in.
+//! Commits on their way from the sandbox into the host's repository: unpacked into a separate
+//! directory with every object checked, inspected there, and only then imported.
 
 use std::fs;
 use std::io;
@@ -10,10 +10,10 @@ use ralph_core::id::CommitId;
 use super::{GitError, History, HostRepo};
 use crate::durable::{self, StoreError};
 
-/// The largest object that is taken: a larger one could not be searched for secrets.
+/// The largest object that is accepted: a larger one could not be searched for secrets.
 const MAX_OBJECT: u64 = crate::rules::MAX_SEARCHED;
 
-/// Commits that wait beside the repository. Dropped, they are gone.
+/// Commits in a directory beside the repository. They are removed on drop.
 pub struct IncomingCommits {
     repo: HostRepo,
     branch: String,
@@ -21,7 +21,7 @@ pub struct IncomingCommits {
     head: CommitId,
 }
 
-/// A directory for objects that is gone when this is dropped.
+/// A directory for objects that is removed on drop.
 struct QuarantineDir(PathBuf);
 
 impl QuarantineDir {
@@ -44,8 +44,8 @@ impl Drop for QuarantineDir {
 }
 
 impl HostRepo {
-    /// Unpacks a bundle's branch into the directory `objects`, apart from the repository's own, if every
-    /// object is sound and none is missing.
+    /// Unpacks a bundle's branch into the directory `objects`, separate from the repository's own,
+    /// if every object is valid and none is missing.
     pub async fn receive(
         &self,
         bundle: &[u8],
@@ -57,8 +57,9 @@ impl HostRepo {
             message: format!("its answer is no bundle of `{branch}`"),
         })?;
         let apart = QuarantineDir::create(objects)?;
-        // What `git fetch` starts, without its looks at what is reachable: nothing comes into the
-        // repository that something is missing of, so it is enough that no new object misses one.
+        // The command that `git fetch` starts, without its reachability checks: the repository
+        // never contains incomplete commits, so it is enough to check the references of the new
+        // objects.
         let size = format!("--max-input-size={}", pack.len());
         let args = ["index-pack", "--stdin", "--fix-thin", "--strict", &size];
         let view = self.with_object_dir(apart.0.clone());
@@ -74,8 +75,8 @@ impl HostRepo {
 }
 
 impl HostRepo {
-    /// Refuses new objects that are too large. A pack says little about the sizes of what is in it: a
-    /// gibibyte of zeros needs a mebibyte.
+    /// Refuses new objects that are too large. The size of a pack is no indication: a gibibyte of
+    /// zeros needs a mebibyte.
     async fn refuse_large_objects(&self, objects: &Path, head: &CommitId) -> Result<(), GitError> {
         let ids = self.packed_ids(&objects.join("pack")).await?;
         let args = ["cat-file", "--batch-check=%(objectname) %(objectsize)"];
@@ -120,7 +121,7 @@ impl HostRepo {
         Ok(ids)
     }
 
-    /// Returns the file that an object is in the last commits, or the object.
+    /// Returns the path of an object in the last commits, or the object's id.
     async fn path_of_object(&self, object: &str, head: &CommitId) -> String {
         let find = format!("--find-object={object}");
         let args = [
@@ -140,8 +141,8 @@ impl HostRepo {
     }
 }
 
-/// Returns the commit that a bundle's branch stands at, and its objects: after a heading of lines with
-/// an empty one at their end comes a pack.
+/// Returns the head of a bundle's branch, and the pack, which follows the header lines and an empty
+/// line.
 fn split_bundle<'a>(bundle: &'a [u8], branch: &str) -> Option<(CommitId, &'a [u8])> {
     let end = bundle.windows(2).position(|pair| pair == b"\n\n")?;
     let heading = String::from_utf8_lossy(&bundle[..end]);
@@ -165,14 +166,14 @@ impl IncomingCommits {
         view.history(known, &self.head, limit).await
     }
 
-    /// Takes the commits in and moves the branch from `known` to the last of them. May be repeated. They
-    /// survive a power cut.
+    /// Imports the commits and moves the branch from `known` to the last of them. Idempotent. The
+    /// commits survive a power cut.
     pub async fn accept(self, known: &CommitId) -> Result<(), GitError> {
         self.move_packs()?;
         let reference = format!("refs/heads/{}", self.branch);
         let args = ["update-ref", &reference, self.head.as_str(), known.as_str()];
         if let Err(error) = self.repo.run(&args).await {
-            // A crash may have come after it and before the record of it.
+            // A crash may have come between the update and its record.
             if self.repo.head(&self.branch).await? != self.head {
                 return Err(error);
             }
@@ -188,19 +189,19 @@ impl IncomingCommits {
             self.repo.path().join("objects/pack"),
         );
         let entries = match fs::read_dir(&from) {
-            // A crash came after they were moved: nothing of them had to be fetched again.
+            // A crash came after the move, so there was nothing to fetch again.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries.map_err(StoreError::when("list", &from))?,
         };
         let names: io::Result<Vec<_>> = entries.map(|entry| Ok(entry?.file_name())).collect();
         let mut names = names.map_err(StoreError::when("list", &from))?;
-        // A pack counts from the moment its index is there, so that comes last.
+        // A pack is visible once its index exists, so the index is moved last.
         names.sort_by_key(|name| Path::new(name).extension().is_some_and(|end| end == "idx"));
         for name in names {
             let file = from.join(&name);
             fs::rename(&file, to.join(&name)).map_err(StoreError::when("rename", &file))?;
         }
-        // Before the ref that names them.
+        // Sync before the ref that names them.
         durable::sync_dir(&to)
     }
 }

@@ -1,4 +1,4 @@
-//! Repositories after a power cut: whether commits are complete, and getting back those that are not.
+//! Repositories after a power cut: checks whether commits are complete, and recovers missing ones.
 
 use std::path::Path;
 
@@ -11,12 +11,12 @@ use super::{GitError, HostRepo, bounded};
 use crate::durable::{self, StoreError};
 use crate::error::RunError;
 
-/// Where commits are fetched to that the repository has lost.
+/// The ref for recovered commits.
 const RECOVERED: &str = "refs/recovered";
 
 impl HostRepo {
-    /// Returns whether the repository has a base commit with its files and every commit from there to `head`. A
-    /// git that does not answer is an error: it says nothing about the repository.
+    /// Returns whether the repository has a base commit with its files and every commit from there
+    /// to `head`. A failing git is an error, because it proves nothing about the repository.
     pub(crate) async fn is_complete(
         &self,
         base: &CommitId,
@@ -25,7 +25,8 @@ impl HostRepo {
         if !self.path().join("objects").is_dir() {
             return Ok(false);
         }
-        // The files of the base are many, so only their presence is checked; what the run added is read.
+        // The base has many files, so only their presence is checked; objects that the run added
+        // are read.
         let base_files = [
             "rev-list",
             "--objects",
@@ -37,7 +38,7 @@ impl HostRepo {
             && has_all_objects(&mut verify_objects_command(self.command(), base, head)).await?)
     }
 
-    /// Sets a branch to a commit, wherever it was.
+    /// Sets a branch to a commit, whatever its current commit is.
     pub(crate) async fn set_branch(&self, branch: &str, commit: &CommitId) -> Result<(), GitError> {
         if self.head(branch).await.is_ok_and(|head| head == *commit) {
             return Ok(());
@@ -48,7 +49,7 @@ impl HostRepo {
             .await
             .is_err()
         {
-            // A ref without content cannot be updated. Nobody else writes to this repository.
+            // An empty ref cannot be updated. No other process writes to this repository.
             durable::remove_leftover(&self.path().join(&reference));
             self.run(&["update-ref", &reference, commit.as_str()])
                 .await?;
@@ -56,7 +57,7 @@ impl HostRepo {
         Ok(self.sync()?)
     }
 
-    /// Moves what is left of a damaged repository to another directory.
+    /// Moves a damaged repository to another directory.
     pub(crate) fn move_aside(&self, to: &Path) -> Result<(), StoreError> {
         if !self.path().exists() {
             return Ok(());
@@ -65,7 +66,7 @@ impl HostRepo {
         durable::rename(self.path(), to)
     }
 
-    /// Fetches a branch of another repository, if it is there.
+    /// Fetches a branch of another repository, if it exists.
     pub(crate) async fn recover_from(&self, source: &str, branch: &str) -> Result<(), GitError> {
         let reference = format!("refs/heads/{branch}");
         if self.remote_ref(source, &reference).await?.is_none() {
@@ -77,15 +78,15 @@ impl HostRepo {
             .map(drop)
     }
 
-    /// Takes objects from a pack. Each is checked, and ids are digests, so the pack can add nothing to a
-    /// commit that is known by its id.
+    /// Imports objects from a pack. Each is checked, and ids are digests, so the pack can add
+    /// nothing to a commit with a known id.
     pub(crate) async fn recover_from_pack(&self, pack: &[u8]) -> Result<(), GitError> {
         let args = ["index-pack", "--stdin", "--fix-thin", "--strict"];
         self.run_with_input(&args, pack).await.map(drop)
     }
 
-    /// Deletes a branch of a repository on this machine if it stands at a commit of ours whose objects are
-    /// missing or damaged there. The next push then sends them again.
+    /// Deletes a branch of a repository on this machine if its head is a commit of this run whose
+    /// objects are missing or damaged there. The next push then sends them again.
     pub(crate) async fn delete_damaged_branch(
         &self,
         remote: &str,
@@ -139,7 +140,8 @@ fn verify_objects_command(mut git: Command, base: &CommitId, head: &CommitId) ->
     git
 }
 
-/// Returns whether git found every object. An empty one is an error on its second channel, not in its exit code.
+/// Returns whether git found every object. Git reports an empty one on standard error, not in its
+/// exit code.
 async fn has_all_objects(command: &mut Command) -> Result<bool, GitError> {
     let output = bounded::output(command, "rev-list", b"").await?;
     if output.status.code().is_none() {

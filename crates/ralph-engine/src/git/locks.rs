@@ -1,5 +1,5 @@
-//! Locks that git processes of the host left behind. Only one that was killed leaves any, as when
-//! the machine went down; one that just lost its runner comes to its end and takes its locks along.
+//! Stale locks of git processes on the host. Only a killed process leaves them behind, for example
+//! in a power cut; a git process whose runner died finishes and removes its locks.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,7 +11,8 @@ use crate::durable::StoreError;
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_POLLS: usize = 40;
 
-/// Waits until a bare repository that nobody else uses has no locks, and removes those that stay.
+/// Waits for the locks of a bare repository that no other process uses, and removes those that
+/// stay.
 pub(crate) async fn remove_stale_locks(repo: &Path) -> Result<(), StoreError> {
     for _ in 0..MAX_POLLS {
         if find_locks(repo).is_empty() {

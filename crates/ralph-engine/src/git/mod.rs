@@ -1,8 +1,8 @@
-//! Git, written once over the sandbox port, and once for the host's own bare repository.
+//! Git inside the sandbox, and git for the host's own bare repository.
 //!
-//! The host never runs git in a directory that an agent can write: commits travel as bundles, into
-//! the sandbox and out of it, and the host takes them into a repository whose configuration only
-//! ralph writes.
+//! The host never runs git in a directory that an agent can write: commits are transferred as
+//! bundles, into the sandbox and out of it, and the host imports them into a repository whose
+//! configuration only ralph writes.
 
 mod bounded;
 mod call_log;
@@ -44,86 +44,79 @@ pub use work_tree::WorkTree;
 
 use crate::durable;
 
-/// The most bytes one commit may add. A larger file can be in no commit, and git never reads it.
+/// The most bytes that one commit may add. Larger files cannot be committed, and git never reads
+/// them.
 pub(crate) const MAX_COMMIT_BYTES: u64 = 20 << 20;
 
-/// Why git could not do what was asked.
+/// Why a git operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// Git itself cannot be started.
+    /// Git cannot be started.
     #[error("cannot run git: {0}")]
     Missing(std::io::Error),
-    /// A file operation around it failed.
+    /// A file operation failed.
     #[error(transparent)]
     Store(#[from] durable::StoreError),
     /// A git command failed on the host.
     #[error("git {command} failed: {message}")]
     Failed {
-        /// Which command.
         command: String,
-        /// Its own words.
+        /// The error message of git.
         message: String,
     },
-    /// A git command on the host was killed because it took too long.
+    /// A git command on the host exceeded its timeout and was killed.
     #[error("git {command} was ended after {} minutes", .after.as_secs() / 60)]
     TimedOut {
-        /// Which command.
         command: String,
-        /// How long it may take.
+        /// The timeout.
         after: std::time::Duration,
     },
-    /// A commit holds an object that is too large to take.
+    /// A commit contains an object that is too large.
     #[error("{what} has {} MiB; a file in a commit may have at most {} MiB", .size.div_ceil(1 << 20), .limit >> 20)]
     TooLarge {
         /// The file, or the object if no file is known.
         what: String,
-        /// Its size.
+        /// In bytes.
         size: u64,
-        /// The largest that is taken.
+        /// In bytes.
         limit: u64,
     },
     /// The disk is full.
     #[error("git {command} failed: there is no space left on the disk")]
     Full {
-        /// Which command.
         command: String,
     },
     /// A git command failed in the sandbox.
     #[error("git {command} failed in the sandbox: {message}")]
     InSandbox {
-        /// Which command.
         command: String,
-        /// Its own words.
+        /// The error message of git.
         message: String,
     },
-    /// The branch at the source host has commits that are not ours.
+    /// The branch at the source host has commits of another origin.
     #[error("branch `{branch}` was moved by somebody else")]
     Moved {
-        /// The branch.
         branch: String,
     },
-    /// A commit of the run is nowhere any more.
+    /// A commit of the run is lost.
     #[error(
         "commit {commit} of the run is lost: it is not complete in the run's repository, in its sandbox or in `{remote}`"
     )]
     Lost {
-        /// The commit.
         commit: String,
         /// The repository that the run pushes to.
         remote: String,
     },
-    /// Git answered something that cannot be understood.
+    /// The output of git cannot be parsed.
     #[error("git {command} answered something unexpected: {answer}")]
     Unexpected {
-        /// Which command.
         command: String,
-        /// What it answered.
         answer: String,
     },
 }
 
 impl GitError {
-    /// Returns what a person can do about it.
+    /// Returns the hint for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Missing(_) => "install git and make sure it is on PATH",

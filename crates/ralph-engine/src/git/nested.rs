@@ -6,15 +6,13 @@ use ralph_core::id::CommitId;
 
 use super::{GitError, HostRepo};
 
-/// The most that a list of submodules may have, in bytes.
+/// The largest list of submodules, in bytes.
 const MAX_LIST: u64 = 16 << 20;
 
-/// An entry that holds only the id of a commit.
+/// An entry that contains only the id of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NestedRepository {
-    /// The path in the repository.
     pub path: String,
-    /// The commit of the other repository.
     pub commit: String,
     /// Whether `.gitmodules` has an entry for the path.
     pub is_submodule: bool,
@@ -38,7 +36,7 @@ impl HostRepo {
         Ok(nested)
     }
 
-    /// Returns the paths that the `.gitmodules` of a commit names; none if it has none or a broken one.
+    /// Returns the paths in the `.gitmodules` of a commit; none if the file is missing or invalid.
     async fn submodules(&self, commit: &CommitId) -> Result<BTreeSet<String>, GitError> {
         let blob = format!("--blob={commit}:.gitmodules");
         let args = [

@@ -1,4 +1,4 @@
-//! The host's git program: where it is found, which configuration and environment it gets.
+//! The host's git program, with its configuration and environment.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,8 +12,8 @@ use super::error_line::most_relevant_line;
 use super::{GitError, HostRepo, bounded};
 use crate::durable::{self, StoreError};
 
-/// Stands for git if no directory of the search path has it; starting it fails with "not found". A bare
-/// name would be searched again, in the current directory if the search path is empty.
+/// The program if no directory of the search path contains git; starting it fails with "not found".
+/// A bare name would be searched again, in the current directory if the search path is empty.
 const MISSING_PROGRAM: &str = "/nonexistent/git";
 
 /// The host's git program with an environment of its own.
@@ -43,9 +43,9 @@ const CONFIG: &str = "\
 [maintenance]\n\tauto = false\n";
 
 impl HostGit {
-    /// Uses the git on `path` (a `PATH` value) with a configuration file that it writes to `config`. The
-    /// file is named `.gitconfig`, so that git before 2.32 finds it, too: as the one of its `HOME`.
-    /// `home` is the user's, for looking at the user's own repositories.
+    /// Uses the git on `path` (a `PATH` value) with a configuration file that this writes to
+    /// `config`. The file is named `.gitconfig`, so that git before 2.32 finds it as the one of its
+    /// `HOME`. `home` is the user's, for reading the user's own repositories.
     pub fn new(path: &str, config: PathBuf, home: Option<PathBuf>) -> Result<Self, StoreError> {
         let current = std::fs::read(&config).is_ok_and(|text| text == CONFIG.as_bytes());
         if !current {
@@ -57,7 +57,7 @@ impl HostGit {
         Ok(Self::locate(path, config, home))
     }
 
-    /// Uses the git on `path` for looking at the user's own repositories only: nothing is written.
+    /// Uses the git on `path` only for reading the user's own repositories: nothing is written.
     pub fn read_only(path: &str, home: Option<PathBuf>) -> Self {
         Self::locate(path, PathBuf::from("/dev/null"), home)
     }
@@ -65,7 +65,7 @@ impl HostGit {
     fn locate(path: &str, config: PathBuf, home: Option<PathBuf>) -> Self {
         // A relative entry would name a directory of the repository that git is started in.
         let path = absolute_search_path(path);
-        // By its path, git can be started without copying this process first.
+        // With an absolute path, git can be started without forking this process first.
         let program = std::env::split_paths(&path)
             .map(|directory| directory.join("git"))
             .find(|file| file.is_absolute() && is_executable(file))
@@ -83,7 +83,7 @@ impl HostGit {
         (&self.program, &self.config)
     }
 
-    /// Returns a git command in `dir` that knows nothing of the user's environment.
+    /// Returns a git command in `dir` without the user's environment.
     pub(super) fn command(&self, dir: &Path) -> Command {
         let mut command = Command::new(&self.program);
         command
@@ -105,21 +105,21 @@ impl HostGit {
         command
     }
 
-    /// Runs git in a directory of the user's, as the user would: whom a repository belongs to is looked
-    /// at, and what the user has called safe is safe. Nothing of it is started on the side.
+    /// Runs git in one of the user's directories, as the user would: git checks the owner of the
+    /// repository and respects the user's `safe.directory`. No hooks or other programs are started.
     pub async fn run_as_user(&self, dir: &Path, args: &[&str]) -> Result<String, GitError> {
         let name = args.first().copied().unwrap_or_default();
         let output = bounded::output(self.command_as_user(dir).args(args), name, b"").await?;
         successful_stdout(name, &output)
     }
 
-    /// Returns a git command in a directory of the user's, as the user would give it.
+    /// Returns a git command in one of the user's directories, as the user would run it.
     pub(super) fn command_as_user(&self, dir: &Path) -> Command {
         let mut command = self.command(dir);
         command
             .env_remove("GIT_CONFIG_GLOBAL")
             .env_remove("GIT_CONFIG_NOSYSTEM");
-        // A partial clone would fetch missing objects from its remote in silence.
+        // A partial clone would silently fetch missing objects from its remote.
         command.env("GIT_NO_LAZY_FETCH", "1");
         if let Some(home) = &self.home {
             command.env("HOME", home);

@@ -1,7 +1,6 @@
 //! A project's `.agent-loop` directory, read from a commit.
 //!
-//! Never from a work tree: what decides about an image must be what was reviewed, not what lies
-//! around.
+//! It is never read from a work tree: only reviewed files may determine an image.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,16 +11,16 @@ use ralph_core::image::{ProjectConfig, ProjectConfigFile, ProjectConfigFileKind}
 use super::program::successful_stdout;
 use super::{GitError, HostGit, bounded};
 
-/// More files than this are no configuration.
+/// The most files in a configuration.
 const MAX_FILES: usize = 1000;
 
-/// More bytes than this are no configuration.
+/// The most bytes in a configuration.
 const MAX_BYTES: u64 = 20 << 20;
 
 /// Why a project's `.agent-loop` directory cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectConfigError {
-    /// Git did not answer.
+    /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
     /// There are too many files.
@@ -30,19 +29,19 @@ pub enum ProjectConfigError {
     /// The files are too large.
     #[error("`.agent-loop` has {bytes} bytes, at most {MAX_BYTES} are read")]
     TooLarge {
-        /// How large all of them are.
+        /// The total size.
         bytes: u64,
     },
     /// A file's name is not text.
     #[error("`.agent-loop/{path}` is no UTF-8 name")]
     Name {
-        /// The name, as far as it is text.
+        /// The name, with invalid bytes replaced.
         path: String,
     },
 }
 
 impl ProjectConfigError {
-    /// Returns what a person can do about it.
+    /// Returns the hint for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Git(error) => error.hint(),
@@ -61,7 +60,7 @@ struct ConfigTreeEntry {
 }
 
 impl HostGit {
-    /// Reads a project's `.agent-loop` directory as it is at a commit. It may be empty.
+    /// Reads a project's `.agent-loop` directory at a commit. It may be empty.
     pub async fn project_config(
         &self,
         repository: &Path,
@@ -112,7 +111,7 @@ impl HostGit {
         Ok(entries)
     }
 
-    /// Returns what is in files, in their order.
+    /// Returns the contents of files, in order.
     async fn config_contents(
         &self,
         repository: &Path,
@@ -136,7 +135,7 @@ impl HostGit {
     }
 }
 
-/// Reads `mode type object size<tab>path`. A submodule is no file.
+/// Parses `mode type object size<tab>path`. A submodule is not a file.
 fn parse_tree_entry(
     line: &[u8],
     directory: &str,
@@ -174,7 +173,8 @@ fn parse_tree_entry(
     }))
 }
 
-/// Takes one answer of `cat-file --batch`: `object type size`, a line break, the bytes, another one.
+/// Parses one response of `cat-file --batch`: `object type size`, a line break, the bytes, another
+/// line break.
 fn take_blob(rest: &mut &[u8], entry: &ConfigTreeEntry) -> Option<Vec<u8>> {
     let head = format!("{} blob {}\n", entry.object, entry.size);
     let after = rest.strip_prefix(head.as_bytes())?;

@@ -1,5 +1,5 @@
-//! Git inside the sandbox, over `Sandbox::exec`. It may lie, so the host believes only what it has
-//! fetched and checked itself.
+//! Git inside the sandbox, over `Sandbox::exec`. Its output is untrusted, so the host relies only
+//! on objects that it has fetched and checked itself.
 
 use std::path::Path;
 use std::time::Duration;
@@ -22,20 +22,21 @@ use crate::transfer;
 use crate::workspace::repo_path;
 
 pub(super) const TIMEOUT: Duration = Duration::from_mins(10);
-/// How long git may read the work tree, which a command can fill with anything.
+/// The timeout for reading the work tree, which a command can fill with anything.
 pub(super) const STATUS_TIMEOUT: Duration = Duration::from_mins(2);
 const MAX_GIT_OUTPUT: usize = 64 << 20;
-/// The paths of a diff: everything but the run's own files.
+/// The pathspecs of a diff: everything but the run's own files.
 pub(super) const WITHOUT_OWN_FILES: [&str; 3] =
     [".", ":(exclude).ralph", ":(exclude)ralph_task.md"];
 
-/// The configuration of every command, whatever the repository's own says.
+/// The configuration of every command, which overrides that of the repository.
 const CONFIG: [(&str, &str); 5] = [
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
-    // Larger files are never held in memory, nor compared line by line.
+    // Larger files are not loaded into memory, nor compared line by line.
     ("core.bigFileThreshold", "16m"),
-    // A diff would read every file that changed its time, excluded or not; `status` has done so.
+    // A diff would read every file with a changed time, excluded or not; `status` has already done
+    // so.
     ("diff.autoRefreshIndex", "false"),
     // A power cut must not leave an empty index or object: git would take the repository for damaged, and
     // commits that were not imported yet would be lost with it. Versions before 2.36 ignore the key.
@@ -47,12 +48,10 @@ pub struct SandboxGit<'a> {
     pub(super) sandbox: &'a dyn Sandbox,
 }
 
-/// What a fresh workspace is made from.
+/// The source of a fresh workspace.
 #[derive(Debug, Clone, Copy)]
 pub struct BundleSource<'a> {
-    /// A bundle on the host.
     pub bundle: &'a Path,
-    /// The branch in it.
     pub branch: &'a str,
 }
 
@@ -63,7 +62,7 @@ pub(super) struct GitOutput {
 }
 
 impl GitOutput {
-    /// Returns what the command printed, or that it failed.
+    /// Returns the standard output of the command, or its failure.
     fn into_stdout(self, command: &str) -> Result<Vec<u8>, GitError> {
         if self.ended.is_success() {
             return Ok(self.stdout);
@@ -105,7 +104,8 @@ impl<'a> SandboxGit<'a> {
         Self { sandbox }
     }
 
-    /// Runs git in the workspace, and never in a repository around it when its own is gone.
+    /// Runs git in the workspace, and never in a parent repository when the workspace's own is
+    /// missing.
     pub(super) async fn exec(&self, exec: Exec) -> Result<GitOutput, SandboxError> {
         let exec = exec
             .with_env("GIT_DIR", ".git")
@@ -121,7 +121,8 @@ impl<'a> SandboxGit<'a> {
             .with_env("GIT_CONFIG_GLOBAL", "/dev/null")
             .with_env("GIT_CONFIG_NOSYSTEM", "1")
             .with_env("GIT_CONFIG_PARAMETERS", config_parameters())
-            // Replaced objects and grafts would show another history than the one that is pushed.
+            // Replaced objects and grafts would show a different history from the one that is
+            // pushed.
             .with_env("GIT_NO_REPLACE_OBJECTS", "1")
             .with_env("GIT_GRAFT_FILE", "/dev/null/none")
             .with_env("LC_ALL", "C.UTF-8");
@@ -150,7 +151,7 @@ impl<'a> SandboxGit<'a> {
         Ok(self.exec(exec).await?.into_stdout(command)?)
     }
 
-    /// Returns why the sandbox's git cannot be used, if that is so.
+    /// Returns why the sandbox's git cannot be used, if it cannot.
     pub async fn unusable_reason(&self) -> Result<Option<String>, RunError> {
         let answer = self.exec_outside_repo(Exec::shell("git --version", TIMEOUT));
         let answer = answer.await?;
@@ -166,8 +167,8 @@ impl<'a> SandboxGit<'a> {
 
     /// Puts a repository with one branch into the workspace, replacing its `.git`. Files stay as they are.
     pub async fn install(&self, origin: BundleSource<'_>) -> Result<(), RunError> {
-        // Whatever became of the directories, nothing in them is needed. The provider removes also
-        // what a command has no permission for.
+        // Nothing in these directories is needed. Unlike a command, the provider can also remove
+        // files without permissions.
         self.sandbox.delete(&SandboxPath::scratch()).await?;
         self.sandbox.delete(&repo_path(".git")?).await?;
         transfer::upload(self.sandbox, origin.bundle, &scratch_path("in.bundle")?).await?;
@@ -187,17 +188,17 @@ impl<'a> SandboxGit<'a> {
     /// Removes the locks of git processes that were killed. Nothing may be running in the sandbox.
     pub async fn remove_locks(&self) -> Result<(), RunError> {
         let script = "find .git -name '*.lock' ! -type d -exec rm -f {} +";
-        // Where there is no repository there are no locks either.
+        // Without a repository there are no locks.
         self.exec(Exec::shell(script, TIMEOUT)).await?;
         Ok(())
     }
 
-    /// Makes the files what the commit says, in a fresh workspace.
+    /// Checks out the files of the commit in a fresh workspace.
     pub async fn check_out(&self) -> Result<(), RunError> {
         self.git(&["reset", "--quiet", "--hard"]).await.map(drop)
     }
 
-    /// Hides the run's own files from git where the repository tracks them, unless they are committed.
+    /// Hides the run's own files from git if the repository tracks them, unless they are committed.
     pub async fn hide_own_files(&self, own: OwnFiles) -> Result<(), RunError> {
         if own == OwnFiles::Committed {
             return Ok(());
@@ -216,7 +217,7 @@ impl<'a> SandboxGit<'a> {
         self.exec_checked("update-index", exec).await.map(drop)
     }
 
-    /// Looks at the workspace. The run's own files are left out, and those that are too large for git
+    /// Inspects the workspace. The run's own files are left out; files that are too large for git
     /// are only named.
     pub async fn status(&self) -> Result<WorkTree, RunError> {
         let survey = self.survey().await?;
@@ -238,8 +239,8 @@ impl<'a> SandboxGit<'a> {
         Ok(tree)
     }
 
-    /// Returns the full diff of the workspace against a commit, new files included, own files not. A
-    /// diff that is very long or takes very long is cut.
+    /// Returns the full diff of the workspace against a commit, including new files, without the
+    /// run's own files. A diff that is too long or too slow is truncated.
     pub async fn diff(&self, from: &CommitId, tree: &WorkTree) -> Result<Vec<u8>, RunError> {
         let flags = format!("--no-color --no-ext-diff --no-textconv {from}");
         if !tree.entries.is_empty() {
@@ -251,7 +252,7 @@ impl<'a> SandboxGit<'a> {
         }
     }
 
-    /// Returns a summary of what is not committed, new files included, own files not.
+    /// Returns a summary of uncommitted changes, including new files, without the run's own files.
     pub async fn diff_stat(&self, tree: &WorkTree) -> Result<String, RunError> {
         if tree.entries.is_empty() {
             return Ok(String::new());
@@ -261,8 +262,8 @@ impl<'a> SandboxGit<'a> {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Runs a diff that shows files git does not know, too: they are announced in a copy of the index,
-    /// so that looking changes nothing.
+    /// Runs a diff that includes untracked files: they are added to a copy of the index, so that
+    /// the index stays unchanged.
     async fn diff_with(&self, tree: &WorkTree, flags: &str) -> Result<Vec<u8>, RunError> {
         let script = "set -e; if [ -n \"$NEW\" ]; then \
             export GIT_INDEX_FILE=\"$PWD/.git/ralph.index\"; \
@@ -284,7 +285,7 @@ impl<'a> SandboxGit<'a> {
         }
     }
 
-    /// Tells whether the checked-out commit carries a trailer.
+    /// Returns the checked-out commit if it has a trailer.
     pub async fn head_with_trailer(&self, trailer: &str) -> Result<Option<CommitId>, RunError> {
         let text = self.git(&["log", "-1", "--format=%H%n%B"]).await?;
         let text = String::from_utf8_lossy(&text);
@@ -296,8 +297,8 @@ impl<'a> SandboxGit<'a> {
             .and_then(CommitId::parse))
     }
 
-    /// Puts the workspace back on its branch at a commit, keeping the files. Unlike `git reset`, this
-    /// reads no file of the work tree.
+    /// Resets the workspace to its branch at a commit, without changing files. Unlike `git reset`,
+    /// this reads no file of the work tree.
     pub async fn reset_to_branch(
         &self,
         branch: &str,
@@ -314,7 +315,7 @@ impl<'a> SandboxGit<'a> {
         self.hide_own_files(own).await
     }
 
-    /// Puts the files of the index back if not one of them is left. Tells whether it did.
+    /// Restores the files of the index if all of them are missing. Returns whether it did.
     pub async fn restore_if_empty(&self) -> Result<bool, RunError> {
         let script = "all=$(git ls-files | wc -l); gone=$(git ls-files --deleted | wc -l); \
             if [ \"$all\" -gt 0 ] && [ \"$all\" = \"$gone\" ]; then git checkout-index --all --quiet; echo restored; fi";
@@ -322,7 +323,7 @@ impl<'a> SandboxGit<'a> {
         Ok(!answer.await?.is_empty())
     }
 
-    /// Tells whether a revision continues a commit.
+    /// Returns whether a revision is a descendant of a commit.
     pub async fn is_descendant(&self, revision: &str, commit: &CommitId) -> Result<bool, RunError> {
         let exec = Exec::argv(
             [
@@ -365,8 +366,8 @@ impl<'a> SandboxGit<'a> {
     }
 }
 
-/// Returns the configuration as git hands it to the commands that it starts: every version reads this,
-/// while `GIT_CONFIG_COUNT` is unknown to git before 2.31. No value needs quoting.
+/// Returns the configuration in the form that git passes to its child processes: every version
+/// reads this, while `GIT_CONFIG_COUNT` is unknown to git before 2.31. No value needs quoting.
 fn config_parameters() -> String {
     CONFIG
         .map(|(key, value)| format!("'{key}={value}'"))

@@ -13,17 +13,16 @@ use crate::error::RunError;
 use crate::transfer;
 use crate::workspace::repo_path;
 
-/// The largest index that is kept, about 600,000 files.
+/// The largest index that is stored, about 600,000 files.
 const MAX_INDEX: u64 = 64 << 20;
-/// A file in the scratch directory that is as old as the checkout.
+/// A file in the scratch directory with the time of the checkout.
 const STAMP: &str = "stamp";
 
 /// The refs of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RepoRefs {
-    /// The commit that is checked out.
     pub(crate) commit: String,
-    /// The branch that is checked out; empty for a detached HEAD.
+    /// Empty for a detached HEAD.
     pub(crate) branch: String,
     /// Every ref with its object.
     pub(crate) all: Vec<String>,
@@ -39,7 +38,7 @@ impl RepoRefs {
     }
 }
 
-/// A workspace as it was before a check: files, index and HEAD.
+/// The state of a workspace before a check: files, index and HEAD.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkSnapshot {
     refs: RepoRefs,
@@ -66,7 +65,7 @@ impl SandboxGit<'_> {
         })
     }
 
-    /// Makes the workspace a checkout of a commit, with the branch at that commit.
+    /// Checks out a commit in the workspace, with the branch at that commit.
     pub(crate) async fn check_out_commit(&self, commit: &CommitId) -> Result<(), RunError> {
         self.git(&["update-ref", "HEAD", commit.as_str()]).await?;
         self.check_out().await
@@ -93,7 +92,7 @@ impl SandboxGit<'_> {
         Ok(())
     }
 
-    /// Creates the file whose age later tells which files were written after it; returns its time.
+    /// Creates the file that separates earlier from later writes by its time; returns that time.
     pub(crate) async fn create_stamp(&self) -> Result<jiff::Timestamp, RunError> {
         self.sandbox
             .write(&scratch_path(STAMP)?, b"", WriteMode::Replace)
@@ -108,8 +107,9 @@ impl SandboxGit<'_> {
         Ok(stamp.ok_or_else(gone)?.modified)
     }
 
-    /// Returns the files of an index that were written after the stamp, even if their content is the
-    /// same again. Git's own comparison has a resolution of one second, so `find` compares the times.
+    /// Returns the files of an index that were written after the stamp, even if their content is
+    /// unchanged. Git's own comparison has a resolution of one second, so `find` compares the
+    /// times.
     pub(crate) async fn written_since(
         &self,
         index: &[u8],
@@ -145,7 +145,7 @@ impl SandboxGit<'_> {
         Ok(written)
     }
 
-    /// Records files, index and HEAD of the workspace; none where the repository cannot be read.
+    /// Records files, index and HEAD of the workspace; none if the repository cannot be read.
     pub(crate) async fn snapshot(&self) -> Result<Option<WorkSnapshot>, RunError> {
         let taken = async {
             Ok(WorkSnapshot {
@@ -163,12 +163,12 @@ impl SandboxGit<'_> {
         }
     }
 
-    /// Puts the workspace back to a snapshot and returns what had changed. Ignored files stay.
+    /// Restores the workspace to a snapshot and returns the changed paths. Ignored files stay.
     pub(crate) async fn restore(&self, before: &WorkSnapshot) -> Result<Vec<String>, RunError> {
         let mut changed = Vec::new();
         let refs = match self.refs().await {
             Ok(refs) => Some(refs),
-            // HEAD leads nowhere: it is set below.
+            // HEAD is invalid; it is set below.
             Err(RunError::Git(GitError::InSandbox { .. })) => None,
             Err(error) => return Err(error),
         };
@@ -223,7 +223,7 @@ impl SandboxGit<'_> {
         Ok(split_nul_paths(&text))
     }
 
-    /// Returns the index; none for an empty commit, and none if it is too large to keep.
+    /// Returns the index; none for an empty commit, and none if it is too large to store.
     pub(crate) async fn index(&self) -> Result<Option<Vec<u8>>, RunError> {
         match self.sandbox.read(&index_path()?, MAX_INDEX).await {
             Ok(index) => Ok(Some(index)),

@@ -1,5 +1,5 @@
-//! A survey of the workspace before git reads it. A command can leave things that git waits for
-//! (a pipe in the place of a file), reads for minutes (a file of 50 GB) or fails at (a directory
+//! A survey of the workspace before git reads it. A command can leave entries that block git (a
+//! pipe in place of a file), that take minutes to read (a file of 50 GB) or that fail (a directory
 //! without permissions); the survey finds them without opening a file.
 
 use ralph_core::ports::{Exec, ExecStatus};
@@ -9,18 +9,18 @@ use super::{GitError, MAX_COMMIT_BYTES};
 use crate::error::RunError;
 use crate::workspace::{TamperFinding, repo_path};
 
-/// How many large files are excluded one by one, and how long their paths may be together.
+/// The most large files that are excluded individually, and the total length of their paths.
 const MAX_PATHS: usize = 1000;
 const MAX_PATH_BYTES: usize = 256 << 10;
-/// The most that a survey prints.
+/// The most bytes that a survey prints.
 const MAX_SURVEY_OUTPUT: u64 = 16 << 20;
-/// Longer paths can be no argument of a command.
+/// Longer paths cannot be arguments of a command.
 const MAX_PATH: usize = 4000;
 
 /// Restores the permissions of `.git`, removes pipes, sockets and devices that git could open, and
-/// locks, which only a killed git leaves; then prints links below `.git`, and large files.
+/// stale locks of a killed git; then prints links below `.git`, and large files.
 ///
-/// Results that are no large file start with `!`, a letter for their kind and a path.
+/// Results other than large files start with `!`, a letter for their kind and a path.
 const SCRIPT: &str = r#"
 if [ -d .git ] && [ ! -L .git ]; then
   sealed=$(find .git \( -type d ! -perm -700 -o -type f ! -perm -400 \) -print 2>/dev/null | head -n 1)
@@ -32,7 +32,7 @@ find . \( -path '*/.git*' ! -type f ! -type d ! -type l -exec rm -f {} \; -exec 
   -o \( ! -path './.git/*' -type f -size "+${LIMIT}c" -print0 \)
 "#;
 
-/// Prints those of the given paths that git does not know or that are not as git last saw them.
+/// Prints those of the given paths that are untracked or changed.
 const CHANGED_PATHS_SCRIPT: &str =
     r#"git ls-files -z --others -- "$@"; git diff-files -z --name-only -- "$@""#;
 
@@ -41,12 +41,12 @@ const CHANGED_PATHS_SCRIPT: &str =
 pub struct Survey {
     /// Files and directories that git must not read.
     pub large: Vec<String>,
-    /// What was put right.
+    /// The repairs.
     pub findings: Vec<TamperFinding>,
 }
 
 impl SandboxGit<'_> {
-    /// Surveys the workspace. A link in the place of a part of `.git` is damage.
+    /// Surveys the workspace. A link in place of a part of `.git` is damage.
     pub(super) async fn survey(&self) -> Result<Survey, RunError> {
         let mut exec = Exec::shell(SCRIPT, STATUS_TIMEOUT);
         exec.output_limit = MAX_SURVEY_OUTPUT;
@@ -77,7 +77,7 @@ impl SandboxGit<'_> {
         Ok(survey)
     }
 
-    /// Removes large files that git would read as a whole whenever it looks at their directory.
+    /// Removes large files that git would read completely whenever it reads their directory.
     async fn without_git_files(
         &self,
         candidates: Vec<Vec<u8>>,
@@ -120,7 +120,7 @@ impl SandboxGit<'_> {
         Ok(kept.collect())
     }
 
-    /// Leaves out files that git has as they are.
+    /// Leaves out files that are unchanged in git.
     async fn without_unchanged(&self, paths: Vec<Vec<u8>>) -> Result<Vec<String>, RunError> {
         let bytes: usize = paths.iter().map(Vec::len).sum();
         let names: Vec<String> = paths
@@ -137,7 +137,7 @@ impl SandboxGit<'_> {
         let changed: Vec<&[u8]> = answer.stdout.split(|byte| *byte == 0).collect();
         let names = paths.iter().zip(names);
         Ok(names
-            // A name that is not text cannot be asked for.
+            // A name that is not valid UTF-8 cannot be queried.
             .filter(|(path, name)| changed.contains(&path.as_slice()) || !is_text(name))
             .map(|(_, name)| name)
             .collect())
@@ -148,7 +148,7 @@ impl Survey {
     fn add_finding(&mut self, path: &[u8], finding: &str) {
         let path = String::from_utf8_lossy(path);
         let path = path.strip_prefix("./").unwrap_or(&path);
-        // One of a kind is enough: a command can make any number.
+        // One finding of each kind is enough: a command can create any number.
         if !self.findings.iter().any(|known| known.finding == finding) {
             self.findings.push(TamperFinding::new(path, finding));
         }
@@ -164,7 +164,7 @@ fn link_error(path: &[u8]) -> RunError {
     .into()
 }
 
-/// Returns the topmost directories of too many files to name each.
+/// Returns the topmost directories of files that are too many to name individually.
 fn top_level_directories(names: &[String]) -> Vec<String> {
     let tops: std::collections::BTreeSet<&str> = names
         .iter()
@@ -176,7 +176,7 @@ fn top_level_directories(names: &[String]) -> Vec<String> {
     tops.into_iter().map(str::to_owned).collect()
 }
 
-/// The name for all files, where there are too many large ones among them.
+/// The name for all files, if too many of them are large.
 const ALL_FILES: &str = ".";
 
 fn is_text(name: &str) -> bool {
@@ -205,7 +205,7 @@ pub(super) fn literal_pathspec(name: &str) -> String {
     }
 }
 
-/// Returns the pattern of a name with bytes that are no text: they match anything.
+/// Returns the pattern of a name that is not valid UTF-8: its invalid bytes match anything.
 fn glob_pattern(name: &str) -> String {
     name.chars().map(escape_glob).collect()
 }

@@ -8,8 +8,9 @@ use ralph_core::ports::Exec;
 use super::sandbox::{SandboxGit, WITHOUT_OWN_FILES};
 use crate::error::RunError;
 
-/// Announces new files in a private copy of the index, so that neither the index nor its lock is touched; git writes
-/// an empty object for them, into a private directory. 141 is the status of a diff that is cut at the limit.
+/// Adds new files to a private copy of the index, so that neither the index nor its lock is
+/// touched; git writes an empty object for them into a private directory. 141 is the status of a
+/// diff that is truncated at the limit.
 const SCRIPT: &str = r#"
 set -e
 mkdir -p ../scratch

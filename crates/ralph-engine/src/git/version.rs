@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The version of a git program, as it prints it.
+/// The version of a git program, as printed by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitVersion {
     text: String,
@@ -30,12 +30,12 @@ impl GitVersion {
         })
     }
 
-    /// Reports whether it is older than [`OLDEST`](Self::OLDEST).
+    /// Returns whether it is older than [`OLDEST`](Self::OLDEST).
     pub fn is_too_old(&self) -> bool {
         self.number < Self::OLDEST
     }
 
-    /// Returns the requirement in words.
+    /// Returns the requirement as text.
     pub fn requirement() -> String {
         let (major, minor) = Self::OLDEST;
         format!("ralph needs git {major}.{minor} or newer")

@@ -1,19 +1,19 @@
-//! What `git status` says of a workspace.
+//! Parses `git status` of a workspace.
 
 use ralph_core::id::CommitId;
 
 use super::survey::Survey;
 
-/// What `git status` says.
+/// The result of `git status`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkTree {
-    /// The commit that is checked out; none in a repository without commits.
+    /// The checked-out commit; none in a repository without commits.
     pub head: Option<CommitId>,
-    /// The branch that is checked out; none when detached.
+    /// The checked-out branch; none when detached.
     pub branch: Option<String>,
-    /// Two letters and a path for everything that is not committed.
+    /// Two letters and a path for every uncommitted change.
     pub entries: Vec<(String, String)>,
-    /// What was found before git looked.
+    /// The result of the survey before `git status`.
     pub survey: Survey,
 }
 
@@ -23,12 +23,13 @@ impl WorkTree {
         self.entries.iter().map(|(_, path)| path.clone()).collect()
     }
 
-    /// Tells whether there are files git does not know.
+    /// Returns whether there are untracked files.
     pub fn has_untracked(&self) -> bool {
         self.entries.iter().any(|(code, _)| code == "??")
     }
 
-    /// Reads the answer of `git status --porcelain=v2 --branch -z`. The run's own files are left out.
+    /// Parses the output of `git status --porcelain=v2 --branch -z`. The run's own files are left
+    /// out.
     pub(super) fn parse(text: &str) -> Self {
         parse_status(text)
     }
@@ -52,7 +53,7 @@ fn parse_status(text: &str) -> WorkTree {
             "1" => push_entry(&mut tree, rest, 7),
             "2" => {
                 push_entry(&mut tree, rest, 8);
-                // The name it had before.
+                // The name before a rename.
                 parts.next();
             }
             "u" => push_entry(&mut tree, rest, 9),
