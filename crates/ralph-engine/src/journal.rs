@@ -1,4 +1,4 @@
-//! The journal: a run's events, numbered, chained by hash, synced before anybody sees them.
+//! The journal: a run's events, numbered, chained by hash, and synced before they are published.
 
 use std::fs;
 use std::io;
@@ -32,59 +32,46 @@ pub enum JournalError {
     /// A file operation failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It does not begin with a run's creation.
+    /// The first record does not create a run.
     #[error("journal `{}` has no run in it", path.display())]
-    Empty {
-        /// The journal.
-        path: PathBuf,
-    },
-    /// A record is not what was written.
+    Empty { path: PathBuf },
+    /// A record is damaged.
     #[error("journal `{}` is damaged at line {line}: {why}", path.display())]
     Damaged {
-        /// The journal.
         path: PathBuf,
-        /// Which line.
         line: usize,
-        /// What is wrong with it.
         why: String,
     },
-    /// A newer version of ralph wrote it, in a format that this version does not know.
+    /// A newer version of ralph wrote it, in a format unknown to this version.
     #[error(
         "run `{run}` was written by {}, this is ralph {RALPH_VERSION} (format {RECORD_VERSION})",
         format::written_by(ralph.as_deref(), *format)
     )]
     Newer {
-        /// The run.
         run: String,
-        /// The format of its journal.
         format: u64,
         /// The version of that ralph, if the journal records it.
         ralph: Option<String>,
     },
-    /// A record of the known format has something that this version does not know.
+    /// A record of the known format contains an unknown event or value.
     #[error("journal `{}` has an {what} at line {line}, this is ralph {RALPH_VERSION}", path.display())]
     Unknown {
-        /// The journal.
         path: PathBuf,
-        /// Which line.
         line: usize,
-        /// The event or the value.
         what: String,
     },
-    /// Another process has the run.
+    /// Another process owns the run.
     #[error("run `{run}` is being worked on by another process{}", pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
     Held {
-        /// The run.
         run: String,
-        /// That process, if it is known.
+        /// The other process, if it is known.
         pid: Option<u32>,
     },
     /// The journal is not the file that this process wrote.
     #[error("run `{run}` {}", lost_to(*pid))]
     Lost {
-        /// The run.
         run: String,
-        /// The process that has taken the run over, if there is one.
+        /// The new owner of the run, if there is one.
         pid: Option<u32>,
     },
 }
@@ -97,7 +84,7 @@ pub fn lost_to(pid: Option<u32>) -> String {
     }
 }
 
-/// A run's journal, open for writing. Holding one is holding the run.
+/// A run's journal, open for writing. The process that has it open owns the run.
 pub struct Journal {
     log: AppendLog,
     last_digest: Digest,
@@ -108,11 +95,11 @@ pub struct Journal {
     latest: watch::Sender<u64>,
     lock: RunLock,
     end: JournalEnd,
-    /// The part of this process's absence that is in the journal.
+    /// The suspended time of this process that is in the journal.
     reported_absence: SuspendedTime,
 }
 
-/// Counts the time a run is active; it stands still during pauses.
+/// Counts the active time of a run, without pauses.
 #[derive(Debug)]
 struct ActiveTime {
     before: Duration,
@@ -140,7 +127,7 @@ impl ActiveTime {
 }
 
 impl Journal {
-    /// Begins the journal of a new run.
+    /// Creates the journal of a new run.
     pub fn create(
         dir: &RunDir,
         plan: RunPlan,
@@ -171,7 +158,7 @@ impl Journal {
             return Err(StoreError::when("create", &dir.journal())(exists).into());
         }
         dir.record_creation()?;
-        // The first record appears whole or not at all: a run without one does not exist.
+        // The first record is written atomically: without one, the run does not exist.
         durable::write(&dir.journal(), line.as_bytes())?;
         if !lock.lock_journal()? {
             return Err(held());
@@ -189,8 +176,8 @@ impl Journal {
         )
     }
 
-    /// Takes over an existing journal, putting a torn last record aside. A journal that cannot be read is
-    /// left exactly as it is.
+    /// Opens an existing journal and moves a torn last record aside. An unreadable journal stays
+    /// unchanged.
     pub fn open(
         dir: &RunDir,
         clock: Arc<dyn Clock>,
@@ -224,7 +211,8 @@ impl Journal {
         lock: RunLock,
     ) -> Result<Self, JournalError> {
         let log = AppendLog::open(dir.journal())?;
-        // The last process may have died before its sync; the seal must not be ahead of the journal.
+        // The last process may have crashed before its sync; the seal must not be ahead of the
+        // journal.
         log.sync()?;
         let end = lock.journal_end(log.length())?;
         let reported = clock.suspended_time();
@@ -250,12 +238,12 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Writes one event, synced.
+    /// Appends one event and syncs it.
     pub fn append(&mut self, event: impl Into<Event>) -> Result<u64, JournalError> {
         self.append_all([event.into()])
     }
 
-    /// Writes several events with one sync. Returns the number of the last.
+    /// Appends several events with one sync. Returns the number of the last.
     pub fn append_all(
         &mut self,
         events: impl IntoIterator<Item = Event>,
@@ -298,8 +286,8 @@ impl Journal {
         Ok(self.state.seq)
     }
 
-    /// Fails if this process is not the owner of the run any more: its journal was replaced, removed or
-    /// written by another process. Nothing must be written then, for the run may have another owner.
+    /// Fails if this process no longer owns the run: its journal was replaced, removed or written
+    /// by another process. Nothing must be written then, because the run may have another owner.
     pub fn check_owner(&self) -> Result<(), JournalError> {
         if self.lock.is_intact(&self.end) {
             return Ok(());
@@ -313,7 +301,7 @@ impl Journal {
         })
     }
 
-    /// Records that this process was stopped or the machine slept, if that is not recorded yet.
+    /// Records that this process was suspended or the machine slept, if that is not recorded yet.
     pub(crate) fn report_absence(&mut self) -> Result<(), JournalError> {
         match self.unreported_absence() {
             Some(notice) => self.append(notice).map(drop),
@@ -328,12 +316,12 @@ impl Journal {
         Some(Event::Run(RunEvent::Notice { message }))
     }
 
-    /// Returns where the run stands.
+    /// Returns the current state of the run.
     pub fn state(&self) -> &RunState {
         &self.state
     }
 
-    /// Returns how long the run has been active until now.
+    /// Returns the active time of the run until now.
     pub fn active(&self) -> Duration {
         self.active_time.elapsed(self.clock.monotonic())
     }
@@ -344,17 +332,17 @@ impl Journal {
     }
 }
 
-/// Returns whole milliseconds.
+/// Returns a duration in whole milliseconds.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns the records of a journal whose chain holds; a torn last line is left out.
+/// Returns the records of a journal with a valid chain; a torn last line is left out.
 pub fn read(path: &Path) -> Result<Vec<JournalRecord>, JournalError> {
     read_chain(path).map(|(records, _)| records)
 }
 
-/// Returns the records after a number, and the place in the file to go on from.
+/// Returns the records from an offset in the file, and the offset of the next record.
 pub fn read_from(path: &Path, offset: u64) -> Result<(Vec<JournalRecord>, u64), JournalError> {
     use std::io::{Read as _, Seek as _, SeekFrom};
     let mut file = fs::File::open(path).map_err(StoreError::when("open", path))?;

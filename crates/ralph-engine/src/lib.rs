@@ -1,28 +1,32 @@
-//! The run machine: it takes a plan to a verified commit on a branch, and survives being killed.
+//! Drives runs: from a plan to a verified commit on a branch, with recovery after a crash at any
+//! point.
 //!
 //! - [`iteration`] is the loop, one page; its steps are in `steps`, `actions` and `delivery`.
 //! - `clean_room` runs checks on an untouched checkout of a commit.
 //! - `agent` is an iteration in which an agent's program works instead.
-//! - [`run`] opens a run, prepares it, iterates until a verdict, obeys commands.
-//! - [`journal`] numbers the events and syncs them; [`store`] knows the directories; [`durable`]
-//!   writes files so that a crash leaves the old or the new one; `torn_lines` moves incomplete lines aside.
-//! - `run_lock` decides which process may write to a run; [`creation`] keeps runs that are created at the same
-//!   time apart and records their order.
+//! - [`run`] opens a run, prepares it, iterates until a verdict, and handles commands.
+//! - [`journal`] numbers the events and syncs them; [`store`] defines the directories; [`durable`]
+//!   writes files so that a crash leaves the old or the new one; `torn_lines` moves incomplete
+//!   lines aside.
+//! - `run_lock` decides which process may write to a run; [`creation`] serialises the creation of
+//!   runs and records their order.
 //! - [`contract`] pins the task file; `contract_change` puts changes of the user in force.
-//! - [`workspace`] keeps the `.ralph/` files in the sandbox what the host says they are.
-//! - [`git`] moves commits as bundles, so the host never runs git in a directory an agent can write.
+//! - [`workspace`] synchronises the `.ralph/` files in the sandbox with the host's copies.
+//! - [`git`] transfers commits as bundles, so the host never runs git in a directory that an agent
+//!   can write.
 //! - [`mailbox`] delivers user commands to a running process; `controls` receives them.
-//! - `recorder` writes the journal and the files of a run; `workbench` is its sandbox with the repository;
-//!   `services` are the model, the agent, the gate and the source host.
+//! - `recorder` writes the journal and the files of a run; `workbench` is its sandbox with the
+//!   repository; `services` are the model, the agent, the gate and the source host.
 //! - [`run_thread`] drives a run on a thread of its own.
-//! - [`user_commands`] carries user commands out: notes, guardrails, the doctor, debugging.
+//! - [`user_commands`] performs user commands: notes, guardrails, the doctor, debugging.
 //! - `immediate_commands` handles commands that cannot wait: allowed hosts and messages.
 //! - [`preflight`] checks a sandbox from inside before work continues there.
-//! - `running_time` waits without counting stops of the process.
+//! - `running_time` waits without counting the time in which the process is suspended.
 //! - [`file_digests`] records the digests of the run's files when a process ends its work.
 //! - [`inspect`] reads files, tree and diff of a workspace while the run works.
-//! - [`live_output`] shows the text of the running command or agent to readers that follow the run.
-//! - [`replies`] reads what a model answered in an earlier run.
+//! - [`live_output`] writes the output of the running command or agent for readers that follow the
+//!   run.
+//! - [`replies`] reads the recorded replies of an earlier run.
 
 mod actions;
 mod agent;

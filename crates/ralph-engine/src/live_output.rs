@@ -1,10 +1,12 @@
-//! The live output of a run: the text of the running command or agent session, written as it arrives.
+//! The live output of a run: the text of the running command or agent session, written as it
+//! arrives.
 //!
-//! `iterations/<N>.open/output.log` has a section for each command (`$ sh tests/run.sh`) and each agent session
-//! (`> claude`). The lines of a section are indented, so no output can imitate a heading. The file serves
-//! readers that follow a run and is no evidence: it is redacted and limited in size, never synced, in no record, and
-//! removed when the iteration is closed (`test_output.txt` has the output of every command that ended). After a
-//! crash, the resumed iteration appends to it.
+//! `iterations/<N>.open/output.log` has a section for each command (`$ sh tests/run.sh`) and each
+//! agent session (`> claude`). The lines of a section are indented, so no output can imitate a
+//! heading. The file is only for readers that follow a run and is not evidence: it is redacted and
+//! limited in size, never synced, in no record, and removed when the iteration is closed
+//! (`test_output.txt` has the output of every command that ended). After a crash, the resumed
+//! iteration appends to it.
 //!
 //! `LiveOutput` writes the file, [`LiveFollower`] reads it while it grows.
 
@@ -45,7 +47,7 @@ pub(crate) enum LiveSource<'a> {
 /// Appends one section to the live output. Errors end the section: a run does not depend on its readers.
 pub(crate) struct LiveOutput {
     file: Option<File>,
-    /// The number of bytes up to the size limit.
+    /// The remaining bytes up to the size limit.
     room: u64,
     is_line_start: bool,
     redactor: Redactor,

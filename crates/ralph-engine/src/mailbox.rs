@@ -1,7 +1,7 @@
 //! Delivers user commands to a running process as files in the run's directory.
 //!
-//! A file survives a crash, needs no port and no socket, and its removal is the receipt; the answer
-//! is an event in the journal.
+//! A file survives a crash and needs neither a port nor a socket. Its removal is the receipt; the
+//! response is an event in the journal.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -11,16 +11,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::durable::{self, StoreError};
 
-/// A command on its way.
+/// A queued user command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandFile {
-    /// Its name; the journal's answer carries it.
+    /// Also in the response in the journal.
     pub id: String,
-    /// What is asked.
     pub command: Command,
 }
 
-/// The directory where commands wait.
+/// The directory of queued commands.
 #[derive(Debug, Clone)]
 pub struct Mailbox {
     dir: PathBuf,
@@ -32,7 +31,7 @@ impl Mailbox {
         Self { dir }
     }
 
-    /// Leaves a command. `id` must sort after those of earlier commands.
+    /// Queues a command. `id` must sort after those of earlier commands.
     pub fn send(&self, id: &str, command: Command) -> Result<(), StoreError> {
         durable::create_dir(&self.dir)?;
         let letter = CommandFile {
@@ -46,7 +45,7 @@ impl Mailbox {
         durable::write(&path, &text)
     }
 
-    /// Returns the oldest command that waits. It stays until [`Mailbox::discard`].
+    /// Returns the oldest queued command. It stays until [`Mailbox::discard`].
     pub fn next(&self) -> Option<CommandFile> {
         let names = match self.waiting() {
             Ok(names) => names,
@@ -59,7 +58,7 @@ impl Mailbox {
         names.iter().find_map(|path| read_command(path))
     }
 
-    /// Returns the files of waiting commands, oldest first.
+    /// Returns the files of queued commands, oldest first.
     fn waiting(&self) -> io::Result<Vec<PathBuf>> {
         let entries = fs::read_dir(&self.dir)?;
         let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| Ok(entry?.path())).collect();
@@ -69,7 +68,8 @@ impl Mailbox {
         Ok(paths)
     }
 
-    /// Removes a command that has been answered. One that cannot be removed is received again, and ignored.
+    /// Removes a command that has been answered. If the removal fails, the command is received
+    /// again and ignored.
     pub fn discard(&self, id: &str) {
         durable::remove_leftover(&self.path(id));
     }
@@ -79,7 +79,8 @@ impl Mailbox {
     }
 }
 
-/// Reads a command. A file that is not one is removed: commands are written whole, so it is not ours.
+/// Reads a command. An invalid file is removed: commands are written atomically, so it has another
+/// origin.
 fn read_command(path: &Path) -> Option<CommandFile> {
     let text = match fs::read(path) {
         Ok(text) => text,

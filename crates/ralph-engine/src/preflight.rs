@@ -1,8 +1,9 @@
-//! Checks a sandbox from inside, before work continues there: it answers, its gate answers, and forbidden
-//! hosts cannot be reached. `Run::check_sandbox` checks before the first iteration of every process and
-//! after every pause; `ralph selftest` checks too.
+//! Checks a sandbox from inside, before work continues there: the sandbox and its gate respond, and
+//! forbidden hosts cannot be reached. `Run::check_sandbox` runs the checks before the first
+//! iteration of every process and after every pause; `ralph selftest` runs them, too.
 //!
-//! The sandbox's own guest probes, not a program of the image. A probe without a result is a failure.
+//! The sandbox's own guest probes, not a program of the image. A probe without a result is a
+//! failure.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
@@ -21,34 +22,34 @@ use crate::immediate_commands::{record_gate_events, record_pending_gate_events};
 use crate::recorder::Recorder;
 use crate::workbench::Workbench;
 
-/// How long the probes may take. They end after five seconds by themselves.
+/// The timeout for all probes. Each probe has a timeout of five seconds of its own.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How much of what it prints is read.
+/// The most bytes of the probe output that are read.
 const MAX_PROBE_OUTPUT: usize = 4 << 10;
-/// Names that everybody can reach who can reach anything.
+/// Hosts that are reachable from any network with internet access.
 const WELL_KNOWN_HOSTS: [&str; 4] = [
     "google.com",
     "example.com",
     "wikipedia.org",
     "cloudflare.com",
 ];
-/// An address that answers everywhere, if there is a network at all.
+/// A public address that responds if there is any network.
 const PUBLIC_ADDRESS: SocketAddr =
     SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(1, 1, 1, 1), 443));
 
-/// What is tried from inside of a sandbox, besides that it answers.
+/// The probes from inside a sandbox, apart from the check that it responds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreflightProbe {
-    /// Where its gate must answer.
+    /// The address of the gate, which must respond.
     pub gate: Option<SocketAddr>,
-    /// A name that must not be reached.
+    /// A host that must not be reachable.
     pub forbidden: Option<Host>,
-    /// An address that must not be reached past the gate.
+    /// An address that must not be reachable without the gate.
     pub direct: Option<SocketAddr>,
 }
 
 impl PreflightProbe {
-    /// Tries nothing: a sandbox without walls only has to answer.
+    /// Probes nothing: a sandbox without network isolation only has to respond.
     pub fn none() -> Self {
         Self {
             gate: None,
@@ -57,7 +58,7 @@ impl PreflightProbe {
         }
     }
 
-    /// Tries the walls of a sandbox whose gate has these rules.
+    /// Probes the isolation of a sandbox whose gate has these rules.
     pub fn for_rules(rules: &EgressRules) -> Self {
         let is_forbidden = |host: &Host| !rules.decide_lookup(host).is_allowed();
         let mut known = WELL_KNOWN_HOSTS.iter().flat_map(|name| Host::parse(name));
@@ -68,8 +69,8 @@ impl PreflightProbe {
         }
     }
 
-    /// Returns the command that tries it, with the program that probes in this sandbox. Without one,
-    /// nothing is tried.
+    /// Returns the probe command for the probe program of this sandbox. Without a program, nothing
+    /// is probed.
     pub fn command(&self, prober: Option<&str>) -> Exec {
         let Some(prober) = prober.filter(|_| *self != Self::none()) else {
             return Exec::shell("echo ok", PROBE_TIMEOUT);
@@ -85,7 +86,7 @@ impl PreflightProbe {
         Exec::argv(argv, PROBE_TIMEOUT)
     }
 
-    /// Tries it.
+    /// Runs the probes.
     pub async fn run_in(&self, sandbox: &dyn Sandbox) -> Result<PreflightReport, SandboxError> {
         let mut printed = ProbeOutput::default();
         let exec = self.command(sandbox.probe_program());
@@ -93,7 +94,7 @@ impl PreflightProbe {
         Ok(PreflightReport::parse(&printed.text(), &outcome))
     }
 
-    /// Tells whether a refusal at the gate is one that this look has caused.
+    /// Returns whether one of these probes caused a refusal at the gate.
     fn caused(&self, news: &GateEvent) -> bool {
         let GateEvent::Blocked { host, .. } = news else {
             return false;
@@ -104,7 +105,7 @@ impl PreflightProbe {
     }
 }
 
-/// What a look has printed, up to a bound.
+/// The output of the probes, up to a limit.
 #[derive(Debug, Default)]
 pub(crate) struct ProbeOutput(Vec<u8>);
 
@@ -126,16 +127,16 @@ impl OutputSink for ProbeOutput {
 /// The result of one probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProbeStatus {
-    /// There was an answer with this HTTP status; 0 for a connection without HTTP.
+    /// A response with this HTTP status; 0 for a connection without HTTP.
     Status(u16),
-    /// There was no answer.
+    /// There was no response.
     NoResponse,
     /// The probe reported no result.
     NotReported,
 }
 
 impl ProbeStatus {
-    /// Reads a word of the probe's output.
+    /// Parses a word of the probe's output.
     fn parse(word: Option<&str>) -> Self {
         match word {
             Some("reached") => Self::Status(0),
@@ -149,7 +150,7 @@ impl ProbeStatus {
         }
     }
 
-    /// Tells whether a forbidden host was reached: the gate's own refusals are 400 and more.
+    /// Returns whether a forbidden host was reached: the gate's own refusals are 400 and more.
     fn is_leak(self) -> bool {
         matches!(self, Self::Status(0..400))
     }
@@ -181,7 +182,7 @@ impl PreflightReport {
         }
     }
 
-    /// Returns what is wrong; nothing means that work can continue there.
+    /// Returns the problems; without any, work can continue in the sandbox.
     pub fn problems(&self, look: &PreflightProbe) -> Vec<ProviderProblem> {
         if !self.responds {
             return vec![ProviderProblem {
@@ -198,7 +199,7 @@ impl PreflightReport {
         problems
     }
 
-    /// Returns what is wrong with the gate's answer.
+    /// Returns the problems with the gate's response.
     pub fn gate_problems(&self, look: &PreflightProbe) -> Vec<ProviderProblem> {
         let is_wrong = match self.gate {
             // A missing result is a problem of its own.
@@ -212,7 +213,7 @@ impl PreflightReport {
         silent.into_iter().collect()
     }
 
-    /// Returns what was reached that must not be.
+    /// Returns the forbidden destinations that were reached.
     pub fn leaks(&self, look: &PreflightProbe) -> Vec<ProviderProblem> {
         let leak = |what: String| ProviderProblem {
             what,
@@ -233,7 +234,7 @@ impl PreflightReport {
         leaks
     }
 
-    /// Returns the probes without a result. Nothing is known about them, so nothing may be assumed.
+    /// Returns the probes without a result, which prove nothing.
     pub fn missing_results(&self, look: &PreflightProbe) -> Vec<ProviderProblem> {
         let gate = look.gate.filter(|_| self.gate == ProbeStatus::NotReported);
         let host = look.forbidden.as_ref();
@@ -262,7 +263,7 @@ impl PreflightReport {
         }]
     }
 
-    /// Returns what was seen, each in a few words, if nothing is wrong.
+    /// Returns a short summary of the results, if there are no problems.
     pub fn summary(&self, look: &PreflightProbe) -> Vec<String> {
         let gate = look.gate.map(|_| "the gate answers".to_owned());
         gate.into_iter()
@@ -270,7 +271,7 @@ impl PreflightReport {
             .collect()
     }
 
-    /// Returns what could not be reached, each in a few words, if nothing is wrong.
+    /// Returns a short summary of the unreachable destinations, if there are no problems.
     pub fn blocked_summary(look: &PreflightProbe) -> Vec<String> {
         let forbidden = look.forbidden.as_ref();
         let forbidden = forbidden.map(|host| format!("`https://{host}` is blocked"));
@@ -281,7 +282,7 @@ impl PreflightReport {
     }
 }
 
-/// Returns what has to be tried in the sandbox of a run.
+/// Returns the probes for the sandbox of a run.
 fn probe_for_run(
     plan: &RunPlan,
     allowed: impl IntoIterator<Item = AllowlistEntry>,
@@ -299,7 +300,7 @@ fn probe_for_run(
     }
 }
 
-/// Lets a gate tell of a host again when somebody else wants to reach it.
+/// Lets the gate report a host again when another program tries to reach it.
 fn forget_blocked_hosts(gate: &dyn GateControl, own: Vec<GateEvent>) {
     for news in own {
         if let GateEvent::Blocked { host, .. } = news {

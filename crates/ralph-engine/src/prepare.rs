@@ -1,5 +1,5 @@
-//! Brings a run to the point where an iteration can begin: repository, sandbox, branch, files.
-//! Every step checks the existing state first, so it can be repeated after a crash.
+//! Prepares a run for its next iteration: repository, sandbox, branch, files. Every step checks the
+//! existing state first, so it can be repeated after a crash.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +16,15 @@ use crate::services::Services;
 use crate::store::RunDir;
 use crate::workspace::{HostFiles, TamperFinding, Workspace};
 
-/// A workspace that is ready.
+/// A prepared workspace.
 pub(crate) struct PreparedWorkspace {
     pub(crate) sandbox: Box<dyn Sandbox>,
     pub(crate) workspace: Workspace,
     pub(crate) findings: Vec<TamperFinding>,
-    /// Whether the sandbox is a new one.
     pub(crate) is_new: bool,
 }
 
-/// Returns the marks of a sandbox of a run.
+/// Returns the labels of a run's sandbox.
 pub(crate) fn labels(run: &str, epoch: u32, purpose: &str) -> Labels {
     [
         ("run", run),
@@ -65,7 +64,8 @@ pub(crate) async fn prepare_workspace(
                 is_new: false,
             });
         }
-        // It was never finished: a fresh one is quicker than finding out how far it came.
+        // Its preparation was interrupted: a fresh sandbox is faster than finding out which steps
+        // are done.
         sandbox.remove().await?;
         journal.append(SandboxEvent::SandboxRemoved {
             sandbox: sandbox.id().clone(),
@@ -80,7 +80,7 @@ pub(crate) async fn prepare_workspace(
     git.hide_own_files(pinned.own_files()).await?;
     let workspace = Workspace::install(&*sandbox, files, task).await?;
     let head = repo.head(&branch).await?;
-    // After a power cut the work goes on in it: no file of the checkout may be empty then.
+    // Work continues in it after a power cut, so no file of the checkout may be empty.
     sandbox.sync().await?;
     journal.append(SandboxEvent::WorkspaceReady { branch, head })?;
     Ok(PreparedWorkspace {
@@ -91,7 +91,7 @@ pub(crate) async fn prepare_workspace(
     })
 }
 
-/// Refuses a sandbox without a git that works with everything that follows.
+/// Refuses a sandbox whose git is unusable for the following steps.
 async fn require_git(sandbox: &dyn Sandbox, plan: &RunPlan) -> Result<(), RunError> {
     let Some(why) = SandboxGit::new(sandbox).unusable_reason().await? else {
         return Ok(());
@@ -108,14 +108,14 @@ async fn require_git(sandbox: &dyn Sandbox, plan: &RunPlan) -> Result<(), RunErr
     }))
 }
 
-/// Puts the host's branch into a sandbox as its repository.
+/// Installs the host's branch as the repository of a sandbox.
 pub(crate) async fn install_branch(
     sandbox: &dyn Sandbox,
     dir: &RunDir,
     repo: &HostRepo,
     branch: &str,
 ) -> Result<(), RunError> {
-    // In the repository's directory, where the lock that git takes for it is looked for.
+    // In the repository's directory, so that a stale lock of git is found.
     let bundle = dir.repo().join("out.bundle");
     repo.bundle(branch, &bundle).await?;
     let installed = SandboxGit::new(sandbox)
@@ -124,12 +124,13 @@ pub(crate) async fn install_branch(
             branch,
         })
         .await;
-    // Only a copy: what matters is in the repository.
+    // Only a copy of commits in the repository.
     durable::remove_leftover(&bundle);
     installed
 }
 
-/// Keeps tools from leaving files beside the sources: the runner's own checks must not change the work.
+/// Prevents tools from writing files beside the sources: the runner's own checks must not change
+/// the work.
 fn tool_environment() -> BTreeMap<String, String> {
     BTreeMap::from([("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned())])
 }
@@ -177,7 +178,8 @@ async fn attach_existing(
     Ok(sandbox)
 }
 
-/// Removes sandboxes of this run that no record knows: made just before a crash, or clean rooms.
+/// Removes sandboxes of this run without a record: clean rooms, and those created just before a
+/// crash.
 pub(crate) async fn remove_orphaned_sandboxes(
     journal: &mut Journal,
     sandboxes: &dyn SandboxProvider,
@@ -193,7 +195,7 @@ pub(crate) async fn remove_orphaned_sandboxes(
         }
         journal.append(SandboxEvent::SandboxRemoved { sandbox: info.id })?;
     }
-    // Clean rooms that are gone already.
+    // Clean rooms that are already removed.
     for room in journal.state().clean_rooms.clone() {
         journal.append(SandboxEvent::SandboxRemoved { sandbox: room })?;
     }

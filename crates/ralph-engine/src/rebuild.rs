@@ -1,8 +1,8 @@
-//! The run's own repository at the start of a process: made, found complete, or made again.
+//! Creates the run's own repository at the start of a process, or checks and repairs it.
 //!
-//! Everything that a record names was synced before the record. Where a disk lost it all the same, the
-//! commits come from the repository that they were pushed to or from the sandbox; a run whose commits are
-//! nowhere is paused.
+//! Every recorded commit was synced before its record. If a disk lost it nevertheless, the commits
+//! are recovered from the repository that they were pushed to or from the sandbox; a run whose
+//! commits are lost is paused.
 
 use std::path::PathBuf;
 use std::{fs, io};
@@ -17,7 +17,7 @@ use crate::journal::Journal;
 use crate::services::Services;
 use crate::store::RunDir;
 
-/// Brings the run's repository to the commit that the journal names.
+/// Restores the run's repository to the commit that the journal names.
 pub(crate) async fn restore_repository(
     journal: &mut Journal,
     outside: &Services,
@@ -28,7 +28,7 @@ pub(crate) async fn restore_repository(
     let (plan, head) = (state.plan.clone(), state.head.clone());
     locks::remove_stale_locks(&dir.repo()).await?;
     if repo.is_complete(&plan.base, &head).await? {
-        // A crash may have come after the branch moved and before the record: the import is repeated.
+        // A crash may have come between the branch update and its record: the import is repeated.
         return Ok(repo.set_branch(&plan.branch, &head).await?);
     }
     let was_there = dir.repo().exists();
@@ -51,7 +51,7 @@ pub(crate) async fn restore_repository(
     Ok(())
 }
 
-/// Gets the commits of the run from wherever they are.
+/// Recovers the commits of the run from all available sources.
 async fn recover_commits(
     journal: &Journal,
     outside: &Services,
@@ -60,7 +60,7 @@ async fn recover_commits(
 ) -> Result<(), RunError> {
     let state = journal.state();
     let (plan, base) = (&state.plan, &state.plan.base);
-    // Failures are only logged: what counts is whether the commits are complete afterwards.
+    // Failures are only logged: the completeness of the commits is checked afterwards.
     let fetched = repo.recover_from(outside.scm.remote(), &plan.branch).await;
     warn_if_failed("recover commits from the source host", fetched);
     for aside in quarantined_repositories(dir)? {
@@ -93,7 +93,8 @@ async fn recover_commits(
     .into())
 }
 
-/// Returns the repositories of the run that were moved aside; one of them may have what the others lost.
+/// Returns the repositories of the run that were moved aside; one of them may have commits that the
+/// others lost.
 fn quarantined_repositories(dir: &RunDir) -> Result<Vec<PathBuf>, StoreError> {
     let recovered = dir.recovered();
     let failed = StoreError::when("list", &recovered);

@@ -1,7 +1,8 @@
-//! The record of a run: its journal, its directory, its log files, and the figures derived from them.
+//! The record of a run: its journal, its directory, its log files, and the figures derived from
+//! them.
 //!
-//! A recorder needs no sandbox, so that commands of the user can be recorded for a run that no process is
-//! working on.
+//! A recorder needs no sandbox, so that commands of the user can be recorded for a run that no
+//! process is working on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -128,7 +129,7 @@ impl Recorder {
     }
 }
 
-/// Budgets.
+/// Checks of the run's budgets.
 impl Recorder {
     /// Returns the limits of the contract in force.
     pub(crate) fn limits(&self) -> &BudgetLimits {
@@ -161,7 +162,7 @@ impl Recorder {
         self.unaffordable = Some((budget, self.limits().clone()));
     }
 
-    /// Returns the status of a run that no budget allows another iteration for.
+    /// Returns the status of a run whose budgets do not allow another iteration.
     ///
     /// An iteration that a crash left open is already paid for.
     pub(crate) fn status_without_budget(&self) -> Option<RunStatus> {

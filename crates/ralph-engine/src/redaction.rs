@@ -1,5 +1,5 @@
-//! JSON without secrets: values are cut out, never keys or numbers, so that what is written can be
-//! read again.
+//! JSON without secrets: only string values are redacted, never keys or numbers, so that the output
+//! stays valid.
 
 use std::borrow::Cow;
 use std::io;
@@ -20,7 +20,7 @@ pub(crate) fn to_line(
 ) -> Result<String, StoreError> {
     let line = || {
         let line = serde_json::to_string(value)?;
-        // Nearly every line is clean, and searching it whole is quick.
+        // Nearly every line has no secret, and searching the whole line is fast.
         if let Cow::Borrowed(_) = redactor.redact(&line) {
             return Ok(line);
         }
@@ -30,11 +30,11 @@ pub(crate) fn to_line(
     let line = line
         .map_err(io::Error::from)
         .map_err(StoreError::when("write", path))?;
-    // People print these files: no character may change how the others are shown.
+    // Users print these files in terminals: no character may change the display of others.
     Ok(printable::escape_json(&line).into_owned() + "\n")
 }
 
-/// Returns a value as JSON for people and for the file `path`, without secrets.
+/// Returns a value as indented JSON for the file `path`, without secrets.
 pub(crate) fn to_pretty(
     redactor: &Redactor,
     value: &impl Serialize,

@@ -13,11 +13,9 @@ use crate::store::RunDir;
 /// A reply that a run recorded.
 #[derive(Debug)]
 pub struct StoredReply {
-    /// The iteration that asked for it.
     pub iteration: u32,
-    /// The reply as it was stored.
     pub attempt: Attempt,
-    /// Whether the stored reply is what the model wrote. A redacted one must not be performed.
+    /// Whether the stored reply is unredacted. A redacted one must not be performed.
     pub is_original: bool,
 }
 
@@ -40,7 +38,7 @@ pub fn load(dir: &RunDir) -> Result<Vec<StoredReply>, JournalError> {
         let path = dir.iteration(iteration).join("response.json");
         let text = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
         let responses: Responses = serde_json::from_slice(&text).unwrap_or_else(|error| {
-            // That of an agent has another shape.
+            // The file of an agent iteration has another format.
             tracing::debug!("`{}` has no replies: {error}", path.display());
             Responses::default()
         });

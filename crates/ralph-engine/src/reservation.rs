@@ -1,19 +1,19 @@
-//! What a model call may cost at most, before it is made.
+//! Reserves the maximum cost of a model call before it is sent.
 
 use ralph_core::budget::{self, Budget, BudgetLimits, Spent};
 use ralph_core::ports::{Model, ModelRequest, TokenUsage};
 use ralph_core::price::{self, Price};
 
-/// A request that the budgets pay for.
+/// A request within the budgets.
 pub(crate) struct ReservedRequest {
     /// The request with its output limit.
     pub(crate) request: ModelRequest,
-    /// The most that it can be billed for; none for a model that takes no limit.
+    /// The most that it can be billed for; none for a model without an output limit.
     pub(crate) usage: Option<TokenUsage>,
 }
 
-/// Limits the output of a request to what the budgets pay for. The error is the budget that does not pay
-/// for its input and a short answer.
+/// Limits the output of a request to the remaining budgets. The error is the budget that cannot pay
+/// for the input and a short reply.
 pub(crate) fn reserve_request(
     model: &dyn Model,
     price: &Price,

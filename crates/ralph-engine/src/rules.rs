@@ -1,4 +1,5 @@
-//! What no commit of a run may bring: a secret, the run's own files, and the marks of ralph's commits.
+//! Contents that no commit of a run may have: a secret, the run's own files, and the trailers of
+//! ralph's commits.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +9,10 @@ use ralph_core::secret::{Redactor, TokenShapes};
 
 use crate::git::{History, OwnFiles};
 
-/// The most that is searched for secrets.
+/// The most bytes that are searched for secrets.
 pub(crate) const MAX_SEARCHED: u64 = 64 << 20;
 
-/// Returns why commits may not be taken or pushed, if so. `history` is none if it is too large.
+/// Returns why commits must not be imported or pushed, if so. `history` is none if it is too large.
 pub(crate) fn refuse_commits(
     redactor: &Redactor,
     history: Option<&History>,
@@ -40,9 +41,9 @@ pub(crate) fn refuse_commits(
     refuse_patches(redactor, &history.patches, own)
 }
 
-/// Returns why new commits may not be taken, if one carries a mark that only ralph's own commits have.
-/// `made` are the marks of the commit actions since the last import: a command may have amended such a
-/// commit, and no other commit carries the same.
+/// Returns why new commits must not be imported, if one has a trailer that only ralph's own commits
+/// have. `made` contains the trailers of the commit actions since the last import: a command may
+/// have amended such a commit, and no other commit has the same trailer.
 pub(crate) fn refuse_marks(
     history: &History,
     run: &str,
@@ -72,7 +73,7 @@ fn refuse_patches(redactor: &Redactor, patches: &[u8], own: OwnFiles) -> Option<
             .then(|| format!("`{file}` adds something that looks like a secret; commit without it"))
     };
     let mut file = "";
-    // Lines that follow each other are searched together: a private key has many.
+    // Adjacent lines are searched together, because a private key has many.
     let mut added = Vec::new();
     for line in patches.split(|byte| *byte == b'\n') {
         if let Some(text) = line.strip_prefix(b"+") {
@@ -84,7 +85,7 @@ fn refuse_patches(redactor: &Redactor, patches: &[u8], own: OwnFiles) -> Option<
             return Some(why);
         }
         added.clear();
-        // A line of a file begins with a sign, so this one is git's.
+        // The lines of files start with a sign, so this line is git's.
         if let Some(names) = line.strip_prefix(b"diff --git ") {
             file = first_name(names);
             if own == OwnFiles::Excluded && is_run_file(file) {
@@ -146,7 +147,7 @@ mod tests {
 
     #[test]
     fn secrets_and_own_files_are_refused() {
-        // Put together here, so that no scanner takes this file for a leak.
+        // Concatenated here, so that no scanner reports this file as a leak.
         let token = format!("ghp_{}", "a1".repeat(18));
         let kind = "PRIVATE KEY";
         let key = format!("+-----BEGIN {kind}-----\n{}\n", "MIIEog1B".repeat(8));

@@ -1,4 +1,4 @@
-//! One run: opens it, prepares it, iterates until a verdict, obeys commands on the way.
+//! One run: opens it, prepares it, iterates until a verdict, and handles commands on the way.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,13 +48,13 @@ pub struct Run {
     pub(crate) scratch: IterationScratch,
     /// The last profile for which the activity log names the run's own model as substitute.
     pub(crate) announced_profile: Option<String>,
-    /// The last iteration after which this process consulted the doctor unasked.
+    /// The last iteration after which this process consulted the doctor automatically.
     pub(crate) last_doctor_iteration: u32,
 }
 
-/// Works on a run until it ends, has to wait for the user, or is interrupted.
+/// Works on a run until it ends, waits for the user, or is interrupted.
 ///
-/// The returned status is in the journal already. An error means that it could not be written.
+/// The returned status is already in the journal. An error means that it could not be written.
 pub async fn drive(
     dir: RunDir,
     mut journal: Journal,
@@ -89,7 +89,7 @@ pub async fn drive(
     }
 }
 
-/// Everything of a run but its journal, which the preparation still writes to.
+/// All parts of a run except its journal, which the preparation still writes to.
 pub(crate) struct PreparedRun {
     dir: RunDir,
     services: Services,
@@ -163,14 +163,15 @@ impl Run {
         match ended {
             Ok(status) => Ok(status),
             Err(error) => {
-                // A process that lost the run writes nothing more, whatever else went wrong.
+                // A process that lost the run must not write anything, whatever other error
+                // occurred.
                 self.recorder.journal.check_owner()?;
                 let drained = drain_gate_events(&mut self.recorder, &mut self.controls);
                 warn_if_failed("record the events of the gate", drained);
                 let logged = self.recorder.log_activity(&error.to_string());
                 warn_if_failed("log the end of the run", logged);
                 if matches!(error, RunError::Stopped) {
-                    // Nothing follows in which it could be charged.
+                    // There is no later step that could charge it.
                     let charged = charge_abandoned_call(&mut self.recorder, &self.services);
                     warn_if_failed("charge an abandoned call", charged);
                 }

@@ -100,7 +100,7 @@ impl Model for QueuedModel {
     }
 }
 
-/// Runs git on the host and returns what it prints.
+/// Runs git on the host and returns its output.
 pub(crate) fn git(directory: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .args(["-c", "user.name=u", "-c", "user.email=u@localhost"])

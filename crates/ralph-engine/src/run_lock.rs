@@ -1,9 +1,10 @@
-//! The lock of a run: which process may write to its journal.
+//! The lock of a run: decides which process may write to its journal.
 //!
-//! Two files are locked with `flock`: `lock`, which exists before the journal, and the journal itself. A
-//! lock belongs to an open file, not to its name. A process that removes the file `lock` therefore does
-//! not get the run while its owner lives: the journal is still locked. The owner in turn compares the
-//! journal with its own writes before each record, so that it does not write to a file that was replaced.
+//! Two files are locked with `flock`: `lock`, which exists before the journal, and the journal
+//! itself. A lock belongs to an open file, not to its name. A process that removes the file `lock`
+//! therefore does not get the run while its owner lives: the journal is still locked. The owner in
+//! turn compares the journal with its own writes before each record, so that it does not write to a
+//! file that was replaced.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -17,11 +18,12 @@ use rustix::io::Errno;
 use crate::durable::StoreError;
 use crate::store::RunDir;
 
-/// How often a lock is tried: a process that asks whether a run is held has the lock for a moment.
+/// The most attempts to lock: a process that checks whether a run is locked holds the lock for a
+/// moment.
 const LOCK_ATTEMPTS: usize = 10;
 const LOCK_RETRY_DELAY: Duration = Duration::from_millis(20);
 
-/// The right to write to a run; given back when dropped or when the process dies.
+/// The right to write to a run; released on drop and when the process dies.
 #[derive(Debug)]
 pub struct RunLock {
     _file: File,
@@ -30,18 +32,16 @@ pub struct RunLock {
     journal: Option<File>,
 }
 
-/// The end of a journal as its owner wrote it.
+/// The end of a journal as written by its owner.
 #[derive(Debug)]
 pub(crate) struct JournalEnd {
-    /// The length of the whole file.
     length: u64,
-    /// The last bytes of it.
     bytes: Vec<u8>,
 }
 
 impl JournalEnd {
-    /// How many bytes are compared: a record ends with its event, which follows the hash of the record
-    /// before it.
+    /// The number of compared bytes: a record ends with its event, which follows the hash of the
+    /// previous record.
     const COMPARED_BYTES: usize = 1024;
 
     /// Records that `text` was appended and that the file has this length now.
@@ -69,7 +69,7 @@ impl RunDir {
             .map_err(StoreError::when("open", &path))
     }
 
-    /// Takes the run for this process; none if another process has it.
+    /// Locks the run for this process; none if another process owns it.
     pub fn lock(&self) -> Result<Option<RunLock>, StoreError> {
         for _ in 0..LOCK_ATTEMPTS {
             if let Some(lock) = self.try_lock()? {
@@ -94,7 +94,7 @@ impl RunDir {
         Ok((!is_held).then_some(lock))
     }
 
-    /// Tells whether a process has the run.
+    /// Returns whether a process owns the run.
     pub fn is_held(&self) -> bool {
         let is_locked = |file: File| {
             let locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared);
@@ -105,7 +105,7 @@ impl RunDir {
 }
 
 impl RunLock {
-    /// Locks the journal, too, once it is there; false if another process has it.
+    /// Also locks the journal, once it exists; false if another process has locked it.
     pub(crate) fn lock_journal(&mut self) -> Result<bool, StoreError> {
         for _ in 0..LOCK_ATTEMPTS {
             if self.try_lock_journal()? {
@@ -129,7 +129,7 @@ impl RunLock {
         Ok(true)
     }
 
-    /// Returns the end of the journal as it is now.
+    /// Returns the current end of the journal.
     pub(crate) fn journal_end(&self, length: u64) -> Result<JournalEnd, StoreError> {
         let compared = usize::try_from(length).map_or(JournalEnd::COMPARED_BYTES, |length| {
             length.min(JournalEnd::COMPARED_BYTES)
@@ -142,8 +142,8 @@ impl RunLock {
         Ok(JournalEnd { length, bytes })
     }
 
-    /// Tells whether the journal's name still leads to the locked file, and the file ends as this process
-    /// wrote it.
+    /// Returns whether the journal's path still names the locked file, and the file ends as this
+    /// process wrote it.
     pub(crate) fn is_intact(&self, end: &JournalEnd) -> bool {
         let Some(journal) = &self.journal else {
             return false;
@@ -166,7 +166,7 @@ fn try_flock(file: &File) -> bool {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
 }
 
-/// Tells whether a name leads to this open file.
+/// Returns whether a path names this open file.
 fn is_same_file(file: &File, path: &Path) -> bool {
     let (Ok(open), Ok(named)) = (file.metadata(), fs::metadata(path)) else {
         return false;

@@ -1,7 +1,7 @@
 //! Drives a run on a thread and runtime of its own.
 //!
-//! The engine syncs files on the thread it runs on. With a thread each, the runs of one process do not wait for
-//! each other's disk, and a panic ends only the run in which it happens.
+//! The engine syncs files on its own thread. With a thread each, the runs of one process do not
+//! wait for each other's disk, and a panic ends only its own run.
 
 use std::any::Any;
 use std::io;
@@ -18,7 +18,7 @@ use crate::run::drive;
 use crate::services::Services;
 use crate::store::RunDir;
 
-/// A run that is driven on its own thread.
+/// A run on its own thread.
 pub struct RunThread {
     ended: oneshot::Receiver<Result<RunStatus, RunError>>,
 }
@@ -32,8 +32,8 @@ impl RunThread {
     }
 }
 
-/// Starts to [`drive`] a run on a thread of its own. The thread works until the run ends, even if the returned
-/// handle is dropped; `interrupt` ends it early.
+/// Starts to [`drive`] a run on a thread of its own. The thread works until the run ends, even if
+/// the returned handle is dropped; `interrupt` ends it early.
 pub fn spawn_run(
     dir: RunDir,
     journal: Journal,

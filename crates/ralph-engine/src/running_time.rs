@@ -1,11 +1,11 @@
 //! Waits that count the running time of this process: a timer of the runtime that expires while the
-//! process is stopped would end a call or a pause too early.
+//! process is suspended would end a call or a pause too early.
 
 use std::time::Duration;
 
 use ralph_core::ports::Clock;
 
-/// The work did not end in time.
+/// The timeout expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunningTimeElapsed;
 
@@ -41,7 +41,7 @@ mod tests {
 
     use super::*;
 
-    /// A clock of a process that was stopped: the running time stands still for a while.
+    /// The clock of a process that was suspended: the running time does not advance for a while.
     struct SuspendedClock {
         start: Instant,
         stopped: Mutex<Duration>,

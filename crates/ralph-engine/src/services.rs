@@ -14,15 +14,12 @@ use crate::git::HostGit;
 /// The services of a run, chosen by the program.
 #[derive(Clone)]
 pub struct Services {
-    /// The provider of sandboxes.
     pub sandboxes: Arc<dyn SandboxProvider>,
-    /// The model that is asked.
     pub model: Arc<dyn Model>,
     /// The program that works instead of the model, if any.
     pub agent: Option<Arc<dyn Agent>>,
     /// The gate between the sandbox and the network, if any.
     pub gate: Option<Arc<dyn GateControl>>,
-    /// The price of a model call.
     pub price: Price,
     /// How long a run waits for a provider that is not available.
     pub outage: OutagePolicy,
@@ -30,15 +27,13 @@ pub struct Services {
     pub profiles: ProfileSelector,
     /// The source host, which receives branches and pull requests.
     pub scm: Arc<dyn Scm>,
-    /// Git on the host.
     pub git: HostGit,
-    /// The clock of timestamps and timeouts.
     pub clock: Arc<dyn Clock>,
     /// Removes secrets from everything that is written.
     pub redactor: Redactor,
 }
 
-/// Makes the model of a profile; the error says why it cannot be used.
+/// Creates the model of a profile; the error is the reason why it cannot be used.
 pub type ChooseModel = dyn Fn(&str) -> Result<ChosenModel, String> + Send + Sync;
 
 /// The model profiles that a run can switch to.
@@ -46,12 +41,11 @@ pub type ChooseModel = dyn Fn(&str) -> Result<ChosenModel, String> + Send + Sync
 pub struct ProfileSelector {
     /// The profile that is marked for the doctor.
     pub doctor: Option<String>,
-    /// Makes the model of a profile.
     pub choose: Arc<ChooseModel>,
 }
 
 impl Services {
-    /// Says why no other profile can do the work, if that is so.
+    /// Returns an error with the reason if no other profile can do the work.
     pub(crate) fn check_profile_switch(state: &RunState) -> Result<(), String> {
         match &state.plan.agent {
             Some(_) => Err("an agent does the work, and it asks a model of its own".into()),
@@ -59,8 +53,8 @@ impl Services {
         }
     }
 
-    /// Returns the model of a profile that the ladder or the doctor wants; the error says why it
-    /// cannot be used.
+    /// Returns the model of a profile that the ladder or the doctor requests; the error is the
+    /// reason why it cannot be used.
     pub(crate) fn model_for_profile(
         &self,
         profile: &str,
@@ -78,13 +72,11 @@ impl Services {
     }
 }
 
-/// A model that is ready to be asked.
+/// A model that is ready for requests.
 #[derive(Clone)]
 pub struct ChosenModel {
-    /// How it was chosen; this is recorded.
+    /// Recorded in the journal.
     pub choice: ModelChoice,
-    /// The model.
     pub model: Arc<dyn Model>,
-    /// The price of a model call.
     pub price: Price,
 }

@@ -1,4 +1,4 @@
-//! The state directory: where runs live on the host, and how to find one.
+//! The state directory: the files of all runs on the host, and the search for a run.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use crate::durable::{self, StoreError};
 use crate::journal::{self, JournalError, RunOutline};
 pub use crate::run_lock::RunLock;
 
-/// The directory with everything ralph knows, readable for the user alone.
+/// The directory with ralph's state, accessible only to the user.
 #[derive(Debug, Clone)]
 pub struct StateDir {
     root: PathBuf,
@@ -22,27 +22,23 @@ pub struct StateDir {
 /// Why a run was not found.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// Nothing matches.
+    /// No run matches.
     #[error("there is no run `{0}`")]
     Unknown(String),
-    /// There are no runs at all.
+    /// There are no runs.
     #[error("there are no runs yet")]
     None,
     /// Several runs start with these characters.
     #[error("`{query}` fits several runs: {}", matches.join(", "))]
-    Ambiguous {
-        /// What was asked for.
-        query: String,
-        /// The runs it fits.
-        matches: Vec<String>,
-    },
+    Ambiguous { query: String, matches: Vec<String> },
     /// The directory cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl StateDir {
-    /// Opens the state directory, making it if needed and closing it to others.
+    /// Opens the state directory, creates it if necessary and removes the permissions of other
+    /// users.
     pub fn open(root: PathBuf) -> Result<Self, StoreError> {
         durable::create_dir(&root)?;
         let root = root.canonicalize().unwrap_or(root);
@@ -57,34 +53,34 @@ impl StateDir {
         Ok(Self { root })
     }
 
-    /// Names the state directory without making it or changing it, for those who only look.
+    /// Uses the state directory without creating or changing it, for readers.
     pub fn read_only(root: PathBuf) -> Self {
         Self {
             root: root.canonicalize().unwrap_or(root),
         }
     }
 
-    /// Returns the directory itself.
+    /// Returns the path of the state directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Returns where local sandboxes live.
+    /// Returns the directory of local sandboxes.
     pub fn sandboxes(&self) -> PathBuf {
         self.root.join("sandboxes")
     }
 
-    /// Returns where the local source host keeps its pull requests.
+    /// Returns the directory of the local source host's pull requests.
     pub fn pulls(&self) -> PathBuf {
         self.root.join("pulls")
     }
 
-    /// Returns where credentials are kept that no keyring takes.
+    /// Returns the directory of credentials that are not in a keyring.
     pub fn tokens(&self) -> PathBuf {
         self.root.join("tokens")
     }
 
-    /// Returns where credential proxies say that they run.
+    /// Returns the directory in which running credential proxies are registered.
     pub fn proxies(&self) -> PathBuf {
         self.root.join("proxies")
     }
@@ -159,7 +155,7 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// The names of the files that every iteration leaves.
+    /// The names of the files of every iteration.
     pub const ARTIFACTS: [&'static str; 7] = [
         "prompt.md",
         "response.json",
@@ -170,38 +166,38 @@ impl RunDir {
         "pr_state.json",
     ];
 
-    /// Returns the directory itself.
+    /// Returns the path of the run's directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Returns where the results of checks at base commits are kept, for all runs.
+    /// Returns the directory of cached baseline results, which all runs share.
     pub fn baselines(&self) -> PathBuf {
         let state_directory = self.root.ancestors().nth(2);
         state_directory.unwrap_or(&self.root).join("baselines")
     }
 
-    /// Returns the journal.
+    /// Returns the path of the journal.
     pub fn journal(&self) -> PathBuf {
         self.root.join("journal.jsonl")
     }
 
-    /// Returns the contract with its ticks: the task file as the run holds it, for people to change.
+    /// Returns the path of the run's copy of the task file with its ticks, which the user may edit.
     pub fn contract(&self) -> PathBuf {
         self.root.join("ralph_task.md")
     }
 
-    /// Returns a contract that is or was in force, as nobody changes it.
+    /// Returns the path of an unchanged contract that is or was in force.
     pub fn stored_contract(&self, digest: &Digest) -> PathBuf {
         self.root.join("contracts").join(format!("{digest}.md"))
     }
 
-    /// Returns a person's last change that could not be used.
+    /// Returns the path of the user's last rejected contract.
     pub fn rejected_contract(&self) -> PathBuf {
         self.root.join("ralph_task.rejected.md")
     }
 
-    /// Returns the host's copy of a `.ralph/` file.
+    /// Returns the path of the host's copy of a `.ralph/` file.
     pub fn file(&self, name: &str) -> PathBuf {
         self.root.join("files").join(name)
     }
@@ -211,18 +207,18 @@ impl RunDir {
         self.root.join("iterations").join(number.to_string())
     }
 
-    /// Returns the directory in which an iteration grows.
+    /// Returns the directory of an open iteration.
     pub fn open_iteration(&self, number: u32) -> PathBuf {
         self.root.join("iterations").join(format!("{number}.open"))
     }
 
-    /// Returns the live output of an iteration that is not closed.
+    /// Returns the path of the live output of an open iteration.
     pub fn live_output(&self, number: u32) -> PathBuf {
         self.open_iteration(number).join("output.log")
     }
 
-    /// Makes the directory in which an iteration grows. One that got its final name just before a
-    /// crash, and has no record of that, is taken back.
+    /// Creates the directory of an open iteration. A directory that got its final name just before
+    /// a crash, without a record, is renamed back.
     pub fn reopen_iteration(&self, number: u32) -> Result<(), StoreError> {
         let (open, finished) = (self.open_iteration(number), self.iteration(number));
         if finished.exists() && !open.exists() {
@@ -231,27 +227,27 @@ impl RunDir {
         durable::create_dir(&open)
     }
 
-    /// Returns where a consultation of the doctor is kept.
+    /// Returns the directory of a doctor consultation.
     pub fn doctor(&self, number: u32) -> PathBuf {
         self.root.join("doctor").join(number.to_string())
     }
 
-    /// Returns the run's own bare repository.
+    /// Returns the path of the run's own bare repository.
     pub fn repo(&self) -> PathBuf {
         self.root.join("repo.git")
     }
 
-    /// Returns where people's commands wait.
+    /// Returns the directory of queued user commands.
     pub fn commands(&self) -> PathBuf {
         self.root.join("commands")
     }
 
-    /// Returns where torn pieces of files are kept after a crash.
+    /// Returns the directory of torn parts of files after a crash.
     pub fn recovered(&self) -> PathBuf {
         self.root.join("recovered")
     }
 
-    /// Makes the directories of a new run.
+    /// Creates the directories of a new run.
     pub fn create(&self) -> Result<(), StoreError> {
         for dir in ["files", "iterations", "commands"] {
             durable::create_dir(&self.root.join(dir))?;
@@ -260,7 +256,7 @@ impl RunDir {
         self.root.parent().map_or(Ok(()), durable::sync_dir)
     }
 
-    /// Returns where the run stands, read from its journal.
+    /// Returns the state of the run, read from its journal.
     pub fn state(&self) -> Result<RunState, JournalError> {
         let records = journal::read(&self.journal())?;
         RunState::from_records(&records).ok_or_else(|| JournalError::Empty {
@@ -268,7 +264,7 @@ impl RunDir {
         })
     }
 
-    /// Tells whether a process left the run in the middle of its work.
+    /// Returns whether a process left the run in the middle of its work.
     pub fn is_interrupted(&self, status: &RunStatus) -> bool {
         status.needs_process() && !self.is_held()
     }

@@ -1,4 +1,4 @@
-//! The end of a file of lines after a crash: a line is whole or it is put aside.
+//! Repairs the end of line-based files after a crash: an incomplete last line is moved aside.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::durable::{self, StoreError};
 
-/// Moves what a crash left after the last newline of a file of lines into the directory `recovered`:
-/// a line is whole or it is not there, and nothing is dropped.
+/// Moves the bytes after the last newline of a line-based file into the directory `recovered`, so
+/// that the file has only complete lines and nothing is lost.
 pub(crate) fn repair_tail(path: &Path, recovered: &Path) -> Result<(), StoreError> {
     if ends_with_newline(path).map_err(StoreError::when("read", path))? {
         return Ok(());
@@ -29,7 +29,7 @@ pub(crate) fn repair_tail(path: &Path, recovered: &Path) -> Result<(), StoreErro
         .map_err(StoreError::when("repair", path))
 }
 
-/// Tells whether a file of lines ends with a line; a missing or empty one does.
+/// Returns whether a file ends with a newline; a missing or empty one counts as such.
 fn ends_with_newline(path: &Path) -> io::Result<bool> {
     let mut file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
@@ -44,7 +44,8 @@ fn ends_with_newline(path: &Path) -> io::Result<bool> {
     Ok(last == [b'\n'])
 }
 
-/// Returns where a torn piece is kept: by its file and place, without overwriting another one.
+/// Returns the path for a torn part, named after its file and position, without overwriting another
+/// one.
 fn recovered_path(recovered: &Path, path: &Path, whole: usize, piece: &[u8]) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let first = recovered.join(format!("{stem}-{whole}.part"));

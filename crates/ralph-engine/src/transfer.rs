@@ -1,4 +1,4 @@
-//! Moves files between host and sandbox in pieces, so that size costs time and not memory.
+//! Copies files between host and sandbox in chunks, so that the size does not affect memory use.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::error::RunError;
 const CHUNK_BYTES: usize = 8 << 20;
 const CHUNK: u64 = CHUNK_BYTES as u64;
 
-/// Writes a host file into a sandbox, replacing what is there.
+/// Writes a host file into a sandbox and replaces an existing one.
 pub(crate) async fn upload(
     sandbox: &dyn Sandbox,
     from: &Path,
@@ -21,7 +21,7 @@ pub(crate) async fn upload(
     upload_from(sandbox, from, 0, to, WriteMode::Replace).await
 }
 
-/// Writes bytes into a file of a sandbox, replacing what is there.
+/// Writes bytes into a file of a sandbox and replaces existing content.
 pub(crate) async fn write_all(
     sandbox: &dyn Sandbox,
     bytes: &[u8],
@@ -35,7 +35,7 @@ pub(crate) async fn write_all(
     Ok(())
 }
 
-/// Appends what a host file has grown by since `offset` to its copy in a sandbox.
+/// Appends the bytes of a host file after `offset` to its copy in a sandbox.
 pub(crate) async fn upload_tail(
     sandbox: &dyn Sandbox,
     from: &Path,

@@ -1,5 +1,5 @@
-//! What people's commands ask for besides changing the course of a run: notes, signs, the doctor,
-//! commands of the mode `debug`, hosts, messages. A command that was accepted is done, whatever crashes in between.
+//! User commands that do not change the course of a run: notes, signs, the doctor, commands of the
+//! mode `debug`, hosts, messages. An accepted command is performed even after a crash.
 
 use std::time::Duration;
 
@@ -29,19 +29,18 @@ use crate::services::Services;
 use crate::store::RunDir;
 use crate::workspace::{HostFiles, repair_logs};
 
-/// How long a command of the mode `debug` may take.
+/// The timeout of a command in the mode `debug`.
 const DEBUG_TIMEOUT: Duration = Duration::from_mins(30);
-/// How much of its output, or of a log, is returned.
+/// The most bytes of its output, or of a log, that are returned.
 const MAX_OUTPUT: usize = 16 << 10;
 
-/// What came of a command.
+/// The result of a user command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandResult {
-    /// Whether it worked out.
     pub succeeded: bool,
-    /// What was done, or why not.
+    /// A description of the effect or of the failure.
     pub detail: String,
-    /// What was printed, for a command that prints.
+    /// The output of a debug command; empty for others.
     pub output: String,
 }
 
@@ -62,12 +61,12 @@ impl CommandResult {
     }
 }
 
-/// Reports whether a command may be executed while an iteration is open.
+/// Returns whether a command may be executed while an iteration is open.
 fn can_run_during_iteration(command: &Command) -> bool {
     command.traits().timing != CommandTiming::NextIteration
 }
 
-/// Does what accepted commands ask for, as far as it can be done now.
+/// Performs the accepted commands that can be performed now.
 pub(crate) async fn run_pending_commands(run: &mut Run) -> Result<(), RunError> {
     let is_open = run.recorder.state().open.is_some();
     let now = |(_, command): &&(String, Command)| !is_open || can_run_during_iteration(command);
@@ -261,13 +260,13 @@ fn gate_of_idle_run(journal: &Journal) -> GateHandle {
     }
 }
 
-/// Accepts a command and returns its id, or says why not.
+/// Accepts a command and returns its id, or returns why it is refused.
 fn accept(
     journal: &mut Journal,
     id: &str,
     command: &Command,
 ) -> Result<Result<String, String>, RunError> {
-    // One that was accepted by a process that died is still to be done.
+    // A command that was accepted by a crashed process is still pending.
     let mut errands = journal.state().pending_commands.iter();
     if let Some((pending, _)) = errands.find(|(_, errand)| errand == command) {
         return Ok(Ok(pending.clone()));
@@ -285,8 +284,8 @@ fn accept(
     Ok(Ok(id.to_owned()))
 }
 
-/// Does something for a run that nobody works on, if that needs nothing but the run's own files: lets
-/// it reach a host when it goes on, or leaves it a message. None for any other command.
+/// Performs a command for a run that no process works on, if it needs only the run's own files:
+/// allows a host or queues a message for the next process. None for any other command.
 pub fn apply_offline(
     dir: &RunDir,
     journal: &mut Journal,
@@ -357,8 +356,8 @@ pub async fn run_offline(
     Ok(Some(result))
 }
 
-/// Cleans up after a process that died, for a run that is stopped without being resumed: half a line of a log,
-/// and clean rooms that nothing else would remove.
+/// Cleans up after a crashed process, for a run that is stopped without being resumed: an
+/// incomplete line of a log, and clean rooms that nothing else would remove.
 pub async fn clean_up_after_crash(
     dir: &RunDir,
     journal: &mut Journal,

@@ -1,4 +1,4 @@
-//! The place where work happens: the sandbox, the files of the runner in it, and the run's own repository.
+//! The workbench of a run: the sandbox, the runner's files in it, and the run's own repository.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) struct Workbench {
     pub(crate) view: WorkspaceView,
     /// Whether the sandbox was checked from inside since the last pause.
     pub(crate) is_checked: bool,
-    /// Whether the sandbox was created while an iteration was open, whose own sandbox is gone.
+    /// Whether the sandbox was created during an open iteration to replace a lost one.
     pub(crate) is_replacement: bool,
 }
 

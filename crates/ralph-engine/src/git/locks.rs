@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use crate::durable::StoreError;
 
-/// How often it is looked whether a git comes to its end, and for how long.
+/// How often, and how many times, the locks are checked for the end of a running git.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const MAX_POLLS: usize = 40;
 

@@ -83,9 +83,7 @@ pub enum GitError {
     },
     /// The disk is full.
     #[error("git {command} failed: there is no space left on the disk")]
-    Full {
-        command: String,
-    },
+    Full { command: String },
     /// A git command failed in the sandbox.
     #[error("git {command} failed in the sandbox: {message}")]
     InSandbox {
@@ -95,9 +93,7 @@ pub enum GitError {
     },
     /// The branch at the source host has commits of another origin.
     #[error("branch `{branch}` was moved by somebody else")]
-    Moved {
-        branch: String,
-    },
+    Moved { branch: String },
     /// A commit of the run is lost.
     #[error(
         "commit {commit} of the run is lost: it is not complete in the run's repository, in its sandbox or in `{remote}`"
@@ -109,10 +105,7 @@ pub enum GitError {
     },
     /// The output of git cannot be parsed.
     #[error("git {command} answered something unexpected: {answer}")]
-    Unexpected {
-        command: String,
-        answer: String,
-    },
+    Unexpected { command: String, answer: String },
 }
 
 impl GitError {

@@ -106,7 +106,7 @@ impl HostGit {
     }
 
     /// Runs git in one of the user's directories, as the user would: git checks the owner of the
-    /// repository and respects the user's `safe.directory`. No hooks or other programs are started.
+    /// repository and respects the user's `safe.directory`. Hooks, the file system monitor and signing are off.
     pub async fn run_as_user(&self, dir: &Path, args: &[&str]) -> Result<String, GitError> {
         let name = args.first().copied().unwrap_or_default();
         let output = bounded::output(self.command_as_user(dir).args(args), name, b"").await?;

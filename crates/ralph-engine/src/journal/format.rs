@@ -1,8 +1,8 @@
-//! Which journals this version of ralph reads, and how it names the others.
+//! The journal formats that this version of ralph reads, and the errors for all others.
 //!
 //! A record of a newer format, an unknown event and damaged bytes are three different errors. Every
-//! format keeps `v` in each record, `ralph` in `run_opened`, and the fields of [`Outline`] in the plan of
-//! the first record, so that an older ralph can still list the run.
+//! format has `v` in each record, `ralph` in `run_opened`, and the fields of [`Outline`] in the
+//! plan of the first record, so that an older ralph can still list the run.
 
 use std::fs;
 use std::io::{self, BufRead as _, Read as _};
@@ -16,13 +16,13 @@ use serde_json::Value;
 
 use super::{JournalError, seal};
 
-/// The version of this ralph, which a journal records.
+/// The version of this ralph, as recorded in journals.
 pub const RALPH_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The longest first record that is read.
 const MAX_FIRST_RECORD: u64 = 16 << 20;
 
-/// Parses one line, or says why this version cannot read it.
+/// Parses one line, or returns why this version cannot read it.
 pub(super) fn parse(path: &Path, index: usize, line: &[u8]) -> Result<JournalRecord, JournalError> {
     let error = match serde_json::from_slice::<JournalRecord>(line) {
         Ok(record) if record.v <= RECORD_VERSION => return Ok(record),
@@ -45,7 +45,7 @@ pub(super) fn parse(path: &Path, index: usize, line: &[u8]) -> Result<JournalRec
     })
 }
 
-/// Names the event or the value that this version does not know; none if the record is damaged.
+/// Describes the event or the value that this version does not know; none if the record is damaged.
 fn describe_unknown(value: &Value, error: &str) -> Option<String> {
     let kind = value["event"]["type"].as_str()?;
     let named = ["unknown variant `", "unknown field `"]
@@ -98,7 +98,8 @@ pub(super) fn classify_unreadable(
     }
 }
 
-/// Refuses a journal whose last, torn record has a newer format: repairing it is not for this version.
+/// Refuses a journal whose last, torn record has a newer format, because this version cannot repair
+/// it.
 pub(super) fn refuse_newer_tail(path: &Path, torn: &[u8]) -> Result<(), JournalError> {
     // `v` is the first key of a record.
     let digits = torn.strip_prefix(b"{\"v\":").unwrap_or_default();
@@ -130,7 +131,7 @@ fn newer_error(path: &Path, format: u64) -> JournalError {
 
 /// Returns the version of the newer ralph that last opened a run, if the journal records it.
 fn writer_version(path: &Path) -> Option<String> {
-    // Only for a message: without the file, it names no version.
+    // Only for a message, which can do without the version.
     let Ok(bytes) = fs::read(path) else {
         return None;
     };
@@ -141,7 +142,7 @@ fn writer_version(path: &Path) -> Option<String> {
         .find_map(|record| record["event"]["ralph"].as_str().map(str::to_owned))
 }
 
-/// Says who wrote a journal of a newer format, for [`JournalError::Newer`].
+/// Describes the writer of a journal of a newer format, for [`JournalError::Newer`].
 pub(super) fn written_by(ralph: Option<&str>, format: u64) -> String {
     match ralph {
         Some(ralph) => format!("ralph {ralph} (journal format {format})"),
@@ -149,25 +150,22 @@ pub(super) fn written_by(ralph: Option<&str>, format: u64) -> String {
     }
 }
 
-/// What every version can read of a run: a part of the plan in the journal's first record.
+/// The part of the plan in the journal's first record that every version can read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunOutline {
-    /// The task's id.
     pub task_id: Option<String>,
-    /// The path of the task file.
     pub task_file: Option<String>,
-    /// The user's repository.
+    /// The path of the user's repository.
     pub repo: Option<String>,
-    /// The branch that is delivered.
+    /// The delivered branch.
     pub branch: Option<String>,
-    /// The sandbox provider.
     pub sandbox: Option<String>,
-    /// The engine, if this version knows it.
+    /// None if this version does not know it.
     pub engine: Option<EngineKind>,
 }
 
 impl RunOutline {
-    /// Reads a journal's first record, and no more than that. What cannot be read is none.
+    /// Reads only the first record of a journal. Unreadable fields are none.
     pub fn read(journal: &Path) -> Self {
         let mut line = Vec::new();
         let file = fs::File::open(journal).map(|file| file.take(MAX_FIRST_RECORD));

@@ -1,8 +1,9 @@
 //! The seal of a journal: number and digest of its last record, in a file beside it.
 //!
-//! The chain of digests does not protect the last record, and a journal that was cut off between two
-//! records looks like a shorter one. The seal is written when a process opens the journal and when it
-//! closes it, so it is never ahead of the journal. After a crash it is behind, which is no error.
+//! The chain of digests does not protect the last record, and a journal that was cut off between
+//! two records is a valid shorter one. The seal is written when a process opens the journal and
+//! when it closes it, so it is never ahead of the journal. After a crash it is behind, which is not
+//! an error.
 
 use std::path::Path;
 use std::{fs, io};
@@ -50,7 +51,8 @@ pub(super) fn contradicts_seal(journal: &Path, seq: u64, line: &[u8]) -> bool {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // Without it the last seal stays in place, as after a crash. A process that lost the run writes nothing.
+        // On failure the last seal stays in place, as after a crash. A process that lost the run
+        // writes nothing.
         if self.check_owner().is_ok() {
             durable::warn_if_failed("seal the journal", self.seal());
         }

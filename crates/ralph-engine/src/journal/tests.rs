@@ -231,7 +231,7 @@ fn a_run_is_found_by_id_prefix_task_or_last() {
     ));
 }
 
-/// Returns the last record and what the seal names.
+/// Returns the last record and the content of the seal.
 fn last_record_and_seal(place: &JournalFixture) -> (String, serde_json::Value) {
     let text = fs::read_to_string(place.dir.journal()).unwrap();
     let seal = fs::read(place.dir.root().join("journal.seal")).unwrap();
@@ -261,7 +261,8 @@ fn a_journal_is_sealed_when_it_is_opened_and_closed() {
 fn a_journal_that_cannot_be_read_is_not_touched() {
     let place = fixture();
     place.create().append(notice("one")).unwrap();
-    // Without a lock, to see that none is made, and without a seal, which would name the old record.
+    // Without a lock, to check that none is created, and without a seal, which would name the old
+    // record.
     fs::remove_file(place.dir.root().join("lock")).unwrap();
     fs::remove_file(place.dir.root().join("journal.seal")).unwrap();
     let text = fs::read_to_string(place.dir.journal()).unwrap();

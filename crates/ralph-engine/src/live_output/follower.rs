@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::{AGENT_HEADING, COMMAND_HEADING, INDENT, MAX_BYTES};
 use crate::store::RunDir;
 
-/// The longest line that is held back until it ends; a longer one is returned in parts.
+/// The longest incomplete line that is buffered; a longer one is returned in parts.
 const MAX_LINE_BYTES: usize = 64 << 10;
 
 /// The meaning of a line of the live output.
@@ -20,7 +20,7 @@ pub enum LiveLineKind {
     Agent,
     /// Output of a command.
     CommandOutput,
-    /// An action or a text of an agent. The journal has an `agent_did` record for it, too.
+    /// An action or a text of an agent. The journal also has an `agent_did` record for it.
     AgentOutput,
     /// A remark about the live output itself.
     Notice,
@@ -29,9 +29,8 @@ pub enum LiveLineKind {
 /// A line of the live output. The text is redacted, but not safe for a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveLine {
-    /// Its meaning.
     pub kind: LiveLineKind,
-    /// The text without the marks of the file.
+    /// The text without the file's markers.
     pub text: String,
 }
 

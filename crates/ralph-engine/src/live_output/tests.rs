@@ -177,7 +177,7 @@ fn a_follower_continues_with_the_next_iteration() {
     let mut follower = LiveFollower::new(&fixture.dir);
     let mut output = fixture.start(LiveSource::Command("first"));
     assert_eq!(follower.read_new().unwrap().len(), 1);
-    // The last lines come after the last call, and then the iteration is closed.
+    // The last lines are written after the last call, and then the iteration is closed.
     output.write_redacted(b"last words");
     remove(&fixture.path()).unwrap();
     fs::rename(fixture.dir.open_iteration(1), fixture.dir.iteration(1)).unwrap();

@@ -17,7 +17,7 @@ fn deny_all_probe() -> PreflightProbe {
     PreflightProbe::for_rules(&EgressRules::new(EgressPolicy::Deny))
 }
 
-/// Returns what is wrong.
+/// Returns the problems.
 fn problems(look: &PreflightProbe, text: &str, ended: ExecStatus) -> Vec<String> {
     let seen = PreflightReport::parse(text, &outcome(ended));
     let problems = seen.problems(look);

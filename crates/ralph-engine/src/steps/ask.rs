@@ -1,4 +1,4 @@
-//! Asking the model: one question, one repair, and only what can be read is performed.
+//! Asks the model: one question, one repair; only a valid reply is performed.
 
 use ralph_core::action::{self, Action, Response};
 use ralph_core::event::{ActionResult, IterationEvent, ModelEvent};
@@ -14,20 +14,20 @@ use crate::messages::mark_messages_delivered;
 use crate::recorder::Recorder;
 use crate::run::Run;
 
-/// A reply is asked for once more if it cannot be read.
+/// The most replies: an unreadable one is requested once more.
 const MAX_REPLIES: usize = 2;
 
-/// What came of asking.
+/// The outcome of asking the model.
 pub(crate) enum AskOutcome {
     /// A response that can be performed.
     Response(Response),
-    /// Only replies that cannot be read.
+    /// All replies were unreadable.
     Unreadable,
     /// A budget is used up.
     OutOfBudget,
 }
 
-/// Reads a reply; one that was cut off is never performed, even if what is there can be read.
+/// Parses a reply; a truncated one is never performed, even if it can be parsed.
 fn parse_reply(reply: &Attempt) -> Result<Response, String> {
     match reply.finish {
         FinishReason::Length => {
@@ -41,10 +41,10 @@ fn parse_reply(reply: &Attempt) -> Result<Response, String> {
     }
 }
 
-/// How many characters of a refusal are shown.
+/// The most characters of a refusal in a message.
 const MAX_REFUSAL: usize = 300;
 
-/// Returns the words of a model that refused to answer, for a message.
+/// Returns the text of a model that refused to answer, for a message.
 pub(crate) fn quote_refusal(reply: &str) -> String {
     let words: Vec<&str> = reply.split_whitespace().collect();
     let words: String = words.join(" ").chars().take(MAX_REFUSAL).collect();
@@ -54,7 +54,7 @@ pub(crate) fn quote_refusal(reply: &str) -> String {
     format!(", it says: {words}")
 }
 
-/// Asks the model, or takes the reply that was there before a restart. Costs are counted on the way.
+/// Asks the model, or loads the reply from before a restart. Costs are charged on the way.
 pub(crate) async fn ask_model(run: &mut Run) -> Result<AskOutcome, RunError> {
     let mut responses = read_responses(&mut run.recorder)?;
     if let Some(reply) = stored_reply(&run.recorder, &responses)
@@ -91,7 +91,7 @@ pub(crate) async fn ask_model(run: &mut Run) -> Result<AskOutcome, RunError> {
     Ok(AskOutcome::Unreadable)
 }
 
-/// Accepts a reply or rejects it, in the journal.
+/// Records whether a reply is accepted or rejected.
 fn accept_or_reject(
     recorder: &mut Recorder,
     reply: &Attempt,
@@ -106,7 +106,7 @@ fn accept_or_reject(
     }
 }
 
-/// Redacts the parts of a response that are only shown. Those that are performed stay as they are.
+/// Redacts the parts of a response that are only displayed. The performed parts stay unchanged.
 fn redact_displayed_text(recorder: &Recorder, mut response: Response) -> Response {
     let clean = |text: &mut String| *text = recorder.redactor.redact(text).into_owned();
     clean(&mut response.summary);
@@ -171,8 +171,8 @@ fn has_accepted_reply(recorder: &Recorder) -> bool {
         .is_some_and(|open| open.accepted)
 }
 
-/// Ends an iteration whose reply was begun and is not there any more: the actions of another
-/// reply must not continue it.
+/// Ends an iteration whose partly performed reply is lost: the actions of another reply must not
+/// continue it.
 fn abandon_reply(recorder: &mut Recorder) -> Result<AskOutcome, RunError> {
     let why = "the reply that was interrupted cannot be read again, a fresh iteration follows";
     recorder.log_error(why)?;
@@ -195,7 +195,7 @@ fn abandon_reply(recorder: &mut Recorder) -> Result<AskOutcome, RunError> {
     Ok(AskOutcome::Unreadable)
 }
 
-/// Returns how often the model was asked in the open iteration.
+/// Returns the number of requests to the model in the open iteration.
 pub(super) fn model_attempts(recorder: &Recorder) -> u32 {
     let open = recorder.state().open.as_ref();
     open.map_or(0, |open| open.attempts)

@@ -1,4 +1,4 @@
-//! The beginning of an iteration, and the warnings about budgets that come with spending.
+//! The start of an iteration, and the charges of abandoned calls.
 
 use ralph_core::event::{Event, IterationEvent, ModelEvent};
 use ralph_core::ports::TokenUsage;
@@ -24,7 +24,7 @@ pub(crate) fn begin_iteration(
     }
     let iteration = recorder.state().iteration + 1;
     let head = recorder.state().head.clone();
-    // The record comes first: a directory that is not in the journal would have no owner.
+    // Record it first: a directory that is not in the journal would have no owner.
     recorder.append(IterationEvent::IterationStarted { iteration, head })?;
     recorder.dir.reopen_iteration(iteration)?;
     recorder.warn_about_budgets()?;
@@ -60,7 +60,7 @@ pub(crate) fn charge_abandoned_call(
     record_abandoned_call(recorder, services, open.reserved.unwrap_or(estimate))
 }
 
-/// Charges a call of the open iteration that did not come to its end.
+/// Charges a call of the open iteration that did not complete.
 pub(super) fn record_abandoned_call(
     recorder: &mut Recorder,
     services: &Services,

@@ -1,4 +1,4 @@
-//! Calling the model: retries while the provider is not available, every call charged.
+//! Calls the model: retries while the provider is not available, and charges every call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::run::{Run, attend};
 use crate::running_time;
 use crate::services::Services;
 
-/// Asks until there is a reply; none if the time is used up. Provider errors use up no iterations.
+/// Asks until there is a reply; none if the time is used up. Provider errors use no iterations.
 pub(super) async fn call_model(
     run: &mut Run,
     request: &ModelRequest,
@@ -46,7 +46,7 @@ pub(super) async fn call_model(
         }
         is_first = false;
         let Some(reserved) = reserve_call(&mut run.recorder, &run.services, request) else {
-            // An iteration without a call has the file, too.
+            // An iteration without a call also has the file.
             write_responses(&run.recorder, responses)?;
             return Ok(None);
         };
@@ -69,7 +69,7 @@ pub(super) async fn call_model(
             Some(Err(error)) => error,
         };
         if let ModelError::QuotaUsedUp { resets_in, .. } = &error {
-            // Waiting for the end of a usage limit is no failed try.
+            // Waiting for the end of a usage limit is not a failed attempt.
             outage.reset();
             looks += 1;
             let Some(wait) = quota::quota_wait(*resets_in, looks) else {
@@ -98,7 +98,7 @@ async fn wait_before_retry(
         Some(OutageStep::GiveUp) => {
             log_failure(&mut run.recorder, &run.services, &error, None)?;
             if matches!(error, ModelError::CutOff { .. }) {
-                // Too many answers broke off, each of which was billed.
+                // Too many responses broke off, each of which was billed.
                 return Err(error.into());
             }
             let waited = outage.waited();
@@ -112,7 +112,7 @@ async fn wait_before_retry(
             attend(&mut run.recorder.journal, &mut run.controls, sleeping).await
         }
         Some(OutageStep::Wait(delay)) => {
-            // The log of errors is a part of prompts: a long outage must not fill it.
+            // The error log is a part of prompts: a long outage must not fill it.
             record_failure(&mut run.recorder, &run.services, &error, Some(delay))?;
             let asked = run.services.model.clone();
             wait_for_model(run, WaitReason::Provider, delay, error.to_string()).await?;
@@ -125,7 +125,7 @@ async fn wait_before_retry(
     }
 }
 
-/// Reserves what a call can cost; none if a budget does not pay for it, which ends the run.
+/// Reserves the maximum cost of a call; none if a budget cannot pay for it, which ends the run.
 fn reserve_call(
     recorder: &mut Recorder,
     services: &Services,
@@ -172,7 +172,7 @@ fn log_failure(
     record_failure(recorder, services, error, retry)
 }
 
-/// Records a failed call in the journal and charges an answer that broke off.
+/// Records a failed call in the journal and charges a response that broke off.
 fn record_failure(
     recorder: &mut Recorder,
     services: &Services,
@@ -225,8 +225,9 @@ async fn await_reply(
 
 /// Stores a reply and charges it before it is parsed: the provider bills unreadable replies, too.
 ///
-/// The stored copy is redacted; the reply itself is performed as the model wrote it. The journal has
-/// the digest of the original, so that a redacted copy is never mistaken for it after a restart.
+/// The stored copy is redacted; the reply itself is performed as the model wrote it. The journal
+/// has the digest of the original, so that a redacted copy is never mistaken for it after a
+/// restart.
 fn record_reply(
     recorder: &mut Recorder,
     services: &Services,
@@ -260,7 +261,7 @@ fn record_reply(
     Ok(attempt)
 }
 
-/// Returns as much of a reply as is kept: one byte more than may be read, so that it is still too long.
+/// Returns the stored part of a reply: one byte more than the limit, so that it is still too long.
 fn truncated_reply(text: &str) -> &str {
     let mut end = text.len().min(MAX_REPLY_BYTES + 1);
     while !text.is_char_boundary(end) {
@@ -269,7 +270,7 @@ fn truncated_reply(text: &str) -> &str {
     &text[..end]
 }
 
-/// Decides what follows a failed call; none if another attempt fails in the same way.
+/// Decides the next step after a failed call; none if another attempt would fail in the same way.
 fn next_step(error: &ModelError, outage: &mut Outage) -> Option<OutageStep> {
     match error {
         ModelError::Transient { retry_after, .. } => {

@@ -1,4 +1,5 @@
-//! Measures at the end of an iteration whether the run is circling, and takes the next step of the ladder.
+//! Measures at the end of an iteration whether the run is circling, and applies the next step of
+//! the ladder.
 
 use ralph_core::event::{Event, IterationEvent, IterationOutcome};
 use ralph_core::gutter::{self, GutterReport, IterationFacts, LoopScore, TestFacts};
@@ -16,7 +17,7 @@ use crate::services::Services;
 use crate::steps::IterationScratch;
 use crate::workbench::Workbench;
 
-/// What an iteration says about circling, and where that sends the run.
+/// The measurement of an iteration, and the resulting status of the run.
 pub(super) struct Circling {
     pub(super) score: Option<LoopScore>,
     pub(super) report: Option<GutterReport>,
@@ -64,7 +65,7 @@ pub(super) async fn record_iteration_change(
     let git = bench.git();
     scratch.change = match git.change_since(&note, start.as_str(), seen).await {
         Ok(change) => change,
-        // Git in the sandbox may be anything; without its help the size of the diff has to do.
+        // Git in the sandbox is untrusted; if it fails, the size of the diff is used.
         Err(RunError::Git(GitError::InSandbox { .. })) => IterationChange {
             lines: scratch.diff.added.saturating_add(scratch.diff.removed),
             ..IterationChange::default()
@@ -74,7 +75,7 @@ pub(super) async fn record_iteration_change(
     Ok(())
 }
 
-/// Measures the iteration that ends. Whatever else sends the run somewhere comes first.
+/// Measures the iteration that ends. Any other reason for a status takes precedence.
 pub(super) fn measure_progress(
     recorder: &mut Recorder,
     services: &Services,
@@ -86,7 +87,7 @@ pub(super) fn measure_progress(
     if *outcome == IterationOutcome::SandboxLost
         || was_interrupted_without_changes(recorder, scratch)
     {
-        // Nothing of this was the model's doing.
+        // The model caused none of this.
         return Ok(Circling {
             score: None,
             report: None,
@@ -219,7 +220,7 @@ fn log_circling(
     recorder.log_activity(&done)
 }
 
-/// Returns where the ladder sends the run, if not to the next iteration.
+/// Returns the status that the ladder leads to, if the run does not continue.
 fn status_after_mitigation(pinned: &PinnedTask, report: &GutterReport) -> Option<RunStatus> {
     let consecutive = report.ladder.consecutive;
     match report.step.as_ref()? {

@@ -1,4 +1,4 @@
-//! The end of an iteration: its seven files, on disk on the host and copied into the sandbox.
+//! The end of an iteration: its seven files are synced on the host and copied into the sandbox.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,23 +23,19 @@ use crate::run::Run;
 /// State of the open iteration that is determined again after a crash.
 #[derive(Debug, Default)]
 pub(crate) struct IterationScratch {
-    /// Whether the iteration was begun by a process that died: what it saw is not known any more.
+    /// Whether a crashed process started the iteration, so that its in-memory results are lost.
     pub(crate) resumed: bool,
     /// Results of checks that are valid while the files stay the same, by command.
     pub(crate) checks: BTreeMap<String, CheckResult>,
-    /// The last run of the test command.
     pub(crate) tests: Option<CheckResult>,
     /// Whether the files differ from the end of the last iteration.
     pub(crate) changed: bool,
-    /// What changed since the start of the iteration.
+    /// Since the start of the iteration.
     pub(crate) diff: DiffSize,
-    /// How many boxes were ticked.
     pub(crate) newly_ticked: usize,
     /// The same changes by file, and the resulting tree.
     pub(crate) change: IterationChange,
-    /// The code that it wrote.
     pub(crate) code: Option<CodeChange>,
-    /// Whether a milestone became complete.
     pub(crate) milestone_reached: bool,
 }
 
@@ -73,8 +69,8 @@ pub(crate) async fn close_iteration(
     }
     run.recorder
         .log_activity(&format!("iteration {number} ends: {summary}"))?;
-    // Before the directory is synced: a closed iteration has exactly its seven files, also after a power
-    // cut.
+    // Before the directory is synced: a closed iteration has exactly its seven files, even after a
+    // power cut.
     live_output::remove(&run.recorder.dir.live_output(number))?;
     let files = sync_artifacts(&run.recorder, &run.bench, number).await?;
     run.bench.project(&run.recorder.files).await?;
@@ -91,7 +87,7 @@ pub(crate) async fn close_iteration(
         then: circling.next_status.clone(),
     });
     let told = circling.event(number);
-    // Those of an agent were acknowledged when it ended.
+    // The messages of an agent were acknowledged when it ended.
     let is_read = run
         .recorder
         .state()

@@ -1,7 +1,8 @@
-//! The steps of an iteration around its actions: `begin` it, `ask` the model by a `call` with a
-//! `snapshot` of the files, `settle` what really happened, `recover` a damaged repository, look for
-//! `circling`, `close` with files on disk. `quota` says how long a usage limit is waited for, `waiting`
-//! waits for that and for the end of an outage, `profile_switch` switches to another model.
+//! The steps of an iteration around its actions: `begin` starts it, `ask` asks the model through
+//! `call` with a `snapshot` of the files, `settle` records the actual results, `recover` repairs a
+//! damaged repository, `circling` measures progress, `close` writes the files. `quota` computes the
+//! wait for a usage limit, `waiting` waits for that and for the end of an outage, `profile_switch`
+//! switches to another model.
 
 mod ask;
 mod begin;

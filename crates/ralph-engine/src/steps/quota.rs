@@ -1,23 +1,23 @@
-//! How long a run waits for the end of a usage limit.
+//! Computes how long a run waits for the end of a usage limit.
 
 use std::time::Duration;
 
-/// How long to wait where the provider does not say; twice as long each time, up to the longest.
+/// The first wait if the provider reports no time; it doubles each time, up to the longest.
 const FIRST_WAIT: Duration = Duration::from_mins(15);
 const MAX_UNANNOUNCED_WAIT: Duration = Duration::from_hours(1);
-/// How often a limit may turn out to be still in effect before the run pauses.
+/// The most waits for the same limit before the run pauses.
 const MAX_WAITS: u32 = 48;
-/// The longest wait that is believed: some limits are weekly.
+/// The longest accepted wait: some limits are weekly.
 const MAX_WAIT: Duration = Duration::from_hours(24 * 8);
 
-/// Returns how long to wait for the end of a limit that was met so many times in a row; none if it
-/// does not seem to end.
+/// Returns how long to wait for the end of a limit that was hit this many times in a row; none if
+/// it does not seem to end.
 pub(crate) fn quota_wait(resets_in: Option<Duration>, looks: u32) -> Option<Duration> {
     if looks > MAX_WAITS {
         return None;
     }
     let doubled = FIRST_WAIT * 2_u32.pow(looks.saturating_sub(1).min(4));
-    // A provider that says "at once" again and again must not be asked again and again.
+    // A provider that repeatedly reports no wait must not be asked in a tight loop.
     let least = Duration::from_secs(u64::from(looks));
     Some(
         resets_in

@@ -1,5 +1,5 @@
-//! Puts a repository back that a command has damaged. The host has every commit that counts, so no
-//! damage inside of the sandbox may end a run.
+//! Repairs a repository that a command has damaged. The host has every accepted commit, so no
+//! damage inside the sandbox may end a run.
 
 use ralph_core::event::{ActionResult, DeliveryEvent};
 use ralph_core::id::CommitId;
@@ -13,10 +13,10 @@ use crate::recorder::Recorder;
 use crate::workbench::Workbench;
 use crate::workspace::TamperFinding;
 
-/// How many large files are named to the model.
+/// The most large files in a report to the model.
 const MAX_LISTED_FILES: usize = 5;
 
-/// Returns the state of the work tree. A damaged repository is put back first, and with it the
+/// Returns the state of the work tree. A damaged repository is restored first, together with the
 /// files if git cannot read them.
 pub(crate) async fn inspect_work_tree(
     recorder: &mut Recorder,
@@ -47,7 +47,7 @@ pub(super) async fn inspect_after_damage(
         Err(error) if is_repository_damage(&error) => {}
         looked => return looked,
     }
-    // Something among the files keeps git from working.
+    // One of the files prevents git from working.
     bench.sandbox.delete(&SandboxPath::repo()).await?;
     rebuild_repository(recorder, bench, pinned).await?;
     let findings = bench.inspect(&recorder.files).await?;
@@ -55,7 +55,8 @@ pub(super) async fn inspect_after_damage(
     inspect_work_tree_once(recorder, bench, pinned).await
 }
 
-/// Returns the state of the work tree, after putting the repository back on its branch if need be.
+/// Returns the state of the work tree, after switching the repository back to its branch if
+/// necessary.
 async fn inspect_work_tree_once(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -77,8 +78,8 @@ async fn inspect_work_tree_once(
     Ok(tree)
 }
 
-/// Replaces the repository in the sandbox by a fresh one at the last commit that the host has. Files
-/// that are still there are kept; if none is left, those of the commit are put back.
+/// Replaces the repository in the sandbox by a fresh one at the last commit that the host has.
+/// Existing files are kept; if none is left, those of the commit are restored.
 async fn rebuild_repository(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -100,7 +101,7 @@ async fn rebuild_repository(
     recorder.record_tampering(vec![TamperFinding::new(".git", finding)])
 }
 
-/// Commits made on another branch count if they continue ours.
+/// Returns the latest commit: commits on another branch count if they are descendants of the run's.
 async fn latest_descendant(
     recorder: &Recorder,
     bench: &Workbench,
@@ -127,8 +128,8 @@ fn report_large_files(
     recorder.log_error(&describe_large_files(large))
 }
 
-/// Records commits that an iteration made and that are not among those the host takes: they were
-/// taken back, or lost with a damaged repository.
+/// Records commits of an iteration that are not among the imported ones: they were reverted, or
+/// lost with a damaged repository.
 pub(super) async fn record_dropped_commits(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -138,7 +139,7 @@ pub(super) async fn record_dropped_commits(
     record_lost_commits(recorder, bench, taken, what).await
 }
 
-/// Records commits of the open iteration that the host had not taken when the sandbox was lost.
+/// Records commits of the open iteration that were not imported when the sandbox was lost.
 pub(crate) async fn record_commits_of_lost_sandbox(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -170,7 +171,7 @@ async fn record_lost_commits(
     Ok(())
 }
 
-/// Says that files are too large for a commit.
+/// Returns the message that files are too large for a commit.
 pub(crate) fn describe_large_files(large: &[String]) -> String {
     let named: Vec<String> = large
         .iter()
@@ -196,7 +197,7 @@ pub(crate) fn is_repository_damage(error: &RunError) -> bool {
     )
 }
 
-/// Returns the commit that an action made.
+/// Returns the commit that an action created.
 fn commit_from_result(result: &ActionResult) -> Option<CommitId> {
     let ActionResult::Done { detail } = result else {
         return None;

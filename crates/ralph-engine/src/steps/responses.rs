@@ -12,27 +12,24 @@ use crate::redaction;
 /// The replies of an iteration, in order.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Responses {
-    /// The replies.
     pub attempts: Vec<Attempt>,
 }
 
 /// One reply.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Attempt {
-    /// Its number in the iteration.
+    /// The number in the iteration.
     pub attempt: u32,
-    /// The model that was asked.
+    /// The requested model.
     pub model: String,
-    /// The model that answered, in the provider's words.
+    /// The model that answered, as named by the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,
-    /// The answer: as the model wrote it in memory, redacted on disk.
+    /// Unredacted in memory, redacted on disk.
     pub reply: String,
-    /// Why the model stopped writing.
     pub finish: FinishReason,
-    /// Tokens.
     pub usage: TokenUsage,
-    /// What was wrong with it.
+    /// Why the reply was rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -43,8 +40,8 @@ pub(super) fn write_responses(recorder: &Recorder, responses: &Responses) -> Res
     Ok(durable::write(&path, &text)?)
 }
 
-/// Reads the replies of the open iteration. Only those that the journal knows count: the model is asked again
-/// for one that was not charged.
+/// Reads the replies of the open iteration. Only replies in the journal count: the model is asked
+/// again for one that was not charged.
 pub(super) fn read_responses(recorder: &mut Recorder) -> Result<Responses, RunError> {
     let path = recorder.open_iteration_file("response.json");
     let Some(text) = durable::read_if_present(&path)? else {

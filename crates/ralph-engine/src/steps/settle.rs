@@ -1,4 +1,4 @@
-//! What really happened in an iteration: tampering, the state of git, the commits, the tests.
+//! Settles an iteration by its actual results: tampering, the state of git, the commits, the tests.
 
 use ralph_core::event::{DeliveryEvent, DiffSize, IterationEvent};
 use ralph_core::gutter::CodeChange;
@@ -22,11 +22,11 @@ use crate::recorder::Recorder;
 use crate::steps::IterationScratch;
 use crate::workbench::Workbench;
 
-/// The most of a diff that is kept.
+/// The most bytes of a diff that are stored.
 const MAX_DIFF: usize = 8 << 20;
-/// How many commits a prompt shows.
+/// The most commits in a prompt.
 const MAX_LISTED_COMMITS: usize = 10;
-/// What the model should do after its commits were refused.
+/// The hint to the model after its commits were refused.
 const COMMIT_ON_TOP_HINT: &str = "commit on top of it instead of rewriting history";
 
 /// Inspects the workspace after the model's actions, imports its commits, and stores the diff.
@@ -94,7 +94,7 @@ pub(crate) async fn load_workspace_view(
     Ok(())
 }
 
-/// Returns the diff of the work tree. If git fails, the repository is put back first.
+/// Returns the diff of the work tree. If git fails, the repository is restored first.
 async fn work_tree_diff(
     recorder: &mut Recorder,
     bench: &mut Workbench,
@@ -139,7 +139,7 @@ async fn import_commits(
     let why = match taken {
         Ok(Err(why)) => why,
         Ok(Ok((head, history))) => {
-            // Before the record of those that were taken: a later look must not excuse these.
+            // Before the record of the imported commits: a later inspection must not excuse these.
             let ids: Vec<CommitId> = history.iter().map(|commit| commit.id.clone()).collect();
             record_dropped_commits(recorder, bench, &ids).await?;
             let titles: Vec<String> = history.iter().map(Commit::title).collect();
@@ -176,8 +176,8 @@ async fn import_commits(
     Ok(false)
 }
 
-/// Takes commits from a bundle, unless they break a rule: then they never enter the repository.
-/// Returns the last one and all of them, in the host's own words.
+/// Imports commits from a bundle, unless they break a rule: then they never enter the repository.
+/// Returns the last one and all of them, as read by the host.
 async fn import_bundle(
     recorder: &Recorder,
     bench: &Workbench,
@@ -209,7 +209,7 @@ async fn import_bundle(
     Ok(Ok((head, history.commits)))
 }
 
-/// Runs the test command if the files changed and the model did not run it on them itself.
+/// Runs the test command if the files changed and the model did not run it on them.
 pub(crate) async fn run_tests_if_changed(run: &mut Run) -> Result<(), RunError> {
     let Some(command) = run.pinned.contract().test_command.clone() else {
         return Ok(());
@@ -233,7 +233,7 @@ pub(crate) async fn run_tests_if_changed(run: &mut Run) -> Result<(), RunError> 
             &command,
         )
         .await?;
-        // What the tests run is the model's, too.
+        // The tests execute code of the model, too.
         let findings = run.bench.inspect(&run.recorder.files).await?;
         run.recorder.record_tampering(findings)?;
         check

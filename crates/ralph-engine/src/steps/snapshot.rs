@@ -83,7 +83,7 @@ fn prompt_snapshot(
     })
 }
 
-/// Returns the open boxes with their ids, if the task file itself does not say all of these ids.
+/// Returns the open boxes with their ids, if the task file does not contain all of these ids.
 fn boxes_to_show(recorder: &Recorder, pinned: &PinnedTask) -> Vec<String> {
     let (task, ticked) = (pinned.task(), &recorder.state().ticked);
     let is_nameless = |it: &Checkbox| !it.has_own_id && !ticked.contains(&it.id);
@@ -94,7 +94,7 @@ fn boxes_to_show(recorder: &Recorder, pinned: &PinnedTask) -> Vec<String> {
     }
 }
 
-/// Returns why the last iteration was a gutter.
+/// Returns the signals for which the last iteration was a gutter.
 fn circling_signals(recorder: &Recorder) -> Vec<String> {
     let metrics = recorder.state().last_metrics.as_ref();
     let report = metrics.and_then(|metrics| metrics.gutter.as_ref());

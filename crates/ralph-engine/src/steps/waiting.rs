@@ -1,5 +1,5 @@
-//! Waiting until a model can be asked again: for the end of a usage limit, or of a provider's outage. Both use
-//! no iteration, and their time does not count.
+//! Waits until a model can be asked again: for the end of a usage limit, or of a provider's outage.
+//! Both use no iteration, and their time does not count.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::user_commands::run_pending_commands;
 
 /// How often the countdown is recorded.
 const COUNTDOWN_INTERVAL: Duration = Duration::from_mins(5);
-/// The longest sleep: a machine that was suspended has to notice that the time has passed.
+/// The longest sleep, so that the process notices the elapsed time after a suspend of the machine.
 const POLL_INTERVAL: Duration = Duration::from_secs(20);
 
 /// The reason for a wait.
@@ -77,7 +77,7 @@ pub(crate) async fn wait_for_model(
         && run.controls.pending != Some(PendingRequest::Pause)
         && run.recorder.state().wanted_profile.is_none()
     {
-        // The date decides after a sleep of the machine, but not if the clock was set back.
+        // After a suspend of the machine the date decides, but not if the clock was set back.
         let by_date =
             Duration::try_from(until - run.recorder.clock.now()).unwrap_or(Duration::ZERO);
         let left = by_date.min((begun + wait).saturating_sub(elapsed(&run.recorder)));
@@ -102,7 +102,7 @@ pub(crate) async fn wait_for_model(
     apply_wanted_profile(run)
 }
 
-/// Returns how long this process has existed, with the time during which it did not run.
+/// Returns the time since the start of this process, including the time in which it was suspended.
 fn elapsed(recorder: &Recorder) -> Duration {
     recorder.clock.monotonic() + recorder.clock.suspended_time().total()
 }

@@ -1,5 +1,5 @@
-//! Sees to it that the run's files lie in real directories of their own: a link or a file in the
-//! place of one would lead what the runner writes somewhere else.
+//! Ensures that the run's files are in real directories: a link or a file in place of one would
+//! redirect the runner's writes.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::store::RunDir;
 pub(super) const STATE_DIR: &str = ".ralph";
 const ITERATIONS_DIR: &str = ".ralph/iterations";
 
-/// Tells whether a directory of the repository is there. What else has its name is removed.
+/// Returns whether a directory of the repository exists. Any other entry with its name is removed.
 pub(super) async fn remove_unless_directory(
     sandbox: &dyn Sandbox,
     name: &str,
@@ -31,16 +31,16 @@ pub(super) async fn remove_unless_directory(
     Ok(is_there)
 }
 
-/// Gives the owner back the right to the run's directories, which a command may have taken away.
+/// Restores the owner's permissions to the run's directories, which a command may have removed.
 pub(super) async fn restore_permissions(sandbox: &dyn Sandbox) -> Result<(), RunError> {
     let script = "chmod u+rwx ../repo; chmod u+rwx ../repo/.git; chmod -R u+rwX ../repo/.ralph";
     let exec = Exec::shell(script, Duration::from_mins(1)).in_dir(SandboxPath::scratch());
-    // What is missing or another's shows when it is looked at again.
+    // The next inspection detects missing or replaced entries.
     sandbox.exec(exec, None, &mut IgnoredOutput).await?;
     Ok(())
 }
 
-/// Takes output that nobody needs.
+/// Discards output.
 struct IgnoredOutput;
 
 impl OutputSink for IgnoredOutput {
@@ -75,7 +75,7 @@ pub(super) async fn remove_foreign_iterations(
         }
         let path = format!("{ITERATIONS_DIR}/{}", entry.name);
         let (Ok(place), true) = (repo_path(&path), is_valid_utf8_name(&entry.name)) else {
-            // No path leads to such a name, so the whole directory is removed.
+            // No path can name such an entry, so the whole directory is removed.
             sandbox.delete(&repo_path(ITERATIONS_DIR)?).await?;
             return Ok(vec![TamperFinding::new(
                 ITERATIONS_DIR,
@@ -83,7 +83,7 @@ pub(super) async fn remove_foreign_iterations(
             )]);
         };
         sandbox.delete(&place).await?;
-        // A process that died while it closed an iteration leaves a part of its files.
+        // A process that crashed while it closed an iteration leaves a part of its files.
         let is_open = number.is_ok_and(|number| dir.open_iteration(number).exists());
         if !is_open {
             findings.push(TamperFinding::new(&path, "not the runner's; removed"));
@@ -92,7 +92,7 @@ pub(super) async fn remove_foreign_iterations(
     Ok(findings)
 }
 
-/// Tells whether a name is the one in the directory: what is no text is shown with other characters.
+/// Returns whether a name is exact: names that are not valid UTF-8 contain replacement characters.
 fn is_valid_utf8_name(name: &str) -> bool {
     !name.contains(char::REPLACEMENT_CHARACTER)
 }

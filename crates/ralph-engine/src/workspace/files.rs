@@ -13,20 +13,20 @@ use crate::durable::{self, AppendLog, StoreError, SyncMode};
 use crate::store::RunDir;
 use crate::torn_lines;
 
-/// Who may change a `.ralph/` file from inside the sandbox.
+/// The permission to change a `.ralph/` file from inside the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunFileOwner {
-    /// Nobody: the runner appends to it.
+    /// Read-only in the sandbox: the runner appends to it.
     Runner,
-    /// Nobody: people and the doctor write it on the host.
+    /// Read-only in the sandbox: the user and the doctor write it on the host.
     Host,
-    /// The agent may add to its end.
+    /// The agent may append to it.
     AgentAppendOnly,
     /// The agent may rewrite it.
     Agent,
 }
 
-/// The files, with who may change them.
+/// The `.ralph/` files and their owners.
 pub const FILE_OWNERS: [(&str, RunFileOwner); 6] = [
     ("activity.log", RunFileOwner::Runner),
     ("errors.log", RunFileOwner::Runner),
@@ -36,10 +36,10 @@ pub const FILE_OWNERS: [(&str, RunFileOwner); 6] = [
     ("diagnostics.md", RunFileOwner::Host),
 ];
 
-/// The largest file that is taken over from the agent.
+/// The largest file that is accepted from the agent.
 pub(super) const MAX_AGENT_FILE: u64 = 1 << 20;
 
-/// The host's copies.
+/// The host's copies of the `.ralph/` files.
 pub struct HostFiles {
     dir: RunDir,
     activity: AppendLog,
@@ -48,7 +48,7 @@ pub struct HostFiles {
 }
 
 impl HostFiles {
-    /// Opens the host's copies, making missing ones from the templates and putting torn lines aside.
+    /// Opens the host's copies, creates missing ones from the templates and moves torn lines aside.
     pub fn open(dir: &RunDir, redactor: Redactor) -> Result<Self, StoreError> {
         let starters = [
             ("guardrails.md", templates::GUARDRAILS),
@@ -93,7 +93,7 @@ impl HostFiles {
         self.errors.append(line.as_bytes(), SyncMode::Later)
     }
 
-    /// Waits until both logs are on disk.
+    /// Syncs both logs.
     pub fn sync(&self) -> Result<(), StoreError> {
         self.activity.sync()?;
         self.errors.sync()
@@ -108,21 +108,21 @@ impl HostFiles {
         }
     }
 
-    /// Returns the text of a file that is small by its rules.
+    /// Returns the text of a file of limited size.
     pub fn text(&self, name: &str) -> Result<String, StoreError> {
         let path = self.dir.file(name);
         let bytes = fs::read(&path).map_err(StoreError::when("read", &path))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Replaces a file with what the agent made of it. Tells whether nothing had to be left out.
+    /// Replaces a file with the agent's version. Returns whether it was stored unchanged.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<bool, StoreError> {
         let clean = self.redactor.redact_bytes(bytes);
         durable::write(&self.dir.file(name), &clean)?;
         Ok(*clean == *bytes)
     }
 
-    /// Returns the last lines of `errors.log` without their times: what does not depend on the clock.
+    /// Returns the last lines of `errors.log` without their times, independent of the clock.
     pub fn errors_tail(&self) -> Result<String, StoreError> {
         let text = durable::tail(self.errors.path(), 32 << 10)?;
         let lines: Vec<&str> = text
@@ -132,7 +132,7 @@ impl HostFiles {
         Ok(lines[lines.len().saturating_sub(200)..].join("\n"))
     }
 
-    /// Returns how far the files that only grow have grown.
+    /// Returns the lengths and digests of the append-only files.
     pub fn marks(&self) -> Result<BTreeMap<String, LogPosition>, StoreError> {
         let guardrails = self.text("guardrails.md")?;
         let mark = LogPosition {
@@ -152,10 +152,10 @@ impl HostFiles {
     }
 }
 
-/// One line per event, whatever the text is.
+/// Returns a log entry on one line, whatever the text is.
 ///
-/// It is redacted twice: without its control characters a colour code in the middle of a secret would
-/// not be recognised, and with them two halves of a token may not be.
+/// It is redacted twice: with its control characters, a colour code in the middle of a secret could
+/// hide the secret; without them, two halves of a token could join unrecognised.
 fn log_line(redactor: &Redactor, at: jiff::Timestamp, iteration: u32, text: &str) -> String {
     let one_line: String = redactor
         .redact(text)
@@ -170,7 +170,7 @@ fn log_line(redactor: &Redactor, at: jiff::Timestamp, iteration: u32, text: &str
         printable::escape_text(&redactor.redact(&one_line))
     )
 }
-/// Moves half a line that a crash left at the end of a log to `recovered/`.
+/// Moves an incomplete line that a crash left at the end of a log to `recovered/`.
 pub(crate) fn repair_logs(dir: &RunDir) -> Result<(), StoreError> {
     for log in ["activity.log", "errors.log"] {
         torn_lines::repair_tail(&dir.file(log), &dir.recovered())?;

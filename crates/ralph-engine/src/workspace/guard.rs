@@ -1,4 +1,5 @@
-//! Watches the parts of `.git` that could make git lie: its configuration, its hooks, its excludes.
+//! Guards the parts of `.git` that could falsify git's results: its configuration, its hooks, its
+//! excludes.
 
 use ralph_core::path::{SandboxPath, WorkspacePath};
 use ralph_core::ports::{Sandbox, SandboxError, WriteMode};
@@ -12,14 +13,15 @@ use crate::store::RunDir;
 const WATCHED: [&str; 3] = [".git/config", ".git/info/exclude", ".git/info/attributes"];
 const MAX_BYTES: u64 = 1 << 20;
 
-/// What the watched files were when the runner made them; none for a file that did not exist.
+/// The digests of the guarded files after the runner created them; none for a file that did not
+/// exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GitGuard {
     expected: Vec<(&'static str, Option<Vec<u8>>)>,
 }
 
 impl GitGuard {
-    /// Remembers the present state, in memory and on the host.
+    /// Records the current state, in memory and on the host.
     pub(super) async fn capture(sandbox: &dyn Sandbox, dir: &RunDir) -> Result<Self, RunError> {
         let mut expected = Vec::new();
         for name in WATCHED {
@@ -34,7 +36,7 @@ impl GitGuard {
         Ok(Self { expected })
     }
 
-    /// Reads what an earlier process remembered.
+    /// Loads the state that an earlier process recorded.
     pub(super) fn load(dir: &RunDir) -> Result<Self, RunError> {
         let recall = |name: &'static str| -> Result<_, StoreError> {
             let path = dir.file(&host_name(name));
@@ -53,8 +55,8 @@ impl GitGuard {
         })
     }
 
-    /// Puts back what was changed. A missing `.git` is not its business, but nothing else may have
-    /// the name: git would follow it to another repository.
+    /// Restores changed files. A missing `.git` is ignored here, but another entry of that name is
+    /// removed: git would follow it to another repository.
     pub(super) async fn inspect(
         &self,
         sandbox: &dyn Sandbox,
@@ -66,7 +68,7 @@ impl GitGuard {
         for (name, expected) in &self.expected {
             let found = match read_if_present(sandbox, name).await {
                 Ok(found) => found,
-                // Unreadable is as good as changed.
+                // An unreadable file counts as changed.
                 Err(RunError::Sandbox(_)) => None,
                 Err(error) => return Err(error),
             };
@@ -108,7 +110,7 @@ fn host_name(name: &str) -> String {
     name.trim_start_matches('.').replace('/', "-")
 }
 
-/// Returns the place of a file of the repository in the sandbox.
+/// Returns the path of a file of the repository in the sandbox.
 pub(crate) fn repo_path(name: &str) -> Result<SandboxPath, RunError> {
     let path =
         WorkspacePath::parse(name).map_err(|error| SandboxError::Escapes(error.to_string()))?;

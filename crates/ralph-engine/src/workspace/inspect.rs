@@ -1,5 +1,4 @@
-//! The projection of the run's files in the sandbox: bringing it up to date, and looking whether
-//! somebody else did.
+//! The projection of the run's files in the sandbox: updates it, and detects changes by others.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +11,11 @@ use crate::error::RunError;
 use crate::store::RunDir;
 use crate::transfer;
 
-/// Something in the sandbox that was not as the runner left it.
+/// A difference in the sandbox from the runner's last write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TamperFinding {
-    /// Where.
     pub path: String,
-    /// What was found and done.
+    /// A description of the difference and of the repair.
     pub finding: String,
 }
 
@@ -30,8 +28,8 @@ impl TamperFinding {
     }
 }
 
-/// What a file or a directory looked like after the runner wrote it. One that still looks so was not
-/// touched; a directory looks otherwise when an entry comes, goes or is put in the place of another.
+/// The metadata of a file or a directory after the runner wrote it. Unchanged metadata means an
+/// untouched entry; a directory's metadata changes when an entry is added, removed or replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct EntryStamp {
     kind: SandboxEntryKind,
@@ -49,13 +47,13 @@ impl EntryStamp {
     }
 }
 
-/// Keeps the sandbox's copies what the host says they are.
+/// Synchronises the sandbox's copies with the host's.
 pub struct Workspace {
     stamps: BTreeMap<String, EntryStamp>,
     sent_lengths: BTreeMap<&'static str, u64>,
-    /// The task file as the sandbox should show it after the next projection.
+    /// The text of the task file for the next projection.
     task: String,
-    /// The task file as the runner wrote it there last.
+    /// The last text of the task file that the runner wrote into the sandbox.
     written_task: String,
     guard: GitGuard,
 }
@@ -73,7 +71,7 @@ impl Workspace {
 }
 
 impl Workspace {
-    /// Puts all files into a fresh sandbox.
+    /// Writes all files into a fresh sandbox.
     pub async fn install(
         sandbox: &dyn Sandbox,
         files: &HostFiles,
@@ -82,14 +80,14 @@ impl Workspace {
         let guard = GitGuard::capture(sandbox, files.dir()).await?;
         let mut workspace = Self::new(task, guard);
         workspace.restore(sandbox, files).await?;
-        // A sandbox that replaces a lost one gets the earlier iterations too.
+        // A sandbox that replaces a lost one also gets the earlier iterations.
         workspace
             .compare_old_iterations(sandbox, files.dir())
             .await?;
         Ok(workspace)
     }
 
-    /// Takes over a sandbox that an earlier process left. What it finds changed is put back.
+    /// Attaches to the sandbox of an earlier process and restores changed files.
     pub async fn attach(
         sandbox: &dyn Sandbox,
         files: &HostFiles,
@@ -97,8 +95,8 @@ impl Workspace {
     ) -> Result<(Self, Vec<TamperFinding>), RunError> {
         let guard = GitGuard::load(files.dir())?;
         let mut workspace = Self::new(task, guard);
-        // The last process may have died between the host's copy and the sandbox's: only files that
-        // are no beginning of the host's are told as changed.
+        // The last process may have crashed between the host's copy and the sandbox's: only files
+        // that are not a prefix of the host's are reported as changed.
         let mut findings = Vec::new();
         directories::remove_unless_directory(sandbox, directories::STATE_DIR).await?;
         for (name, owner) in FILE_OWNERS {
@@ -123,7 +121,7 @@ impl Workspace {
         self.task = task;
     }
 
-    /// Writes everything that differs or is missing, without looking for reasons.
+    /// Writes all files that differ or are missing, without reporting them.
     async fn restore(&mut self, sandbox: &dyn Sandbox, files: &HostFiles) -> Result<(), RunError> {
         sandbox
             .write(
@@ -141,7 +139,7 @@ impl Workspace {
         self.record_stamps(sandbox).await
     }
 
-    /// Brings the sandbox's copies up to date with the host's. The cost does not depend on the logs' size.
+    /// Updates the sandbox's copies from the host's. The cost does not depend on the logs' size.
     pub async fn project(
         &mut self,
         sandbox: &dyn Sandbox,
@@ -156,7 +154,7 @@ impl Workspace {
                     self.sent_lengths
                         .insert(name, files.length(name).unwrap_or_default());
                 }
-                // What people write on the host reaches the sandbox here.
+                // The user's changes on the host reach the sandbox here.
                 RunFileOwner::Host | RunFileOwner::AgentAppendOnly => {
                     let text = files.text(name)?;
                     let same = sandbox
@@ -191,12 +189,13 @@ impl Workspace {
         Ok(())
     }
 
-    /// Puts back what could make git lie or run something.
+    /// Restores the parts of `.git` that could falsify git's results or run programs.
     pub async fn guard_git(&self, sandbox: &dyn Sandbox) -> Result<Vec<TamperFinding>, RunError> {
         self.guard.inspect(sandbox).await
     }
 
-    /// Looks at everything the agent could have touched; takes over what it may write, puts the rest back.
+    /// Inspects all files that the agent could have changed; accepts those that it may write,
+    /// restores the rest.
     pub async fn inspect(
         &mut self,
         sandbox: &dyn Sandbox,
@@ -239,7 +238,7 @@ impl Workspace {
             let entry = entries.iter().find(|entry| entry.name == name);
             entry.map(EntryStamp::from_entry)
         };
-        // Looked through only after a change, because every iteration makes it longer.
+        // Compared only after a change, because the directory grows with every iteration.
         if now("iterations") != self.stamps.get("iterations").copied() {
             let cleared = directories::remove_foreign_iterations(sandbox, files.dir()).await?;
             if !cleared.is_empty() {
@@ -279,7 +278,7 @@ impl Workspace {
         )))
     }
 
-    /// Compares one file with the host's copy; takes it over or puts it back.
+    /// Compares one file with the host's copy; accepts or restores it.
     async fn compare_file(
         &mut self,
         sandbox: &dyn Sandbox,
@@ -298,7 +297,7 @@ impl Workspace {
                 match compare_contents(&found, &expected, owner, doubt) {
                     FileComparison::Same => return Ok(None),
                     FileComparison::Accept => {
-                        // The next change is compared with what was kept.
+                        // The next change is compared with the stored version.
                         if !files.replace(name, &found)? {
                             transfer::upload(sandbox, &host, &state_file_path(name)?).await?;
                         }
@@ -333,7 +332,7 @@ impl Workspace {
         )))
     }
 
-    /// Compares the artifacts of all finished iterations with the host's, and puts them back.
+    /// Compares the artifacts of all finished iterations with the host's, and restores them.
     pub async fn compare_old_iterations(
         &self,
         sandbox: &dyn Sandbox,
@@ -365,12 +364,12 @@ impl Workspace {
     }
 }
 
-/// How much trust a difference deserves.
+/// The possible causes of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CrashState {
-    /// The runner knows what it wrote.
+    /// The runner's last write is known.
     Clean,
-    /// The last process died somewhere between host and sandbox.
+    /// The last process crashed at an unknown point between host and sandbox.
     AfterCrash,
 }
 
@@ -395,8 +394,8 @@ fn compare_contents(
         RunFileOwner::AgentAppendOnly if fits && found.starts_with(expected) => {
             FileComparison::Accept
         }
-        // The host's copy is written first, so a beginning of it is what a crash leaves. People may
-        // have written there while nobody worked on the run.
+        // The host's copy is written first, so a crash leaves a prefix of it. The user may have
+        // written to it while no process worked on the run.
         RunFileOwner::Runner | RunFileOwner::AgentAppendOnly
             if doubt == CrashState::AfterCrash && expected.starts_with(found) =>
         {

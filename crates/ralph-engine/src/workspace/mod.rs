@@ -1,5 +1,6 @@
-//! The files of a run: the host's copies, which decide, and their projection in the sandbox, which
-//! the agent can write. A difference is put back and told, except where the agent may write.
+//! The files of a run: the host's copies, which are authoritative, and their projection in the
+//! sandbox, which the agent can write. A difference is reverted and reported, unless the agent may
+//! write the file.
 
 mod directories;
 mod files;

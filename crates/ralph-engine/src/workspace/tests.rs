@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use crate::error::RunError;
 use crate::run_fixture::RunFixture;
 
-/// Inspects the workspace and returns the paths that were found changed.
+/// Inspects the workspace and returns the changed paths.
 async fn changed_paths(fixture: &mut RunFixture) -> Result<Vec<String>, RunError> {
     let run = &mut fixture.run;
     let findings = run.bench.inspect(&run.recorder.files).await?;

@@ -1,4 +1,4 @@
-//! Reading a workspace while a command works in it.
+//! Reads a workspace while a command works in it.
 
 use std::time::Duration;
 

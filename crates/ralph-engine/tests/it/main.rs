@@ -1,5 +1,5 @@
-//! What the engine does with the world around it: agents that are shell scripts in local sandboxes,
-//! a gate that only notes what it is told, and people who leave commands.
+//! The engine with its environment: agents that are shell scripts in local sandboxes, a gate that
+//! only records calls, and users that send commands.
 
 #![expect(
     clippy::unwrap_used,

@@ -118,7 +118,7 @@ fn a_torn_record_of_a_newer_format_is_not_repaired() {
         ("{\"v\":1,\"seq\":3", false),
         ("{\"v\":2,\"seq\":3", true),
         ("{\"v\":12,", true),
-        // The number may go on.
+        // The number may be incomplete.
         ("{\"v\":2", false),
         ("{\"v\":", false),
         ("{\"seq\":2,", false),

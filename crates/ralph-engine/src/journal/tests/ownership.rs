@@ -1,9 +1,9 @@
-//! Which process may write to a journal, and its report about the time during which it did not run.
+//! Ownership of a journal, and the report about the time in which the process was suspended.
 
 use super::*;
 use ralph_core::event::RunEvent;
 
-/// Something that happens to the files of a run.
+/// A change to the files of a run.
 type JournalDamage = fn(&JournalFixture);
 
 #[test]

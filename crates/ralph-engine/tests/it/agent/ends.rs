@@ -1,4 +1,4 @@
-//! How agents end, and what follows.
+//! The ends of agents, and their consequences.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use ralph_core::run::{Command, FailReason, PauseReason, RunStatus};
 use super::script::ScriptedAgent;
 use super::test_run::{DO_TASK, EngineTestRun};
 
-/// Returns the lines of a story that are about agents and iterations.
+/// Returns the event lines about agents and iterations.
 fn agent_lines(world: &EngineTestRun) -> Vec<String> {
     let story = world.event_lines().into_iter();
     story
@@ -112,7 +112,7 @@ async fn the_wait_for_a_usage_limit_has_a_countdown_and_can_be_ended() {
     }
 }
 
-/// Delays that a test can wait for.
+/// Returns delays that are short enough for a test.
 fn short_delays() -> OutagePolicy {
     OutagePolicy {
         first_delay: Duration::from_millis(1),
@@ -247,7 +247,7 @@ async fn a_call_that_the_budget_refuses_ends_the_run() {
             cost: limits.max_cost,
             tokens: limits.max_tokens,
         };
-        // When it has ended, nothing may be spent any more.
+        // After its end, nothing may be spent.
         assert_eq!(allowed, [all, Allowance::zero()]);
     }
 }

@@ -1,4 +1,4 @@
-//! Hosts that commands want to reach, and people who let them.
+//! Hosts that commands try to reach, and users that allow them.
 
 use ralph_core::event::{CommandEvent, EgressEvent, Event};
 use ralph_core::net::{ProviderTool, ProviderToolAction};
@@ -8,7 +8,7 @@ use ralph_core::run::{Command, PauseReason, RunStatus};
 use super::script::ScriptedAgent;
 use super::test_run::{DO_TASK, EngineTestRun};
 
-/// Goes on until a file appears.
+/// Runs until a file appears.
 const WAIT_FOR_FILE: &str = "echo ready; while [ ! -e go ]; do sleep 0.1; done; rm go";
 
 fn allow(host: &str) -> Command {

@@ -1,4 +1,4 @@
-//! People who want something else while an agent works.
+//! User commands while an agent works.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -10,13 +10,13 @@ use ralph_core::run::{Command, PauseReason, RunStatus};
 use super::script::ScriptedAgent;
 use super::test_run::{DO_TASK, EngineTestRun};
 
-/// How soon a wish takes effect: much sooner than the agent would end.
+/// How soon a command takes effect: much sooner than the agent would end.
 const SOON: Duration = Duration::from_secs(30);
 
-/// Writes a file, says so, and goes on for minutes in a child that outlives it.
+/// Writes a file, reports that, and continues for minutes in a child that outlives it.
 const ENDLESS: &str = "echo kept > left.txt; echo working; setsid sleep 297.5 & wait";
 
-/// Returns how many of its processes still work in the world's sandboxes.
+/// Returns the number of processes that still run in the test's sandboxes.
 fn running_processes(world: &EngineTestRun) -> usize {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let works_there = |process: &fs::DirEntry| {

@@ -1,4 +1,4 @@
-//! Messages of people, on their way to an agent.
+//! Messages of the user to an agent.
 
 use ralph_core::event::MessageState;
 use ralph_core::run::{Command, PauseReason, RunStatus};
@@ -12,7 +12,7 @@ fn message(text: &str) -> Command {
     Command::Message { text: text.into() }
 }
 
-/// Returns the lines of the story that are about agents and messages.
+/// Returns the event lines about agents and messages.
 fn agent_and_message_lines(world: &EngineTestRun) -> Vec<String> {
     let story = world.event_lines().into_iter();
     story
@@ -33,7 +33,7 @@ async fn an_agent_that_takes_messages_acknowledges_one_while_working() {
     assert_eq!(world.send_command(message("and be quick")).await, None);
     assert_eq!(working.wait().await, RunStatus::Succeeded);
     let mut told = agent_and_message_lines(&world);
-    // The second may be queued before or after the first is taken up.
+    // The second may be queued before or after the first is acknowledged.
     told.sort_by_key(|line| line.contains("be quick"));
     assert_eq!(
         told,
@@ -88,7 +88,7 @@ async fn a_message_to_an_agent_without_input_is_in_its_next_prompt() {
 async fn a_message_is_not_lost_with_the_agent_that_got_it() {
     let world = EngineTestRun::new(GUIDED);
     let dies = "read prompt; echo ready; read message; kill -9 $$";
-    // It reads the message, but nothing says so before it is done.
+    // It reads the message, but does not acknowledge it before it is done.
     let again = "read prompt; echo end gave-up";
     let working = world.start(ScriptedAgent::new(&[dies, dies, again, DO_TASK]).with_messages());
     world.wait_for_text("ready").await;

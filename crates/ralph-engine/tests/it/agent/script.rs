@@ -1,4 +1,4 @@
-//! An agent that is a shell script, one for each time it is started, and a gate.
+//! An agent that is a shell script, one for each start, and a gate.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -12,14 +12,14 @@ use ralph_core::ports::{
     ExecStatus, GateControl, GateEvent, ProviderFailure, TokenUsage,
 };
 
-/// An agent whose words are commands to its reader:
+/// An agent whose output lines are commands to its reader:
 ///
-/// - `ack WORDS`: it has taken up a message
-/// - `wait MILLISECONDS`: its provider told it to wait
-/// - `end KIND`: it says how it went, and that it is done
-/// - anything else is what it says
+/// - `ack WORDS`: it has acknowledged a message
+/// - `wait MILLISECONDS`: its provider asked it to wait
+/// - `end KIND`: its outcome, and that it is done
+/// - any other line is a text of the agent
 pub(super) struct ScriptedAgent {
-    /// What it does when it is started, the last one from then on.
+    /// The script of each start; the last one is repeated.
     pub(super) scripts: Vec<String>,
     pub(super) takes_messages: bool,
     pub(super) patience: AgentTimeouts,
@@ -41,7 +41,7 @@ impl ScriptedAgent {
         }
     }
 
-    /// Makes it one that can be talked to.
+    /// Lets the agent accept messages.
     pub(super) fn with_messages(mut self) -> Self {
         self.takes_messages = true;
         self
@@ -61,7 +61,7 @@ impl Agent for ScriptedAgent {
     fn command(&self, prompt: &str) -> AgentCommand {
         let start = self.starts.fetch_add(1, Ordering::SeqCst);
         let script = &self.scripts[start.min(self.scripts.len() - 1)];
-        // One that can be talked to reads lines, so that its prompt is one.
+        // An agent that accepts messages reads lines, so its prompt is one line.
         let stdin = if self.takes_messages {
             "the prompt\n".into()
         } else {
@@ -157,17 +157,15 @@ impl AgentReader for ScriptedAgentReader {
     }
 }
 
-/// A gate that notes what it is told, and tells what a test says has happened.
+/// A gate that records calls, and returns events that a test has queued.
 #[derive(Default)]
 pub(super) struct RecordingGate {
     pub(super) news: Mutex<Vec<GateEvent>>,
     pub(super) allowances: Mutex<Vec<Allowance>>,
     pub(super) hosts: Mutex<Vec<String>>,
-    /// The budget that did not pay for the last call.
     pub(super) unaffordable: Mutex<Option<Budget>>,
-    /// How the last call to the provider failed.
     pub(super) failure: Mutex<Option<ProviderFailure>>,
-    /// What is charged for a call whose count never arrives.
+    /// The charge for a call whose usage is never reported.
     pub(super) reserved: Mutex<Option<f64>>,
 }
 

@@ -1,4 +1,4 @@
-//! A repository with a task, a run of it, and what happens to the run.
+//! A repository with a task, and a run of it with its events.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -59,15 +59,15 @@ MORE
   - verify: `grep -q one a.txt`
 ";
 
-/// Does the task, as an agent should.
+/// Completes the task, as an agent should.
 pub(super) const DO_TASK: &str = "echo one > a.txt && git add a.txt && \
     git -c user.name=a -c user.email=a@localhost commit --quiet -m one && \
     sed 's/- \\[ \\] M1.1/- [x] M1.1/' ralph_task.md > ticked && mv ticked ralph_task.md";
 
-/// How long anything may take here.
+/// The timeout of every wait.
 const TEST_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// A run, and the world around it.
+/// A run and its environment.
 pub(super) struct EngineTestRun {
     directory: TempDir,
     state_dir: StateDir,
@@ -101,13 +101,13 @@ fn search_path() -> String {
 }
 
 impl EngineTestRun {
-    /// Makes a run that nobody has worked on, with these lines in the task's front matter.
+    /// Creates a new run, with these lines in the task's front matter.
     pub(super) fn new(more: &str) -> Self {
         Self::with_plan(more, None)
     }
 
-    /// Makes a run whose plan says what it may reach. It cannot be worked on: no local sandbox keeps
-    /// commands from a network.
+    /// Creates a run whose plan restricts the network. It cannot be worked on: no local sandbox
+    /// restricts the network of commands.
     pub(super) fn with_network_plan() -> Self {
         Self::with_plan("", Some(&NetworkPlan::default()))
     }
@@ -155,7 +155,7 @@ impl EngineTestRun {
         self
     }
 
-    /// Takes the gate away.
+    /// Removes the gate.
     pub(super) fn without_gate(mut self) -> Self {
         self.is_gated = false;
         self
@@ -199,7 +199,7 @@ impl EngineTestRun {
         Journal::open(&self.dir, Self::clock(), Redactor::new(Vec::new())).unwrap()
     }
 
-    /// Starts to work on the run, or goes on with it.
+    /// Starts or resumes the work on the run.
     pub(super) fn start(&self, agent: ScriptedAgent) -> RunInProgress {
         let (interrupt, interrupted) = watch::channel(false);
         let outside = self.services(Arc::new(agent));
@@ -227,12 +227,13 @@ impl EngineTestRun {
         (thread.unwrap(), interrupt)
     }
 
-    /// Works on the run until nobody does any more.
+    /// Works on the run until the process is done with it.
     pub(super) async fn run_to_end(&self, agent: ScriptedAgent) -> RunStatus {
         self.start(agent).wait().await
     }
 
-    /// Leaves a command in the run's mailbox and waits until it is answered; returns why it was refused.
+    /// Queues a command in the run's mailbox and waits for the response; returns why it was
+    /// refused.
     pub(super) async fn send_command(&self, command: Command) -> Option<String> {
         let id = format!("{:04}", self.sent_commands.fetch_add(1, Ordering::SeqCst));
         let mailbox = Mailbox::new(self.dir.commands());
@@ -249,7 +250,7 @@ impl EngineTestRun {
         self.wait_for(|events| events.iter().find_map(answer)).await
     }
 
-    /// Gives a command to the run that nobody works on.
+    /// Applies a command to the run while no process works on it.
     pub(super) fn apply_offline(&self, command: Command) -> CommandResult {
         let id = format!("{:04}", self.sent_commands.fetch_add(1, Ordering::SeqCst));
         let letter = CommandFile { id, command };
@@ -269,7 +270,7 @@ impl EngineTestRun {
         self.dir.state().unwrap()
     }
 
-    /// Waits until the events say something.
+    /// Waits until the events satisfy a condition.
     pub(super) async fn wait_for<T>(&self, look: impl Fn(&[Event]) -> Option<T>) -> T {
         let started = Instant::now();
         loop {
@@ -288,7 +289,7 @@ impl EngineTestRun {
             .await;
     }
 
-    /// Returns the directory that everything of it is in.
+    /// Returns the directory of all its files.
     pub(super) fn directory(&self) -> &Path {
         self.directory.path()
     }
@@ -299,7 +300,7 @@ impl EngineTestRun {
         self.state_dir.sandboxes().join(&id.0).join("repo")
     }
 
-    /// Waits until the agent has said something.
+    /// Waits until the agent has printed a text.
     pub(super) async fn wait_for_text(&self, words: &str) {
         self.wait_for(|events| {
             agent_texts(events)
@@ -309,17 +310,17 @@ impl EngineTestRun {
         .await;
     }
 
-    /// Returns what the agent has said.
+    /// Returns the texts of the agent.
     pub(super) fn agent_texts(&self) -> Vec<String> {
         agent_texts(&self.events())
     }
 
-    /// Returns a line for each event that the tests here are about.
+    /// Returns a line for each event that is relevant to these tests.
     pub(super) fn event_lines(&self) -> Vec<String> {
         self.events().iter().filter_map(event_line).collect()
     }
 
-    /// Returns the prompt of an iteration that has ended.
+    /// Returns the prompt of a finished iteration.
     pub(super) fn prompt(&self, iteration: u32) -> String {
         fs::read_to_string(self.dir.iteration(iteration).join("prompt.md")).unwrap()
     }
@@ -379,20 +380,20 @@ fn event_line(event: &Event) -> Option<String> {
     })
 }
 
-/// A run that is being worked on.
+/// A run in progress.
 pub(super) struct RunInProgress {
     work: JoinHandle<RunStatus>,
     interrupt: watch::Sender<bool>,
 }
 
 impl RunInProgress {
-    /// Waits until nobody works on the run any more.
+    /// Waits until the process is done with the run.
     pub(super) async fn wait(self) -> RunStatus {
         let ended = tokio::time::timeout(TEST_TIMEOUT, self.work).await;
         ended.expect("it ends").unwrap()
     }
 
-    /// Tells the process to end, as Ctrl-C does.
+    /// Interrupts the process, as Ctrl-C does.
     pub(super) async fn interrupt(self) -> RunStatus {
         self.interrupt.send_replace(true);
         self.wait().await
