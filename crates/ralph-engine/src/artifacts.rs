@@ -71,7 +71,8 @@ impl Recorder {
         self.append_to_iteration_file("test_output.txt", text.as_bytes())
     }
 
-    /// Removes lines of `actions.jsonl` whose action is not in the journal: that action is performed again.
+    /// Removes lines of `actions.jsonl` whose action is not in the journal: that action is
+    /// performed again.
     pub(crate) fn drop_unrecorded_actions(&self) -> Result<(), RunError> {
         let path = self.open_iteration_file("actions.jsonl");
         let Some(text) = durable::read_if_present(&path)? else {
@@ -91,7 +92,8 @@ impl Recorder {
     }
 }
 
-/// Syncs the seven files and the logs, copies the files into the sandbox, and returns their digests.
+/// Syncs the seven files and the logs, copies the files into the sandbox, and returns their
+/// digests.
 pub(crate) async fn sync_artifacts(
     recorder: &Recorder,
     bench: &Workbench,

@@ -1,5 +1,5 @@
-//! Waits for work while receiving user commands. Meanwhile checks whether this process still owns the run,
-//! and whether it was suspended.
+//! Waits for work while receiving user commands. Meanwhile checks whether this process still owns
+//! the run, and whether it was suspended.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use crate::error::RunError;
 use crate::immediate_commands::handle_control_event;
 use crate::journal::Journal;
 
-/// How often a process checks during a wait whether it still owns the run, and whether it was stopped.
+/// How often a process checks during a wait whether it still owns the run, and whether it was
+/// stopped.
 const OWNERSHIP_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Waits for work to end while receiving user commands; a stop drops the work.

@@ -93,8 +93,8 @@ pub(crate) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>, StoreError
     }
 }
 
-/// Removes a temporary file, if it exists. A failure is only logged: the file is a copy that the next write
-/// replaces.
+/// Removes a temporary file, if it exists. A failure is only logged: the file is a copy that the
+/// next write replaces.
 pub(crate) fn remove_leftover(path: &Path) {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -117,7 +117,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     replace(path, &temporary_name(path, ""), bytes)
 }
 
-/// Writes a file like [`write()`] that several processes may write at the same time: one of them wins.
+/// Writes a file like [`write()`] that several processes may write at the same time: one of them
+/// wins.
 pub fn write_shared(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
     static COUNT: AtomicU64 = AtomicU64::new(0);

@@ -48,7 +48,8 @@ pub struct WorkspaceTree {
 /// The difference between a commit and the current files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkspaceDiff {
-    /// A patch in git's format. New files are part of it, ignored files and the run's own files are not.
+    /// A patch in git's format. New files are part of it, ignored files and the run's own files are
+    /// not.
     pub patch: Vec<u8>,
     /// Whether its end is missing because of a limit.
     pub is_truncated: bool,
@@ -64,7 +65,8 @@ pub async fn read_file(
         .await
 }
 
-/// Lists the workspace, directory by directory. A directory that disappears meanwhile has no entries.
+/// Lists the workspace, directory by directory. A directory that disappears meanwhile has no
+/// entries.
 pub async fn tree(sandbox: &dyn Sandbox) -> Result<WorkspaceTree, SandboxError> {
     let mut tree = WorkspaceTree::default();
     let mut directories = VecDeque::from([(String::new(), 0)]);

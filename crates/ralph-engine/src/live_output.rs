@@ -44,7 +44,8 @@ pub(crate) enum LiveSource<'a> {
     Agent(&'a str),
 }
 
-/// Appends one section to the live output. Errors end the section: a run does not depend on its readers.
+/// Appends one section to the live output. Errors end the section: a run does not depend on its
+/// readers.
 pub(crate) struct LiveOutput {
     file: Option<File>,
     /// The remaining bytes up to the size limit.

@@ -313,7 +313,8 @@ pub fn apply_offline(
     Ok(Some(done))
 }
 
-/// Runs a command for a run that no process works on. None if it has to wait until the run is resumed.
+/// Runs a command for a run that no process works on. None if it has to wait until the run is
+/// resumed.
 pub async fn run_offline(
     dir: &RunDir,
     mut journal: Journal,

@@ -54,7 +54,8 @@ impl Workbench {
         self.workspace.inspect(&*self.sandbox, files).await
     }
 
-    /// Runs a command within the remaining wall time; a stop by the user ends its whole process tree.
+    /// Runs a command within the remaining wall time; a stop by the user ends its whole process
+    /// tree.
     pub(crate) async fn exec(
         &self,
         recorder: &mut Recorder,

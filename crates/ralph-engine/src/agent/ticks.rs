@@ -13,9 +13,9 @@ use crate::workspace::repo_path;
 /// The most bytes of a task file that are read.
 const MAX_TASK_BYTES: u64 = 1 << 20;
 
-/// Reads the ticks in the agent's copy of the task file and restores the file. A copy that differs in
-/// anything else is left for the inspection, which restores it and records tampering; its ticks still
-/// count as claims.
+/// Reads the ticks in the agent's copy of the task file and restores the file. A copy that differs
+/// in anything else is left for the inspection, which restores it and records tampering; its ticks
+/// still count as claims.
 pub(super) async fn agent_claims(
     recorder: &Recorder,
     bench: &Workbench,

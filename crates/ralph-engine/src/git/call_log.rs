@@ -22,8 +22,8 @@ impl GitCall {
         }
     }
 
-    /// Logs how the process ended. Git answers many questions by its exit code alone, so only a failure
-    /// with a message is a warning.
+    /// Logs how the process ended. Git answers many questions by its exit code alone, so only a
+    /// failure with a message is a warning.
     pub(super) fn log_exit(&self, code: Option<i32>, stderr: &[u8]) {
         let ms = self.started.elapsed().as_millis();
         let (location, arguments) = (self.location, self.arguments.as_str());

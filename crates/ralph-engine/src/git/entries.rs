@@ -11,13 +11,13 @@ use ralph_core::surface::{
 use super::GitError;
 use super::host::HostRepo;
 
-/// The most links whose targets are read, and directories that are inspected. A branch with more of them
-/// is reported as such.
+/// The most links whose targets are read, and directories that are inspected. A branch with more of
+/// them is reported as such.
 const MAX_LOOKUPS: usize = 200;
 
 impl HostRepo {
-    /// Returns the links out of the tree, nested repositories and bare repositories that a branch adds or
-    /// changes.
+    /// Returns the links out of the tree, nested repositories and bare repositories that a branch
+    /// adds or changes.
     pub async fn strange_entries(
         &self,
         from: &CommitId,

@@ -8,8 +8,8 @@ use super::{GitError, HostRepo};
 /// The most bytes of paths in one git command; systems limit an argument list to 128 KiB or more.
 const MAX_PATH_BYTES: usize = 64 << 10;
 
-/// The start of a diff without context. Attributes of the tree could declare source code to be binary, and
-/// configuration could rename a file away.
+/// The start of a diff without context. Attributes of the tree could declare source code to be
+/// binary, and configuration could rename a file away.
 pub(super) const BARE_DIFF: [&str; 10] = [
     "-c",
     "core.quotePath=false",
@@ -24,8 +24,8 @@ pub(super) const BARE_DIFF: [&str; 10] = [
 ];
 
 impl HostRepo {
-    /// Returns the diff of some files, without context, and of removed ones without their lines; none
-    /// if it is larger than `limit`.
+    /// Returns the diff of some files, without context, and of removed ones without their lines;
+    /// none if it is larger than `limit`.
     pub async fn diff_of_files(
         &self,
         from: &CommitId,

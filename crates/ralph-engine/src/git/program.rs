@@ -25,9 +25,10 @@ pub struct HostGit {
     home: Option<PathBuf>,
 }
 
-/// Objects and refs are synced, so that a ref never names an object that a power cut emptied. Git before
-/// 2.36 knows only `fsyncObjectFiles`; later versions prefer `fsync`. New objects stay in one pack, here and
-/// in the repository that is pushed to: two files to sync, and a damaged loose object does not hide them.
+/// Objects and refs are synced, so that a ref never names an object that a power cut emptied. Git
+/// before 2.36 knows only `fsyncObjectFiles`; later versions prefer `fsync`. New objects stay in
+/// one pack, here and in the repository that is pushed to: two files to sync, and a damaged loose
+/// object does not hide them.
 const CONFIG: &str = "\
 [safe]\n\tdirectory = *\n\tbareRepository = all\n\
 [core]\n\thooksPath = /dev/null\n\tbigFileThreshold = 16m\n\
@@ -106,7 +107,8 @@ impl HostGit {
     }
 
     /// Runs git in one of the user's directories, as the user would: git checks the owner of the
-    /// repository and respects the user's `safe.directory`. Hooks, the file system monitor and signing are off.
+    /// repository and respects the user's `safe.directory`. Hooks, the file system monitor and
+    /// signing are off.
     pub async fn run_as_user(&self, dir: &Path, args: &[&str]) -> Result<String, GitError> {
         let name = args.first().copied().unwrap_or_default();
         let output = bounded::output(self.command_as_user(dir).args(args), name, b"").await?;

@@ -38,8 +38,9 @@ const CONFIG: [(&str, &str); 5] = [
     // A diff would read every file with a changed time, excluded or not; `status` has already done
     // so.
     ("diff.autoRefreshIndex", "false"),
-    // A power cut must not leave an empty index or object: git would take the repository for damaged, and
-    // commits that were not imported yet would be lost with it. Versions before 2.36 ignore the key.
+    // A power cut must not leave an empty index or object: git would take the repository for
+    // damaged, and commits that were not imported yet would be lost with it. Versions before 2.36
+    // ignore the key.
     ("core.fsync", "all"),
 ];
 
@@ -165,7 +166,8 @@ impl<'a> SandboxGit<'a> {
         }))
     }
 
-    /// Puts a repository with one branch into the workspace, replacing its `.git`. Files stay as they are.
+    /// Puts a repository with one branch into the workspace, replacing its `.git`. Files stay as
+    /// they are.
     pub async fn install(&self, origin: BundleSource<'_>) -> Result<(), RunError> {
         // Nothing in these directories is needed. Unlike a command, the provider can also remove
         // files without permissions.

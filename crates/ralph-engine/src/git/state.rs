@@ -241,8 +241,8 @@ impl SandboxGit<'_> {
         }
     }
 
-    /// Returns the tree of all files that git does not ignore, through a copy of the index. Files that
-    /// are too large for git are left out.
+    /// Returns the tree of all files that git does not ignore, through a copy of the index. Files
+    /// that are too large for git are left out.
     async fn work_tree_id(&self) -> Result<String, RunError> {
         let large = self.survey().await?.large;
         let script = "set -e; export GIT_INDEX_FILE=\"$PWD/.git/ralph.index\"; \

@@ -31,8 +31,9 @@ read -r status <"$private/status"
 "#;
 
 impl SandboxGit<'_> {
-    /// Returns the first `limit` bytes of the diff of the workspace against a commit. Unlike [`SandboxGit::diff`], it
-    /// repairs nothing and takes no lock, so it can run beside commands that use the repository.
+    /// Returns the first `limit` bytes of the diff of the workspace against a commit. Unlike
+    /// [`SandboxGit::diff`], it repairs nothing and takes no lock, so it can run beside commands
+    /// that use the repository.
     pub(crate) async fn diff_unlocked(
         &self,
         from: &CommitId,

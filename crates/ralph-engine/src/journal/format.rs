@@ -59,8 +59,8 @@ fn describe_unknown(value: &Value, error: &str) -> Option<String> {
     })
 }
 
-/// Decides whether a record that cannot be read is damaged instead. The record after it, or the seal for
-/// the last one, confirms its bytes; a known format never follows a newer one.
+/// Decides whether a record that cannot be read is damaged instead. The record after it, or the
+/// seal for the last one, confirms its bytes; a known format never follows a newer one.
 pub(super) fn classify_unreadable(
     error: JournalError,
     path: &Path,

@@ -36,8 +36,8 @@ pub struct LiveLine {
 
 /// A position in the live output of a run, across its iterations.
 ///
-/// The file stays open after it is removed, so the last lines of an iteration are not lost. Only an iteration that
-/// starts and ends between two calls is missed.
+/// The file stays open after it is removed, so the last lines of an iteration are not lost. Only an
+/// iteration that starts and ends between two calls is missed.
 pub struct LiveFollower {
     dir: RunDir,
     file: Option<File>,
@@ -60,8 +60,8 @@ impl LiveFollower {
         }
     }
 
-    /// Returns the lines that were completed since the last call. A carriage return completes a line, too: progress
-    /// bars overwrite theirs.
+    /// Returns the lines that were completed since the last call. A carriage return completes a
+    /// line, too: progress bars overwrite theirs.
     pub fn read_new(&mut self) -> io::Result<Vec<LiveLine>> {
         let mut lines = Vec::new();
         self.read_file(&mut lines)?;

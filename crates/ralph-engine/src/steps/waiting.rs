@@ -55,8 +55,8 @@ impl WaitReason {
     }
 }
 
-/// Waits until the model may be asked again. `ralph resume` ends the wait, as do a pause and the choice of
-/// another model.
+/// Waits until the model may be asked again. `ralph resume` ends the wait, as do a pause and the
+/// choice of another model.
 pub(crate) async fn wait_for_model(
     run: &mut Run,
     awaited: WaitReason,

@@ -154,8 +154,8 @@ impl HostFiles {
 
 /// Returns a log entry on one line, whatever the text is.
 ///
-/// It is redacted twice: with its control characters, a colour code in the middle of a secret could
-/// hide the secret; without them, two halves of a token could join unrecognised.
+/// It is redacted before and after control characters are removed: the first pass finds secrets
+/// that contain line breaks, the second one finds secrets that a colour code splits.
 fn log_line(redactor: &Redactor, at: jiff::Timestamp, iteration: u32, text: &str) -> String {
     let one_line: String = redactor
         .redact(text)
