@@ -90,7 +90,7 @@ async fn serve_upstream(
         let service = service_fn(move |request| answer(request, interval));
         let connection = hyper::server::conn::http1::Builder::new()
             .serve_connection(TokioIo::new(stream), service);
-        // A connection that breaks is seen by those who read.
+        // The reader notices a broken connection.
         connections.spawn(async move { drop(connection.await) });
         while connections.try_join_next().is_some() {}
     }

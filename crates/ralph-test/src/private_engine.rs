@@ -96,8 +96,7 @@ impl PrivateDockerEngine {
 impl Drop for PrivateDockerEngine {
     fn drop(&mut self) {
         drop(self.requests.take());
-        // The script removes what it made whether or not somebody waits; a test that is over
-        // cannot do more about a failure.
+        // The script cleans up even without this wait; a finished test cannot handle a failure.
         drop(self.script.wait());
     }
 }

@@ -147,7 +147,7 @@ impl Command {
         }
     }
 
-    /// Describes, for the user, what follows now that it is accepted.
+    /// Describes the effect of the accepted command for the user.
     pub fn effect(&self, has_agent: bool) -> String {
         let when = match self.traits().timing {
             CommandTiming::Immediate => "at once",

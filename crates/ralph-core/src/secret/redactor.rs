@@ -132,7 +132,7 @@ impl Redactor {
         current.clone()
     }
 
-    /// Returns a redactor for the same known secrets that looks for these shapes.
+    /// Returns a redactor for the same known secrets that searches for these shapes.
     #[must_use]
     pub fn with_shapes(&self, shapes: TokenShapes) -> Self {
         Self {

@@ -129,7 +129,7 @@ impl RunState {
         self.idle = if is_idle { self.idle + 1 } else { 0 };
     }
 
-    /// Applies what the metrics of an iteration report about circling.
+    /// Applies the circling report in the metrics of an iteration.
     fn update_circling(&mut self, metrics: &IterationMetrics) {
         let Some(report) = &metrics.gutter else {
             return;

@@ -18,7 +18,7 @@ pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
         .iter()
         .filter_map(header_text)
         .flat_map(|value| value.split(','))
-        // What is not a name names no header.
+        // Invalid names cannot match a header.
         .filter_map(|name| parse_value(name.trim()))
         .collect();
     for name in named {

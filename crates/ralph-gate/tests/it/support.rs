@@ -378,7 +378,7 @@ pub(crate) async fn send(
 
 pub(crate) async fn send_at(gate: &Gate, arrival: Arrival, bytes: impl AsRef<[u8]>) -> String {
     let mut stream = connect(gate, arrival);
-    // What is refused early is not read to its end.
+    // A request that is refused early is not read completely.
     drop(stream.write_all(bytes.as_ref()).await);
     let mut answer = Vec::new();
     let read = stream.read_to_end(&mut answer);

@@ -35,8 +35,8 @@ pub fn adopt_orphans() -> Result<(), Errno> {
 
 /// Sets a mark on a process that was just started.
 pub(super) fn set_mark(pid: Pid, mark: CommandMark) {
-    // Refused where ralph itself runs under a lower limit, and for processes of other users. The
-    // variable, the group and the descent are left to find the processes by.
+    // Refused if ralph itself runs under a lower limit, and for processes of other users. The
+    // processes can still be found by the variable, the group and the descent.
     best_effort(prlimit(Some(pid), Resource::Locks, mark_limit(mark)));
 }
 

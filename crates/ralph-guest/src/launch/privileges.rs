@@ -26,7 +26,7 @@ const DROPPED_CAPABILITIES: [CapabilitySet; 9] = [
 /// user has none after it is executed; a root command keeps those in the bounding set.
 pub(super) fn drop_capabilities() -> LaunchStepResult<()> {
     for capability in DROPPED_CAPABILITIES {
-        // A kernel that does not know one refuses, and so does one where it is gone already.
+        // The kernel refuses capabilities that it does not know and those that are already dropped.
         best_effort(remove_capability_from_bounding_set(capability));
     }
     // The ambient set cannot exceed the inheritable one, which is emptied below in any case.

@@ -85,7 +85,7 @@ impl SharedMemory {
         if let Some(User { user, group }) = self.user {
             command.uid(user).gid(group);
         }
-        // An object that is gone already is what was wanted.
+        // A failure means that the object was already removed.
         best_effort(timeout(REMOVAL_TIMEOUT, command.status()).await);
     }
 }

@@ -45,7 +45,7 @@ impl OpenFiles {
                 best_effort(sender.send(scan_processes(Path::new("/proc"))));
             }
         });
-        // A scan that could not be made has not seen anything.
+        // A failed scan has found nothing.
         let unseen = UnlinkedFiles {
             is_incomplete: true,
             ..UnlinkedFiles::default()

@@ -1,4 +1,4 @@
-//! The form of what is sent: a head of nine bytes, then the payload.
+//! The format of a frame: a header of nine bytes, then the payload.
 //!
 //! ```text
 //! length: u32   of the payload, little endian, at most 256 KiB of bytes or 4 MiB of a message

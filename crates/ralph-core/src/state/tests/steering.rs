@@ -170,7 +170,7 @@ fn a_prompt_has_the_oldest_messages_as_far_as_there_is_room() {
         in_prompt(&after(events.clone())),
         [true, true, false, false]
     );
-    // A repair asks with the same prompt; what came in between is not in it.
+    // A repair repeats the same prompt, without messages that arrived in between.
     events.extend([moved("2", &long, MessageState::Acknowledged), asked(2)]);
     let state = after(events);
     assert_eq!(in_prompt(&state), [true, false, false, false]);
