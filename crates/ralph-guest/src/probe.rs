@@ -1,8 +1,8 @@
-//! Probes the network from inside of a sandbox.
+//! Probes the network from inside a sandbox.
 //!
-//! The guest probes by itself, because nothing else inside can be trusted to: a `curl` of the image, or
-//! one that a command has put into the search path, can claim that every wall stands. Each probe prints
-//! one line, and a line that is missing counts as a failure:
+//! The guest itself probes, because no other program inside can be trusted: a `curl` of the image,
+//! or one that a command has added to the search path, can report that every host is blocked. Each
+//! probe prints one line, and a missing line counts as a failure:
 //!
 //! ```text
 //! ok                      the program runs

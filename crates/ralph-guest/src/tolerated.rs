@@ -1,4 +1,4 @@
-//! Errors that change nothing for the caller, in two named forms; each use says why.
+//! Functions for errors that the caller can ignore; each use explains why.
 
 /// Ignores the error of a step that is an attempt by nature, such as a signal to a process that may
 /// have ended.

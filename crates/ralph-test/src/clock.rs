@@ -48,7 +48,7 @@ impl TestClock {
         self.state().advanced += by;
     }
 
-    /// Pretends that the process was stopped for so long; its running time does not advance.
+    /// Simulates that the process was suspended for this long; its running time does not advance.
     pub fn suspend(&self, by: Duration) {
         self.state().suspended.stopped += by;
     }

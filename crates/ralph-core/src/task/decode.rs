@@ -90,7 +90,7 @@ pub(super) fn decode(
     }
 }
 
-/// Returns the id, or one that stands for it: then there is a finding and the contract is not used.
+/// Returns the id, or a placeholder with a finding, in which case the contract is not used.
 fn task_id(root: &mut FrontMatterSection<'_, '_>, lines: &KeyLines) -> TaskId {
     let mistyped = root.entry("task_id").is_none() && lines.contains_key("task_id");
     let Some(text) = root.text("task_id") else {

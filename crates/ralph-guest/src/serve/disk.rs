@@ -21,8 +21,8 @@ use crate::command::{CommandEnd, no_watchdog};
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The number of polls after which the sandbox is measured in any case.
 const MEASURE_EVERY: u32 = 30;
-/// How many bytes there are for each file, on a small disk and on a larger one: as many as on an ext4
-/// file system of that size. Files without content take no space, but the file system runs out of them.
+/// The bytes per file that limit the number of files, on a small disk and on a larger one, as on an
+/// ext4 file system of that size. Empty files use no space, but their number is limited.
 const BYTES_PER_FILE: (u64, u64) = (4 << 10, 16 << 10);
 const SMALL_DISK: u64 = 512 << 20;
 
@@ -35,7 +35,7 @@ pub(super) struct DiskQuota {
     last: Mutex<Option<DiskMeasurement>>,
 }
 
-/// How much the sandbox held when its file systems held so much.
+/// The usage of the sandbox and of its file systems at the same moment.
 #[derive(Debug, Clone, Copy)]
 struct DiskMeasurement {
     sandbox: DiskUsage,
@@ -186,8 +186,8 @@ impl DiskQuota {
         Ok(total)
     }
 
-    /// Returns the same to compare it with later. File systems that do not say count as empty: files
-    /// are measured one by one, and this only attributes growth that none of them explains.
+    /// Returns the used space for a later comparison. File systems that do not report it count as
+    /// empty: files are measured individually, and this only attributes otherwise unexplained growth.
     fn filesystem_usage_or_none(&self) -> DiskUsage {
         available(self.filesystem_usage()).unwrap_or_default()
     }

@@ -85,7 +85,7 @@ impl SharedMemory {
         if let Some(User { user, group }) = self.user {
             command.uid(user).gid(group);
         }
-        // A failure means that the object was already removed.
+        // An object that was already removed is not an error.
         best_effort(timeout(REMOVAL_TIMEOUT, command.status()).await);
     }
 }

@@ -268,7 +268,7 @@ impl Link {
                     ));
                 }
                 if let Some(data) = &slot.data {
-                    // A stream that is not read any more takes no bytes.
+                    // The send fails if the stream has no reader any more.
                     best_effort(data.send((flow, frame.payload)));
                 }
             }
