@@ -1,4 +1,4 @@
-//! Which agent does the work of a run, and what it logs in with.
+//! The coding agent of a run and its login.
 
 use ralph_core::net::{Endpoint, ProviderTool};
 use ralph_core::plan::AgentPlan;
@@ -10,33 +10,32 @@ use crate::tokens::{
     AgentAuth, AgentName, AuthMode, BaseUrl, FoundToken, TokenError, TokenStorage, store_command,
 };
 
-/// An agent that can be started.
+/// A coding agent that can be started.
 pub struct AgentAccess {
-    /// How.
     pub preset: Preset,
-    /// The model that it is told to use.
+    /// The model to use; the agent chooses one if this is `None`.
     pub model: Option<String>,
-    /// What it logs in with, if it has to.
+    /// The login, if the agent needs one.
     pub login: Option<ProviderLogin>,
 }
 
-/// What an agent logs in with.
+/// The credential of an agent and the route to its provider.
 pub struct ProviderLogin {
-    /// What it is told.
     pub credential: AgentCredential,
-    /// How the gate shows the credential to the provider.
+    /// How the gate sends the credential to the provider.
     pub route: Route,
-    /// The address of the provider, if a person named one: it is reached even if it is private.
+    /// The address of the provider, if the user configured one. It is reachable even if it is
+    /// private.
     pub custom_endpoint: Option<Endpoint>,
-    /// That address as a person wrote it.
+    /// The configured address as the user wrote it.
     custom_base_url: Option<BaseUrl>,
-    /// How the credential is shown to the provider.
+    /// How the provider receives the credential.
     pub mode: AuthMode,
-    /// The command that stores another one.
+    /// The command that stores a new credential.
     renew_command: String,
 }
 
-/// Refuses to start an agent without a model that cannot choose one.
+/// Returns an error if no model is set for an agent that has no default model.
 pub fn require_model(preset: &Preset, model: Option<&str>) -> Result<(), AppError> {
     let wants_one = preset.command.iter().any(|word| word.contains("{model}"));
     if !wants_one || model.is_some() {
@@ -50,7 +49,7 @@ pub fn require_model(preset: &Preset, model: Option<&str>) -> Result<(), AppErro
 }
 
 impl AgentAccess {
-    /// Says where the credential goes, if that is not its provider's usual address.
+    /// Describes the destination of the credential if it is not the provider's default address.
     pub fn destination(&self) -> Option<String> {
         let login = self.login.as_ref()?;
         let (name, mode) = (&self.preset.name, login.mode);
@@ -60,7 +59,7 @@ impl AgentAccess {
         ))
     }
 
-    /// Returns what a plan says of it.
+    /// Returns the plan's description of the agent.
     pub fn to_plan(&self, asked: Option<&String>, provider_tools: &[ProviderTool]) -> AgentPlan {
         AgentPlan {
             name: self.preset.name.clone(),
@@ -72,17 +71,15 @@ impl AgentAccess {
     }
 }
 
-/// A credential that an agent can use, and whose it is.
+/// A credential that an agent can use, and the agent that owns it.
 pub struct ChosenCredential {
-    /// What the agent is told.
     pub credential: AgentCredential,
-    /// The credential.
     pub found: FoundToken,
-    /// The agent that it is stored for.
+    /// The agent that the credential is stored for.
     pub owner: AgentName,
 }
 
-/// Finds a credential that the agent can use, the best first; none if it needs none.
+/// Finds the best credential that the agent can use. Returns `None` if the agent needs none.
 pub async fn find_credential(
     preset: &Preset,
     wanted: Option<AuthMode>,
@@ -113,7 +110,7 @@ pub async fn find_credential(
     let Some((agent, mode, unasked)) = missing else {
         return Ok(None);
     };
-    // Where it has several ways to log in, any would do.
+    // An agent with several ways to log in accepts any of them.
     let mode = (preset.credentials.len() == 1 || wanted.is_some()).then_some(mode);
     let error = TokenError::Missing {
         agent,
@@ -123,8 +120,8 @@ pub async fn find_credential(
     Err(error.into())
 }
 
-/// Returns the agents whose credentials of a kind it can use: its own, if it can have one, and those of the
-/// agent that they are usually for.
+/// Returns the agents whose credentials of this kind the agent can use: itself, if it can have one,
+/// and the agent that these credentials are usually for.
 fn credential_owners(name: &str, kind: CredentialKind, mode: AuthMode) -> Vec<AgentName> {
     let usual = match kind {
         CredentialKind::AnthropicApiKey
@@ -141,7 +138,8 @@ fn credential_owners(name: &str, kind: CredentialKind, mode: AuthMode) -> Vec<Ag
     names
 }
 
-/// Returns how a credential of a kind may be shown to its provider, the usual way first.
+/// Returns the ways in which a credential of this kind may be sent to its provider, the default
+/// first.
 pub fn auth_modes(kind: CredentialKind) -> &'static [AuthMode] {
     match kind {
         CredentialKind::AnthropicOauth => &[AuthMode::Oauth],
@@ -151,7 +149,7 @@ pub fn auth_modes(kind: CredentialKind) -> &'static [AuthMode] {
     }
 }
 
-/// Returns what an agent logs in with, from a credential that was found.
+/// Builds a login from a credential that was found.
 pub fn login_from_credential(chosen: ChosenCredential) -> Result<ProviderLogin, AppError> {
     let ChosenCredential {
         credential,

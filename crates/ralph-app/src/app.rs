@@ -1,4 +1,4 @@
-//! The entry to the application layer. Nothing is read before it is needed.
+//! The entry point of the application layer. Files are read only when they are needed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::providers::models::ModelFactory;
 use crate::providers::{self, Providers};
 use crate::tokens::{StoreSelection, TokenSources, TokenStorage};
 
-/// Where programs are looked for when the environment does not say.
+/// The search path for programs if the environment sets none.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Everything that an operation needs besides its arguments: the environment, the clock, and the secrets
-/// that were found since the start.
+/// The shared context of all operations: the environment, the clock and the secrets found since the
+/// start.
 #[derive(Debug)]
 pub struct App {
     environment: Environment,
@@ -32,7 +32,7 @@ pub struct App {
 }
 
 impl App {
-    /// Takes the environment.
+    /// Creates the context from the environment.
     pub fn new(environment: Environment) -> Self {
         let secrets = environment.secrets().into_iter();
         let secrets = secrets.map(|(name, value)| (name, Secret::new(value)));
@@ -58,8 +58,8 @@ impl App {
         Ok(StateDir::open(self.environment.state_dir()?)?)
     }
 
-    /// Finds the run that was named. A run of a newer ralph is refused here, before anything is read or
-    /// written for it.
+    /// Finds a run by name. Returns an error for a run of a newer ralph before reading or writing
+    /// anything.
     pub fn find_run(&self, query: &str) -> Result<RunDir, AppError> {
         let state = self.state_dir()?;
         let id = state.find(query)?;
@@ -68,39 +68,39 @@ impl App {
         Ok(dir)
     }
 
-    /// Returns the layers of the configuration in the working directory.
+    /// Returns the configuration layers of the working directory.
     pub fn layers(&self) -> ConfigLayers {
         ConfigLayers::for_working_dir(&self.environment)
     }
 
-    /// Returns the settings in force in the working directory.
+    /// Returns the effective settings of the working directory.
     pub fn settings(&self) -> Result<Settings, AppError> {
         Ok(load_settings(&self.layers())?.value)
     }
 
-    /// Returns the model profiles in force in the working directory.
+    /// Returns the effective model profiles of the working directory.
     pub fn profiles(&self) -> Result<ModelProfiles, AppError> {
         Ok(load_profiles(&self.layers())?.value)
     }
 
-    /// Returns the coding agents in force in the working directory.
+    /// Returns the effective coding agents of the working directory.
     pub fn agents(&self) -> Result<Agents, AppError> {
         Ok(load_agents(&self.layers())?.value)
     }
 
-    /// Returns what concrete providers are made from.
+    /// Returns the factory of the concrete providers.
     pub fn providers(&self) -> Result<Providers, AppError> {
         Ok(self.providers_with(self.state_dir()?))
     }
 
-    /// Returns what concrete providers are made from, for looking only: the state directory is neither
-    /// made nor changed.
+    /// Returns the factory of the concrete providers without creating or changing the state
+    /// directory.
     pub fn providers_read_only(&self) -> Result<Providers, AppError> {
         let root = self.environment.state_dir()?;
         Ok(self.providers_with(StateDir::read_only(root)))
     }
 
-    /// Returns the host's git for looking at the user's own repositories only: nothing is written.
+    /// Returns the host's git for read-only access to the user's repositories.
     pub fn git_read_only(&self) -> HostGit {
         let home = self.environment.home().map(Path::to_path_buf);
         HostGit::read_only(self.search_path(), home)
@@ -119,7 +119,7 @@ impl App {
         }
     }
 
-    /// Returns what models are made from.
+    /// Returns the factory of the models.
     pub fn models(&self) -> Result<ModelFactory, AppError> {
         Ok(self.models_with(self.state_dir()?))
     }
@@ -132,18 +132,17 @@ impl App {
         }
     }
 
-    /// Returns where programs are found.
+    /// Returns the search path for programs.
     pub fn search_path(&self) -> &str {
         self.environment.search_path().unwrap_or(DEFAULT_PATH)
     }
 
-    /// Returns the credentials of agents, from these places.
+    /// Returns the credentials of agents from the selected stores.
     pub fn tokens(&self, among: StoreSelection) -> Result<TokenStorage, AppError> {
         Ok(self.tokens_in(&self.state_dir()?, among))
     }
 
-    /// Returns the credentials of agents for looking only: the state directory is neither made nor
-    /// changed.
+    /// Returns the credentials of agents without creating or changing the state directory.
     pub fn tokens_read_only(&self) -> Result<TokenStorage, AppError> {
         let root = self.environment.state_dir()?;
         Ok(self.tokens_in(&StateDir::read_only(root), StoreSelection::All))
@@ -160,14 +159,14 @@ impl App {
         })
     }
 
-    /// Adds a secret that did not come from the environment, so that nothing prints it.
+    /// Adds a secret that did not come from the environment, so that it is redacted in all output.
     pub fn add_secret(&self, name: &str, secret: &Secret) {
         let copy = Secret::new(secret.expose().to_owned());
         self.redactor.learn(name, copy);
     }
 
-    /// Returns the redactor of the environment's secrets and of those added since. All clones share
-    /// what they learn.
+    /// Returns the redactor of the environment's secrets and of those added later. All clones share
+    /// the same secrets.
     pub fn redactor(&self) -> Redactor {
         self.redactor.clone()
     }

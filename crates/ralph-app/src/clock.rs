@@ -1,4 +1,4 @@
-//! The machine's time.
+//! The clock of the machine.
 
 use std::time::Duration;
 

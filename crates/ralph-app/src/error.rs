@@ -24,17 +24,17 @@ pub enum ErrorKind {
     Interrupted,
 }
 
-/// Evidence that is too long for the one line of an error.
+/// Details that do not fit in the one line of an error.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ErrorDetails {
-    /// The line is all there is.
+    /// The error has no details.
     #[default]
     None,
-    /// The linter's findings in a task file, named as the user named it.
+    /// The linter's findings in a task file.
     Findings {
-        /// The task file.
+        /// The task file as the user named it.
         file: String,
-        /// The findings, in the order of the file.
+        /// In the order of the file.
         findings: Vec<LintFinding>,
     },
     /// The last lines of an image build.
@@ -48,21 +48,20 @@ pub struct AppError {
     pub what: String,
     /// The cause; empty if `what` names it.
     pub why: String,
-    /// The way out; empty if it is obvious.
+    /// The fix; empty if it is obvious.
     pub fix: String,
-    /// The kind.
     pub kind: ErrorKind,
     /// Evidence besides the line; boxed, because most errors have none and every result has its size.
     pub details: Box<ErrorDetails>,
 }
 
 impl AppError {
-    /// Returns the error of an invalid request.
+    /// Creates the error of an invalid request.
     pub fn usage(what: impl Into<String>, why: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::new(ErrorKind::Usage, what, why, fix)
     }
 
-    /// Returns the error of an operation that failed.
+    /// Creates the error of an operation that failed.
     pub fn runtime(
         what: impl Into<String>,
         why: impl Into<String>,
@@ -71,7 +70,7 @@ impl AppError {
         Self::new(ErrorKind::Runtime, what, why, fix)
     }
 
-    /// Returns an error of any kind.
+    /// Creates an error of any kind.
     pub fn new(
         kind: ErrorKind,
         what: impl Into<String>,
@@ -87,7 +86,7 @@ impl AppError {
         }
     }
 
-    /// Returns the error without secrets: arguments and file names may contain one.
+    /// Returns the error with secrets redacted: arguments and file names may contain one.
     #[must_use]
     pub fn redacted(self, redactor: &Redactor) -> Self {
         let clean = |text: String| redactor.redact(&text).into_owned();
@@ -108,7 +107,7 @@ impl AppError {
             .filter(|part| !part.is_empty())
     }
 
-    /// Returns the error for scripts.
+    /// Returns the error as JSON for scripts.
     pub fn json(&self) -> serde_json::Value {
         json!({"error": {"what": self.what, "why": self.why, "fix": self.fix}})
     }
@@ -167,10 +166,10 @@ impl From<JournalError> for AppError {
     }
 }
 
-/// The way out for a run of a newer ralph.
+/// The fix for a run of a newer ralph.
 const UPGRADE_HINT: &str = "upgrade ralph";
 
-/// How many runs an error lists before it only counts them.
+/// The number of runs that an error lists by name; further ones are only counted.
 const MAX_LISTED_RUNS: usize = 5;
 
 impl From<FindError> for AppError {

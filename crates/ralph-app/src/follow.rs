@@ -1,4 +1,4 @@
-//! Reads a journal as it grows.
+//! Reads a journal while it grows.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use ralph_core::state::RunState;
 use ralph_engine::journal::{self, JournalError};
 use ralph_engine::store::RunDir;
 
-/// How often a growing file is looked at.
+/// The interval at which a growing file is polled.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A place in a journal, and where the run stood there.
+/// A position in a journal, with the state of the run at that position.
 #[derive(Debug)]
 pub struct JournalFollower {
     path: PathBuf,
@@ -29,7 +29,7 @@ impl JournalFollower {
         }
     }
 
-    /// Hands over the records that have come since the last time, each with where the run then stood.
+    /// Passes on the new records since the last call, each with the state of the run at that point.
     pub fn read_new(
         &mut self,
         each: &mut dyn FnMut(&JournalRecord, &RunState),
@@ -48,29 +48,30 @@ impl JournalFollower {
         Ok(())
     }
 
-    /// Returns where the run stands after what was read; none before the first record.
+    /// Returns the state of the run after the records read so far, or `None` before the first
+    /// record.
     pub fn state(&self) -> Option<&RunState> {
         self.state.as_ref()
     }
 }
 
-/// Why following a run came to its end.
+/// The reason why following a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FollowEnd {
-    /// Nothing can follow any more.
+    /// The run has ended; no more records can follow.
     Finished,
-    /// Nobody works on it: it waits, or its process is gone.
+    /// No process works on the run: it waits, or its process is gone.
     Unattended,
 }
 
-/// Hands over records until the run ends or nobody works on it any more.
+/// Passes on records until the run ends or no process works on it.
 pub fn follow(
     dir: &RunDir,
     reader: &mut JournalFollower,
     each: &mut dyn FnMut(&JournalRecord, &RunState),
 ) -> Result<FollowEnd, JournalError> {
     loop {
-        // Asked before reading, so that the last words of a process are not missed.
+        // Checked before reading, so that the last records of a process are not missed.
         let held = dir.is_held();
         reader.read_new(each)?;
         if reader.state().is_some_and(|state| state.status.is_final()) {

@@ -1,8 +1,8 @@
-//! Numbers for people: durations, counts, sizes, ages.
+//! Human-readable durations, counts, sizes and ages.
 
 use std::time::Duration;
 
-/// Prints a duration: `340ms`, `1.2s`, `2m 05s`, `1h 02m`.
+/// Formats a duration: `340ms`, `1.2s`, `2m 05s`, `1h 02m`.
 pub fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     if duration < Duration::from_secs(1) {
@@ -16,12 +16,12 @@ pub fn duration(duration: Duration) -> String {
     }
 }
 
-/// Prints a duration given in milliseconds.
+/// Formats a duration given in milliseconds.
 pub fn milliseconds(milliseconds: u64) -> String {
     duration(Duration::from_millis(milliseconds))
 }
 
-/// Prints how long ago something was, in its largest unit: `12s`, `3m`, `5h`, `2d`.
+/// Formats the time since an event in the largest unit: `12s`, `3m`, `5h`, `2d`.
 pub fn age(now: jiff::Timestamp, then: jiff::Timestamp) -> String {
     let seconds = now.duration_since(then).as_secs().max(0);
     match seconds {
@@ -32,7 +32,7 @@ pub fn age(now: jiff::Timestamp, then: jiff::Timestamp) -> String {
     }
 }
 
-/// Prints a count with separators: `12,345`.
+/// Formats a count with separators: `12,345`.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -45,13 +45,13 @@ pub fn count(number: u64) -> String {
     text
 }
 
-/// Prints a count with its noun: `1 box`, `3 boxes`.
+/// Formats a count with its noun: `1 box`, `3 boxes`.
 pub fn plural(number: u64, one: &str, many: &str) -> String {
     let noun = if number == 1 { one } else { many };
     format!("{} {noun}", count(number))
 }
 
-/// Prints a number of bytes: `512 B`, `12.3 KB`, `4.0 MB`.
+/// Formats a number of bytes: `512 B`, `12.3 KB`, `4.0 MB`.
 pub fn bytes(number: u64) -> String {
     let tenths = |unit: u64| format!("{}.{}", number / unit, number % unit * 10 / unit);
     match number {

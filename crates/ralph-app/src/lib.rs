@@ -1,20 +1,24 @@
-//! Everything between a front end and the engine: configuration, credentials, providers by name, planning,
-//! preparing, steering and inspecting runs. It has no terminal and prints nothing.
+//! The layer between a front end and the engine: configuration, credentials, providers by name, and
+//! planning, preparing, steering and inspecting runs. It uses no terminal and prints nothing.
 //!
-//! - [`App`] is the entry: it is made from a [`config::Environment`] and opens everything else.
-//! - [`AppError`] is the error of its operations; a front end maps [`ErrorKind`] to its own codes.
-//! - [`config`] reads the configuration files in layers, [`tokens`] stores the credentials of agents.
+//! - [`App`] is the entry point: it is created from a [`config::Environment`] and opens everything
+//!   else.
+//! - [`AppError`] is the error of its operations; a front end maps [`ErrorKind`] to its exit codes.
+//! - [`config`] reads the configuration files in layers, [`tokens`] stores the credentials of
+//!   agents.
 //! - [`providers`] is the only module that names concrete providers.
-//! - [`gate`] connects the gate of a run to its sandboxes, [`agent`] chooses the credential of an agent,
-//!   [`proxy`] serves the credential port without a sandbox.
-//! - [`planning`] completes plans, [`trust`] reviews the proposals of a repository, [`image`] builds images.
-//! - [`runs`] starts, resumes and describes runs, [`steering`] sends them commands, [`follow`] reads their
-//!   journals as they grow.
+//! - [`gate`] connects the gate of a run to its sandboxes, [`agent`] chooses the credential of an
+//!   agent, [`proxy`] serves the credential port without a sandbox.
+//! - [`planning`] completes plans, [`trust`] reviews the proposals of a repository, [`image`]
+//!   builds images.
+//! - [`runs`] starts, resumes and describes runs, [`steering`] sends them commands, [`follow`]
+//!   reads their journals while they grow.
 //! - [`prune`] removes stale sandboxes, [`checks`] contains preflight and selftest.
-//! - [`clock`] is the machine's time, [`mod@format`] writes numbers for people.
+//! - [`clock`] is the clock of the machine, [`mod@format`] formats numbers for messages.
 //!
-//! A module uses only modules above it in this order: `error`, `clock`, `format`, `tokens`, `config`, `gate`,
-//! `proxy`, `agent`, `providers`, `app`, `follow`, `planning`, `trust`, `image`, `prune`, `steering`, `runs`, `checks`.
+//! A module uses only modules above it in this order: `error`, `clock`, `format`, `tokens`,
+//! `config`, `gate`, `proxy`, `agent`, `providers`, `app`, `follow`, `planning`, `trust`, `image`,
+//! `prune`, `steering`, `runs`, `checks`.
 
 pub mod agent;
 mod app;

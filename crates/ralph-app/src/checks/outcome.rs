@@ -1,32 +1,33 @@
-//! Outcomes of checks as values.
+//! Outcomes of checks.
 
 use ralph_core::ports::ProviderProblem;
 use ralph_core::secret::Redactor;
 
 use crate::error::AppError;
 
-/// Receives checks as they are made.
+/// Receives the outcomes of checks while they run.
 pub trait CheckSink: Send {
-    /// Takes a finished check.
+    /// Adds a finished check.
     fn add(&mut self, name: &'static str, outcome: CheckOutcome) -> Result<(), AppError>;
 
-    /// Takes a remark that is not a check.
+    /// Adds a note that is not a check.
     fn note(&mut self, text: String) -> Result<(), AppError>;
 }
 
-/// How a check went.
+/// The outcome of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckOutcome {
-    /// Everything is as it should be, with what was seen.
+    /// The check passed; the text describes the observation.
     Passed(String),
-    /// These things are wrong.
+    /// The check found these problems.
     Failed(Vec<ProviderProblem>),
-    /// It could not be made, for this reason.
+    /// The check was not run, for this reason.
     NotRun(String),
 }
 
 impl CheckOutcome {
-    /// Makes the outcome of a check that finds problems, or none and then this.
+    /// Creates an outcome from the problems of a check, or a passed one with the given text if
+    /// there are none.
     pub fn from_problems(problems: Vec<ProviderProblem>, seen: impl FnOnce() -> String) -> Self {
         if problems.is_empty() {
             Self::Passed(seen())
@@ -35,7 +36,7 @@ impl CheckOutcome {
         }
     }
 
-    /// Makes the outcome of a check that found one problem.
+    /// Creates the outcome of a check that found one problem.
     pub fn failed(what: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::Failed(vec![ProviderProblem {
             what: what.into(),
@@ -43,7 +44,7 @@ impl CheckOutcome {
         }])
     }
 
-    /// Returns the outcome without secrets: what was typed or configured may hold one.
+    /// Returns the outcome with secrets redacted: typed or configured text may contain one.
     #[must_use]
     pub fn redacted(self, redactor: &Redactor) -> Self {
         let clean = |text: String| redactor.redact(&text).into_owned();
@@ -62,7 +63,7 @@ impl CheckOutcome {
         }
     }
 
-    /// Tells whether something is wrong.
+    /// Returns whether the check failed.
     pub fn is_failure(&self) -> bool {
         matches!(self, Self::Failed(_))
     }

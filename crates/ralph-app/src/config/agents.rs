@@ -1,5 +1,5 @@
-//! `agents.toml` in layers: the built-in coding agents, those of the user's own file, and what a
-//! repository's file tunes of them.
+//! `agents.toml` in layers: the built-in coding agents, those of the user's file, and the
+//! repository's adjustments to them.
 
 use ralph_core::trust::{
     TrustAuthority, TrustFile, TrustProposal, TrustRule, UserOnlyValue, judge,
@@ -12,7 +12,7 @@ use super::layered_settings::display_value;
 use super::layers::{ConfigLayers, Layered, TrustFindings};
 use super::project_file::ProjectFile;
 
-/// Returns the agents in force in a directory.
+/// Returns the effective agents of a directory.
 pub fn load_agents(layers: &ConfigLayers) -> Result<Layered<Agents>, ConfigFileError> {
     let mut agents = Agents::built_in();
     if let Some(path) = layers.user_file(TrustFile::Agents) {
@@ -24,7 +24,8 @@ pub fn load_agents(layers: &ConfigLayers) -> Result<Layered<Agents>, ConfigFileE
     let mut findings = TrustFindings::default();
     if let Some(file) = layers.repository_file(TrustFile::Agents) {
         let text = file.read()?;
-        // Mistakes are reported at their place in the whole file, before a part of it is applied.
+        // Errors are reported at their position in the whole file, before any part of it is
+        // applied.
         let wrong = |error: ralph_providers::agent::AgentsError| {
             ConfigFileError::invalid_at(&file.path, &text, error.offset, error.why)
         };
@@ -50,7 +51,7 @@ pub fn load_agents(layers: &ConfigLayers) -> Result<Layered<Agents>, ConfigFileE
     })
 }
 
-/// Judges the agents of a repository's file against those in force without it.
+/// Compares the agents of a repository's file with the effective ones without it.
 struct AgentsMerge<'a> {
     layers: &'a ConfigLayers,
     agents: &'a Agents,
@@ -59,7 +60,7 @@ struct AgentsMerge<'a> {
 }
 
 impl AgentsMerge<'_> {
-    /// Returns what can be used of the agents. One with a key that only the user may set is left out.
+    /// Returns the usable part of the agents. Omits an agent with a key that only the user may set.
     fn accepted_agents(&mut self, agents: toml::Table) -> toml::Table {
         let mut accepted = toml::Table::new();
         for (name, entry) in agents {
@@ -80,7 +81,7 @@ impl AgentsMerge<'_> {
         accepted
     }
 
-    /// Returns as much of a value as can be used.
+    /// Returns the usable part of a value.
     fn accepted_field(
         &mut self,
         agent: &str,
@@ -123,7 +124,7 @@ impl AgentsMerge<'_> {
         }
     }
 
-    /// Returns the value of the agent in force that an entry changes.
+    /// Returns the effective value of the agent that an entry changes.
     fn current_value(&self, agent: &str, entry: &toml::Table, field: &str) -> Option<Value> {
         let like = entry.get("like").and_then(toml::Value::as_str);
         let known = self.agents.get(like.unwrap_or(agent)).ok()?;

@@ -1,5 +1,5 @@
-//! Writes a host into the `[sandbox.network]` of a project's `ralph.toml`, and changes nothing else in
-//! that file: comments, order and spelling are a person's.
+//! Adds a host to `[sandbox.network]` in a project's `ralph.toml` and preserves the rest of the
+//! file, including comments, order and spelling.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,24 +14,22 @@ use super::regular_file::project_root;
 use super::settings::{NetworkPolicySetting, Settings};
 use crate::error::AppError;
 
-/// How a list on several lines is indented where none of its lines shows it.
+/// The indentation of a multi-line list without any indented line.
 const INDENT: &str = "\n    ";
 
-/// What became of a host in a project's file.
+/// The result of adding a host to a project's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedHost {
-    /// The file.
     pub path: PathBuf,
-    /// Whether the file was changed.
     pub is_changed: bool,
-    /// The rule that holds with it.
+    /// The network policy after the change.
     pub policy: NetworkPolicySetting,
 }
 
-/// Why a host could not be written into a project's file.
+/// The reason why a host could not be added to a project's file.
 #[derive(Debug, thiserror::Error)]
 pub enum AllowHostError {
-    /// The file cannot be used.
+    /// The file is not usable.
     #[error(transparent)]
     Config(#[from] ConfigFileError),
     /// The file cannot be written.
@@ -39,7 +37,7 @@ pub enum AllowHostError {
     Store(#[from] StoreError),
 }
 
-/// Lists a host in the nearest `ralph.toml`, or in a new one at the root of the repository.
+/// Adds a host to the nearest `ralph.toml`, or to a new one at the root of the repository.
 pub fn allow_host_in_project(
     directory: &Path,
     host: &AllowlistEntry,
@@ -65,7 +63,7 @@ pub fn allow_host_in_project(
     })
 }
 
-/// Writes a file anew, where a link leads and with the rights that it had.
+/// Replaces the content of a file. Follows symbolic links and preserves the permissions.
 fn replace_file(path: &Path, text: &str) -> Result<(), StoreError> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let rights = fs::metadata(&path).map(|there| there.permissions());
@@ -77,7 +75,7 @@ fn replace_file(path: &Path, text: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns the text with the host in it; none if it is there already.
+/// Returns the text with the host added, or `None` if the host is already listed.
 fn with_host(
     path: &Path,
     text: &str,
@@ -99,8 +97,8 @@ fn with_host(
     })?;
     let table =
         network_table(&mut document).ok_or_else(|| wrong("`sandbox.network` is no table"))?;
-    // A rule that denies everything would deny this host as well. Others that are listed must not
-    // come to life with it.
+    // A policy that denies everything would also deny this host. Changing it must not allow other
+    // hosts that are listed.
     if network.policy == NetworkPolicySetting::Deny && network.allowed.is_empty() {
         set_policy(table);
     }
@@ -114,7 +112,7 @@ fn with_host(
     Ok(Some(document.to_string()))
 }
 
-/// Returns `[sandbox.network]`, made where it is missing.
+/// Returns `[sandbox.network]` and creates it if it is missing.
 fn network_table(document: &mut DocumentMut) -> Option<&mut dyn TableLike> {
     let mut implicit = Table::new();
     implicit.set_implicit(true);
@@ -128,7 +126,7 @@ fn network_table(document: &mut DocumentMut) -> Option<&mut dyn TableLike> {
 
 fn set_policy(table: &mut dyn TableLike) {
     let allowlist = Value::from("allowlist");
-    // Only the value is replaced: a comment above belongs to the key.
+    // Replaces only the value: a comment above belongs to the key.
     match table.get_mut("policy").and_then(Item::as_value_mut) {
         Some(there) => {
             let decor = there.decor().clone();
@@ -139,8 +137,8 @@ fn set_policy(table: &mut dyn TableLike) {
     }
 }
 
-/// Adds a host to the end of a list as the list is written: what follows its last host, such as a
-/// comment, stays with that one.
+/// Appends a host in the format of the list. Text after the last host, such as a comment, stays
+/// with that host.
 fn push_host(list: &mut Array, host: &str) {
     let mut after = String::new();
     let mut before = String::new();

@@ -1,4 +1,5 @@
-//! What the user approved of a repository's proposals: a file per repository in the state directory.
+//! The user's approvals of a repository's proposals: one file per repository in the state
+//! directory.
 
 use std::path::{Path, PathBuf};
 
@@ -9,28 +10,27 @@ use serde::{Deserialize, Serialize};
 
 use super::regular_file::read_regular;
 
-/// The directory below the state directory.
+/// The name of the directory in the state directory.
 const TRUST_DIR: &str = "trust";
 
-/// The version of the files' format.
+/// The version of the file format.
 const VERSION: u32 = 1;
 
-/// More of a file is never read.
+/// The size limit of a file, in bytes.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// The approvals of one repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalRecord {
     version: u32,
-    /// The root of the repository, with all links followed.
+    /// The root of the repository, with symbolic links resolved.
     pub repository: String,
-    /// The address that it was cloned from, if it has one.
+    /// The URL of the repository's remote `origin`, if it has one.
     pub origin: Option<String>,
-    /// What was approved.
     pub approved: Vec<ApprovedProposal>,
 }
 
-/// What the user approved of one repository's proposals.
+/// The user's approvals of one repository's proposals.
 #[derive(Debug, Clone)]
 pub struct Approvals {
     path: Option<PathBuf>,
@@ -38,8 +38,9 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    /// Reads the approvals of a repository. Without a state directory, or with a file that cannot be
-    /// read, nothing is approved. A repository with another origin at the same path is another one.
+    /// Reads the approvals of a repository. Without a state directory or with an unreadable file,
+    /// nothing is approved. A repository with another origin at the same path counts as another
+    /// repository.
     pub fn load(state: Option<&Path>, root: &Path) -> Self {
         let repository = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         let origin = origin_url(&repository);
@@ -64,7 +65,7 @@ impl Approvals {
         }
     }
 
-    /// Reads the approvals of all repositories, in the order of their paths.
+    /// Reads the approvals of all repositories, ordered by path.
     pub fn load_all(state: &Path) -> Vec<ApprovalRecord> {
         let entries = std::fs::read_dir(state.join(TRUST_DIR));
         let mut records: Vec<ApprovalRecord> = entries
@@ -82,17 +83,17 @@ impl Approvals {
         &self.record.repository
     }
 
-    /// Returns what is approved.
+    /// Returns the approved proposals.
     pub fn approved(&self) -> &[ApprovedProposal] {
         &self.record.approved
     }
 
-    /// Reports whether the user approved exactly this value.
+    /// Returns whether the user approved exactly this value.
     pub fn covers(&self, proposal: &TrustProposal) -> bool {
         self.record.approved.contains(&proposal.approved())
     }
 
-    /// Returns the values of the same key that were approved before.
+    /// Returns the earlier approved values of the same key.
     pub fn earlier_values(&self, proposal: &TrustProposal) -> Vec<&str> {
         let same_key = |old: &&ApprovedProposal| {
             old.file == proposal.file && old.key == proposal.key && old.value != proposal.value
@@ -101,8 +102,8 @@ impl Approvals {
         earlier.map(|old| old.value.as_str()).collect()
     }
 
-    /// Approves these proposals. Approvals of other values of the same keys end: a file that goes
-    /// back to an older content is shown again.
+    /// Approves these proposals and revokes approvals of other values of the same keys: a file that
+    /// returns to an older content is shown again.
     pub fn approve(&mut self, proposals: &[TrustProposal]) -> Result<(), StoreError> {
         let is_superseded = |old: &ApprovedProposal| {
             let mut same = proposals
@@ -114,7 +115,7 @@ impl Approvals {
         self.add(proposals)
     }
 
-    /// Approves these proposals and keeps all that were approved before.
+    /// Approves these proposals and preserves all earlier approvals.
     pub fn add(&mut self, proposals: &[TrustProposal]) -> Result<(), StoreError> {
         for proposal in proposals {
             if !self.covers(proposal) {
@@ -124,7 +125,7 @@ impl Approvals {
         self.write()
     }
 
-    /// Ends all approvals of the repository. Returns how many there were.
+    /// Revokes all approvals of the repository. Returns their number.
     pub fn revoke(&mut self) -> Result<usize, StoreError> {
         let count = self.record.approved.len();
         self.record.approved.clear();
@@ -151,7 +152,7 @@ fn read_record(path: &Path) -> Option<ApprovalRecord> {
     (record.version == VERSION).then_some(record)
 }
 
-/// Returns the address that a repository was cloned from, as its own configuration has it.
+/// Returns the URL of the remote `origin` from the repository's configuration.
 fn origin_url(repository: &Path) -> Option<String> {
     let config = repository.join(".git/config");
     let file = read_regular(&config, repository, MAX_BYTES).ok()?;

@@ -1,7 +1,7 @@
-//! A simple reader of `.env`: `KEY=VALUE` lines, with quotes, comments and `export`.
+//! A simple parser for `.env`: `KEY=VALUE` lines with quotes, comments and `export`.
 
-/// Returns the pairs of a `.env`, in order. Lines that are no pair are left out: the file may
-/// belong to another program with a richer idea of what such a file is.
+/// Returns the pairs of a `.env` in order. Skips lines that are not pairs: the file may belong to a
+/// program with a richer format.
 pub(super) fn parse(text: &str) -> Vec<(String, String)> {
     text.lines().filter_map(parse_line).collect()
 }

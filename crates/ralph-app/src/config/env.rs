@@ -1,8 +1,8 @@
-//! The environment, read once. No other module looks at an environment variable.
+//! The environment, read once. No other module reads environment variables.
 //!
-//! A `.env` in the working directory adds settings and credentials; the real environment wins. What
-//! decides where ralph keeps its state or which programs it finds never comes from a `.env`: the
-//! working directory may be somebody else's repository.
+//! A `.env` in the working directory adds settings and credentials; the real environment takes
+//! precedence. The location of ralph's state and the search path for programs never come from a
+//! `.env`: the working directory may be an untrusted repository.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -17,17 +17,17 @@ use super::regular_file::{RegularFileError, project_root, read_regular};
 use crate::error::AppError;
 use crate::tokens::BaseUrl;
 
-/// The variables that a `.env` may set besides credentials.
+/// The variables that a `.env` may set in addition to credentials.
 const DOTENV_VARIABLES: [&str; 3] = [
     "RALPH_DEFAULT_MODEL_PROFILE",
     "RALPH_FALLBACK_MODEL_PROFILE",
     PROVIDER_VARIABLE,
 ];
 
-/// The variable with the sandbox provider of tasks that name none.
+/// The variable with the default sandbox provider.
 const PROVIDER_VARIABLE: &str = "RALPH_DEFAULT_PROVIDER";
 
-/// Variables that say where a toolchain lives, with where it usually does below the home directory.
+/// Variables with the location of a toolchain, and the default location below the home directory.
 const TOOLCHAIN_VARIABLES: [(&str, Option<&str>); 9] = [
     ("ASDF_DATA_DIR", Some(".asdf")),
     ("GOROOT", None),
@@ -40,7 +40,7 @@ const TOOLCHAIN_VARIABLES: [(&str, Option<&str>); 9] = [
     ("VOLTA_HOME", Some(".volta")),
 ];
 
-/// The variables that agents take their credentials from.
+/// The variables that contain credentials of agents.
 const AGENT_CREDENTIALS: [&str; 6] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -50,27 +50,28 @@ const AGENT_CREDENTIALS: [&str; 6] = [
     "OPENAI_API_KEY",
 ];
 
-/// How much of a `.env` is read.
+/// The number of bytes of a `.env` that are read.
 const MAX_DOTENV_BYTES: u64 = 256 * 1024;
 
-/// What the environment says. Its `Debug` shows no values, they may be secrets.
+/// The environment. Its `Debug` output shows no values, because they may be secrets.
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
-    /// The names whose value comes from a `.env`.
+    /// The names of the variables from a `.env`.
     from_dotenv: BTreeSet<String>,
     directory: PathBuf,
-    /// Why the `.env` was not read.
+    /// The reason why the `.env` was not read.
     dotenv_problem: Option<String>,
 }
 
-/// There is no place for the state directory.
+/// The location of the state directory is unknown.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no place for the state directory: neither RALPH_HOME nor HOME is set")]
 pub struct NoStateDirError;
 
 impl Environment {
-    /// Takes the variables and the working directory of a process, and reads the `.env` there.
+    /// Creates the environment from the variables and the working directory of a process, and reads
+    /// the `.env` there.
     pub fn new(
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         directory: PathBuf,
@@ -113,7 +114,7 @@ impl Environment {
         }
     }
 
-    /// Makes an environment from these variables alone.
+    /// Creates an environment from these variables only.
     #[cfg(test)]
     pub(crate) fn for_test(variables: &[(&str, &str)]) -> Self {
         let variables = variables
@@ -139,7 +140,7 @@ impl Environment {
         if let Some(home) = self.get("RALPH_HOME") {
             return Ok(self.directory.join(home));
         }
-        // Relative ones are to be ignored, says the specification of XDG directories.
+        // The XDG specification says to ignore relative paths.
         let state = self
             .get("XDG_STATE_HOME")
             .map(PathBuf::from)
@@ -153,8 +154,8 @@ impl Environment {
             .ok_or(NoStateDirError)
     }
 
-    /// Returns the directory of the user's own configuration: `RALPH_CONFIG_DIR`, or `ralph` in the
-    /// user's configuration directory.
+    /// Returns the user's configuration directory: `RALPH_CONFIG_DIR`, or `ralph` in the user's
+    /// general configuration directory.
     pub fn config_dir(&self) -> Option<PathBuf> {
         if let Some(directory) = self.get("RALPH_CONFIG_DIR") {
             return Some(self.directory.join(directory));
@@ -167,7 +168,7 @@ impl Environment {
         Some(config.join("ralph"))
     }
 
-    /// Returns why the `.env` of the working directory was not read, if it is there and was not.
+    /// Returns why an existing `.env` in the working directory was not read.
     pub fn dotenv_problem(&self) -> Option<&str> {
         self.dotenv_problem.as_deref()
     }
@@ -177,60 +178,60 @@ impl Environment {
         self.get("HOME").map(Path::new)
     }
 
-    /// Returns the absolute directories of `PATH`, where programs are found.
+    /// Returns the absolute directories of `PATH`.
     pub fn search_path(&self) -> Option<&str> {
         self.get("PATH")
     }
 
-    /// Tells whether a terminal may get colours: `NO_COLOR` is not set and `TERM` is not `dumb`.
+    /// Returns whether colours are allowed: `NO_COLOR` is not set and `TERM` is not `dumb`.
     pub fn wants_colour(&self) -> bool {
         self.get("NO_COLOR").is_none() && self.get("TERM") != Some("dumb")
     }
 
-    /// Returns which events the diagnostics log takes, as written in `RALPH_LOG`.
+    /// Returns the filter of the diagnostics log from `RALPH_LOG`.
     pub fn log_filter(&self) -> Option<&str> {
         self.get("RALPH_LOG")
     }
 
-    /// Returns the terminal's width as the shell knows it.
+    /// Returns the width of the terminal according to the shell.
     pub fn columns(&self) -> Option<usize> {
         let columns = self.get("COLUMNS")?.parse().ok()?;
         (columns > 0).then_some(columns)
     }
 
-    /// Returns the model profile of tasks that name none.
+    /// Returns the model profile for tasks that name none.
     pub fn default_profile(&self) -> Option<&str> {
         self.get("RALPH_DEFAULT_MODEL_PROFILE")
     }
 
-    /// Returns the fallback profile of tasks that name none.
+    /// Returns the fallback profile for tasks that name none.
     pub fn fallback_profile(&self) -> Option<&str> {
         self.get("RALPH_FALLBACK_MODEL_PROFILE")
     }
 
-    /// Returns the Docker Engine that the user's other tools speak to.
+    /// Returns the address of the Docker Engine that the user's other tools use.
     pub fn docker_host(&self) -> Option<&str> {
         self.get("DOCKER_HOST")
     }
 
-    /// Returns the sandbox provider that the user chose in the real environment. No file of a
-    /// repository may choose a weaker one.
+    /// Returns the sandbox provider from the real environment. A repository's file may not choose a
+    /// weaker one.
     pub fn user_provider(&self) -> Option<&str> {
         self.get(PROVIDER_VARIABLE)
             .filter(|_| !self.from_dotenv.contains(PROVIDER_VARIABLE))
     }
 
-    /// Returns the sandbox provider of tasks that name none: the user's, or that of a `.env`.
+    /// Returns the sandbox provider for tasks that name none: the user's, or that of a `.env`.
     pub fn default_provider(&self) -> Option<&str> {
         self.get(PROVIDER_VARIABLE)
     }
 
-    /// Returns the value of a variable whose name says that it is a credential.
+    /// Returns the value of a variable if its name marks it as a credential.
     pub fn credential(&self, name: &str) -> Option<&str> {
         self.get(name).filter(|_| is_secret_name(name))
     }
 
-    /// Returns the credentials of agents, by the variable's name.
+    /// Returns the credentials of agents with the names of their variables.
     pub fn agent_credentials(&self) -> Vec<(&'static str, Secret)> {
         AGENT_CREDENTIALS
             .into_iter()
@@ -238,24 +239,24 @@ impl Environment {
             .collect()
     }
 
-    /// Returns the address of the gateway that `ANTHROPIC_AUTH_TOKEN` is for.
+    /// Returns the address of the gateway that accepts `ANTHROPIC_AUTH_TOKEN`.
     pub fn gateway(&self) -> Option<BaseUrl> {
         BaseUrl::parse(self.get("ANTHROPIC_BASE_URL")?).ok()
     }
 
-    /// Tells whether a variable's name says that its value is a credential.
+    /// Returns whether the name of a variable marks its value as a credential.
     pub fn is_credential_name(name: &str) -> bool {
         is_secret_name(name)
     }
 
-    /// Returns the value of a variable that says where an API is. A `.env` cannot set one: it could send
-    /// the user's credentials anywhere.
+    /// Returns the value of a variable with an API address. A `.env` cannot set one: it could send
+    /// the user's credentials to any server.
     pub fn api_address(&self, name: &str) -> Option<&str> {
         let is_address = name.ends_with("_API_BASE") || name.ends_with("_BASE_URL");
         self.get(name).filter(|_| is_address)
     }
 
-    /// Returns the proxy for addresses of a scheme, `http` or `https`.
+    /// Returns the proxy for a scheme, `http` or `https`.
     pub fn proxy(&self, scheme: &str) -> Option<&str> {
         let small = format!("{scheme}_proxy");
         [
@@ -273,7 +274,7 @@ impl Environment {
         self.get("no_proxy").or(self.get("NO_PROXY"))
     }
 
-    /// Returns the variables that say where toolchains live: as set, or where they usually are.
+    /// Returns the variables with the locations of toolchains: as set, or the default locations.
     pub fn toolchains(&self) -> BTreeMap<String, String> {
         let usual = |directory: &str| {
             let path = self.home()?.join(directory);
@@ -291,8 +292,8 @@ impl Environment {
             .collect()
     }
 
-    /// Returns everything that looks like a secret, by name and value, for the redactor. The redactor
-    /// decides which values can be searched for.
+    /// Returns the names and values of all possible secrets for the redactor, which decides which
+    /// values it can search for.
     pub fn secrets(&self) -> Vec<(String, String)> {
         self.variables
             .iter()
@@ -313,18 +314,18 @@ impl fmt::Debug for Environment {
     }
 }
 
-/// Returns the start of a directory's `.env`, which must be a regular file of the same repository.
+/// Returns the start of a directory's `.env`, which must be a regular file in the same repository.
 fn read_dotenv(directory: &Path) -> Result<String, RegularFileError> {
     let path = directory.join(".env");
     let file = read_regular(&path, project_root(directory), MAX_DOTENV_BYTES)?;
     Ok(String::from_utf8_lossy(&file.bytes).into_owned())
 }
 
-/// Tells whether a variable's name says that its value is a secret.
+/// Returns whether the name of a variable marks its value as a secret.
 fn is_secret_name(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let mut words = upper.split('_');
-    // Where a secret is found is no secret.
+    // The location of a secret is not secret.
     let is_place = ["_SOCK", "_FILE", "_PATH", "_DIR"]
         .iter()
         .any(|ending| upper.ends_with(ending));

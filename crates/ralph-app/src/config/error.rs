@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration file.
+//! Errors of configuration files.
 
 use std::path::{Path, PathBuf};
 
@@ -7,51 +7,42 @@ use ralph_core::net::AllowlistEntry;
 use super::regular_file::{RegularFileError, read_regular};
 use crate::error::AppError;
 
-/// Why a configuration file cannot be used.
+/// The reason why a configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read `{}`: {problem}", path.display())]
     Read {
-        /// The file.
         path: PathBuf,
-        /// Why not.
         problem: RegularFileError,
     },
-    /// It is larger than any configuration file should be.
+    /// The file is too large.
     #[error("`{}` has {size} bytes, at most {limit} are read", path.display())]
     TooLarge {
-        /// The file.
         path: PathBuf,
-        /// Its size.
+        /// In bytes.
         size: u64,
-        /// The limit.
+        /// In bytes.
         limit: u64,
     },
-    /// It says something that has no meaning.
+    /// The file has an invalid value or syntax.
     #[error("`{}` line {line}, column {column}: {why}", path.display())]
     Invalid {
-        /// The file.
         path: PathBuf,
-        /// The line, counted from 1.
+        /// Counted from 1.
         line: usize,
-        /// The column, counted in characters from 1.
+        /// Counted in characters from 1.
         column: usize,
-        /// What is wrong there, in one line.
+        /// The problem, in one line.
         why: String,
     },
     /// The stored price map cannot be read.
     #[error("cannot use the prices in `{}`: {why}", path.display())]
-    StoredPrices {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        why: String,
-    },
+    StoredPrices { path: PathBuf, why: String },
 }
 
 impl ConfigFileError {
-    /// Something that has no meaning, at a byte of a file's text.
+    /// Returns the error for invalid text at a byte offset.
     pub(super) fn invalid_at(path: &Path, text: &str, offset: usize, why: String) -> Self {
         let before = text.get(..offset).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |end| end + 1);
@@ -63,7 +54,7 @@ impl ConfigFileError {
         }
     }
 
-    /// Checks that the entries of a list in a file's text can be hosts.
+    /// Checks that the entries of a list are valid hosts.
     pub(super) fn require_hosts<'a>(
         (path, text): (&Path, &str),
         hosts: impl IntoIterator<Item = &'a str>,
@@ -78,10 +69,11 @@ impl ConfigFileError {
     }
 }
 
-/// The largest configuration file that is read.
+/// The size limit of a configuration file, in bytes.
 const MAX_BYTES: u64 = 256 * 1024;
 
-/// Returns the text of a configuration file that is a regular file below `root`, of a sane size.
+/// Returns the text of a configuration file, which must be a regular file below `root` within the
+/// size limit.
 pub(super) fn read_repository_file(path: &Path, root: &Path) -> Result<String, ConfigFileError> {
     let failed = |problem| ConfigFileError::Read {
         path: path.to_owned(),
@@ -101,7 +93,8 @@ pub(super) fn read_repository_file(path: &Path, root: &Path) -> Result<String, C
     })
 }
 
-/// Returns the text of a file of the user's own configuration, which may be a link to anywhere.
+/// Returns the text of a file of the user's configuration, which may be a symbolic link to any
+/// place.
 pub(super) fn read_user_file(path: &Path) -> Result<String, ConfigFileError> {
     read_repository_file(path, Path::new("/"))
 }

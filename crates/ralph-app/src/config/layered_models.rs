@@ -1,4 +1,4 @@
-//! `models.yaml` in layers: the built-in profiles, or those of the user's own file and of the
+//! `models.yaml` in layers: the built-in profiles, or those of the user's file and the
 //! repository's.
 
 use ralph_core::id::Digest;
@@ -17,8 +17,8 @@ use super::prices::{MAX_PRICE_BYTES, PriceFile};
 use super::project_file::ProjectFile;
 use super::regular_file::read_regular;
 
-/// Returns the profiles in force in a directory. A profile of the repository's file that needs an
-/// approval which it does not have is left out.
+/// Returns the effective profiles of a directory. Omits profiles of the repository's file that lack
+/// a required approval.
 pub fn load_profiles(layers: &ConfigLayers) -> Result<Layered<ModelProfiles>, ConfigFileError> {
     let own = user_profiles(layers)?;
     let Some(file) = layers.repository_file(TrustFile::Models) else {
@@ -70,7 +70,7 @@ pub fn load_profiles(layers: &ConfigLayers) -> Result<Layered<ModelProfiles>, Co
     })
 }
 
-/// Returns the profiles of the user's own file, if there is one.
+/// Returns the profiles of the user's file, if it exists.
 fn user_profiles(layers: &ConfigLayers) -> Result<Option<ModelProfiles>, ConfigFileError> {
     let Some(path) = layers.user_file(TrustFile::Models) else {
         return Ok(None);
@@ -111,7 +111,7 @@ fn into_profiles(file: ModelsFile) -> ModelProfiles {
     }
 }
 
-/// Judges the profiles of a repository's file against those in force without it.
+/// Compares the profiles of a repository's file with the effective ones without it.
 struct ProfileMerge<'a> {
     layers: &'a ConfigLayers,
     in_force: ModelProfiles,
@@ -120,7 +120,7 @@ struct ProfileMerge<'a> {
 }
 
 impl ProfileMerge<'_> {
-    /// Records that a profile is not used because the user's own file has one of that name.
+    /// Records that a profile is not used because the user's file has one of the same name.
     fn keep_user_profile(&mut self, name: &str, profile: &ModelProfile) {
         if self.in_force.by_name.get(name) != Some(profile) {
             self.findings.notes.push(format!(
@@ -130,14 +130,14 @@ impl ProfileMerge<'_> {
         }
     }
 
-    /// Returns why a profile cannot be used as it is, and records it; none if it can be used.
+    /// Returns and records why a profile cannot be used as it is. Returns `None` if it can be used.
     fn refusal(&mut self, name: &str, profile: &ModelProfile) -> Option<String> {
         let known = self.in_force.by_name.get(name);
         if known == Some(profile) {
             return None;
         }
-        // A value is in force for one model at one address: the price of a free model says nothing
-        // about another one.
+        // A value applies to one model at one address: the price of a free model says nothing about
+        // another model.
         let known = known.filter(|known| {
             let address = |profile: &ModelProfile| profile.api_base.as_deref().map(origin);
             known.litellm_model == profile.litellm_model && address(known) == address(profile)
@@ -170,7 +170,7 @@ impl ProfileMerge<'_> {
         refusal
     }
 
-    /// Reports whether a value only repeats what the table of providers or the user's own file says.
+    /// Returns whether a value only repeats the default of the provider or of the user's file.
     fn is_provider_default(&self, field: &str, name: &str, profile: &ModelProfile) -> bool {
         let usual = ModelChoice {
             api_base: None,
@@ -199,7 +199,7 @@ impl ProfileMerge<'_> {
         }
     }
 
-    /// Reports whether the prices of a file can be used: the user approved exactly its content.
+    /// Returns whether the prices of a file can be used: the user approved exactly its content.
     fn accepts_prices(&mut self, path: &std::path::Path) -> bool {
         let Some(rule) = rule(TrustFile::Models, "price_file", None) else {
             return false;

@@ -1,4 +1,4 @@
-//! `ralph.toml` in layers: defaults, the user's own file, the repository's file.
+//! `ralph.toml` in layers: defaults, the user's file, the repository's file.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use super::error::{self, ConfigFileError};
 use super::layers::{ConfigLayers, Layered, TrustFindings};
 use super::settings::Settings;
 
-/// Lists to which a repository adds, so that it cannot shorten the user's.
+/// Lists that a repository extends, so that it cannot shorten the user's.
 const EXTENDED_LISTS: [&str; 2] = ["sandbox.network.inspect", "git.protected_branches"];
 
-/// Keys of which the stronger value wins without a word from the user.
+/// Keys whose stronger value applies without an approval.
 const STRONGER_WINS_KEYS: [&str; 2] = ["sandbox.enabled", "sandbox.provider"];
 
 const POLICY_KEY: &str = "sandbox.network.policy";
 const ALLOWED_KEY: &str = "sandbox.network.allowed";
 
-/// Returns the settings in force in a directory.
+/// Returns the effective settings of a directory.
 pub fn load_settings(layers: &ConfigLayers) -> Result<Layered<Settings>, ConfigFileError> {
     let (base, _) = user_settings(layers)?;
     let Some(file) = layers.repository_file(TrustFile::Settings) else {
@@ -70,7 +70,7 @@ pub fn load_settings(layers: &ConfigLayers) -> Result<Layered<Settings>, ConfigF
     })
 }
 
-/// Returns the sandbox provider that the user's own `ralph.toml` chooses, if it chooses one.
+/// Returns the sandbox provider of the user's `ralph.toml`, if it sets one.
 pub fn user_provider(layers: &ConfigLayers) -> Result<Option<String>, ConfigFileError> {
     let (settings, keys) = user_settings(layers)?;
     let is_chosen = STRONGER_WINS_KEYS
@@ -88,7 +88,7 @@ fn user_settings(layers: &ConfigLayers) -> Result<(Settings, Vec<String>), Confi
     Ok((Settings::parse(&path, &text)?, set_keys(&text)))
 }
 
-/// Applies the values of a repository's file to the settings in force.
+/// Applies the values of a repository's file to the effective settings.
 struct SettingsMerge<'a> {
     layers: &'a ConfigLayers,
     file: String,
@@ -121,7 +121,7 @@ impl SettingsMerge<'_> {
         }
     }
 
-    /// Returns as much of a proposed value as the user approved; of a list, those items.
+    /// Returns the approved part of a proposed value: of a list, the approved items.
     fn approved_part(
         &mut self,
         key: &str,
@@ -180,14 +180,14 @@ fn union(in_force: Option<&Value>, added: &Value) -> Value {
     Value::Array(all)
 }
 
-/// Returns a value as messages write it.
+/// Formats a value for messages.
 pub(super) fn display_value(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Returns the keys that a text sets, with dots between their parts.
+/// Returns the keys that a text sets, in dotted form.
 fn set_keys(text: &str) -> Vec<String> {
     fn collect(table: &toml::Table, prefix: &str, names: &mut Vec<String>) {
         for (key, value) in table {
@@ -198,12 +198,12 @@ fn set_keys(text: &str) -> Vec<String> {
         }
     }
     let mut names = Vec::new();
-    // A text that cannot be parsed was refused before.
+    // A text that cannot be parsed was rejected before.
     collect(&text.parse().unwrap_or_default(), "", &mut names);
     names
 }
 
-/// Returns all values by key, with dots between the parts of keys.
+/// Returns all values by dotted key.
 fn flatten(settings: &Settings) -> BTreeMap<String, Value> {
     fn collect(value: Value, prefix: &str, all: &mut BTreeMap<String, Value>) {
         let Value::Object(fields) = value else {
@@ -226,7 +226,7 @@ fn flatten(settings: &Settings) -> BTreeMap<String, Value> {
     all
 }
 
-/// Puts values by key back into tables.
+/// Converts values by dotted key to nested tables.
 fn unflatten(values: BTreeMap<String, Value>) -> Value {
     let mut root = Value::Object(serde_json::Map::new());
     for (key, value) in values {

@@ -1,7 +1,7 @@
-//! The layers of a project's configuration: built-in, the user's own, the repository's.
+//! The layers of a project's configuration: built-in, the user's, the repository's.
 //!
-//! A repository's files are content from others. [`ralph_core::trust`] says which of their values
-//! apply at once, which need the user's approval, and which are never used.
+//! The files of a repository are untrusted. [`ralph_core::trust`] defines which of their values
+//! apply immediately, which need the user's approval, and which are never used.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use super::project_file::ProjectFile;
 use super::regular_file::project_root;
 use super::{Environment, find_project_file};
 
-/// Where the layers of a project's configuration are, and what the user approved of them.
+/// The locations of a project's configuration layers, and the user's approvals.
 #[derive(Debug, Clone)]
 pub struct ConfigLayers {
     directory: PathBuf,
@@ -22,12 +22,12 @@ pub struct ConfigLayers {
     approvals: Approvals,
 }
 
-/// What the files of a repository ask for beyond what a repository may decide.
+/// The requests of a repository's files that go beyond its authority.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustFindings {
-    /// Values that need the user's approval, whether they have it or not.
+    /// Values that need the user's approval, with or without an approval.
     pub proposals: Vec<TrustProposal>,
-    /// Values that only the user's own configuration may set. They are not used.
+    /// Values that only the user's configuration may set. They are not used.
     pub overreach: Vec<UserOnlyValue>,
     /// Values that are not used because the user chose a stronger one.
     pub notes: Vec<String>,
@@ -42,12 +42,12 @@ impl TrustFindings {
     }
 }
 
-/// A part of the configuration with all layers applied, as far as the user allows it.
+/// A part of the configuration with all permitted layers applied.
 #[derive(Debug, Clone)]
 pub struct Layered<T> {
-    /// The configuration in force.
+    /// The effective configuration.
     pub value: T,
-    /// What the repository's file asks for.
+    /// The requests of the repository's file.
     pub findings: TrustFindings,
 }
 
@@ -73,30 +73,30 @@ impl ConfigLayers {
         &self.directory
     }
 
-    /// Returns what the user approved for this repository.
+    /// Returns the user's approvals for this repository.
     pub fn approvals(&self) -> &Approvals {
         &self.approvals
     }
 
-    /// Returns the file with the prices that the user stored, whether it is there or not.
+    /// Returns the path of the user's stored prices, whether or not it exists.
     pub(super) fn stored_prices(&self) -> Option<PathBuf> {
         self.stored_prices.clone()
     }
 
-    /// Returns where the user's own file of a kind belongs, for messages.
+    /// Returns the path of a file in the user's configuration, for messages.
     pub fn user_path(&self, file: &str) -> String {
         let directory = self.user.as_deref();
         let directory = directory.unwrap_or(Path::new("~/.config/ralph"));
         directory.join(file).display().to_string()
     }
 
-    /// Returns the user's own file of a kind, if there is one.
+    /// Returns the user's file of a kind, if it exists.
     pub(super) fn user_file(&self, kind: TrustFile) -> Option<PathBuf> {
         let path = self.user.as_ref()?.join(kind.user_file()?);
         path.symlink_metadata().is_ok().then_some(path)
     }
 
-    /// Returns the repository's file of a kind, if there is one that is not the user's own.
+    /// Returns the repository's file of a kind, if it exists and is not the user's file.
     pub(super) fn repository_file(&self, kind: TrustFile) -> Option<ProjectFile> {
         let found = find_project_file(&self.directory, kind.name())?;
         let own = self.user_file(kind).and_then(|own| own.canonicalize().ok());

@@ -1,13 +1,13 @@
-//! The configuration, in layers, the later winning: built-in defaults, the user's own files, the
-//! repository's files as far as [`ralph_core::trust`] and the user's approvals allow, the
+//! The configuration in layers. Later layers override earlier ones: built-in defaults, the user's
+//! files, the repository's files if [`ralph_core::trust`] and the user's approvals permit it, the
 //! environment with `.env`, flags.
 //!
 //! - [`Environment`] is read once; no other module reads an environment variable.
-//! - [`ConfigLayers`] finds the files; [`load_settings`], [`load_profiles`] and [`load_agents`] return what is
-//!   in force and what the repository's files ask for beyond that.
-//! - [`Approvals`] is what the user approved of a repository's proposals.
+//! - [`ConfigLayers`] finds the files. [`load_settings`], [`load_profiles`] and [`load_agents`]
+//!   return the effective values and the further requests of the repository's files.
+//! - [`Approvals`] contains the user's approvals of a repository's proposals.
 //! - [`read_user_named`] and [`ProjectFile`] read task and configuration files and nothing else.
-//! - [`allow_host_in_project`] writes a host into a `ralph.toml`.
+//! - [`allow_host_in_project`] adds a host to a `ralph.toml`.
 //! - [`StoredPrices`] is the price map that the user stored.
 
 mod agents;

@@ -1,4 +1,4 @@
-//! `config/models.yaml`: which models there are, by the names that tasks use.
+//! `config/models.yaml`: the models by the names that tasks use.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,41 +17,39 @@ use crate::error::AppError;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelProfile {
-    /// The model, as `provider/name`.
+    /// The model in the form `provider/name`.
     pub litellm_model: String,
-    /// How long an answer may be.
     pub max_output_tokens: u32,
-    /// How much chance is in the answer.
     pub temperature: Option<f64>,
-    /// What it is good for.
+    /// The uses that the model is selected for, such as `default` or `doctor`.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// Where the provider's API is, if not at its usual address.
+    /// The address of the provider's API, if not the default.
     pub api_base: Option<String>,
-    /// The environment variable with the credential, if not the provider's usual one.
+    /// The environment variable with the credential, if not the default.
     pub api_key_env: Option<String>,
-    /// How the provider is talked to, if not in its usual way.
+    /// The API that the provider speaks, if not the default.
     pub wire: Option<WireApi>,
-    /// How the provider is told what an answer looks like, if not in its usual way.
+    /// How the response format is requested, if not the default.
     pub response_format: Option<ReplyFormat>,
-    /// How long one call may take, in seconds.
+    /// The timeout of one call, in seconds.
     pub timeout_s: Option<u32>,
-    /// The price of one input token in dollars.
+    /// In dollars.
     pub input_cost_per_token: Option<f64>,
-    /// The price of one output token in dollars.
+    /// In dollars.
     pub output_cost_per_token: Option<f64>,
-    /// The price of one input token that is read from a cache.
+    /// The price of an input token that is read from a cache, in dollars.
     pub cache_read_input_token_cost: Option<f64>,
-    /// The price of one input token that is written to a cache.
+    /// The price of an input token that is written to a cache, in dollars.
     pub cache_creation_input_token_cost: Option<f64>,
-    /// The price of one input token that is written to a cache for an hour.
+    /// The price of an input token that is written to a cache for an hour, in dollars.
     pub cache_creation_input_token_cost_above_1hr: Option<f64>,
-    /// The price of one output token of reasoning.
+    /// The price of a reasoning token, in dollars.
     pub output_cost_per_reasoning_token: Option<f64>,
 }
 
 impl ModelProfile {
-    /// Returns the choice that it stands for.
+    /// Converts the profile to a model choice.
     pub fn to_model_choice(&self, name: &str) -> ModelChoice {
         ModelChoice {
             profile: Some(name.to_owned()),
@@ -67,7 +65,7 @@ impl ModelProfile {
         }
     }
 
-    /// Returns its own price; none if it does not say what input and output cost.
+    /// Returns the price of the profile, or `None` without both an input and an output price.
     fn price(&self) -> Option<Price> {
         let million = |per_token: Option<f64>| Usd::from_dollars(per_token? * 1e6);
         Some(Price {
@@ -81,7 +79,7 @@ impl ModelProfile {
         })
     }
 
-    /// Returns what is wrong with its values.
+    /// Returns the problem of an invalid profile.
     fn validation_error(&self) -> Option<String> {
         let costs = [
             self.input_cost_per_token,
@@ -124,26 +122,24 @@ impl ModelProfile {
 pub struct ModelProfiles {
     pub(super) by_name: BTreeMap<String, ModelProfile>,
     pub(super) price_file: Option<PriceFile>,
-    /// The file with the prices that the user stored, whether it is there or not.
+    /// The path of the user's stored prices, whether or not it exists.
     pub(super) stored_prices: Option<PathBuf>,
     pub(super) source: Option<PathBuf>,
-    /// The repository's profiles that are not in force, with the reasons.
+    /// Profiles of the repository that are not in effect, with the reasons.
     pub(super) withheld: BTreeMap<String, String>,
-    /// The addresses that the user's own configuration names, and the keys that go there.
+    /// The addresses in the user's configuration, and the keys that are sent to them.
     pub(super) user_keys: KeyDestinations,
 }
 
-/// Why there is no such profile.
+/// The requested profile does not exist.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no model profile `{name}`")]
 pub struct ProfileError {
-    /// What was asked for.
     pub name: String,
-    /// What there is.
     pub known: Vec<String>,
-    /// The file they are in; none for the built-in ones.
+    /// The file of the profiles, or `None` for the built-in ones.
     pub source_file: Option<PathBuf>,
-    /// Why the repository's profile of that name is not in force, if it has one.
+    /// The reason why the repository's profile of that name is not in effect.
     pub withheld: Option<String>,
 }
 
@@ -156,7 +152,7 @@ pub(super) struct ModelsFile {
 }
 
 impl ModelProfiles {
-    /// The name of the file, in the project's directory.
+    /// The path of the file in the project's directory.
     pub const FILE: &'static str = "config/models.yaml";
 
     /// Returns the profiles that ship with ralph.
@@ -193,14 +189,14 @@ impl ModelProfiles {
         Ok(file)
     }
 
-    /// Returns the profiles with their names, in the order of the names.
+    /// Returns the profiles with their names, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &ModelProfile)> {
         self.by_name
             .iter()
             .map(|(name, profile)| (name.as_str(), profile))
     }
 
-    /// Reports whether the user's own configuration sends the key in a variable to an address.
+    /// Returns whether the user's configuration sends the key in a variable to an address.
     pub fn sends_key(&self, variable: &str, base: &str) -> bool {
         self.user_keys.includes(variable, base)
     }
@@ -215,14 +211,14 @@ impl ModelProfiles {
         })
     }
 
-    /// Returns the name of the profile that is meant when nobody names one: the first with the tag
-    /// `default`, else the first of all.
+    /// Returns the name of the default profile: the first with the tag `default`, or else the first
+    /// of all.
     pub fn default_name(&self) -> Option<&str> {
         self.first_tagged("default")
             .or_else(|| self.by_name.keys().next().map(String::as_str))
     }
 
-    /// Returns the name of the profile that is meant for the doctor: the first with the tag `doctor`.
+    /// Returns the name of the doctor's profile: the first with the tag `doctor`.
     pub fn doctor_name(&self) -> Option<&str> {
         self.first_tagged("doctor")
     }
@@ -234,20 +230,20 @@ impl ModelProfiles {
     }
 }
 
-/// Addresses with the variables whose keys go there.
+/// Addresses and the variables whose keys are sent to them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyDestinations {
     pairs: Vec<(String, String)>,
 }
 
 impl KeyDestinations {
-    /// Adds the address of a profile and the variables that may hold its key.
+    /// Adds the address of a profile and the variables that may contain its key.
     pub(super) fn add(&mut self, base: &str, variables: &[String]) {
         let of_base = |variable: &String| (origin(base), variable.clone());
         self.pairs.extend(variables.iter().map(of_base));
     }
 
-    /// Reports whether an address is named with any variable.
+    /// Returns whether any variable's key is sent to the address.
     pub(super) fn has_address(&self, base: &str) -> bool {
         let wanted = origin(base);
         self.pairs.iter().any(|(origin, _)| *origin == wanted)
@@ -260,13 +256,13 @@ impl KeyDestinations {
     }
 }
 
-/// Returns scheme, host and port of an address, which decide where a key goes. They are read as the client
-/// that sends the key reads them. An address that cannot be used is equal only to itself.
+/// Returns scheme, host and port of an address, which determine the receiver of a key. They are
+/// parsed like in the client that sends the key. An invalid address is equal only to itself.
 pub fn origin(base: &str) -> String {
     ralph_providers::model::http::origin(base).unwrap_or_else(|| format!("unusable: {base}"))
 }
 
-/// Returns the line in which a profile begins.
+/// Returns the line number of a profile.
 fn profile_line(text: &str, name: &str) -> usize {
     let begins = |line: &str| {
         let line = line.trim_start().trim_start_matches(['"', '\'']);
@@ -276,11 +272,11 @@ fn profile_line(text: &str, name: &str) -> usize {
     text.lines().position(begins).map_or(1, |index| index + 1)
 }
 
-/// Returns the message without the place and the excerpt, which are shown apart.
+/// Returns the message without the position and the excerpt, which are shown separately.
 fn error_summary(error: &serde_saphyr::Error) -> String {
     let text = error.without_snippet().to_string();
     let first = text.lines().next().unwrap_or_default();
-    // What follows is the place once more, or speaks to programmers.
+    // The rest repeats the position or addresses programmers.
     let end = [" at line ", ", set DuplicateKeyPolicy"]
         .iter()
         .filter_map(|rest| first.find(rest))

@@ -1,5 +1,5 @@
-//! The price maps besides the built-in one: the file that a `models.yaml` names, and the map that the user
-//! stored with `ralph models update-prices` in the state directory.
+//! The price maps in addition to the built-in one: the file that a `models.yaml` names, and the map
+//! that the user stored in the state directory with `ralph models update-prices`.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use super::error::ConfigFileError;
 use super::models::ModelProfiles;
 use super::regular_file::read_regular;
 
-/// The largest price map that is read.
+/// The size limit of a price map, in bytes.
 pub const MAX_PRICE_BYTES: u64 = 32 * 1024 * 1024;
 /// The version of the stored file's format.
 const VERSION: u32 = 1;
@@ -24,38 +24,33 @@ const FILE: &str = "prices.json";
 /// A file with prices.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PriceFile {
-    /// The file.
     pub(super) path: PathBuf,
-    /// The directory that it must not lead out of.
+    /// The directory that must contain the file.
     pub(super) root: PathBuf,
 }
 
-/// Where a price is from.
+/// The source of a price.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PriceSource {
-    /// The profile has prices.
+    /// The prices in the profile.
     Profile,
     /// The file that the configuration names.
-    PriceFile {
-        /// The file.
-        path: String,
-    },
+    PriceFile { path: String },
     /// The map that the user stored with `ralph models update-prices`.
     Stored {
-        /// The file or the address that it was stored from.
+        /// The file or URL of the map.
         source: String,
-        /// When.
         stored_at: Timestamp,
-        /// How many models it has.
+        /// The number of models in the map.
         models: usize,
     },
-    /// The prices that come with ralph.
+    /// The prices that ship with ralph.
     BuiltIn {
-        /// The version of LiteLLM that they are from.
+        /// The LiteLLM version of the prices.
         litellm: &'static str,
     },
-    /// The model answers from a file or from this machine.
+    /// The model replays a file or runs on this machine.
     Local,
 }
 
@@ -63,20 +58,19 @@ pub enum PriceSource {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct StoredPrices {
     version: u32,
-    /// The file or the address that the map is from.
+    /// The file or URL of the map.
     pub source: String,
-    /// When it was stored.
     pub stored_at: Timestamp,
     models: Map<String, Value>,
 }
 
 impl StoredPrices {
-    /// Returns where the map is stored.
+    /// Returns the path of the stored map.
     pub fn path(state: &Path) -> PathBuf {
         state.join(FILE)
     }
 
-    /// Takes a validated map.
+    /// Creates the stored form of a validated map.
     pub fn new(map: &PriceMap, source: String, stored_at: Timestamp) -> Self {
         Self {
             version: VERSION,
@@ -86,9 +80,9 @@ impl StoredPrices {
         }
     }
 
-    /// Reads the stored map; none if there is no file.
+    /// Reads the stored map. Returns `None` without a file.
     pub fn load(path: &Path) -> Result<Option<Self>, ConfigFileError> {
-        // A state directory that is none is an error of its own, reported where it is opened.
+        // Opening the state directory reports an invalid one.
         if !path.parent().is_some_and(Path::is_dir) {
             return Ok(None);
         }
@@ -112,7 +106,7 @@ impl StoredPrices {
         Ok(Some(stored))
     }
 
-    /// Stores the map in place of an earlier one.
+    /// Stores the map and replaces an earlier one.
     pub fn save(&self, path: &Path) -> Result<(), StoreError> {
         // Our own types always serialize.
         durable::write(path, &serde_json::to_vec(self).unwrap_or_default())
@@ -125,8 +119,8 @@ impl StoredPrices {
 }
 
 impl ModelProfiles {
-    /// Returns the prices that come before the built-in ones, the first ones first: those of the file that
-    /// the configuration names, and those that the user stored.
+    /// Returns the prices that precede the built-in ones, in order of precedence: those of the file
+    /// that the configuration names, and those that the user stored.
     pub fn price_sources(&self) -> Result<Vec<(PriceSource, PriceBook)>, ConfigFileError> {
         let mut sources = Vec::new();
         if let Some(file) = &self.price_file {
@@ -146,7 +140,7 @@ impl ModelProfiles {
         Ok(sources)
     }
 
-    /// Returns the same prices as one book, which is empty without any.
+    /// Returns the same prices as one book, which may be empty.
     pub fn prices(&self) -> Result<PriceBook, ConfigFileError> {
         let sources = self.price_sources()?.into_iter().map(|(_, book)| book);
         Ok(sources.reduce(PriceBook::with_fallback).unwrap_or_default())

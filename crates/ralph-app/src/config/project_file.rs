@@ -1,37 +1,36 @@
-//! Finds a project's file.
+//! Searches for a project's configuration files.
 
 use std::path::{Path, PathBuf};
 
 use super::error::{self, ConfigFileError};
 use super::regular_file::project_root;
 
-/// A configuration file of a project. Whether it can be read is not known yet.
+/// A configuration file of a project, which may be unreadable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectFile {
-    /// The file.
     pub path: PathBuf,
-    /// The directory that it must not lead out of: its repository, or else the directory it is in.
+    /// The directory that must contain the file: its repository, or else its parent directory.
     pub root: PathBuf,
 }
 
 impl ProjectFile {
-    /// Returns its text.
+    /// Reads the file.
     pub fn read(&self) -> Result<String, ConfigFileError> {
         error::read_repository_file(&self.path, &self.root)
     }
 
-    /// Returns its path as messages and approvals name it: from the root of its repository.
+    /// Returns the path for messages and approvals, relative to the root of the repository.
     pub fn display_name(&self) -> String {
         let inside = self.path.strip_prefix(&self.root);
         inside.unwrap_or(&self.path).display().to_string()
     }
 }
 
-/// Returns the nearest file with this name, in `from` or in a directory above it.
+/// Returns the nearest file of this name, in `from` or an ancestor.
 pub fn find_project_file(from: &Path, name: &str) -> Option<ProjectFile> {
     from.ancestors().find_map(|directory| {
         let path = directory.join(name);
-        // A link that leads nowhere is an error to report, not a missing file.
+        // A broken symbolic link is an error, not a missing file.
         path.symlink_metadata().ok()?;
         let root = project_root(directory).to_owned();
         Some(ProjectFile { path, root })

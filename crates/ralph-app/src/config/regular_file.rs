@@ -1,4 +1,4 @@
-//! Reads task and configuration files: regular files only, and none outside of their repository.
+//! Reads task and configuration files: only regular files inside their repository.
 
 use std::fs::FileType;
 use std::io;
@@ -7,30 +7,30 @@ use std::path::{Component, Path, PathBuf};
 
 use ralph_guest::files::{ConfinedDir, ConfinedFileError};
 
-/// Why a task or configuration file is not read.
+/// The reason why a task or configuration file is not read.
 #[derive(Debug, thiserror::Error)]
 pub enum RegularFileError {
-    /// The system refused to read it.
+    /// The system could not read the file.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// Reading it could block forever, or do anything.
+    /// Reading the file could block forever or have side effects.
     #[error("it is {kind}, not a regular file")]
     NotRegular {
-        /// What it is instead.
+        /// The actual kind of file.
         kind: &'static str,
     },
-    /// A symbolic link leads to a file of another place.
+    /// A symbolic link leads out of the permitted directory.
     #[error("it leads to `{}`, outside of `{}`", real.display(), root.display())]
     OutsideRoot {
-        /// The file that it leads to.
+        /// The target of the link.
         real: PathBuf,
-        /// The directory that it must stay in.
+        /// The directory that must contain the file.
         root: PathBuf,
     },
 }
 
 impl RegularFileError {
-    /// Returns what the user can do about it.
+    /// Returns the fix for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Io(_) => "make it readable, or remove it",
@@ -41,7 +41,7 @@ impl RegularFileError {
         }
     }
 
-    /// Reports whether there is no such file.
+    /// Returns whether the file does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::NotFound)
     }
@@ -50,14 +50,14 @@ impl RegularFileError {
 /// The content of a regular file.
 #[derive(Debug)]
 pub struct RegularFile {
-    /// Its first bytes, at most as many as were asked for.
+    /// The first bytes, up to the requested limit.
     pub bytes: Vec<u8>,
-    /// Its size.
+    /// In bytes.
     pub size: u64,
 }
 
-/// Reads at most `limit` bytes of a regular file that is below `root`, with all links followed. Never
-/// blocks: pipes and devices are refused before they are opened.
+/// Reads at most `limit` bytes of a regular file that is below `root` after resolving symbolic
+/// links. Never blocks: pipes and devices are rejected before they are opened.
 pub fn read_regular(path: &Path, root: &Path, limit: u64) -> Result<RegularFile, RegularFileError> {
     let root = root.canonicalize()?;
     let real = path.canonicalize()?;
@@ -100,9 +100,9 @@ fn kind_name(kind: FileType) -> &'static str {
     }
 }
 
-/// Reads at most `limit` bytes of a file that the user named, from `directory`. A path within the
-/// repository of that directory must not lead out of it; any other path must not lead out of the
-/// repository, or else the directory, that it is in.
+/// Reads at most `limit` bytes of a file that the user named, relative to `directory`. A path in
+/// the repository of that directory must not lead out of it; any other path must not lead out of
+/// its own repository, or else its directory.
 pub fn read_user_named(
     file: &Path,
     directory: &Path,
@@ -115,7 +115,7 @@ pub fn read_user_named(
     read_regular(&path, root, limit)
 }
 
-/// Returns a path without `.` and `..`, which are not looked up.
+/// Returns the path without `.` and `..`, without accessing the file system.
 fn normalized(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -128,13 +128,13 @@ fn normalized(path: &Path) -> PathBuf {
     plain
 }
 
-/// Returns the root of the repository that a directory is in.
+/// Returns the root of the repository that contains a directory.
 fn enclosing_repository(directory: &Path) -> Option<&Path> {
     let mut above = directory.ancestors();
     above.find(|above| above.join(".git").symlink_metadata().is_ok())
 }
 
-/// Returns the root of the repository that a directory is in, or the directory itself.
+/// Returns the root of the repository that contains a directory, or the directory itself.
 pub fn project_root(directory: &Path) -> &Path {
     enclosing_repository(directory).unwrap_or(directory)
 }

@@ -9,44 +9,37 @@ use serde::{Deserialize, Serialize};
 use super::error::ConfigFileError;
 use super::values::{Cpus, Memory, TimeSpan, deserialize_nonzero_span};
 
-/// The commented file with all defaults.
+/// The default settings file, with comments.
 pub const DEFAULT_FILE: &str = include_str!("ralph.toml");
 
-/// The settings of a project, complete.
+/// The complete settings of a project.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Where commands run.
     pub sandbox: SandboxSettings,
-    /// How models are asked.
     pub model: ModelSettings,
-    /// What happens with commits.
     pub git: GitSettings,
-    /// What is shown.
     pub monitoring: MonitoringSettings,
 }
 
-/// `[sandbox]`: where commands run.
+/// `[sandbox]`: the sandbox of a run's commands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SandboxSettings {
-    /// Whether commands are kept from the machine at all; without, the provider is `local`.
+    /// Whether commands are isolated from the machine; if not, the provider is `local`.
     pub enabled: bool,
     /// The provider, unless a flag, the environment or the task names one.
     pub provider: String,
-    /// The image of container sandboxes; `auto` is the agent's own.
+    /// The image of container sandboxes; `auto` selects the agent's image.
     pub image: String,
-    /// What the agents' images are built on; empty is what their Dockerfiles say.
+    /// The base of the agents' images; empty selects the one in their Dockerfiles.
     pub base_image: String,
     /// Whether one container serves all iterations of a run.
     pub reuse_container: bool,
-    /// Whether an image that is here already is not pulled again.
+    /// Whether an image that exists locally is not pulled again.
     pub use_local_image: bool,
-    /// What commands can reach.
     pub network: NetworkSettings,
-    /// What commands may use.
     pub resources: ResourceSettings,
-    /// How Docker sandboxes are made.
     pub docker: DockerEngineSettings,
 }
 
@@ -66,13 +59,13 @@ impl Default for SandboxSettings {
     }
 }
 
-/// `[sandbox.docker]`: how Docker sandboxes are made.
+/// `[sandbox.docker]`: settings of Docker sandboxes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DockerEngineSettings {
-    /// Engines, as `DOCKER_HOST` writes them; the first that answers is used.
+    /// Engines in the format of `DOCKER_HOST`; the first that answers is used.
     pub hosts: Vec<String>,
-    /// Whether only the workspace and the temporary directories can be written.
+    /// Whether only the workspace and the temporary directories are writable.
     pub read_only: bool,
 }
 
@@ -85,48 +78,45 @@ impl Default for DockerEngineSettings {
     }
 }
 
-/// `[sandbox.network]`: what commands can reach.
+/// `[sandbox.network]`: the hosts that commands can reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkSettings {
-    /// The rule.
     pub policy: NetworkPolicySetting,
-    /// The hosts that the rule `allowlist` allows.
+    /// The hosts that the policy `allowlist` allows.
     pub allowed: Vec<String>,
-    /// The hosts whose TLS is opened.
+    /// The hosts whose TLS traffic is decrypted.
     pub inspect: Vec<String>,
-    /// How many requests to models a minute may have; 0 is any number.
+    /// The limit of model requests per minute; 0 means no limit.
     pub model_requests_per_minute: u32,
-    /// The work outside of the sandbox that requests to models may ask the provider for.
+    /// The tools outside the sandbox that model requests may ask the provider for.
     pub provider_tools: Vec<ProviderTool>,
 }
 
-/// A rule for the network.
+/// A network policy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NetworkPolicySetting {
-    /// Nothing can be reached.
+    /// No host is reachable.
     #[default]
     Deny,
-    /// The listed hosts can be reached.
+    /// The listed hosts are reachable.
     Allowlist,
-    /// Every host can be reached.
+    /// Every host is reachable.
     AllowAll,
 }
 
-/// `[sandbox.resources]`: what commands may use.
+/// `[sandbox.resources]`: the resource limits of commands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResourceSettings {
-    /// How much memory.
     pub memory: Memory,
-    /// How many processors.
     pub cpus: Cpus,
-    /// How much the workspace may hold.
+    /// The size limit of the workspace.
     pub disk: Memory,
-    /// How many processes and threads.
+    /// The number of processes and threads.
     pub processes: u32,
-    /// How long one command may take.
+    /// The timeout of one command.
     pub timeout_minutes: u32,
 }
 
@@ -142,13 +132,13 @@ impl Default for ResourceSettings {
     }
 }
 
-/// `[model]`: how models are asked.
+/// `[model]`: settings of model requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSettings {
-    /// How long a run waits for a provider that is not available.
+    /// How long a run waits for an unavailable provider.
     pub max_outage: TimeSpan,
-    /// The delay before the first repeated request; each further one is twice as long.
+    /// The delay before the first retry; it doubles with each further retry.
     #[serde(deserialize_with = "deserialize_nonzero_span")]
     pub retry_delay: TimeSpan,
     /// The longest delay between two requests.
@@ -168,7 +158,7 @@ impl Default for ModelSettings {
 }
 
 impl ModelSettings {
-    /// Returns how a run waits for a provider that is not available.
+    /// Returns how a run waits for an unavailable provider.
     pub fn outage_policy(&self) -> OutagePolicy {
         OutagePolicy {
             first_delay: self.retry_delay.duration(),
@@ -178,13 +168,13 @@ impl ModelSettings {
     }
 }
 
-/// `[git]`: what happens with commits.
+/// `[git]`: settings of commits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GitSettings {
     /// Branches that are never pushed to.
     pub protected_branches: Vec<String>,
-    /// Who the commits are from.
+    /// The author of the commits.
     pub worktree: GitIdentity,
 }
 
@@ -197,13 +187,11 @@ impl Default for GitSettings {
     }
 }
 
-/// `[git.worktree]`: who the commits are from.
+/// `[git.worktree]`: the author of the commits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GitIdentity {
-    /// The name.
     pub name: String,
-    /// The mail address.
     pub email: String,
 }
 
@@ -216,11 +204,11 @@ impl Default for GitIdentity {
     }
 }
 
-/// `[monitoring]`: what is shown.
+/// `[monitoring]`: settings of the display.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MonitoringSettings {
-    /// Whether a spinner turns on a terminal.
+    /// Whether a terminal shows a spinner.
     pub show_progress: bool,
 }
 
@@ -236,7 +224,7 @@ impl Settings {
     /// The name of the file.
     pub const FILE: &'static str = "ralph.toml";
 
-    /// Parses the text of a `ralph.toml`; what it does not set has its default.
+    /// Parses the text of a `ralph.toml`. Missing keys have their default.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigFileError> {
         toml::from_str(text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
@@ -244,7 +232,7 @@ impl Settings {
         })
     }
 
-    /// Returns the provider that these settings ask for.
+    /// Returns the sandbox provider of these settings.
     pub fn sandbox_provider(&self) -> &str {
         if self.sandbox.enabled {
             &self.sandbox.provider

@@ -1,4 +1,4 @@
-//! Values of `ralph.toml` that are more than a text or a number.
+//! Values of `ralph.toml` with their own syntax.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Takes gibibytes.
+    /// Creates a value from gibibytes.
     pub const fn from_gibibytes(number: u64) -> Self {
         Self {
             bytes: number << 30,
@@ -55,7 +55,7 @@ impl<'de> Deserialize<'de> for Memory {
     }
 }
 
-/// A number of processors, whole or not, written as a number or a text.
+/// A number of processors, possibly fractional, written as a number or a string.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Cpus {
@@ -63,19 +63,19 @@ pub struct Cpus {
 }
 
 impl Cpus {
-    /// Takes a number of whole processors.
+    /// Creates a value from a number of whole processors.
     pub fn from_whole(number: u32) -> Self {
         Self {
             number: f64::from(number),
         }
     }
 
-    /// Returns the number.
+    /// Returns the number of processors.
     pub fn count(self) -> f64 {
         self.number
     }
 
-    /// Returns the number in thousandths.
+    /// Returns the number of processors in thousandths.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -101,22 +101,22 @@ impl<'de> Deserialize<'de> for Cpus {
     }
 }
 
-/// A span of time, written as `12h`, `1h 30m`, `500ms` or a number of seconds.
+/// A time span, written as `12h`, `1h 30m`, `500ms` or a number of seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeSpan {
     time: Duration,
 }
 
-/// The longest span that a setting can have.
+/// The longest time span of a setting.
 const MAX_SPAN: Duration = Duration::from_hours(24 * 365);
 
 impl TimeSpan {
-    /// Takes a time.
+    /// Creates a time span from a duration.
     pub const fn new(time: Duration) -> Self {
         Self { time }
     }
 
-    /// Returns the time.
+    /// Returns the duration.
     pub fn duration(self) -> Duration {
         self.time
     }
@@ -149,7 +149,7 @@ impl Serialize for TimeSpan {
     }
 }
 
-/// Reads a span of time that is not zero.
+/// Deserializes a time span that is not zero.
 pub(super) fn deserialize_nonzero_span<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<TimeSpan, D::Error> {
@@ -160,7 +160,7 @@ pub(super) fn deserialize_nonzero_span<'de, D: Deserializer<'de>>(
     Ok(span)
 }
 
-/// Takes a text or a number as a text.
+/// Deserializes a string, or a number as a string.
 fn deserialize_scalar<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected a text or a number")]

@@ -1,9 +1,9 @@
-//! Whom programs trust on this machine.
+//! The certificate authorities that this machine trusts.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// Returns the authorities that this machine trusts, written as PEM. One that cannot be read is left out.
+/// Returns the certificate authorities that this machine trusts, as PEM. Skips unreadable ones.
 pub fn trusted_authorities_pem() -> String {
     let known = rustls_native_certs::load_native_certs().certs;
     known.iter().map(|authority| to_pem(authority)).collect()

@@ -1,4 +1,4 @@
-//! Opening the gate of a run.
+//! Opens the gate of a run.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -21,47 +21,39 @@ use tokio::time::timeout;
 use super::egress_log::EgressLog;
 use super::run_gate::RunGate;
 
-/// Why a gate cannot be opened.
+/// The reason why a gate cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenGateError {
-    /// A provider that a person named has no address.
+    /// The host of a configured provider does not resolve.
     #[error("the provider's host `{host}` has no address: {source}")]
-    ProviderLookup {
-        /// The provider.
-        host: Host,
-        /// What the lookup said.
-        source: io::Error,
-    },
-    /// The gate itself.
+    ProviderLookup { host: Host, source: io::Error },
+    /// The gate reported an error.
     #[error(transparent)]
     Gate(#[from] GateError),
 }
 
-/// What a gate is opened for.
+/// The configuration of a gate.
 pub struct GateConfig {
-    /// Whose it is.
+    /// The sandbox that uses the gate.
     pub identity: SandboxIdentity,
-    /// What may be reached.
     pub network: NetworkPlan,
-    /// The credentials that it adds.
+    /// The credentials that the gate adds.
     pub routes: Vec<Route>,
-    /// The work outside of the sandbox that requests may ask model providers for.
+    /// The tools outside the sandbox that requests may ask model providers for.
     pub provider_tools: BTreeSet<ProviderTool>,
-    /// Providers whose addresses a person named: credentials are sent there even if they are private.
-    /// Nothing else reaches them.
+    /// Providers at addresses that the user configured: credentials are sent there even if they are
+    /// private. Nothing else can reach them.
     pub private_providers: Vec<Endpoint>,
-    /// Prices that come before the usual ones.
+    /// Prices that override the built-in ones.
     pub prices: PriceBook,
-    /// Where its decisions are written down.
+    /// The log of the gate's decisions.
     pub egress_log: PathBuf,
-    /// What must never be written down.
     pub redactor: Redactor,
-    /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
 impl GateConfig {
-    /// Opens the gate. Nothing may be spent before the run says how much.
+    /// Opens the gate. Its budget is empty until the run sets one.
     pub async fn open(self) -> Result<(Gate, Arc<RunGate>), OpenGateError> {
         let limits = GateLimits::default();
         let credential_reachable =
@@ -99,7 +91,8 @@ impl GateConfig {
     }
 }
 
-/// Returns what credentials may be sent to: what is public, and the providers that a person named.
+/// Returns the addresses that credentials may be sent to: public ones, and the providers that the
+/// user configured.
 async fn credential_reachable(
     named: &[Endpoint],
     most: Duration,
@@ -132,16 +125,16 @@ mod tests {
     use crate::clock::SystemClock;
     use crate::gate::CredentialPort;
 
-    /// Ends a head.
+    /// Ends the head of a request.
     const CLOSE: &str = "Connection: close\r\n\r\n";
     const HEALTH: &str = "GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
-    /// Returns what a gate answers.
+    /// Returns the gate's response.
     async fn send_request(gate: &Gate, listener: SandboxListener, request: &str) -> String {
         let (mut inside, stream) = tokio::io::duplex(1024);
         let arrival = Arrival::new(listener);
         let asking = async {
-            // A gate that is closed does not read.
+            // A closed gate does not read.
             inside.write_all(request.as_bytes()).await.ok();
             let mut answer = Vec::new();
             inside.read_to_end(&mut answer).await.ok();
@@ -150,7 +143,7 @@ mod tests {
         tokio::join!(gate.serve(arrival, stream), asking).1
     }
 
-    /// Returns an opening with one credential. Nothing is decided, so nothing is written.
+    /// Returns a configuration with one credential. The gate decides nothing, so it writes nothing.
     fn gate_config(base: &str) -> GateConfig {
         let secret = Secret::new("sk-real".to_owned());
         GateConfig {

@@ -1,4 +1,4 @@
-//! The gate as a way out of sandboxes.
+//! Connects sandboxes to the gate.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use ralph_core::ports::CREDENTIAL_ADDRESS;
 use ralph_gate::{Arrival, Gate, SandboxListener};
 use ralph_providers::sandbox::egress::{self, EgressConnection, ListenKind, SandboxEgress};
 
-/// Where the HTTP proxy is inside of a sandbox.
+/// The address of the HTTP proxy inside a sandbox.
 const PROXY_ADDRESS: &str = "127.0.0.1:3128";
-/// What programs reach without the proxy: themselves.
+/// The hosts that programs reach without the proxy.
 const NO_PROXY_HOSTS: &str = "localhost,127.0.0.1,::1";
 
-/// The file with the authorities to trust, where the gate opens TLS.
+/// The file with the trusted certificate authorities, if the gate decrypts TLS.
 const CA_BUNDLE_FILE: &str = "trust.pem";
 
-/// Variables by which programs are told whom to trust.
+/// Variables that name the file with the trusted certificate authorities.
 const CA_BUNDLE_VARIABLES: [&str; 8] = [
     "SSL_CERT_FILE",
     "CURL_CA_BUNDLE",
@@ -27,11 +27,11 @@ const CA_BUNDLE_VARIABLES: [&str; 8] = [
     "AWS_CA_BUNDLE",
 ];
 
-/// Stands for the path of the file with the authorities.
+/// The placeholder for the path of the file with the certificate authorities.
 const CA_BUNDLE_PLACEHOLDER: &str = "{trust}";
 
-/// Programs that take nothing but a file with settings, besides those that they have: the variable
-/// that names it, its name, and what is in it.
+/// Settings files for programs that accept no variable with certificate authorities: the variable
+/// that names the file, its name and its content.
 const CA_BUNDLE_CONFIG_FILES: [(&str, &str, &str); 2] = [
     (
         "APT_CONFIG",
@@ -41,7 +41,7 @@ const CA_BUNDLE_CONFIG_FILES: [(&str, &str, &str); 2] = [
     ("SYSTEM_WGETRC", "wgetrc", "ca_certificate = {trust}\n"),
 ];
 
-/// Carries what commands connect to inside of a sandbox to the gate.
+/// Forwards connections from inside a sandbox to the gate.
 pub struct GateConnector {
     gate: Gate,
     environment: BTreeMap<String, String>,
@@ -49,7 +49,7 @@ pub struct GateConnector {
 }
 
 impl GateConnector {
-    /// Leads to a gate.
+    /// Creates a connector to a gate.
     pub fn new(gate: Gate) -> Self {
         let mut environment = BTreeMap::new();
         for name in ["HTTP_PROXY", "HTTPS_PROXY"] {
@@ -67,7 +67,7 @@ impl GateConnector {
         }
     }
 
-    /// Lets programs trust the authorities in `known`, which are written as PEM, and the gate itself.
+    /// Configures programs to trust the certificate authorities in `known`, in PEM, and the gate's.
     #[must_use]
     pub fn with_trusted_authorities(mut self, known: &str) -> Self {
         let trusted = format!("{known}\n{}", self.gate.certificate_pem());
@@ -82,7 +82,7 @@ impl GateConnector {
         self
     }
 
-    /// Adds a file, and returns its path inside of a sandbox.
+    /// Adds a file and returns its path inside a sandbox.
     fn add_file(&mut self, name: &str, text: String) -> String {
         self.files.insert(name.to_owned(), text.into_bytes());
         format!("{}/{name}", egress::EGRESS_FILES_DIRECTORY)
@@ -100,7 +100,7 @@ impl SandboxEgress for GateConnector {
         let connections = ListenKind::Connections;
         vec![
             listen(SandboxListener::Proxy, PROXY_ADDRESS, connections),
-            // Every name leads to an address of its own in 127.1.0.0/16.
+            // Every name resolves to a separate address in 127.1.0.0/16.
             listen(SandboxListener::Http, "0.0.0.0:80", connections),
             listen(SandboxListener::Https, "0.0.0.0:443", connections),
             listen(SandboxListener::Dns, "127.0.0.1:53", connections),
@@ -122,7 +122,7 @@ impl SandboxEgress for GateConnector {
     }
 
     async fn serve(&self, connection: EgressConnection) {
-        // Only what was listened on can be connected to.
+        // Connections arrive only at the listeners above.
         if let Some(listener) = SandboxListener::parse(&connection.listener) {
             let arrival = Arrival::with_address(listener, connection.local);
             self.gate.serve(arrival, connection.stream).await;

@@ -8,7 +8,7 @@ use ralph_gate::{Arrival, Gate, SandboxListener};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// How long it waits when the machine has no room for a connection.
+/// The delay after a failed `accept`, for example without free file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// A port of this machine that leads to a gate's credentials. Dropping it closes it.
@@ -19,7 +19,7 @@ pub struct CredentialPort {
 }
 
 impl CredentialPort {
-    /// Opens one that only programs of this machine reach.
+    /// Opens a port that only programs on this machine can reach.
     pub async fn open(gate: Gate) -> io::Result<Self> {
         let sockets = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = sockets.local_addr()?;
@@ -27,7 +27,7 @@ impl CredentialPort {
         Ok(Self { address, serving })
     }
 
-    /// Returns where it is.
+    /// Returns the address of the port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -45,7 +45,7 @@ async fn serve(sockets: TcpListener, gate: Gate) {
         tokio::select! {
             accepted = sockets.accept() => match accepted {
                 Ok((stream, _)) => {
-                    // Without it answers only come a little later.
+                    // Without this option responses only arrive a little later.
                     stream.set_nodelay(true).ok();
                     let gate = gate.clone();
                     let arrival = Arrival::new(SandboxListener::Credentials);

@@ -1,4 +1,4 @@
-//! The run's record of what the gate decided: one line of JSON for each decision, or a summary of many.
+//! The run's log of the gate's decisions: a line of JSON per decision, or a summary of many.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::egress_summary::EgressSummarizer;
 
-/// The file of a run that has the decisions of its gate. It is created with its first line.
+/// The log file of a gate's decisions. It is created with its first line.
 pub struct EgressLog {
     path: PathBuf,
     redactor: Redactor,
@@ -25,7 +25,7 @@ pub struct EgressLog {
 struct EgressRecord<'a> {
     #[serde(flatten)]
     record: &'a GateAuditRecord,
-    /// The command that ran in the sandbox when it ended, if it is known.
+    /// The command that ran in the sandbox when the request ended, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<&'a str>,
 }
@@ -36,7 +36,7 @@ struct OpenEgressLog {
 }
 
 impl OpenEgressLog {
-    /// Opens or creates the file; only its owner can read it.
+    /// Opens or creates the file with access only for its owner.
     fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.create(true).append(true).mode(0o600).open(path)?;
@@ -49,7 +49,7 @@ impl OpenEgressLog {
 }
 
 impl EgressLog {
-    /// Writes to a file.
+    /// Creates a log that writes to a file.
     pub fn new(path: PathBuf, redactor: Redactor) -> Self {
         Self {
             path,
@@ -58,18 +58,19 @@ impl EgressLog {
         }
     }
 
-    /// Adds a decision: as a line of its own, or to the summary of its host where there are too many.
+    /// Adds a decision, either as a separate line or, if there are too many, to the summary of its
+    /// host.
     pub(super) fn add(&self, record: &GateAuditRecord, command: Option<&str>) {
-        // The connection has ended; nothing can be taken back any more.
+        // The connection has ended, so a failure cannot be undone.
         self.write(record, command).ok();
     }
 
-    /// Writes the summaries of all decisions that no line has yet.
+    /// Writes the summaries of all decisions that have no line yet.
     pub(super) fn flush(&self) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = open.as_mut() {
             for summary in open.summarizer.drain() {
-                // As above.
+                // Same as above.
                 self.to_line(&summary)
                     .and_then(|line| open.file.write_all(line.as_bytes()))
                     .ok();
@@ -144,7 +145,7 @@ mod tests {
         }
     }
 
-    /// Writes decisions, and returns the lines and the size of the file.
+    /// Writes decisions and returns the lines and the size of the file.
     fn write_and_read(decisions: impl Iterator<Item = GateAuditRecord>) -> (Vec<Value>, u64) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("egress.jsonl");
@@ -162,7 +163,7 @@ mod tests {
         (lines.collect(), std::fs::metadata(&path).unwrap().len())
     }
 
-    /// Returns how many decisions of a verdict the lines stand for.
+    /// Returns the number of decisions with a verdict in the lines.
     fn count(lines: &[Value], verdict: &str) -> u64 {
         let lines = lines.iter().filter(|line| line["verdict"] == verdict);
         lines.map(|line| line["count"].as_u64().unwrap_or(1)).sum()

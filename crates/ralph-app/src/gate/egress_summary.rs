@@ -1,8 +1,8 @@
 //! Summaries for decisions that are too many for a line each.
 //!
-//! Allowed and denied decisions have bounds of their own, so that made-up lookups cannot crowd out a
-//! request that left the sandbox. Beyond a bound, decisions about the same host are counted: each
-//! decision is in exactly one line, either by itself or in the count of a summary.
+//! Allowed and denied decisions have separate limits, so that made-up lookups cannot displace a
+//! request that left the sandbox. Beyond a limit, decisions about the same host are counted: each
+//! decision is in exactly one line, either alone or in the count of a summary.
 
 use std::collections::HashMap;
 
@@ -11,26 +11,27 @@ use ralph_core::net::{EgressDecision, EgressReason};
 use ralph_gate::{GateAuditRecord, SandboxIdentity, SandboxListener};
 use serde::Serialize;
 
-/// How many bytes of single lines the allowed decisions may have, and the denied ones.
+/// The limit of single lines in bytes, for allowed and denied decisions each.
 const MAX_SINGLE_BYTES: u64 = 32 << 20;
-/// How many denied decisions can have single lines at once; one more comes each second.
+/// The number of denied decisions that can have single lines in a burst; one more is added each
+/// second.
 const DENIED_BURST: u32 = 5_000;
-/// How many hosts have summaries of their own, among the allowed and among the denied. Further ones
+/// The number of hosts with separate summaries, for allowed and denied ones each. Further hosts
 /// share a summary.
 const MAX_HOSTS: usize = 1_000;
-/// How many hosts of a shared summary are named.
+/// The number of hosts that a shared summary names.
 const MAX_EXAMPLES: usize = 3;
-/// How long a decision waits for its summary, as long as there is room.
+/// The longest delay of a decision's summary while there is space.
 const MAX_WAIT: SignedDuration = SignedDuration::from_mins(1);
-/// How many bytes the summaries may have that are written for this time alone.
+/// The limit in bytes of the summaries that are written only because of this delay.
 const MAX_TIMED_BYTES: u64 = 16 << 20;
 
-/// Decides which decisions have a line of their own, and counts the others.
+/// Decides which decisions have a separate line, and counts the others.
 #[derive(Debug, Default)]
 pub(super) struct EgressSummarizer {
     allowed: EgressTally,
     denied: EgressTally,
-    /// Single lines for denied decisions that are used up.
+    /// The used single lines for denied decisions.
     denied_lines_used: u32,
     refilled_at: Option<Timestamp>,
     timed_bytes: u64,
@@ -45,35 +46,35 @@ struct EgressTally {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct SummaryKey {
     listener: SandboxListener,
-    /// None for the hosts that share a summary.
+    /// `None` for the hosts that share a summary.
     endpoint: Option<(String, u16)>,
     reason: EgressReason,
 }
 
-/// Decisions that no line has yet.
+/// Decisions that have no line yet.
 #[derive(Debug)]
 struct PendingSummary {
     summary: EgressSummary,
-    /// How many decisions earlier lines have counted.
+    /// The number of decisions that earlier lines have counted.
     reported: u64,
 }
 
-/// A line for many decisions. It has the fields of a single line where they make sense.
+/// A line for many decisions. It has the fields of a single line that apply to several decisions.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct EgressSummary {
-    /// The time of the first of them.
+    /// The time of the first decision.
     at: Timestamp,
-    /// The time of the last of them.
+    /// The time of the last decision.
     last_at: Timestamp,
     #[serde(flatten)]
     identity: SandboxIdentity,
     listener: SandboxListener,
-    /// Empty where it stands for many hosts.
+    /// Empty if the line summarizes many hosts.
     host: String,
     port: u16,
     #[serde(flatten)]
     decision: EgressDecision,
-    /// How many decisions the line stands for; no other line counts them.
+    /// The number of decisions in this line; no other line counts them.
     count: u64,
     bytes_out: u64,
     bytes_in: u64,
@@ -82,7 +83,7 @@ pub(super) struct EgressSummary {
 }
 
 impl EgressSummarizer {
-    /// Continues after the lines that a file has already.
+    /// Continues after the existing lines of a file.
     pub(super) fn resuming_after(bytes: u64) -> Self {
         let mut flood = Self::default();
         flood.allowed.single_bytes = bytes / 2;
@@ -90,7 +91,7 @@ impl EgressSummarizer {
         flood
     }
 
-    /// Tells whether a decision has a line of its own, which then has so many bytes.
+    /// Returns whether a decision has a separate line of that many bytes.
     pub(super) fn takes_single_line(&mut self, record: &GateAuditRecord, bytes: u64) -> bool {
         let is_allowed = record.decision.is_allowed();
         let has_room = self.tally_mut(is_allowed).single_bytes + bytes <= MAX_SINGLE_BYTES;
@@ -101,8 +102,8 @@ impl EgressSummarizer {
         is_single
     }
 
-    /// Counts a decision, and returns a summary if one is due: when the number of its decisions has
-    /// doubled, or after a time.
+    /// Counts a decision, and returns a summary if one is due: when the number of decisions has
+    /// doubled, or after a delay.
     pub(super) fn count(&mut self, record: &GateAuditRecord) -> Option<EgressSummary> {
         let can_wait = self.timed_bytes > MAX_TIMED_BYTES;
         let tally = self.tally_mut(record.decision.is_allowed());
@@ -120,7 +121,7 @@ impl EgressSummarizer {
         Some(summary)
     }
 
-    /// Returns the summaries of all decisions that no line has yet.
+    /// Returns the summaries of all decisions that have no line yet.
     pub(super) fn drain(&mut self) -> Vec<EgressSummary> {
         let tallies = [&mut self.allowed, &mut self.denied];
         let all = tallies
@@ -138,7 +139,7 @@ impl EgressSummarizer {
         }
     }
 
-    /// Takes a single line for a denied decision, if the rate permits.
+    /// Uses a single line for a denied decision, if the rate permits.
     fn take_denied_slot(&mut self, now: Timestamp) -> bool {
         let since = self
             .refilled_at
@@ -212,7 +213,7 @@ impl PendingSummary {
         }
     }
 
-    /// Returns the summary, and starts to count again.
+    /// Returns the summary and resets the count.
     fn take(&mut self) -> EgressSummary {
         self.reported += self.summary.count;
         let taken = self.summary.clone();

@@ -1,9 +1,12 @@
-//! The gate of a run, joined to the sandboxes that it is the only way out of.
+//! The gate of a run, connected to its sandboxes as their only way out.
 //!
-//! - [`GateConnector`] carries connections from inside of a sandbox to the gate, and tells commands where it is.
-//! - [`RunGate`] is what the run knows of its gate: news, budgets, one more host.
-//! - [`GateConfig`] makes one from the plan of a run; [`CredentialPort`] is for agents without a container.
-//! - `records` is the file with the decisions; `flood` summarises them where they are too many.
+//! - [`GateConnector`] forwards connections from inside a sandbox to the gate, and configures
+//!   commands to use it.
+//! - [`RunGate`] is the run's side of its gate: events, budgets, further hosts.
+//! - [`GateConfig`] opens a gate from the plan of a run; [`CredentialPort`] is for agents without a
+//!   container.
+//! - `egress_log` is the file with the decisions; `egress_summary` summarizes them if there are too
+//!   many.
 
 mod authorities;
 mod config;

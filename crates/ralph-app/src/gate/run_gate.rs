@@ -1,4 +1,4 @@
-//! What a run knows of its gate.
+//! The run's side of its gate.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -15,46 +15,45 @@ use ralph_gate::{
 use super::credential_port::CredentialPort;
 use super::egress_log::EgressLog;
 
-/// How much of a command is told, in characters.
+/// The number of characters of a command that are reported.
 const MAX_COMMAND_CHARS: usize = 200;
 
-/// So many refusals in a row are not an accident: an agent would try for minutes.
+/// This many refusals in a row are not an accident: an agent would retry for minutes.
 const MAX_REFUSALS: u32 = 3;
 
-/// What a run knows of its gate, and tells it. When it is dropped, the run has ended: the gate is
-/// closed.
+/// The run's side of its gate. Dropping it closes the gate, because the run has ended.
 pub struct RunGate {
     listener: Arc<GateListener>,
     meter: Arc<CostMeter>,
-    /// The port on this machine that leads to it, if it has one.
+    /// The port on this machine that leads to the gate, if it has one.
     port: OnceLock<CredentialPort>,
-    /// The gate, once it is made: it needs somebody who listens before.
+    /// Set after the gate is created, because creating it requires its listener.
     gate: OnceLock<Gate>,
 }
 
-/// Listens to a gate. It is not the keeper itself, because a gate has to end with its keeper.
+/// Listens to a gate. Separate from [`RunGate`], because the gate must end when that is dropped.
 struct GateListener {
     news: Mutex<GateNewsQueue>,
     records: EgressLog,
     /// How often in a row the provider has refused the credential.
     refusals: AtomicU32,
-    /// How the last call to the provider failed.
+    /// The failure of the last call to the provider.
     failure: Mutex<Option<ProviderFailure>>,
-    /// What runs in the sandbox.
+    /// The command that runs in the sandbox.
     command: Mutex<Option<String>>,
 }
 
-/// News that the run has not taken yet, and the charges that it has.
+/// Events that the run has not received yet, and the charges that it has.
 #[derive(Default)]
 struct GateNewsQueue {
     news: Vec<GateEvent>,
-    /// Allowances are relative to this: the run does not know about later charges.
+    /// Allowances are relative to this cost: the run does not know about later charges.
     reported_cost: Usd,
     reported_tokens: u64,
 }
 
 impl RunGate {
-    /// Listens to a gate that is about to be made.
+    /// Creates the listener for a gate that is about to be created.
     pub fn new(records: EgressLog, meter: Arc<CostMeter>) -> Arc<Self> {
         let news = Mutex::default();
         Arc::new(Self {
@@ -71,17 +70,17 @@ impl RunGate {
         })
     }
 
-    /// Returns who listens to the gate.
+    /// Returns the listener of the gate.
     pub fn sink(&self) -> Arc<dyn GateSink> {
         self.listener.clone()
     }
 
-    /// Takes the gate that it listens to. There is only one.
+    /// Sets the gate. It is set only once.
     pub fn set_gate(&self, gate: Gate) {
         self.gate.set(gate).ok();
     }
 
-    /// Keeps a port open for as long as the gate is.
+    /// Holds a port open until the gate closes.
     pub fn set_port(&self, port: CredentialPort) {
         self.port.set(port).ok();
     }
@@ -97,7 +96,7 @@ impl Drop for RunGate {
 }
 
 impl GateListener {
-    /// Notices when the provider refuses the credential every time.
+    /// Detects that the provider refuses the credential every time.
     fn count_refusals(&self, status: u16) {
         if status != 401 {
             self.refusals.store(0, Ordering::Relaxed);
@@ -122,7 +121,7 @@ impl GateListener {
             (EgressReason::UntrustedCertificate, _) => Some(ProviderFailure::Untrusted {
                 host: record.host.clone(),
             }),
-            // The gate refused the request by itself.
+            // The gate refused the request without asking the provider.
             (_, _) => return,
         };
         self.set_failure(failure);
@@ -324,7 +323,7 @@ mod tests {
                 529,
                 unavailable("status 529"),
             ),
-            // The gate's own refusals say nothing about the provider.
+            // Refusals by the gate say nothing about the provider.
             (EgressReason::BudgetSpent, 402, unavailable("status 529")),
             (EgressReason::CredentialRoute, 200, None),
             (
@@ -362,7 +361,7 @@ mod tests {
             cost: usd(0.5),
             is_estimate: false,
         });
-        // The run computed this without the charge that it has not heard of.
+        // The run computed this allowance without the unreported charge.
         let allowance = Allowance {
             cost: Some(usd(0.4)),
             tokens: None,

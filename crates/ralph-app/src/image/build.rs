@@ -15,35 +15,34 @@ use crate::providers::image::{DockerImages, ImageBase, ImageError};
 /// A request to build an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageBuildRequest {
-    /// Whether it must be built with nix.
+    /// Whether the image must be built with nix.
     pub nix: bool,
-    /// The Dockerfile.
     pub dockerfile: Option<DockerfileChoice>,
-    /// The agent whose image it is.
+    /// The agent, if it is an agent's image.
     pub agent: Option<AgentImage>,
-    /// Another name for it.
+    /// An additional name.
     pub tag: Option<ImageName>,
 }
 
 /// The Dockerfile of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DockerfileChoice {
-    /// The one that ships with ralph.
+    /// The Dockerfile that ships with ralph.
     Bundled,
     /// A file of the user.
     File(PathBuf),
 }
 
-/// The name of an image that nobody named.
+/// The default name of an image.
 const DEFAULT_NAME: &str = "ralph:latest";
 
-/// How an image is made.
+/// A method of building an image.
 enum BuildMethod {
-    /// By the flake that ships with ralph.
+    /// The flake that ships with ralph.
     Nix(PathBuf),
-    /// From the Dockerfile that ships with ralph.
+    /// The Dockerfile that ships with ralph.
     BundledDockerfile(AgentImage),
-    /// From somebody's Dockerfile.
+    /// Another Dockerfile.
     Dockerfile(PathBuf),
 }
 
@@ -55,7 +54,7 @@ pub struct PreparedImageBuild {
     method: BuildMethod,
     /// The image that sandboxes start from.
     base: ImageBase,
-    /// The image that the agents' images are built on.
+    /// The base of the agents' images.
     on: Option<ImageName>,
     tag: Option<ImageName>,
 }
@@ -63,9 +62,8 @@ pub struct PreparedImageBuild {
 /// The images of a finished build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuiltImages {
-    /// Their names.
     pub names: Vec<ImageName>,
-    /// The setting that makes runs use the image, if they do not use it already.
+    /// The setting that lets runs use the image, if they do not use it already.
     pub hint: Option<String>,
 }
 
@@ -85,7 +83,7 @@ impl PreparedImageBuild {
         })
     }
 
-    /// Builds the image and names it.
+    /// Builds and tags the image.
     pub async fn run(
         &self,
         app: &App,
@@ -116,7 +114,7 @@ impl PreparedImageBuild {
         Ok(BuiltImages { names, hint })
     }
 
-    /// Returns the name that was asked for, by a flag or in the settings.
+    /// Returns the requested name, from a flag or the settings.
     fn requested_name(&self) -> Result<ImageName, AppError> {
         match self.tag.as_ref().or(self.base.name()) {
             Some(name) => Ok(name.clone()),
@@ -127,7 +125,7 @@ impl PreparedImageBuild {
     }
 }
 
-/// Returns how the image is made, and what to say about that choice.
+/// Returns the build method and a note about that choice.
 fn choose_method(
     request: &ImageBuildRequest,
     app: &App,
@@ -157,7 +155,7 @@ fn choose_method(
     }
 }
 
-/// Builds an agent's image, and gives it another name if one was asked for.
+/// Builds an agent's image and adds the requested name, if any.
 async fn build_agent_image(
     images: &DockerImages,
     agent: AgentImage,
@@ -176,7 +174,7 @@ async fn build_agent_image(
     Ok(names)
 }
 
-/// Loads what nix made and gives it its name.
+/// Loads the image that nix built and tags it.
 async fn load_nix_image(
     images: &DockerImages,
     tarball: &Path,
@@ -200,7 +198,7 @@ fn read_dockerfile(app: &App, path: &Path) -> Result<Vec<u8>, AppError> {
     })
 }
 
-/// Says how a run comes to use what was built, if it would not by itself.
+/// Returns how to use the image in a run, if runs would not use it already.
 fn usage_hint(names: &[ImageName], base: &ImageBase) -> Option<String> {
     let used = match base {
         ImageBase::Agent { .. } => names

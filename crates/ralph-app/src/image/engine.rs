@@ -1,4 +1,4 @@
-//! The engine that images live on, and the base that the settings name.
+//! The engine that stores the images, and the base image of the settings.
 
 use ralph_core::image::ImageName;
 use ralph_core::ports::ProviderProblem;
@@ -9,7 +9,7 @@ use crate::error::AppError;
 use crate::planning::container;
 use crate::providers::image::{DockerImages, ImageBase};
 
-/// Returns what a project's sandboxes start from, by its settings.
+/// Returns the image that a project's sandboxes start from, according to its settings.
 pub(crate) fn configured_base(settings: &Settings) -> Result<ImageBase, AppError> {
     let sandbox = &settings.sandbox;
     ImageBase::from_settings(&sandbox.image, &sandbox.base_image).map_err(|error| {
@@ -21,7 +21,7 @@ pub(crate) fn configured_base(settings: &Settings) -> Result<ImageBase, AppError
     })
 }
 
-/// Returns what the agents' images are built on, if the settings say.
+/// Returns the base of the agents' images, if the settings name one.
 pub(crate) fn agent_base_image(settings: &Settings) -> Result<Option<ImageName>, AppError> {
     let mut settings = settings.clone();
     ImageBase::AUTO.clone_into(&mut settings.sandbox.image);
@@ -31,7 +31,7 @@ pub(crate) fn agent_base_image(settings: &Settings) -> Result<Option<ImageName>,
     })
 }
 
-/// Connects to the engine that runs would use, too.
+/// Connects to the engine that runs also use.
 pub(crate) async fn connect_images(
     settings: &Settings,
     app: &App,
@@ -41,7 +41,7 @@ pub(crate) async fn connect_images(
     connected.map_err(|error| problem_error(&error.problem()))
 }
 
-/// Turns a problem into a line with three parts.
+/// Converts a problem to an error.
 pub(crate) fn problem_error(problem: &ProviderProblem) -> AppError {
     let (what, why) = problem
         .what

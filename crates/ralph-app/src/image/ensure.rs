@@ -1,4 +1,4 @@
-//! Gives a run its image.
+//! Provides the image of a run.
 
 use std::path::Path;
 
@@ -14,8 +14,8 @@ use crate::providers::Providers;
 use crate::providers::image::{ImageBase, ImageError, ImageProject, ImageRecipe};
 use crate::trust::unapproved_image;
 
-/// Gives the containers of a plan the image that they start from, after building what is missing of
-/// it: that of the agent, with what the project adds. What the project says about it is read from the commit that the run starts from.
+/// Sets the image of a container plan and builds missing parts of it: the agent's image and the
+/// project's layer. The project's part is read from the commit that the run starts from.
 pub(crate) async fn ensure_image(
     (plan, agent): (&mut RunPlan, AgentImage),
     effort: ImageEffort,
@@ -34,7 +34,7 @@ pub(crate) async fn ensure_image(
         )
     })?;
     let project = load_project(plan.repo.as_ref(), &plan.base, wiring).await?;
-    // The branch may have moved since the user approved what was on it.
+    // The branch may have moved since the user's approval.
     if let Some(proposal) = unapproved_image(&project.config, &app.layers()) {
         return Err(AppError::usage(
             format!("the image of `{}` is not approved", proposal.file),
@@ -54,7 +54,7 @@ pub(crate) async fn ensure_image(
     Ok(())
 }
 
-/// Returns the error of an image that could not be built or pulled, with the end of the build's output.
+/// Returns the error of an image that could not be built or pulled, with the end of the build log.
 pub(super) fn build_error(error: &ImageError) -> AppError {
     AppError {
         details: Box::new(ErrorDetails::BuildLog(error.tail().to_vec())),
@@ -62,7 +62,7 @@ pub(super) fn build_error(error: &ImageError) -> AppError {
     }
 }
 
-/// Returns what a repository says about its image at a commit.
+/// Returns a repository's image configuration at a commit.
 async fn load_project(
     repository: &Path,
     commit: &CommitId,

@@ -1,7 +1,7 @@
 //! The images of container sandboxes.
 //!
-//! - [`PreparedImageBuild`], [`ImagePull`] and [`image_status`] are the operations of a front end.
-//! - `ensure_image` gives a run its image, `ready_image` finds one for a check.
+//! - [`ImageBuild`], [`ImagePull`] and [`image_status`] are the operations of a front end.
+//! - `ensure_image` provides the image of a run, `ready_image` finds one for a check.
 
 mod build;
 mod engine;

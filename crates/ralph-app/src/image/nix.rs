@@ -1,4 +1,4 @@
-//! Building with nix.
+//! Builds images with nix.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -14,17 +14,17 @@ use crate::providers::image::ImageProgress;
 /// The flake that ships with ralph.
 const FLAKE: &str = include_str!("../../../../flake.nix");
 
-/// More is not read of the path that nix prints.
+/// The limit of the path that nix prints, in bytes.
 const MAX_PATH_BYTES: u64 = 64 * 1024;
 
-/// Finds the program.
+/// Finds the nix program.
 pub(crate) fn find_nix(app: &App) -> Option<PathBuf> {
     std::env::split_paths(app.environment().search_path()?)
         .map(|directory| directory.join("nix"))
         .find(|file| file.is_absolute() && file.is_file())
 }
 
-/// Builds the image and returns the file that holds it.
+/// Builds the image and returns the file that contains it.
 pub(crate) async fn build(
     program: &Path,
     app: &App,
@@ -37,7 +37,7 @@ pub(crate) async fn build(
             "look at what nix says, or use `ralph image build --dockerfile`",
         )
     };
-    // It stays, and with it the versions that nix chose the first time.
+    // The directory persists, and so do the versions that nix chose the first time.
     let directory = app.state_dir()?.root().join("images/flake");
     std::fs::create_dir_all(&directory)
         .and_then(|()| std::fs::write(directory.join("flake.nix"), FLAKE))

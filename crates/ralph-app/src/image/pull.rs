@@ -9,17 +9,16 @@ use crate::app::App;
 use crate::error::AppError;
 use crate::providers::image::{DockerImages, ImageBase};
 
-/// A pull that can start.
+/// A prepared pull.
 pub struct ImagePull {
-    /// The image.
     pub image: ImageName,
-    /// Whether the engine has the image and the settings accept that one.
+    /// Whether the engine already has an image that the settings accept.
     pub is_satisfied: bool,
     images: DockerImages,
 }
 
 impl ImagePull {
-    /// Connects to the engine and checks whether the image must be pulled. Without a name it is the image
+    /// Connects to the engine and checks whether the image must be pulled. The default is the image
     /// of the settings.
     pub async fn prepare(
         image: Option<ImageName>,
@@ -48,7 +47,7 @@ impl ImagePull {
     }
 }
 
-/// Returns the image that the settings name, or the one that the agents' images are built on.
+/// Returns the image of the settings, or the base of the agents' images.
 fn requested_image(base: &ImageBase) -> Result<ImageName, AppError> {
     match base {
         ImageBase::Named(image) | ImageBase::Agent { on: Some(image) } => Ok(image.clone()),

@@ -1,18 +1,17 @@
-//! The image that Docker sandboxes are made from: whether it is there, and for which machines.
+//! Finds the image of Docker sandboxes and its platform.
 
 use std::fmt;
 
 use ralph_core::ports::ProviderProblem;
 use ralph_providers::docker::{DockerEngine, DockerError, DockerInfo, go_architecture};
 
-/// An image that sandboxes can be made from.
+/// An image that sandboxes can start from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReadyImage {
-    /// Its name.
     pub(crate) name: String,
-    /// Its digest.
+    /// The digest of the image.
     id: String,
-    /// What it takes on the engine's disk, in bytes.
+    /// The size on the engine's disk, in bytes.
     size: u64,
 }
 
@@ -25,7 +24,7 @@ impl fmt::Display for ReadyImage {
     }
 }
 
-/// Finds the image on an engine. One that is missing is named, with the way to get it.
+/// Finds the image on an engine. The error for a missing image includes how to get it.
 pub(crate) async fn find_image(
     engine: &DockerEngine,
     facts: &DockerInfo,
@@ -55,7 +54,8 @@ pub(crate) async fn find_image(
     })
 }
 
-/// An engine names a missing image by its digest or with a tag added; people know it by their name.
+/// Replaces the name in the error: an engine names a missing image by its digest or with a tag
+/// added, but users know the name that they requested.
 fn with_requested_name(error: DockerError, name: &str) -> DockerError {
     if error.is_missing() || matches!(error, DockerError::ImageMissing { .. }) {
         DockerError::ImageMissing {

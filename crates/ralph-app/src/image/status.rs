@@ -1,4 +1,4 @@
-//! Whether an image exists on the engine.
+//! The status of an image on the engine.
 
 use ralph_core::image::{AgentImage, ImageName};
 use ralph_core::ports::ProviderProblem;
@@ -9,26 +9,25 @@ use crate::app::App;
 use crate::error::AppError;
 use crate::providers::image::{DockerImage, DockerImages, ImageBase, ImageError};
 
-/// What is known about an image.
+/// The status of an image.
 pub struct ImageStatusReport {
-    /// Its name, as far as that is known.
+    /// The best known name of the image.
     pub name: String,
-    /// Whether the engine has it.
     pub state: ImageAvailability,
 }
 
 /// Whether an engine has an image.
 pub enum ImageAvailability {
-    /// It has.
+    /// The engine has the image.
     Present(Box<DockerImage>),
-    /// It has not.
+    /// The engine does not have the image.
     Missing(ProviderProblem),
     /// The engine could not be asked.
     Unknown(ProviderProblem),
 }
 
-/// Returns the status of an image, of an agent's image, or of the image of the settings. An engine that
-/// does not answer is not an error.
+/// Returns the status of the named image, of an agent's image, or of the image of the settings. An
+/// engine that does not answer is not an error.
 pub async fn image_status(
     image: Option<ImageName>,
     agent: Option<AgentImage>,
@@ -37,7 +36,7 @@ pub async fn image_status(
     let settings = &app.settings()?;
     let base = match (image, agent) {
         (Some(image), _) => ImageBase::Named(image),
-        // An agent's image is meant, whatever the settings name.
+        // This selects an agent's image regardless of the settings.
         (None, Some(_)) => ImageBase::Agent {
             on: agent_base_image(settings)?,
         },
@@ -87,7 +86,7 @@ async fn find_image(
     images.inspect(&image).await
 }
 
-/// Returns an image's name without asking anybody.
+/// Returns an image's name without asking the engine.
 fn expected_name(agent: AgentImage, base: &ImageBase) -> String {
     match base {
         ImageBase::Named(image) => image.to_string(),
@@ -111,7 +110,7 @@ fn missing_problem(name: &str, base: &ImageBase) -> ProviderProblem {
 }
 
 impl ImageStatusReport {
-    /// Returns the report for scripts.
+    /// Returns the report as JSON for scripts.
     pub fn json(&self) -> Value {
         let mut value = json!({
             "image": self.name, "status": "", "id": null, "size_bytes": null, "created_at": null,

@@ -1,4 +1,4 @@
-//! An agent that is a script of the repository: it has to be in the commit that the work starts from.
+//! Checks that an agent's script in the repository is part of the base commit.
 
 use ralph_engine::git::HostGit;
 use ralph_providers::agent::Preset;
@@ -6,7 +6,7 @@ use ralph_providers::agent::Preset;
 use super::source_repository::SourceRepository;
 use crate::error::AppError;
 
-/// Refuses to start an agent whose script the sandbox would not have.
+/// Returns an error if the sandbox would not contain the agent's script.
 pub(crate) async fn require_committed_script(
     preset: &Preset,
     source: &SourceRepository,
@@ -30,7 +30,7 @@ pub(crate) async fn require_committed_script(
     ))
 }
 
-/// Returns the script that a command starts a shell with, where it is one of the repository.
+/// Returns the repository's script that a command passes to a shell, if it does so.
 fn repository_script(command: &[String]) -> Option<&str> {
     let [program, script, ..] = command else {
         return None;

@@ -1,4 +1,4 @@
-//! What the containers of a run will be like.
+//! The containers of a run.
 
 use ralph_core::plan::{ContainerPlan, LocalPlan};
 use ralph_core::ports::SandboxProvider;
@@ -10,7 +10,7 @@ use crate::config::{ResourceSettings, Settings};
 use crate::error::AppError;
 use crate::providers::{LocalLimits, SANDBOX_PROVIDERS};
 
-/// Refuses a sandbox provider that there is none of, with the name that was probably meant.
+/// Returns an error for an unknown sandbox provider, with the most similar name.
 pub(crate) fn require_known(sandbox: &str) -> Result<(), AppError> {
     if SANDBOX_PROVIDERS.contains(&sandbox) {
         return Ok(());
@@ -29,8 +29,8 @@ pub(crate) fn require_known(sandbox: &str) -> Result<(), AppError> {
     ))
 }
 
-/// Returns what the containers are like, where the provider has containers, and what the commands of a local
-/// sandbox may use.
+/// Returns the container plan, if the provider uses containers, and the limits of commands in a
+/// local sandbox.
 pub(crate) async fn resource_plans(
     sandbox: &str,
     contract: &Contract,
@@ -40,7 +40,8 @@ pub(crate) async fn resource_plans(
     Ok((container, local_limits(Some(contract), app)?))
 }
 
-/// Returns what the containers are like, with the image as it was asked for; none for a provider without containers.
+/// Returns the container plan with the image as requested, or `None` for a provider without
+/// containers.
 async fn container_plan(
     sandbox: &str,
     contract: &Contract,
@@ -56,7 +57,7 @@ async fn container_plan(
     Ok(Some(plan))
 }
 
-/// Returns what the containers of a task with these sizes are like.
+/// Returns the container plan of a task with these resources.
 pub(crate) async fn container_plan_for(
     resources: Option<SandboxResources>,
     app: &App,
@@ -67,7 +68,7 @@ pub(crate) async fn container_plan_for(
     Ok(with_task_resources(&settings, resources, engine))
 }
 
-/// Returns the plan with the task's own sizes before those of the settings.
+/// Returns the plan with the task's resources, or else those of the settings.
 fn with_task_resources(
     settings: &Settings,
     resources: SandboxResources,
@@ -78,7 +79,7 @@ fn with_task_resources(
     ContainerPlan {
         engine,
         image: settings.sandbox.image.clone(),
-        // What nobody has chosen is cut to what the machine has, instead of refused.
+        // Defaults are reduced to the resources of the machine instead of being rejected.
         millicpus: resources
             .vcpu
             .map(|number| number.saturating_mul(1000))
@@ -93,7 +94,7 @@ fn with_task_resources(
     }
 }
 
-/// Returns what the commands of a task's local sandbox may use.
+/// Returns the limits of commands in a task's local sandbox.
 pub(crate) fn local_limits(
     contract: Option<&Contract>,
     app: &App,
@@ -107,7 +108,7 @@ pub(crate) fn local_limits(
     })
 }
 
-/// Returns what is kept from the commands of a local sandbox; none for a provider that isolates.
+/// Returns the restrictions of a local sandbox, or `None` for a provider that isolates.
 pub(crate) fn local_plan(provider: &dyn SandboxProvider, limits: LocalLimits) -> Option<LocalPlan> {
     let LocalLimits { memory, processes } = limits;
     provider.confinement().map(|confinement| LocalPlan {
@@ -121,7 +122,8 @@ fn gibibytes(number: u32) -> u64 {
     u64::from(number) << 30
 }
 
-/// Returns the engine: what the user's other tools use, or else the first of the settings that answers.
+/// Returns the engine that the user's other tools use, or else the first engine of the settings
+/// that answers.
 pub async fn find_docker_engine(
     settings: &Settings,
     app: &App,

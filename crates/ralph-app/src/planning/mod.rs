@@ -1,9 +1,11 @@
-//! From a task file and a request to a complete plan. Nothing is started, and nothing is written.
+//! Completes a task file and a request to a plan, without starting or writing anything.
 //!
-//! - [`RunRequest`] is what a front end asks for, [`plan_run`] completes it to a [`PlannedRun`].
-//! - [`read_task`] reads and lints the task file, [`SourceRepository`] is where the work starts from.
-//! - [`worker`] chooses the engine and the agent, `sandbox_choice`, [`container`] and [`network`] the sandbox.
-//! - [`secrets`] keeps known secrets out of plans and task files.
+//! - [`RunRequest`] is the request of a front end, [`plan_run`] completes it to a [`PlannedRun`].
+//! - [`read_task`] reads and lints the task file, [`SourceRepository`] is the starting point of the
+//!   work.
+//! - [`worker`] chooses the engine and the agent, `sandbox_choice`, [`container`] and [`network`]
+//!   the sandbox.
+//! - [`secrets`] rejects plans and task files with known secrets.
 
 pub(crate) mod agent_script;
 pub mod container;

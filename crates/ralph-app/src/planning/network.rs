@@ -1,4 +1,4 @@
-//! What the commands of a run may reach, and which hosts the project's own files name.
+//! The hosts that a run's commands may reach, and the hosts that the project's files name.
 
 use std::path::Path;
 
@@ -15,11 +15,11 @@ use crate::config::{self, NetworkSettings};
 use crate::error::AppError;
 use crate::planning::RunRequest;
 
-/// How many files are read for hosts, and how many hosts are told.
+/// The number of files that are searched for hosts, and the number of hosts that are reported.
 const MAX_FILES: usize = 64;
 const MAX_HOSTS: usize = 64;
 
-/// Returns what the settings allow, and what the agent itself has to reach.
+/// Returns the hosts that the settings allow, and those that the agent needs.
 pub(crate) fn network_plan(
     settings: &NetworkSettings,
     agent: &[String],
@@ -35,7 +35,7 @@ pub(crate) fn network_plan(
     let refused =
         |error: AllowlistEntryError| unusable("allowed` below `[sandbox.network]", &error);
     let own = list(agent).map_err(|error| unusable("hosts` of the agent", &error))?;
-    // Looked at whatever the rule is: it may change.
+    // Validated with every policy, because the policy may change.
     let listed = list(&settings.allowed).map_err(refused)?;
     let policy = match settings.policy {
         config::NetworkPolicySetting::AllowAll => EgressPolicy::AllowAll,
@@ -60,7 +60,7 @@ pub(crate) fn network_plan(
     })
 }
 
-/// Returns the agent of a run, with the provider-side tools that the settings allow it.
+/// Returns the agent plan of a run, with the provider-side tools that the settings allow.
 pub(crate) fn agent_plan(
     access: Option<&AgentAccess>,
     request: &RunRequest,
@@ -70,7 +70,7 @@ pub(crate) fn agent_plan(
     Ok(access.map(|access| access.to_plan(request.model.as_ref(), &allowed)))
 }
 
-/// Returns the hosts that commands can reach, in words.
+/// Describes the hosts that commands can reach.
 pub fn network_summary(network: &NetworkPlan) -> String {
     match &network.policy {
         EgressPolicy::Deny => "nothing".into(),
@@ -83,7 +83,7 @@ pub fn network_summary(network: &NetworkPlan) -> String {
     }
 }
 
-/// Says that hosts are listed in vain, where they are.
+/// Returns a notice if hosts are listed without effect.
 pub(crate) fn unused_list_notice(settings: &NetworkSettings) -> Option<String> {
     let is_idle =
         settings.policy == config::NetworkPolicySetting::Deny && !settings.allowed.is_empty();
@@ -92,8 +92,7 @@ pub(crate) fn unused_list_notice(settings: &NetworkSettings) -> Option<String> {
     })
 }
 
-/// Returns what the commands of a run may reach, where the sandbox has a gate, and what a person should
-/// know about it.
+/// Returns the network plan of a run whose sandbox has a gate, and notices for the user.
 pub(crate) async fn plan_for_run(
     sandbox: &str,
     access: Option<&AgentAccess>,
@@ -111,8 +110,8 @@ pub(crate) async fn plan_for_run(
     Ok(Some((plan, unused_list_notice(&settings))))
 }
 
-/// Returns the hosts that files of the project name at a commit, and that may not be reached. A project
-/// that cannot be read suggests nothing.
+/// Returns the unreachable hosts that files of the project name at a commit. Returns none for a
+/// project that cannot be read.
 async fn suggest_hosts(
     policy: &EgressPolicy,
     repository: &Path,

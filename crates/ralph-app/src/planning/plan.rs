@@ -1,4 +1,4 @@
-//! From a task file and flags to a complete plan. Nothing is started and nothing is written.
+//! Completes a task file and flags to a plan, without starting or writing anything.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -24,15 +24,13 @@ use crate::error::AppError;
 use crate::providers::Providers;
 use crate::providers::models::{absolute_script, agent_model_name, listed_price};
 
-/// A plan with the task it was made from.
+/// A plan with its task.
 pub struct PlannedRun {
-    /// The plan.
     pub plan: RunPlan,
-    /// The task.
     pub task: TaskFile,
-    /// The model, and its settings.
+    /// The model with its settings.
     pub choice: ModelChoice,
-    /// The agent that does the work, with its login; none for the engine `actions`.
+    /// The agent with its login; `None` for the engine `actions`.
     pub access: Option<AgentAccess>,
     /// Facts that the user should know before the run starts.
     pub notices: Vec<String>,
@@ -124,19 +122,19 @@ async fn complete(
     Ok((plan, choice, notices))
 }
 
-/// Returns a new id of a run. Ids of a second differ in the millisecond and by chance.
+/// Returns a new id of a run. Ids of the same second differ in the milliseconds and a random part.
 pub(crate) fn new_id(now: Timestamp) -> RunId {
     let millisecond = u64::from(now.subsec_millisecond().unsigned_abs());
     let last = (millisecond << 6) | (random_number() & 0x3f);
     RunId::new(now, u16::try_from(last).unwrap_or(u16::MAX))
 }
 
-/// Returns a number that differs from call to call.
+/// Returns a random number.
 pub(crate) fn random_number() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Returns the model that answers, after a look whether it can and what it costs.
+/// Returns the model, after checking that it is usable and determining its price.
 fn resolve_model(
     request: &RunRequest,
     task: &TaskFile,
@@ -169,7 +167,7 @@ fn delivery_for(contract: &Contract) -> Delivery {
     }
 }
 
-/// Returns what git says about its version, which must not be too old.
+/// Returns the version of git in its own words. Returns an error if it is too old.
 pub async fn require_git(git: &HostGit) -> Result<String, AppError> {
     let said = git.run_as_user(Path::new("/"), &["--version"]).await;
     let said = said.map_err(|error| {
@@ -189,7 +187,7 @@ pub async fn require_git(git: &HostGit) -> Result<String, AppError> {
     }
 }
 
-/// Flag, task, environment, file: the first that names a model wins.
+/// Returns the model that is named first in this order: flag, task, environment, file.
 pub fn model_choice(
     model: Option<&str>,
     profile: Option<&str>,
@@ -221,7 +219,8 @@ pub fn model_choice(
     Ok(choice)
 }
 
-/// Refuses a task whose only limit of spending is money, if nobody knows what the model costs.
+/// Returns an error for a task whose only spending limit is a cost, if the price of the model is
+/// unknown.
 fn require_price(choice: &ModelChoice, task: &TaskFile, file: &Path) -> Result<(), AppError> {
     let Some(finding) = lint::unenforceable_cost_limit(task, &choice.model, choice.price.as_ref())
     else {

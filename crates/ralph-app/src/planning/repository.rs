@@ -10,10 +10,10 @@ use ralph_engine::git::{GitError, HostGit};
 
 use crate::error::AppError;
 
-/// How many paths or names a notice lists.
+/// The number of paths or names that a notice lists.
 const MAX_NAMED: usize = 5;
 
-/// Returns the error for a directory whose repository git does not open.
+/// Returns the error for a directory whose repository git cannot open.
 pub(crate) fn unreadable(path: &Path, error: &GitError) -> AppError {
     let words = error.to_string();
     let has = |part: &str| words.contains(part);
@@ -64,7 +64,7 @@ fn unusable(path: &Path, why: &str, fix: &str) -> AppError {
     AppError::runtime(what, why, fix)
 }
 
-/// Refuses a path that cannot be part of a URL or of the journal.
+/// Rejects a path that cannot be part of a URL or of the journal.
 pub(crate) fn require_utf8_path(path: &Path) -> Result<(), AppError> {
     match path.to_str() {
         Some(_) => Ok(()),
@@ -76,7 +76,7 @@ pub(crate) fn require_utf8_path(path: &Path) -> Result<(), AppError> {
     }
 }
 
-/// Refuses a repository whose history cannot be copied whole.
+/// Rejects a repository whose history cannot be copied completely.
 pub(crate) async fn require_complete_history(
     path: &Path,
     branch: &str,
@@ -102,7 +102,8 @@ async fn refuse_shallow(path: &Path, git: &HostGit) -> Result<(), AppError> {
     ))
 }
 
-/// Grafts replace the parents of commits for the git that reads them, so a copy has another history.
+/// Rejects grafts: they replace the parents of commits for the git that reads them, so a copy has
+/// another history.
 async fn refuse_grafts(path: &Path, git: &HostGit) -> Result<(), AppError> {
     let file = git
         .run_as_user(path, &["rev-parse", "--git-path", "info/grafts"])
@@ -120,7 +121,8 @@ async fn refuse_grafts(path: &Path, git: &HostGit) -> Result<(), AppError> {
     ))
 }
 
-/// A partial clone fetches missing objects from its remote on demand; ralph contacts no remote.
+/// Rejects missing objects: a partial clone fetches them from its remote on demand, and ralph
+/// contacts no remote.
 async fn refuse_missing_objects(path: &Path, branch: &str, git: &HostGit) -> Result<(), AppError> {
     let keys = r"^(remote\..*\.promisor|extensions\.partialclone)$";
     let is_partial = git
@@ -210,7 +212,7 @@ async fn filters(path: &Path, base: &CommitId, git: &HostGit) -> BTreeSet<String
         "--",
         ":(top,glob)**/.gitattributes",
     ];
-    // It fails where nothing is found.
+    // The command fails if it finds nothing.
     let lines = git.run_as_user(path, &args).await.unwrap_or_default();
     filters_in(&lines)
 }

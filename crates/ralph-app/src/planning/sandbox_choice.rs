@@ -1,4 +1,4 @@
-//! Which sandbox provider a run has.
+//! The choice of a run's sandbox provider.
 
 use ralph_core::task::{Contract, TaskFile};
 use ralph_core::trust;
@@ -9,7 +9,7 @@ use crate::config::user_provider;
 use crate::error::AppError;
 use crate::planning::RunRequest;
 
-/// Returns the provider of a run, which must be one that there is.
+/// Returns the provider of a run, which must exist.
 pub(crate) fn require_known_provider(
     request: &RunRequest,
     task: &TaskFile,
@@ -20,8 +20,8 @@ pub(crate) fn require_known_provider(
     Ok(name)
 }
 
-/// Flag, task, environment, file: the first that names a sandbox provider wins. A task or a `.env`
-/// cannot choose one that isolates less than the provider that the user chose.
+/// Returns the sandbox provider that is named first in this order: flag, task, environment, file. A
+/// task or a `.env` cannot choose one that isolates less than the user's choice.
 pub(crate) fn provider_name(
     request: &RunRequest,
     task: Option<&TaskFile>,
@@ -45,7 +45,7 @@ pub(crate) fn provider_name(
     })
 }
 
-/// Returns the sandbox provider that the user chose in the environment or in the own `ralph.toml`.
+/// Returns the sandbox provider from the user's environment or `ralph.toml`.
 fn user_choice(app: &App) -> Result<Option<String>, AppError> {
     match app.environment().user_provider() {
         Some(name) => Ok(Some(name.to_owned())),
@@ -53,7 +53,7 @@ fn user_choice(app: &App) -> Result<Option<String>, AppError> {
     }
 }
 
-/// Says that a task asks for a sandbox that isolates less than the one that is used.
+/// Returns a notice if a task asks for weaker isolation than that of the chosen sandbox.
 pub(crate) fn weaker_sandbox_notice(
     request: &RunRequest,
     contract: &Contract,

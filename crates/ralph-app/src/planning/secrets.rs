@@ -1,4 +1,4 @@
-//! Secrets in what a run performs, found before it starts.
+//! Finds secrets in the plan and the task file of a run before it starts.
 //!
 //! The journal is redacted and a resumed run reads its plan from there, and the task file is copied
 //! into the sandbox and into the saved state. So neither may contain a secret.
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::error::{AppError, ErrorKind};
 
-/// The fields of a plan that are only shown.
+/// The fields of a plan that are only displayed.
 const DISPLAY_ONLY_FIELDS: [&str; 3] = ["title", "test_command", "suggested"];
 
-/// Refuses a task file that contains a known secret.
+/// Rejects a task file that contains a known secret.
 pub(crate) fn refuse_in_task(text: &str, redactor: &Redactor) -> Result<(), AppError> {
     let Some(name) = redactor.find_known(text.as_bytes()) else {
         return Ok(());
@@ -25,7 +25,7 @@ pub(crate) fn refuse_in_task(text: &str, redactor: &Redactor) -> Result<(), AppE
     ))
 }
 
-/// Refuses a plan that would come back from the journal with a placeholder in it.
+/// Rejects a plan that would contain a placeholder when it is read from the journal.
 pub(crate) fn refuse_in_plan(plan: &RunPlan, redactor: &Redactor) -> Result<(), AppError> {
     let differs = |text: &str| *redactor.redact(text) != *text;
     let Some((field, text)) = find_field(plan, &differs) else {
@@ -39,7 +39,7 @@ pub(crate) fn refuse_in_plan(plan: &RunPlan, redactor: &Redactor) -> Result<(), 
     Err(AppError::usage("the run cannot be started", why, fix))
 }
 
-/// Refuses to go on with a plan that was redacted when it was stored.
+/// Rejects a plan that was redacted when it was stored.
 pub(crate) fn refuse_redacted_plan(plan: &RunPlan) -> Result<(), AppError> {
     let is_redacted = |text: &str| text.contains("[REDACTED");
     let Some((field, _)) = find_field(plan, &is_redacted) else {
@@ -52,7 +52,8 @@ pub(crate) fn refuse_redacted_plan(plan: &RunPlan) -> Result<(), AppError> {
     ))
 }
 
-/// Returns the first performed field of a plan whose text meets a condition, and the text.
+/// Returns the first field of a plan that affects the run and whose text meets a condition, with
+/// the text.
 fn find_field(plan: &RunPlan, is_wrong: &dyn Fn(&str) -> bool) -> Option<(String, String)> {
     // A plan consists of plain data, so it always has a JSON form.
     let value = serde_json::to_value(plan).unwrap_or_default();

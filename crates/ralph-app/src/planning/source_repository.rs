@@ -1,4 +1,4 @@
-//! The repository and the commit that the work of a run starts from.
+//! The repository and the base commit of a run.
 
 use std::path::{Path, PathBuf};
 
@@ -14,13 +14,13 @@ use crate::format;
 use crate::planning::RunRequest;
 use crate::providers::Providers;
 
-/// The repository that the work starts from.
+/// The repository that a run starts from.
 pub struct SourceRepository {
     /// The top level of the work tree, or a bare repository.
     pub path: PathBuf,
-    /// The branch that the work starts from.
+    /// The branch that the run starts from.
     pub base_branch: String,
-    /// Its commit.
+    /// The commit of the base branch.
     pub base: CommitId,
 }
 
@@ -64,7 +64,7 @@ impl SourceRepository {
         notices
     }
 
-    /// Says what of the user's working directory is not taken along.
+    /// Reports the parts of the user's working directory that are not copied.
     async fn uncommitted(&self, git: &HostGit, task_file: &Path) -> Vec<String> {
         let status = git
             .run_as_user(
@@ -93,7 +93,7 @@ impl SourceRepository {
     }
 }
 
-/// Returns the path of a repository that was named by path or by a `file://` address.
+/// Returns the path of a repository that is named by path or `file://` URL.
 pub fn local_path(named: &str, directory: &Path) -> Result<PathBuf, AppError> {
     let remote = named.contains("://") && !named.starts_with("file://");
     if remote || named.starts_with("git@") {
@@ -118,7 +118,7 @@ pub async fn top_level(path: &Path, git: &HostGit) -> Result<PathBuf, AppError> 
         .await
     {
         Ok(top) => top,
-        // A bare repository has no work tree; its own directory is what counts.
+        // A bare repository has no work tree; its directory is the top level.
         Err(_) => git
             .run_as_user(path, &["rev-parse", "--absolute-git-dir"])
             .await
@@ -150,7 +150,7 @@ async fn current_branch(path: &Path, git: &HostGit) -> Result<String, AppError> 
     Ok(branch.trim().to_owned())
 }
 
-/// Returns the commit of a revision, if there is one.
+/// Returns the commit of a revision, if it exists.
 pub async fn commit_at(path: &Path, revision: &str, git: &HostGit) -> Option<CommitId> {
     let revision = format!("{revision}^{{commit}}");
     let found = git
@@ -183,7 +183,7 @@ async fn base_commit(path: &Path, branch: &str, git: &HostGit) -> Result<CommitI
     })
 }
 
-/// Returns the wanted branch name, or the next one with `-v2`, `-v3`… that no run has used.
+/// Returns the wanted branch name, or the first unused one with the suffix `-v2`, `-v3`…
 pub(crate) async fn free_branch(
     wanted: &str,
     repo: &Path,

@@ -9,16 +9,16 @@ use crate::app::App;
 use crate::config::{RegularFileError, read_user_named};
 use crate::error::{AppError, ErrorDetails, ErrorKind};
 
-/// The most that is read of a file; the linter rejects a task file long before that.
+/// The number of bytes of a file that are read; the linter rejects a task file long before that.
 const MAX_TASK_BYTES: u64 = 16 << 20;
 
-/// Returns the start of a task file, which must be a regular file of the repository that it is named in.
+/// Returns the start of a task file, which must be a regular file in its repository.
 pub fn read_task_bytes(file: &Path, app: &App) -> Result<Vec<u8>, RegularFileError> {
     let directory = app.environment().working_dir();
     Ok(read_user_named(file, directory, MAX_TASK_BYTES)?.bytes)
 }
 
-/// Reads a task file. Returns its path with all links followed, and its content.
+/// Reads a task file. Returns its path with symbolic links resolved, and its content.
 pub fn read_bytes(file: &Path, app: &App) -> Result<(PathBuf, Vec<u8>), AppError> {
     let path = app.environment().working_dir().join(file);
     let bytes = read_task_bytes(file, app).map_err(|error| {
@@ -34,7 +34,7 @@ pub fn read_bytes(file: &Path, app: &App) -> Result<(PathBuf, Vec<u8>), AppError
     Ok((path.canonicalize().unwrap_or(path), bytes))
 }
 
-/// Reads and lints the task file. The error has all findings that reject it.
+/// Reads and lints the task file. The error contains all findings that reject it.
 pub fn read_task(file: &Path, app: &App) -> Result<(PathBuf, TaskFile), AppError> {
     let shown = file.display();
     let (path, bytes) = read_bytes(file, app)?;
@@ -55,7 +55,7 @@ pub fn read_task(file: &Path, app: &App) -> Result<(PathBuf, TaskFile), AppError
     }
 }
 
-/// Returns where a finding is with what it says, and what to do about it.
+/// Returns the position and the message of a finding, and its fix.
 pub fn describe_finding(finding: &LintFinding) -> (String, String) {
     let place = match (finding.line, finding.column) {
         (Some(line), Some(column)) => format!("line {line}, column {column}: "),

@@ -1,4 +1,4 @@
-//! The worker of a run: a model that ralph asks itself, or a coding agent with its login.
+//! The worker of a run: a model that ralph asks directly, or a coding agent with its login.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::tokens::{AgentName, AuthMode, StoreSelection};
 /// The fix for an unknown agent.
 pub const UNKNOWN_AGENT_HINT: &str = "name one of them, or describe it in your own agents.toml";
 
-/// Returns who does the work: the flags win over the task.
+/// Returns the engine of a run: the flags override the task.
 pub fn engine(request: &RunRequest, contract: Option<&Contract>) -> Result<EngineKind, AppError> {
     let chosen = request.engine;
     if chosen == Some(EngineKind::Actions) && request.agent.is_some() {
@@ -33,7 +33,7 @@ pub fn engine(request: &RunRequest, contract: Option<&Contract>) -> Result<Engin
     Ok(chosen.unwrap_or(usual))
 }
 
-/// Returns the agent of a new run, ready to be started.
+/// Returns the agent of a new run, ready to start.
 pub async fn agent_for_run(
     request: &RunRequest,
     contract: &Contract,
@@ -53,14 +53,14 @@ pub async fn agent_for_run(
     access_for_plan(&plan, app).await.map(Some)
 }
 
-/// Returns the name of the agent that does the work, where one does.
+/// Returns the name of the agent, if an agent is the worker.
 pub fn agent_name<'a>(request: &'a RunRequest, contract: Option<&'a Contract>) -> &'a str {
     let of_task = contract.and_then(|contract| contract.agent.as_deref());
     let named = request.agent.as_deref().or(of_task);
     named.unwrap_or(AgentName::DEFAULT)
 }
 
-/// Refuses a profile for an agent.
+/// Rejects a profile for an agent.
 pub fn refuse_profile(request: &RunRequest) -> Result<(), AppError> {
     if request.profile.is_none() {
         return Ok(());
@@ -72,7 +72,7 @@ pub fn refuse_profile(request: &RunRequest) -> Result<(), AppError> {
     ))
 }
 
-/// Returns the agent of a name.
+/// Returns the agent with a name.
 pub fn find_preset(name: &str, app: &App) -> Result<Preset, AppError> {
     let agents = app.agents()?;
     let preset = agents.get(name).map_err(|error| {
@@ -85,7 +85,7 @@ pub fn find_preset(name: &str, app: &App) -> Result<Preset, AppError> {
     Ok(preset.clone())
 }
 
-/// Returns the agent of a plan, ready to be started with the same kind of credential.
+/// Returns the agent of a plan, ready to start with the same kind of credential.
 pub async fn access_for_plan(plan: &AgentPlan, app: &App) -> Result<AgentAccess, AppError> {
     let preset = find_preset(&plan.name, app)?;
     require_model(&preset, plan.model.as_deref())?;

@@ -1,4 +1,4 @@
-//! Whoever does the work instead of a model that ralph asks: there is one, and it can log in.
+//! Checks that the coding agent of the run exists and can log in.
 
 use ralph_providers::agent::Preset;
 
@@ -10,7 +10,7 @@ use crate::planning::{SourceRepository, agent_script, worker};
 use crate::tokens::stores::find_program;
 use crate::tokens::{FoundToken, format_date};
 
-/// The agent is one that there is.
+/// Checks that the agent exists.
 pub(super) async fn check_agent(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
     match &ground.worker {
         PreflightWorker::Model => None,
@@ -27,8 +27,8 @@ pub(super) async fn check_agent(ground: &PreflightContext<'_>) -> Option<CheckOu
     }
 }
 
-/// Looks for the program of an agent that works on this machine, where an image has its own, and for a
-/// script of the repository.
+/// Checks for the agent's program if the agent works on this machine (an image contains its own),
+/// and for a script of the repository.
 async fn check_startable(preset: &Preset, ground: &PreflightContext<'_>) -> CheckOutcome {
     let program = preset.command.first().map_or("", String::as_str);
     let search_path = ground.app.search_path();
@@ -48,7 +48,7 @@ async fn check_startable(preset: &Preset, ground: &PreflightContext<'_>) -> Chec
     CheckOutcome::Passed(format!("{}, which is started as `{program}`", preset.name))
 }
 
-/// Looks for the agent's script; why there is no repository to have it is told by another check.
+/// Checks for the agent's script. Another check reports a missing repository.
 async fn check_script(preset: &Preset, ground: &PreflightContext<'_>) -> Result<(), AppError> {
     let (Some(file), Some(task)) = (&ground.task, ground.usable_task()) else {
         return Ok(());
@@ -61,7 +61,8 @@ async fn check_script(preset: &Preset, ground: &PreflightContext<'_>) -> Result<
     }
 }
 
-/// The agent can log in, for a while yet. Its provider is not asked.
+/// Checks that the agent has a credential that stays valid for some time. Does not ask the
+/// provider.
 pub(super) async fn check_credential(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
     let preset = match &ground.worker {
         PreflightWorker::Model | PreflightWorker::Unknown => return None,
@@ -91,8 +92,8 @@ async fn find_credential(
     Ok(told)
 }
 
-/// Says where a credential goes if a person named that, where it was found and how long it holds, and nothing
-/// of itself.
+/// Describes the configured destination of a credential, its store and its expiry, without
+/// revealing the credential.
 pub(in crate::checks) fn describe_credential(found: &FoundToken, now: jiff::Timestamp) -> String {
     let FoundToken {
         token,

@@ -23,7 +23,7 @@ pub(super) enum PreflightCheck {
 }
 
 impl PreflightCheck {
-    /// All checks, in the order in which they are told.
+    /// All checks, in the order of the report.
     pub(super) const ALL: [Self; 13] = [
         Self::Git,
         Self::State,
@@ -40,7 +40,7 @@ impl PreflightCheck {
         Self::Disk,
     ];
 
-    /// Returns the name that is printed.
+    /// Returns the printed name of the check.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Git => "git",
@@ -59,7 +59,7 @@ impl PreflightCheck {
         }
     }
 
-    /// Looks, and changes nothing. None if there is nothing to look at.
+    /// Runs the check without changing anything. Returns `None` if there is nothing to check.
     pub(super) async fn run(self, ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
         match self {
             Self::Git => Some(machine::check_git(ground)),
@@ -78,7 +78,7 @@ impl PreflightCheck {
         }
     }
 
-    /// Says why a check was left out, unless another has said it.
+    /// Returns why the check was skipped, unless another check reports the reason.
     pub(super) fn skip_reason(self) -> Option<&'static str> {
         match self {
             Self::Task => Some("there is no ralph_task.md here, so no task file was checked"),

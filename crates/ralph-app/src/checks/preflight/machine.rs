@@ -1,4 +1,4 @@
-//! What the machine must have: git, a place for the state, space.
+//! Checks of the machine: git, the state directory and disk space.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +10,10 @@ use crate::checks::CheckOutcome;
 
 /// Free space that a run's files need, in bytes.
 const MIN_STATE_BYTES: u64 = 1 << 30;
-/// Free space that containers need, in bytes: a workspace, and what tests write.
+/// Free space that containers need, in bytes: a workspace and the files that tests write.
 const MIN_ENGINE_BYTES: u64 = 2 << 30;
 
-/// Git can be started.
+/// Checks that git can be started.
 pub(super) fn check_git(ground: &PreflightContext<'_>) -> CheckOutcome {
     match &ground.git {
         Ok(version) => CheckOutcome::Passed(version.trim().to_owned()),
@@ -21,7 +21,7 @@ pub(super) fn check_git(ground: &PreflightContext<'_>) -> CheckOutcome {
     }
 }
 
-/// The state directory can be written, or made.
+/// Checks that the state directory is writable or can be created.
 pub(super) fn check_state_dir(ground: &PreflightContext<'_>) -> CheckOutcome {
     let root = match &ground.providers {
         Ok(wiring) => wiring.state.root(),
@@ -48,7 +48,7 @@ pub(super) fn check_state_dir(ground: &PreflightContext<'_>) -> CheckOutcome {
     })
 }
 
-/// There is space for the state, and for containers where the engine is on this machine.
+/// Checks the disk space for the state, and for containers if the engine is on this machine.
 pub(super) fn check_disk(ground: &PreflightContext<'_>) -> CheckOutcome {
     let mut places = Vec::new();
     if let Ok(wiring) = &ground.providers {
@@ -93,14 +93,14 @@ fn gibibytes(bytes: u64) -> String {
     format!("{}.{} GiB", tenths / 10, tenths % 10)
 }
 
-/// Returns the bytes that can still be written at a path; none where that cannot be found out.
+/// Returns the free bytes at a path, or `None` if they cannot be determined.
 fn free_bytes(path: &Path) -> Option<u64> {
     let place = nearest_existing(path)?;
     let stat = statvfs(&place).ok()?;
     Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// Returns the path itself, or the nearest directory above it that is there.
+/// Returns the path, or its nearest existing ancestor.
 fn nearest_existing(path: &Path) -> Option<PathBuf> {
     let mut places = path.ancestors();
     places.find(|place| place.exists()).map(Path::to_path_buf)

@@ -24,8 +24,8 @@ use crate::planning::RunRequest;
 pub(super) use agent::describe_credential;
 pub(super) use network::{describe_policy, gate_error};
 
-/// Checks everything that a run of this request needs. `file` is the named task file; without it, the usual
-/// one is checked if it exists.
+/// Checks everything that a run of this request needs. Without `file`, checks the default task file
+/// if it exists.
 pub async fn run_preflight(
     file: Option<PathBuf>,
     request: RunRequest,

@@ -1,4 +1,4 @@
-//! What commands may reach, and the gate that decides about it.
+//! Checks of the network policy and the gate that enforces it.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::gate::{CredentialPort, GateConfig};
 use crate::planning::network;
 use crate::providers::Providers;
 
-/// The rules for the network have a meaning, and a gate can keep them.
+/// Checks that the network rules are valid and that a gate can enforce them.
 pub(super) async fn check_gate(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
     let (Ok(settings), Ok(wiring)) = (&ground.settings, &ground.providers) else {
         return Some(CheckOutcome::NotRun("the settings cannot be used".into()));
@@ -33,7 +33,7 @@ pub(super) async fn check_gate(ground: &PreflightContext<'_>) -> Option<CheckOut
                 Err(error) => error.into(),
             })
         }
-        // Only what the agent asks of its model goes through a gate.
+        // Only the agent's model requests go through a gate.
         Ok(_) if preset.is_some() => Some(check_agent_gate(wiring).await),
         Ok(_) => None,
         Err(_) => Some(CheckOutcome::NotRun("the settings cannot be used".into())),
@@ -66,7 +66,7 @@ async fn check_agent_gate(wiring: &Providers) -> CheckOutcome {
     }
 }
 
-/// Says the policy in words.
+/// Describes the policy.
 pub(in crate::checks) fn describe_policy(plan: &NetworkPlan) -> String {
     let name = match &plan.policy {
         EgressPolicy::Deny => "deny",
@@ -79,7 +79,7 @@ pub(in crate::checks) fn describe_policy(plan: &NetworkPlan) -> String {
     )
 }
 
-/// Opens a gate. Nothing is written before it has decided something.
+/// Opens a gate. It writes no file before its first decision.
 async fn open_gate(network: NetworkPlan, wiring: &Providers) -> Result<Gate, AppError> {
     let opening = GateConfig {
         identity: SandboxIdentity {
@@ -101,7 +101,7 @@ async fn open_gate(network: NetworkPlan, wiring: &Providers) -> Result<Gate, App
         .map_err(|error| gate_error(&error))
 }
 
-/// Says why no gate can be opened.
+/// Describes why no gate can be opened.
 pub(in crate::checks) fn gate_error(error: &dyn std::error::Error) -> AppError {
     AppError::runtime(
         "no gate can be opened",

@@ -1,4 +1,4 @@
-//! What the checks look at, read once.
+//! The input of the checks, read once.
 
 use std::path::{Path, PathBuf};
 
@@ -16,25 +16,24 @@ use crate::planning::{
 };
 use crate::providers::Providers;
 
-/// A task file that was named, or that is in the working directory.
+/// The named task file, or the one in the working directory.
 pub(super) struct PreflightTask {
-    /// As it was named.
+    /// The path as the user wrote it.
     pub(super) display_path: String,
-    /// Where it is.
     pub(super) path: PathBuf,
-    /// What there is to say about it, or why it cannot be read.
+    /// The findings of the linter, or the reason why the file cannot be read.
     pub(super) report: Result<LintReport, RegularFileError>,
 }
 
-/// Who does the work of the run that would be started.
+/// The worker of the run that would be started.
 pub(super) enum PreflightWorker {
-    /// A model that ralph asks itself.
+    /// A model that ralph asks directly.
     Model,
-    /// An agent's program.
+    /// A coding agent.
     Agent(Result<Preset, AppError>),
     /// The flags contradict each other.
     Contradiction(AppError),
-    /// The task file says it, and cannot be used.
+    /// The task file names the worker but is not usable.
     Unknown,
 }
 
@@ -57,7 +56,7 @@ impl PreflightWorker {
         }
     }
 
-    /// Returns the agent, if one that there is does the work.
+    /// Returns the preset if an existing agent is the worker.
     pub(super) fn preset(&self) -> Option<&Preset> {
         match self {
             Self::Agent(Ok(preset)) => Some(preset),
@@ -66,29 +65,27 @@ impl PreflightWorker {
     }
 }
 
-/// What the checks look at.
+/// The input of the checks.
 pub(super) struct PreflightContext<'a> {
     pub(super) app: &'a App,
-    /// The run that would be started.
     pub(super) request: RunRequest,
     pub(super) providers: Result<Providers, AppError>,
     pub(super) settings: Result<Settings, AppError>,
     pub(super) profiles: Result<ModelProfiles, AppError>,
     pub(super) task: Option<PreflightTask>,
-    /// Who does the work.
     pub(super) worker: PreflightWorker,
-    /// What git says about its version.
+    /// The version of git, in its own words.
     pub(super) git: Result<String, AppError>,
     /// The name of the sandbox provider.
     pub(super) sandbox: Result<String, AppError>,
-    /// The containers, where the provider has containers.
+    /// The container plan, if the provider uses containers.
     pub(super) container: Option<Result<ContainerPlan, AppError>>,
-    /// The engine of the containers, if it answers.
+    /// The container engine, if it answers.
     pub(super) engine: Option<(DockerEngine, DockerInfo)>,
 }
 
 impl<'a> PreflightContext<'a> {
-    /// Reads everything that the checks look at. What cannot be read is told by the check it belongs to.
+    /// Reads the input of the checks. The check that uses an input reports the error of reading it.
     pub(super) async fn load(file: Option<PathBuf>, request: RunRequest, app: &'a App) -> Self {
         let task = find_task(file.as_deref(), app);
         let request = RunRequest {
@@ -125,7 +122,7 @@ impl<'a> PreflightContext<'a> {
         }
     }
 
-    /// Returns the task, if it can be run.
+    /// Returns the task if it can be run.
     pub(super) fn usable_task(&self) -> Option<&TaskFile> {
         self.task.as_ref().and_then(PreflightTask::usable)
     }
@@ -138,7 +135,7 @@ impl PreflightTask {
     }
 }
 
-/// Finds the task file: the one that was named, or else the usual one if it is there.
+/// Finds the named task file, or the default one if it exists.
 fn find_task(named: Option<&Path>, app: &App) -> Option<PreflightTask> {
     let file = named.unwrap_or(Path::new(TASK_FILE));
     let path = app.environment().working_dir().join(file);
@@ -152,7 +149,7 @@ fn find_task(named: Option<&Path>, app: &App) -> Option<PreflightTask> {
     })
 }
 
-/// Returns what the containers are like, with the image that the task asks for.
+/// Returns the container plan with the image that the task asks for.
 async fn container_plan(contract: Option<&Contract>, app: &App) -> Result<ContainerPlan, AppError> {
     let resources = contract.and_then(|contract| contract.sandbox_resources);
     let mut plan = container::container_plan_for(resources, app).await?;
@@ -162,7 +159,7 @@ async fn container_plan(contract: Option<&Contract>, app: &App) -> Result<Contai
     Ok(plan)
 }
 
-/// Speaks to the engine. Why one does not answer is told by the provider.
+/// Connects to the engine. The provider's check reports why it does not answer.
 async fn connect_engine(plan: &ContainerPlan) -> Option<(DockerEngine, DockerInfo)> {
     let engine = DockerEngine::connect(plan.engine.as_deref()).await.ok()?;
     let facts = engine.info().await.ok()?;

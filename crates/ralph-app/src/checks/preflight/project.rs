@@ -1,4 +1,4 @@
-//! What the project must have: settings, a task, a repository, a model.
+//! Checks of the project: settings, task, repository and model.
 
 use ralph_core::lint::LintSeverity;
 use ralph_core::ports::ProviderProblem;
@@ -10,7 +10,7 @@ use crate::format;
 use crate::planning::{self, SourceRepository, secrets};
 use crate::{agent, trust};
 
-/// `ralph.toml` and `config/models.yaml` say something that has a meaning.
+/// Checks that `ralph.toml` and `config/models.yaml` are valid.
 pub(super) fn check_settings(ground: &PreflightContext<'_>) -> CheckOutcome {
     let settings = ground.settings.as_ref().err();
     let profiles = ground.profiles.as_ref().err();
@@ -28,7 +28,7 @@ pub(super) fn check_settings(ground: &PreflightContext<'_>) -> CheckOutcome {
     })
 }
 
-/// The task file keeps the rules.
+/// Checks the task file with the linter.
 pub(super) fn check_task(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
     let PreflightTask {
         display_path: shown,
@@ -62,7 +62,7 @@ pub(super) fn check_task(ground: &PreflightContext<'_>) -> Option<CheckOutcome> 
     }))
 }
 
-/// There is a repository with the branch that the work starts from.
+/// Checks that the repository exists and has the base branch.
 pub(super) async fn check_repository(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
     let file = ground.task.as_ref()?;
     let Some(task) = ground.usable_task() else {
@@ -84,15 +84,15 @@ pub(super) async fn check_repository(ground: &PreflightContext<'_>) -> Option<Ch
     })
 }
 
-/// What the repository's files propose is approved, and they set nothing that only the user may set. None
-/// if they propose nothing.
+/// Checks that the proposals of the repository's files are approved, and that these files set
+/// nothing that only the user may set. Returns `None` if they propose nothing.
 pub(super) async fn check_trust(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
     let file = ground.task.as_ref().map(|task| task.path.as_path());
     let task = file.zip(ground.usable_task());
     let git = ground.app.git_read_only();
     let review = match trust::review_run(&ground.request, task, &git, ground.app).await {
         Ok(review) => review,
-        // Another check reports what cannot be read.
+        // Another check reports unreadable files.
         Err(_) if ground.app.environment().dotenv_problem().is_none() => return None,
         Err(error) => return Some(error.into()),
     };
@@ -120,7 +120,7 @@ pub(super) async fn check_trust(ground: &PreflightContext<'_>) -> Option<CheckOu
     })
 }
 
-/// A model is chosen, and this version has it; an agent asks one of its own.
+/// Checks that a model is chosen and supported by this version; an agent uses its own model.
 pub(super) fn check_model(ground: &PreflightContext<'_>) -> CheckOutcome {
     match &ground.worker {
         PreflightWorker::Model | PreflightWorker::Unknown => check_resolved_model(ground),

@@ -1,4 +1,4 @@
-//! What the sandbox provider must have.
+//! Checks of the sandbox provider.
 
 use ralph_core::image::AgentImage;
 use ralph_core::plan::ContainerPlan;
@@ -10,7 +10,7 @@ use crate::image;
 use crate::planning::container;
 use crate::providers::image::ImageBase;
 
-/// The provider works here.
+/// Checks that the provider works on this machine.
 pub(super) async fn check_provider(ground: &PreflightContext<'_>) -> CheckOutcome {
     let (Ok(name), Ok(wiring)) = (&ground.sandbox, &ground.providers) else {
         return CheckOutcome::NotRun("the settings cannot be used".into());
@@ -56,7 +56,7 @@ pub(super) async fn check_provider(ground: &PreflightContext<'_>) -> CheckOutcom
     })
 }
 
-/// The image is there, for the engine's machine.
+/// Checks that the image exists for the platform of the engine.
 pub(super) async fn check_image(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
     let plan = ground.container.as_ref()?;
     let (Ok(plan), Some((engine, facts))) = (plan, &ground.engine) else {
@@ -71,7 +71,7 @@ pub(super) async fn check_image(ground: &PreflightContext<'_>) -> Option<CheckOu
     })
 }
 
-/// Looks at the image that ships for whoever does the work. That it is missing is fine: it is built.
+/// Checks the image that ships for the worker. A missing image passes, because it gets built.
 async fn check_agent_image(ground: &PreflightContext<'_>, plan: &ContainerPlan) -> CheckOutcome {
     let (Ok(wiring), Ok(settings)) = (&ground.providers, &ground.settings) else {
         return CheckOutcome::NotRun("the settings cannot be used".into());

@@ -1,4 +1,4 @@
-//! Who is tried out, and what it logs in with.
+//! The agent that the selftest uses, and its login.
 
 use ralph_core::secret::Secret;
 use ralph_providers::agent::Preset;
@@ -13,25 +13,24 @@ use crate::planning::worker;
 use crate::tokens::stores::TokenStoreKind;
 use crate::tokens::{AgentName, AuthToken, BaseUrl, FoundToken, StoreSelection};
 
-/// A credential that nobody has.
+/// A made-up credential.
 const FAKE_CREDENTIAL: &str = "sk-ant-selftest-made-up-0000000000000000";
 
-/// An agent with what it logs in with.
+/// An agent with its login.
 pub(super) struct SelftestAccount {
-    /// The agent.
     pub(super) preset: Preset,
-    /// What it logs in with, if it has to.
+    /// The login, if the agent needs one.
     pub(super) login: Option<ProviderLogin>,
-    /// What a gateway wants before the name of a model.
+    /// The prefix that a gateway expects before the name of a model.
     pub(super) model_prefix: String,
-    /// What there is to say about the credential.
+    /// A description of the credential.
     pub(super) description: String,
-    /// Who answers instead of the provider; it ends with this.
+    /// The server that answers instead of the provider; dropping it stops it.
     _upstream: Option<FakeModelProvider>,
 }
 
 impl SelftestAccount {
-    /// Finds the agent and its credential, or makes one up.
+    /// Finds the agent and its credential, or uses a made-up credential.
     pub(super) async fn find(request: &SelftestRequest, app: &App) -> Result<Self, AppError> {
         let name = request.agent.as_deref().unwrap_or(AgentName::DEFAULT);
         let preset = worker::find_preset(name, app)?;

@@ -1,4 +1,4 @@
-//! The agent logs in through the gate, with what stands for its credential.
+//! Checks that the agent can log in through the gate with its placeholder credential.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use crate::checks::CheckOutcome;
 use crate::format;
 use crate::providers::Providers;
 
-/// What the agent is asked for.
+/// The prompt for the agent.
 const PROMPT: &str = "say ok";
-/// How long it may take.
+/// The timeout of the agent.
 const AGENT_TIMEOUT: Duration = Duration::from_mins(1);
-/// How much of what it prints is kept.
+/// The limit of captured output, in bytes.
 const MAX_OUTPUT_BYTES: usize = 4 << 20;
-/// How much of what it said is told.
+/// The number of characters of the output that a message quotes.
 const MAX_QUOTED_CHARACTERS: usize = 200;
 
-/// Asks through the gate, and prints the status of the answer.
+/// Sends a request through the gate and prints the status of the response.
 const REQUEST_SCRIPT: &str = r#"
 if command -v curl >/dev/null 2>&1; then
     curl -q -s -m 55 -o /dev/null -w '%{http_code}' ${BODY:+--data "$BODY"} -H "authorization: Bearer $KEY" \
@@ -42,8 +42,8 @@ else
     echo untried
 fi"#;
 
-/// The agent says a word, which its provider pays for with the credential. Without its program, a
-/// request as it would send one.
+/// Lets the agent answer a short prompt with its credential. Without its program, sends a request
+/// like the agent's.
 pub(super) async fn check_login(
     session: &SelftestSession<'_>,
     account: &SelftestAccount,
@@ -64,7 +64,7 @@ pub(super) async fn check_login(
     }
 }
 
-/// What a program printed, on each stream up to a bound.
+/// The captured output of a program, limited per stream.
 #[derive(Default)]
 struct SelftestAgentOutput {
     stdout: Vec<u8>,
@@ -129,7 +129,7 @@ async fn with_program(
     }
 }
 
-/// Returns a model that costs little.
+/// Returns a cheap model.
 fn small_model(account: &SelftestAccount, kind: CredentialKind) -> String {
     let name = match kind {
         CredentialKind::AnthropicApiKey
@@ -210,7 +210,7 @@ async fn with_script(
     }
 }
 
-/// Returns a small request: where to, and what.
+/// Returns the path and the body of a small request.
 fn request(account: &SelftestAccount, kind: CredentialKind) -> (&'static str, String) {
     match kind {
         CredentialKind::AnthropicApiKey

@@ -1,4 +1,4 @@
-//! What every provider must do: answer, keep files, end what takes too long.
+//! Checks that every provider passes: running commands, storing files and enforcing timeouts.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use super::session::{QUICK_TIMEOUT, SelftestSession, sandbox_failure};
 use crate::checks::CheckOutcome;
 use crate::format;
 
-/// How many bytes make the round trip.
+/// The size of the file that is copied in and out.
 const FILE_BYTES: usize = 1 << 20;
-/// When the tree is killed.
+/// The timeout after which the process tree is killed.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A command runs, and its exit code comes back.
+/// Checks that a command runs and returns its exit code.
 pub(super) async fn check_exec(session: &SelftestSession<'_>) -> CheckOutcome {
     let exec = Exec::shell("echo ok; exit 7", QUICK_TIMEOUT);
     match session.run(exec).await {
@@ -33,7 +33,7 @@ pub(super) async fn check_exec(session: &SelftestSession<'_>) -> CheckOutcome {
     }
 }
 
-/// A file goes in, commands see it, and it comes out as it was.
+/// Checks that a file is copied in, is visible to commands, and is copied out unchanged.
 pub(super) async fn check_files(session: &SelftestSession<'_>) -> CheckOutcome {
     let bytes = pseudo_random_bytes(FILE_BYTES);
     let path = match WorkspacePath::parse("selftest") {
@@ -65,7 +65,7 @@ pub(super) async fn check_files(session: &SelftestSession<'_>) -> CheckOutcome {
     }
 }
 
-/// Returns bytes without a pattern, always the same.
+/// Returns fixed bytes without a pattern.
 fn pseudo_random_bytes(length: usize) -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = || {
@@ -77,7 +77,7 @@ fn pseudo_random_bytes(length: usize) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// A command with children, one of them in a session of its own, is killed at its timeout.
+/// Checks that a command with children, one of them in its own session, is killed at its timeout.
 pub(super) async fn check_timeout(session: &SelftestSession<'_>) -> CheckOutcome {
     let tree = "rm -f ../scratch/pids
         sh -c 'echo $$ >>../scratch/pids; exec sleep 300' &

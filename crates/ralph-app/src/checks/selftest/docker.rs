@@ -33,15 +33,15 @@ const TIMEOUT: &str = "timeout";
 const LIMITS: &str = "limits";
 const CLEANUP: &str = "cleanup";
 
-/// What comes before there is a sandbox, in its order.
+/// The checks before the sandbox is created, in their order.
 const SETUP_CHECKS: [&str; 6] = [TOKEN, PREREQUISITES, ENGINE, HEALTH, IMAGE, CREATE];
-/// What needs a sandbox.
+/// The checks that need a sandbox.
 const SANDBOX_CHECKS: [&str; 10] = [
     POLICY, GATE, AUTH, NETWORK, EXEC, FILES, USER, TIMEOUT, LIMITS, CLEANUP,
 ];
 
-/// Tries out Docker sandboxes with an agent behind the gate. Without a token, an engine, a gate, an
-/// image or a sandbox the rest is not tried.
+/// Tests Docker sandboxes with an agent behind the gate. Skips the remaining checks without a
+/// token, an engine, a gate, an image or a sandbox.
 pub(super) async fn run(
     request: &SelftestRequest,
     checks: &mut dyn CheckSink,
@@ -60,14 +60,14 @@ pub(super) async fn run(
     }
 }
 
-/// Why the rest cannot be tried.
+/// The reason for skipping the remaining checks.
 struct MissingPrerequisite {
-    /// The last check that was made.
+    /// The last check that was run.
     check: &'static str,
     why: &'static str,
 }
 
-/// Everything that a sandbox needs.
+/// The prerequisites of a sandbox.
 struct DockerSelftest {
     account: SelftestAccount,
     gateway: SelftestGate,
@@ -75,7 +75,7 @@ struct DockerSelftest {
 }
 
 impl DockerSelftest {
-    /// Looks at everything that a sandbox needs.
+    /// Checks the prerequisites of a sandbox.
     async fn prepare(
         request: &SelftestRequest,
         checks: &mut dyn CheckSink,
@@ -130,7 +130,7 @@ impl DockerSelftest {
         })
     }
 
-    /// Makes sandboxes, tries them out, and removes them whatever happens.
+    /// Creates sandboxes, tests them, and removes them in any case.
     async fn run_in_sandboxes(
         &self,
         checks: &mut dyn CheckSink,
@@ -166,8 +166,8 @@ impl DockerSelftest {
         tried.unwrap_or_else(|| Err(interrupted_error()))
     }
 
-    /// Tries out the limits in a sandbox that has little, so that it is quick to use more. The answer
-    /// is none if it was interrupted, and how the sandbox was removed.
+    /// Tests the limits in a sandbox with small ones, so that they are exceeded quickly. Returns
+    /// `None` for the limits if the test was interrupted, and the outcome of removing the sandbox.
     async fn check_limits(
         &self,
         checks: &mut dyn CheckSink,
@@ -226,7 +226,7 @@ impl DockerSelftest {
     }
 }
 
-/// Adds a check and tells whether nothing is wrong.
+/// Adds a check and returns whether it found no problem.
 fn add_and_test(
     checks: &mut dyn CheckSink,
     name: &'static str,
@@ -237,7 +237,7 @@ fn add_and_test(
     Ok(passed)
 }
 
-/// Makes one outcome of several.
+/// Combines several outcomes into one.
 fn combine_outcomes(outcomes: [Option<CheckOutcome>; 2]) -> CheckOutcome {
     let (mut problems, mut seen) = (Vec::new(), Vec::new());
     for outcome in outcomes.into_iter().flatten() {
@@ -249,7 +249,7 @@ fn combine_outcomes(outcomes: [Option<CheckOutcome>; 2]) -> CheckOutcome {
     CheckOutcome::from_problems(problems, || seen.join(", "))
 }
 
-/// The engine answers, and its machine has what the settings ask for.
+/// Checks that the engine answers and that its machine has the resources that the settings ask for.
 async fn check_engine(
     plan: Result<ContainerPlan, AppError>,
     wiring: &Providers,
@@ -263,7 +263,7 @@ async fn check_engine(
     Ok((plan, describe_engine(&engine, &facts)))
 }
 
-/// Says that a person or the system ended the selftest.
+/// Returns the error for a selftest that a signal ended.
 pub(super) fn interrupted_error() -> AppError {
     AppError::new(
         ErrorKind::Interrupted,

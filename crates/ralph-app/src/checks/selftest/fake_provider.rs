@@ -1,4 +1,4 @@
-//! A stand-in for a provider, inside of this program: it says `ok` to whoever has the right credential.
+//! A fake model provider in this process. It replies `ok` to requests with the right credential.
 
 use std::convert::Infallible;
 use std::io;
@@ -17,12 +17,12 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// The most that is read of a request.
+/// The limit of a request body, in bytes.
 const MAX_REQUEST_BYTES: usize = 16 << 20;
-/// What it says.
+/// The text of every reply.
 const REPLY_TEXT: &str = "ok";
 
-/// A stand-in for a provider. Dropping it ends it.
+/// A fake model provider. Dropping it stops it.
 #[derive(Debug)]
 pub(super) struct FakeModelProvider {
     address: SocketAddr,
@@ -30,7 +30,7 @@ pub(super) struct FakeModelProvider {
 }
 
 impl FakeModelProvider {
-    /// Starts one that knows this credential and no other.
+    /// Starts a provider that accepts only this credential.
     pub(super) async fn start(secret: Secret) -> io::Result<Self> {
         let sockets = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = sockets.local_addr()?;
@@ -38,7 +38,7 @@ impl FakeModelProvider {
         Ok(Self { address, serving })
     }
 
-    /// Returns where it is.
+    /// Returns the address of the provider.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -62,7 +62,7 @@ async fn serve(sockets: TcpListener, secret: Arc<Secret>) {
                 });
                 let connection = hyper::server::conn::http1::Builder::new()
                     .serve_connection(TokioIo::new(stream), answering);
-                // Whoever asks sees how it ended.
+                // The client sees how the connection ended.
                 connections.spawn(async move { connection.await.ok(); });
             }
             Some(_) = connections.join_next() => {}
@@ -103,7 +103,7 @@ async fn respond(request: Request<Incoming>, secret: &Secret) -> Response<Full<B
     }
 }
 
-/// The credential must have come in place of its stand-in.
+/// Returns whether the credential has replaced its placeholder.
 fn has_expected_credential(request: &Request<Incoming>, secret: &Secret) -> bool {
     let header = |name: &str| request.headers().get(name).map(HeaderValue::as_bytes);
     let bearer = format!("Bearer {}", secret.expose());
@@ -111,7 +111,7 @@ fn has_expected_credential(request: &Request<Incoming>, secret: &Secret) -> bool
         || header("x-api-key") == Some(secret.expose().as_bytes())
 }
 
-/// Returns an answer of Anthropic's messages, at once and as a stream.
+/// Returns a response of Anthropic's messages API, as JSON and as a stream.
 fn anthropic_message(model: &str) -> (Value, String) {
     let usage = json!({"input_tokens": 1, "output_tokens": 1});
     let mut message = json!({
@@ -131,7 +131,7 @@ fn anthropic_message(model: &str) -> (Value, String) {
     (message, typed_events(&events))
 }
 
-/// Returns an answer of `OpenAI`'s responses.
+/// Returns a response of `OpenAI`'s responses API.
 fn openai_response(model: &str) -> (Value, String) {
     let item = json!({
         "id": "msg_selftest", "type": "message", "role": "assistant", "status": "completed",
@@ -153,7 +153,7 @@ fn openai_response(model: &str) -> (Value, String) {
     (response, typed_events(&events))
 }
 
-/// Returns an answer of `OpenAI`'s chat completions.
+/// Returns a response of `OpenAI`'s chat completions API.
 fn openai_chat_completion(model: &str) -> (Value, String) {
     let usage = json!({"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2});
     let object = |kind: &str, choices: Value| json!({"id": "chat_selftest", "object": kind, "created": 0, "model": model, "choices": choices, "usage": usage});
@@ -166,7 +166,7 @@ fn openai_chat_completion(model: &str) -> (Value, String) {
     )
 }
 
-/// Writes events whose names are also in their data.
+/// Formats events whose names are also in their data.
 fn typed_events(events: &[Value]) -> String {
     let write = |event: &Value| {
         let name = event["type"].as_str().unwrap_or_default();

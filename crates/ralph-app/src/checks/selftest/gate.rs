@@ -1,4 +1,4 @@
-//! The gate of the sandbox that is tried out.
+//! The gate of the tested sandbox.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,34 +26,33 @@ use crate::planning::network;
 use crate::providers::Providers;
 use crate::tokens::{BaseUrl, http};
 
-/// What an agent may use to say one word.
+/// The token budget of the agent's short reply.
 const TOKEN_BUDGET: u64 = 200_000;
 
-/// A gate, and what is told about it inside.
+/// A gate and its settings inside the sandbox.
 pub(super) struct SelftestGate {
     gate: Gate,
     run_gate: Arc<RunGate>,
     plan: NetworkPlan,
-    /// The file of its decisions, which goes with it.
+    /// The log of the gate's decisions, removed together with the gate.
     decision_log: PathBuf,
-    /// What the agent logs in with inside of the sandbox.
+    /// The login of the agent inside the sandbox.
     pub(super) login: Option<SandboxLogin>,
 }
 
-/// What an agent logs in with inside of the sandbox.
+/// The login of an agent inside the sandbox.
 pub(super) struct SandboxLogin {
-    /// What it is.
     pub(super) kind: CredentialKind,
-    /// What stands for the credential.
+    /// The placeholder for the credential.
     pub(super) placeholder_token: String,
-    /// Where the gate is.
+    /// The address of the gate.
     pub(super) base_url: String,
-    /// The variables of the agent.
+    /// The environment variables of the agent.
     pub(super) environment: BTreeMap<String, String>,
 }
 
 impl SelftestGate {
-    /// Opens the gate that the settings describe, with the credential of the account.
+    /// Opens the configured gate with the credential of the account.
     pub(super) async fn open(
         account: &mut SelftestAccount,
         app: &App,
@@ -114,7 +113,7 @@ impl SelftestGate {
         })
     }
 
-    /// Returns the way out of a sandbox that leads to it.
+    /// Returns the sandbox egress that leads to the gate.
     pub(super) fn way_out(&self) -> Arc<dyn SandboxEgress> {
         let door = GateConnector::new(self.gate.clone());
         Arc::new(if self.plan.inspect.entries().is_empty() {
@@ -124,12 +123,12 @@ impl SelftestGate {
         })
     }
 
-    /// Returns what is tried from inside.
+    /// Returns the network probe to run inside the sandbox.
     pub(super) fn network_probe(&self) -> PreflightProbe {
         PreflightProbe::for_rules(&EgressRules::new(self.plan.policy.clone()))
     }
 
-    /// It answers on this machine.
+    /// Checks that the gate answers on this machine.
     pub(super) async fn check_health(&self) -> CheckOutcome {
         let port = match CredentialPort::open(self.gate.clone()).await {
             Ok(port) => port,
@@ -155,7 +154,7 @@ impl SelftestGate {
         }
     }
 
-    /// Says the policy, and whom the gate has refused by it.
+    /// Reports the policy and the requests that the gate refused.
     pub(super) fn check_policy(&self) -> CheckOutcome {
         let refused = self
             .run_gate
@@ -178,7 +177,7 @@ impl SelftestGate {
 
 impl Drop for SelftestGate {
     fn drop(&mut self) {
-        // There is none if nothing had to be decided.
+        // The file does not exist if the gate decided nothing.
         fs::remove_file(&self.decision_log).ok();
     }
 }

@@ -1,4 +1,5 @@
-//! The image of the sandboxes: it can be built, with the layer of the project in this directory.
+//! Checks that the image of the sandboxes can be built, including the project layer of this
+//! directory.
 
 use std::fs;
 use std::path::Path;
@@ -16,11 +17,10 @@ use crate::trust::unapproved_image;
 
 const IMAGE: &str = "build image";
 const PROJECT: &str = "build project image";
-/// The most that is taken of a project's directory.
+/// The size limit of a project's directory, in bytes.
 const MAX_BYTES: u64 = 20 << 20;
 
-/// Builds what sandboxes of this plan are made from. The answer is the plan with that image; none if
-/// there is no image.
+/// Builds the image of the plan. Returns the plan with that image, or `None` if there is no image.
 pub(super) async fn build(
     agent: &str,
     plan: &ContainerPlan,
@@ -70,7 +70,7 @@ pub(super) async fn build(
     }))
 }
 
-/// Returns why the layer of a project is not built: the user did not approve it.
+/// Returns the problem of a project layer that the user has not approved.
 fn unapproved_problem(config: &ProjectConfig, app: &App) -> Option<ProviderProblem> {
     let proposal = unapproved_image(config, &app.layers())?;
     Some(ProviderProblem {
@@ -79,7 +79,7 @@ fn unapproved_problem(config: &ProjectConfig, app: &App) -> Option<ProviderProbl
     })
 }
 
-/// Builds one image and adds how that went; none if it went wrong.
+/// Builds one image and reports the outcome. Returns `None` if the build failed.
 async fn build_and_report(
     check: &'static str,
     recipe: &ImageRecipe,
@@ -109,7 +109,8 @@ async fn build_and_report(
     }
 }
 
-/// Reads the directory in which a project says what its image has; without one, nothing.
+/// Reads the directory that configures a project's image. Returns an empty configuration without
+/// one.
 pub fn load_project_config(directory: &Path) -> ProjectConfig {
     let entries = fs::read_dir(directory.join(ProjectConfig::DIRECTORY));
     let files = entries.into_iter().flatten().flatten().filter_map(|entry| {

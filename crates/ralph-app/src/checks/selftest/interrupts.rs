@@ -2,11 +2,11 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Listens to signals that tell the program to end. One that comes while nobody asks is not lost.
+/// Listens for signals that end the program. A signal that arrives between two waits is not lost.
 pub(super) struct Interrupts(Option<[Signal; 3]>);
 
 impl Interrupts {
-    /// Listens from now on.
+    /// Starts listening.
     pub(super) fn listen() -> Self {
         let kinds = [
             SignalKind::interrupt(),
@@ -19,7 +19,7 @@ impl Interrupts {
         }
     }
 
-    /// Does the work until a signal comes, which makes none of it.
+    /// Runs the work until a signal arrives. Returns `None` after a signal.
     pub(super) async fn run_until_signal<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let Some([terminal, terminate, hangup]) = &mut self.0 else {
             return Some(work.await);

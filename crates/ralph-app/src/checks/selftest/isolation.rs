@@ -1,4 +1,4 @@
-//! What a provider that isolates must keep from commands: power, the network, the rest of the machine.
+//! Checks that a provider isolates commands: privileges, the network and the rest of the machine.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use ralph_engine::preflight::{PreflightProbe, PreflightReport};
 use super::session::{QUICK_TIMEOUT, SelftestSession, sandbox_failure};
 use crate::checks::CheckOutcome;
 
-/// What the sandbox of a selftest may use: little, so that it is quick to use more.
+/// The limits of a selftest sandbox, small enough to be exceeded quickly.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SelftestLimits {
-    /// Bytes of memory.
+    /// In bytes.
     pub(super) memory: u64,
     /// Bytes in the workspace.
     pub(super) disk: u64,
@@ -20,17 +20,17 @@ pub(super) struct SelftestLimits {
     pub(super) processes: u32,
 }
 
-/// The limits that are tried out.
+/// The limits of the selftest.
 pub(super) const LIMITS: SelftestLimits = SelftestLimits {
     memory: 128 << 20,
     disk: 64 << 20,
     processes: 64,
 };
 
-/// How long a name is looked for.
+/// The timeout of a name lookup.
 const DNS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Commands run as somebody without any power.
+/// Checks that commands run as an unprivileged user.
 pub(super) async fn check_user(session: &SelftestSession<'_>) -> CheckOutcome {
     let look = "id -u; sed -n -e 's/^CapEff:[[:space:]]*//p' -e 's/^NoNewPrivs:[[:space:]]*//p' /proc/self/status";
     let told = match session.run_successfully(look).await {
@@ -59,7 +59,7 @@ pub(super) async fn check_user(session: &SelftestSession<'_>) -> CheckOutcome {
     })
 }
 
-/// The gate answers from inside.
+/// Checks that the gate answers from inside the sandbox.
 pub(super) fn check_gate(look: &PreflightProbe, seen: &PreflightReport) -> CheckOutcome {
     let mut problems = seen.gate_problems(look);
     for problem in &mut problems {
@@ -72,7 +72,7 @@ pub(super) fn check_gate(look: &PreflightProbe, seen: &PreflightReport) -> Check
     })
 }
 
-/// Nothing outside can be reached but through the gate, and there nothing that is not allowed.
+/// Checks that the outside is reachable only through the gate, and there only the allowed hosts.
 pub(super) async fn check_network(
     session: &SelftestSession<'_>,
     look: &PreflightProbe,
@@ -101,7 +101,7 @@ fn leak_outcome(what: impl Into<String>) -> CheckOutcome {
     CheckOutcome::failed(what, fix)
 }
 
-/// Tunnels that a kernel shows in every network do not count: they are down and lead nowhere.
+/// Ignores tunnels that a kernel shows in every network: they are down and lead nowhere.
 async fn check_interfaces(session: &SelftestSession<'_>) -> Result<Option<String>, CheckOutcome> {
     let look = r#"while IFS=: read -r name rest; do
             case $name in *"|"*) continue ;; esac
@@ -121,7 +121,7 @@ async fn check_interfaces(session: &SelftestSession<'_>) -> Result<Option<String
     }
 }
 
-/// Returns the name of an interface that is up and not the loop.
+/// Returns the name of an interface that is up and is not the loopback.
 fn active_interface(line: &str) -> Option<&str> {
     let (name, flags) = line.split_once(' ')?;
     let digits = flags.trim().trim_start_matches("0x");
@@ -129,7 +129,7 @@ fn active_interface(line: &str) -> Option<&str> {
     (name != "lo" && flags & 1 == 1).then_some(name)
 }
 
-/// Every name that may be reached has an address inside; no other has one.
+/// Checks that exactly the allowed names resolve inside the sandbox.
 async fn check_names(
     session: &SelftestSession<'_>,
     forbidden: Option<&Host>,
@@ -160,7 +160,7 @@ async fn check_names(
     }
 }
 
-/// Who uses too much is stopped, and it is told why.
+/// Checks that commands that exceed a limit are stopped and that the reason is reported.
 pub(super) async fn check_limits(session: &SelftestSession<'_>) -> CheckOutcome {
     let mut problems = Vec::new();
     let mut check = |found: Result<bool, CheckOutcome>, what: String| match found {
@@ -185,7 +185,7 @@ pub(super) async fn check_limits(session: &SelftestSession<'_>) -> CheckOutcome 
             megabytes(memory)
         ),
     );
-    // While others free space on the same disk it may take half a minute until it is noticed.
+    // While other processes free space on the same disk, detection can take half a minute.
     let fill = format!("head -c {} /dev/zero >../scratch/full; sleep 50", disk * 2);
     let filled = session.run(Exec::shell(fill, LIMIT_TIMEOUT)).await;
     let filled = filled.map_err(sandbox_failure);
@@ -211,7 +211,7 @@ pub(super) async fn check_limits(session: &SelftestSession<'_>) -> CheckOutcome 
     })
 }
 
-/// How long something may take that is usually noticed at once.
+/// The timeout for a violation that is usually detected immediately.
 const LIMIT_TIMEOUT: Duration = Duration::from_mins(1);
 
 async fn ends_with(

@@ -19,10 +19,10 @@ const FILES: &str = "files";
 const TIMEOUT: &str = "timeout";
 const CLEANUP: &str = "cleanup";
 
-/// What needs a sandbox.
+/// The checks that need a sandbox.
 const SANDBOX_CHECKS: [&str; 4] = [EXEC, FILES, TIMEOUT, CLEANUP];
 
-/// Tries out local sandboxes.
+/// Tests local sandboxes.
 pub(super) async fn run(checks: &mut dyn CheckSink, app: &App) -> Result<(), AppError> {
     let wiring = app.providers()?;
     checks.add(PREREQUISITES, prerequisites(app).await)?;

@@ -1,10 +1,10 @@
-//! Creates a real sandbox on this machine, tries out what a run relies on, and leaves nothing behind.
+//! Creates a real sandbox on this machine, tests the features that a run relies on, and cleans up.
 //!
-//! - `docker` and `local` are the checks of each provider.
-//! - `account` is the tested agent with its credential, `gate` the gate that it logs in through, `auth` lets it
-//!   do that, and `fake_provider` answers instead of its provider.
-//! - `session` is the tested sandbox; `basics` are the checks that every provider passes, `isolation` those of
-//!   a provider that isolates.
+//! - `docker` and `local` contain the checks of each provider.
+//! - `account` is the tested agent with its credential, `gate` its gate, `auth` the login through
+//!   the gate, and `fake_provider` a replacement for the provider.
+//! - `session` is the tested sandbox, `basics` the checks that every provider passes, `isolation`
+//!   those of a provider that isolates.
 
 mod account;
 mod auth;
@@ -32,15 +32,14 @@ const PREREQUISITES: &str = "prerequisites";
 /// A request to test a sandbox provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelftestRequest {
-    /// The provider.
     pub provider: LocalOrDocker,
-    /// The coding agent that logs in; none means the default one.
+    /// The coding agent that logs in; `None` selects the default.
     pub agent: Option<String>,
-    /// Whether a stand-in inside of this program answers instead of the agent's provider.
+    /// Whether a server in this process answers instead of the agent's provider.
     pub offline: bool,
 }
 
-/// Tries out a sandbox provider.
+/// Tests a sandbox provider.
 pub async fn run_selftest(
     request: &SelftestRequest,
     app: &App,
@@ -60,7 +59,7 @@ async fn prerequisites(app: &App) -> CheckOutcome {
     }
 }
 
-/// Reports checks that were not made.
+/// Reports checks that were not run.
 fn skip_checks(
     checks: &mut dyn CheckSink,
     names: &[&'static str],

@@ -1,4 +1,4 @@
-//! The sandbox that is tried out.
+//! The tested sandbox.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use ralph_core::ports::{
 
 use crate::checks::CheckOutcome;
 
-/// How long a command may take that should take no time.
+/// The timeout of a command that should finish immediately.
 pub(super) const QUICK_TIMEOUT: Duration = Duration::from_secs(20);
-/// How much of a command's output is kept.
+/// The limit of captured output, in bytes.
 const MAX_OUTPUT_BYTES: usize = 64 << 10;
 
-/// The sandbox that is tried out, with the provider it is from.
+/// The tested sandbox with its provider.
 pub(super) struct SelftestSession<'a> {
     pub(super) provider: &'a dyn SandboxProvider,
     pub(super) sandbox: Box<dyn Sandbox>,
 }
 
-/// What a command printed, on both streams, up to a bound.
+/// The captured output of a command, both streams together, up to a limit.
 #[derive(Debug, Default)]
 struct BoundedSelftestOutput(Vec<u8>);
 
@@ -31,7 +31,7 @@ impl OutputSink for BoundedSelftestOutput {
     }
 }
 
-/// How a command ended, and what it printed.
+/// The exit and the output of a command.
 #[derive(Debug)]
 pub(super) struct SelftestCommandOutput {
     pub(super) outcome: ExecOutcome,
@@ -39,7 +39,7 @@ pub(super) struct SelftestCommandOutput {
 }
 
 impl<'a> SelftestSession<'a> {
-    /// Makes the sandbox. Its marks let it be found if this process is killed.
+    /// Creates the sandbox. Its labels identify it if this process is killed.
     pub(super) async fn start(
         provider: &'a dyn SandboxProvider,
         name: &str,
@@ -68,7 +68,7 @@ impl<'a> SelftestSession<'a> {
         Ok(SelftestCommandOutput { outcome, text })
     }
 
-    /// Runs a shell command that must succeed, and returns what it printed.
+    /// Runs a shell command that must succeed, and returns its output.
     pub(super) async fn run_successfully(&self, command: &str) -> Result<String, CheckOutcome> {
         let answer = self.shell(command).await.map_err(sandbox_failure)?;
         if answer.outcome.ended == ExecStatus::Exited(0) {
@@ -84,7 +84,7 @@ impl<'a> SelftestSession<'a> {
         }
     }
 
-    /// Removes the sandbox and looks whether it is gone.
+    /// Removes the sandbox and verifies that it no longer exists.
     pub(super) async fn remove_and_verify(self) -> CheckOutcome {
         let id = self.sandbox.id().clone();
         if let Err(error) = self.sandbox.remove().await {
@@ -101,7 +101,7 @@ impl<'a> SelftestSession<'a> {
     }
 }
 
-/// Says what is wrong with a sandbox.
+/// Converts a sandbox error into a failed check.
 pub(super) fn sandbox_failure(error: SandboxError) -> CheckOutcome {
     sandbox_problem(error).into()
 }

@@ -1,4 +1,4 @@
-//! Walls with holes are found.
+//! Tests that gaps in the isolation are found.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn only_active_non_loopback_interfaces_count() {
     }
 }
 
-/// A sandbox that answers every command with the first text whose key is in it.
+/// A sandbox that answers every command with the first text whose key the command contains.
 #[derive(Clone)]
 struct ScriptedSelftestSandbox {
     id: SandboxId,
