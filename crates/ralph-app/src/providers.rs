@@ -1,4 +1,4 @@
-//! The wiring: the only place that names concrete providers, those of models in [`models`].
+//! The only module that names concrete providers; those of models are in [`models`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,43 +28,38 @@ pub mod models;
 use gate_setup::GateSetup;
 use models::ModelFactory;
 
-/// What concrete providers are made from.
+/// The factory of the concrete providers.
 pub struct Providers {
-    /// The state directory.
     pub state: StateDir,
-    /// The `PATH` that programs are found on.
+    /// The `PATH` for finding programs.
     pub search_path: String,
-    /// The user's home directory.
     pub home: Option<PathBuf>,
-    /// The directory of the user's own configuration.
+    /// The user's configuration directory.
     pub config: Option<PathBuf>,
-    /// Variables that say where toolchains live.
+    /// Variables with the locations of toolchains.
     pub toolchains: BTreeMap<String, String>,
-    /// What models are made from.
     pub models: ModelFactory,
-    /// The time.
     pub clock: Arc<dyn Clock>,
-    /// What must never be written down.
     pub redactor: Redactor,
 }
 
-/// Images of container sandboxes.
+/// The images of container sandboxes.
 pub use ralph_providers::docker::images as image;
-/// Downloads of files that the user names by address.
+/// Downloads of files that the user names by URL.
 pub use ralph_providers::download;
-/// What the commands of a local sandbox may use.
+/// The limits of commands in a local sandbox.
 pub use ralph_providers::sandbox::LocalLimits;
 
 /// A sandbox provider whose sandboxes can be tested and pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocalOrDocker {
-    /// Directories and processes of this machine.
+    /// Directories and processes on this machine.
     Local,
     /// Containers of a Docker Engine.
     Docker,
 }
 
-/// The sandbox providers there are.
+/// The names of the sandbox providers.
 pub const SANDBOX_PROVIDERS: [&str; 2] = ["local", "docker"];
 
 impl Providers {
@@ -109,30 +104,30 @@ impl Providers {
         self.sandbox_provider(&plan.sandbox, plan.container.as_ref(), limits)
     }
 
-    /// Returns the local sandboxes. Their commands reach neither the state directory nor the user's own
-    /// configuration, which decides where credentials go.
+    /// Returns the local sandboxes. Their commands can access neither the state directory nor the
+    /// user's configuration, which determines the destinations of credentials.
     pub fn local_provider(&self, limits: LocalLimits) -> Arc<dyn SandboxProvider> {
         let mut provider = LocalProvider::new(self.state.sandboxes(), &self.search_path)
             .with_toolchains(self.toolchains.clone())
             .hiding(self.state.root())
             .with_limits(limits);
         if let Some(config) = &self.config {
-            // Only a directory that exists can be hidden; a command could create a missing one.
+            // Only an existing directory can be hidden; a command could create a missing one.
             std::fs::create_dir_all(config).ok();
             provider = provider.hiding(config);
         }
         Arc::new(provider)
     }
 
-    /// Returns the Docker sandboxes of an engine, written as in `DOCKER_HOST`. They can be looked at
-    /// and removed, not made.
+    /// Returns the Docker sandboxes of an engine in the format of `DOCKER_HOST`. They can be listed
+    /// and removed, but not created.
     pub fn docker_provider_at(&self, engine: Option<String>) -> DockerProvider {
         let mut settings = DockerSettings::new("", self.state.root());
         settings.host = engine;
         DockerProvider::new(settings)
     }
 
-    /// Returns the Docker sandboxes of a plan; without one, only what exists can be looked at.
+    /// Returns the Docker sandboxes of a plan. Without a plan, existing ones can only be inspected.
     pub fn docker_provider(&self, container: Option<&ContainerPlan>) -> DockerProvider {
         let mut settings = DockerSettings::new("", self.state.root());
         if let Some(plan) = container {
@@ -149,14 +144,15 @@ impl Providers {
         DockerProvider::new(settings)
     }
 
-    /// Returns the images of the Docker Engine at `host`, which is written like `DOCKER_HOST`.
+    /// Returns the images of the Docker Engine at `host`, in the format of `DOCKER_HOST`.
     pub async fn images(&self, host: Option<&str>) -> Result<DockerImages, DockerError> {
         let engine = DockerEngine::connect(host).await?;
         let directory = self.state.root().join("images");
         Ok(DockerImages::new(engine, directory, self.clock.clone()))
     }
 
-    /// Returns everything outside of a run. `used` are the places of a script that it has used already.
+    /// Returns the external services of a run. `used` are the entries of a script that the run has
+    /// already used.
     pub fn services(
         &self,
         plan: &RunPlan,
@@ -168,8 +164,8 @@ impl Providers {
         self.services_with_model(plan, (model, models::price_or_highest(choice)), joined)
     }
 
-    /// Returns the services for a command that never calls the model: neither its script nor its key
-    /// has to exist.
+    /// Returns the services for a command that never calls the model: neither its script nor its
+    /// key has to exist.
     pub fn services_without_model(&self, plan: &RunPlan) -> Result<Services, AppError> {
         let choice = ModelChoice::for_model(&plan.model);
         let model = Arc::new(AbsentModel::new(&plan.model));
@@ -224,7 +220,7 @@ impl Providers {
         })
     }
 
-    /// Returns the profiles that a run can switch to while it is worked on.
+    /// Returns the profiles that a run can switch to while it is active.
     fn profiles(&self) -> ProfileSelector {
         let models = self.models.clone();
         ProfileSelector {
@@ -246,13 +242,13 @@ pub fn keyring(search_path: &str) -> Option<Box<dyn TokenStore>> {
     }
 }
 
-/// Returns the macOS keychain, if its program is there.
+/// Returns the macOS keychain, if its program exists.
 pub fn keychain(search_path: &str) -> Option<Box<dyn TokenStore>> {
     let program = find_program(search_path, "security")?;
     Some(Box::new(Keychain::new(program, search_path)))
 }
 
-/// Returns the Linux keyring, if its program is there.
+/// Returns the Linux keyring, if its program exists.
 pub fn secret_tool(search_path: &str) -> Option<Box<dyn TokenStore>> {
     let program = find_program(search_path, "secret-tool")?;
     Some(Box::new(SecretTool::new(program, search_path)))

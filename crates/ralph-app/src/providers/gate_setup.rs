@@ -1,4 +1,4 @@
-//! What joins a run to the world besides its model: the gate, and the agent behind it.
+//! Sets up the gate of a run and the agent behind it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -21,26 +21,24 @@ use crate::config::{MAX_PRICE_BYTES, read_regular};
 use crate::error::AppError;
 use crate::gate::{CREDENTIAL_ADDRESS, CredentialPort, GateConfig, GateConnector, RunGate};
 
-/// The file of a run with a line for each decision of its gate.
+/// The log of a gate's decisions, in the directory of its run.
 pub const EGRESS_LOG: &str = "egress.jsonl";
-/// The file of a run with the prices that its gate charges, besides the built-in ones.
+/// The prices that a gate charges in addition to the built-in ones, in the directory of its run.
 const PRICES_FILE: &str = "prices.json";
 
-/// The gate of a run and the agent behind it, where it has them.
+/// The gate of a run and the agent behind it, if the run has them.
 #[derive(Default)]
 pub struct GateSetup {
-    /// The way out of its sandboxes.
+    /// The egress of the run's sandboxes.
     pub way_out: Option<Arc<dyn SandboxEgress>>,
-    /// What the run knows of its gate.
     pub gate: Option<Arc<dyn GateControl>>,
-    /// The agent that does the work.
     pub agent: Option<Arc<dyn Agent>>,
     /// The prices that the gate charges, if they are not stored with the run yet.
     pub unpinned_prices: Option<PriceBook>,
 }
 
-/// Stores the prices that a gate charges in the directory of its run, so that it charges the same ones when
-/// the run is resumed. The agent chooses its models, so the plan cannot name their prices.
+/// Stores the prices of a gate in the directory of its run, so that a resumed run charges the same
+/// ones. The agent chooses its models, so the plan cannot name their prices.
 pub fn pin_prices(prices: Option<&PriceBook>, directory: &Path) -> Result<(), AppError> {
     let Some(prices) = prices else {
         return Ok(());
@@ -50,14 +48,14 @@ pub fn pin_prices(prices: Option<&PriceBook>, directory: &Path) -> Result<(), Ap
     Ok(durable::write(&directory.join(PRICES_FILE), &bytes)?)
 }
 
-/// What an agent is told to log in.
+/// The login settings of an agent.
 struct AgentLogin {
     base_url: String,
     login: BTreeMap<String, String>,
 }
 
 impl Providers {
-    /// Opens the gate of a run and makes its agent ready to be started.
+    /// Opens the gate of a run and prepares its agent.
     pub async fn set_up_gate(
         &self,
         plan: &RunPlan,
@@ -117,7 +115,7 @@ impl Providers {
         })
     }
 
-    /// Returns the prices that the run began with; none if it begins now.
+    /// Returns the prices that the run started with, or `None` for a new run.
     fn pinned_prices(directory: &Path) -> Result<Option<PriceBook>, AppError> {
         let path = directory.join(PRICES_FILE);
         let damaged = |why: String| {
@@ -181,8 +179,8 @@ impl AgentLogin {
     }
 }
 
-/// Returns the way to the gate, and where its credential port is for the agent: inside of a container,
-/// or on this machine.
+/// Returns the connection to the gate, and the address of its credential port for the agent: inside
+/// a container, or on this machine.
 async fn connect_gate(
     network: Option<&NetworkPlan>,
     gate: &Gate,
@@ -225,13 +223,13 @@ mod tests {
         prices.add("acme/one".to_owned(), Price::FREE);
         pin_prices(Some(&prices), run.path()).unwrap();
         assert_eq!(pinned().unwrap(), Some(prices.clone()));
-        // A run that has prices keeps them.
+        // A run with stored prices does not change them.
         pin_prices(None, run.path()).unwrap();
         assert_eq!(pinned().unwrap(), Some(prices));
         std::fs::write(run.path().join(PRICES_FILE), "{").unwrap();
         let damaged = pinned().unwrap_err().to_string();
         assert!(damaged.contains("cannot use the prices in `"), "{damaged}");
-        // A run without a directory begins now.
+        // A run without a directory is new.
         let missing = run.path().join("none");
         assert_eq!(Providers::pinned_prices(&missing).unwrap(), None);
     }

@@ -1,4 +1,4 @@
-//! From a choice of model to a model: the environment's part in it.
+//! Creates models from model choices and the environment.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,33 +22,33 @@ use ralph_providers::model::{AbsentModel, RecordedReply, ReplayModel, ScriptedMo
 use crate::config::{ConfigLayers, Environment, ModelProfiles, PriceSource, load_profiles, origin};
 use crate::error::AppError;
 
-/// What the name of a model begins with that only an agent asks.
+/// The prefix in the names of models that only an agent asks.
 const AGENT_MODEL_PREFIX: &str = "agent:";
 
-/// What models are made from.
+/// The factory of models.
 #[derive(Clone)]
 pub struct ModelFactory {
-    /// The environment: addresses, keys, proxies.
+    /// The environment with addresses, keys and proxies.
     pub environment: Environment,
-    /// The state directory, for models that answer with the replies of another run.
+    /// The state directory, for models that replay the responses of another run.
     pub state: StateDir,
-    /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
-/// Where a model's key comes from, and whether it is there.
+/// The source of a model's key, and whether the key exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyStatus {
-    /// The variables that may hold it, the first one that is set counts.
+    /// The variables that may contain the key; the first one that is set applies.
     pub variables: Vec<String>,
-    /// The one that is set.
+    /// The variable that is set.
     pub found_in: Option<String>,
-    /// Whether the model answers nobody without one.
+    /// Whether the model requires a key.
     pub is_needed: bool,
 }
 
 impl ModelFactory {
-    /// Returns the model of a choice. `used` are the places of a script that the run has used already.
+    /// Returns the model of a choice. `used` are the entries of a script that the run has already
+    /// used.
     pub fn create(
         &self,
         choice: &ModelChoice,
@@ -74,12 +74,12 @@ impl ModelFactory {
         Ok(Arc::new(self.http_model(choice)?))
     }
 
-    /// Returns the profiles in force in the working directory.
+    /// Returns the effective profiles of the working directory.
     fn profiles(&self) -> Result<ModelProfiles, AppError> {
         Ok(load_profiles(&ConfigLayers::for_working_dir(&self.environment))?.value)
     }
 
-    /// Returns the model of a profile of the project in the working directory.
+    /// Returns the model of a profile in the working directory.
     pub fn for_profile(&self, name: &str) -> Result<ChosenModel, AppError> {
         let profiles = self.profiles()?;
         let mut choice = profiles.resolve(name)?.to_model_choice(name);
@@ -94,19 +94,19 @@ impl ModelFactory {
         })
     }
 
-    /// Returns the prices that come before the built-in ones in the working directory.
+    /// Returns the prices of the working directory that precede the built-in ones.
     pub fn prices(&self) -> Result<PriceBook, AppError> {
         Ok(self.profiles()?.prices()?)
     }
 
-    /// Returns the profile that is marked for the doctor; none if the file cannot be read, which is
-    /// told when a profile of it is chosen.
+    /// Returns the doctor's profile. Returns `None` if the file cannot be read, which is reported
+    /// when one of its profiles is chosen.
     pub fn doctor_profile(&self) -> Option<String> {
         let profiles = self.profiles().ok()?;
         profiles.doctor_name().map(str::to_owned)
     }
 
-    /// Returns whether a model's key is there; none for models that need no network.
+    /// Returns the status of a model's key, or `None` for a model without network access.
     pub fn key_status(&self, choice: &ModelChoice) -> Option<KeyStatus> {
         let endpoint = ModelEndpoint::for_choice(choice)
             .ok()
@@ -125,9 +125,9 @@ impl ModelFactory {
         })
     }
 
-    /// Returns the key for an address, with its variable. A key goes only to the host that its
-    /// provider owns, to one that the environment names, or to one that the user's own `models.yaml`
-    /// names with this very variable.
+    /// Returns the key for an address, with its variable. A key is sent only to the host of its
+    /// provider, to one that the environment names, or to one that the user's `models.yaml`
+    /// combines with exactly this variable.
     fn key(
         &self,
         choice: &ModelChoice,
@@ -152,8 +152,8 @@ impl ModelFactory {
         }
     }
 
-    /// Reports whether a variable is the provider's own, and the address is the provider's usual one or
-    /// the one that the environment gives for it.
+    /// Returns whether a variable belongs to the provider, and the address is the provider's
+    /// default or the one that the environment sets for it.
     fn is_provider_address(
         &self,
         choice: &ModelChoice,
@@ -286,8 +286,8 @@ fn base_url(endpoint: &ModelEndpoint, environment: &Environment) -> Option<Strin
         .or_else(|| endpoint.default_base.clone())
 }
 
-/// Returns the price of a model in the price maps in force, the built-in one last. A model that the user's
-/// own machine serves is free.
+/// Returns the price of a model in the effective price maps, the built-in one last. A model that
+/// the user's machine serves is free.
 pub fn listed_price(
     profiles: &ModelProfiles,
     choice: &ModelChoice,
@@ -327,8 +327,8 @@ pub fn sourced_price(
     found.or_else(built_in).or_else(local)
 }
 
-/// Reports whether a model of a local provider is served by the user's own machine. A profile with a
-/// key of its own may name a gateway that bills, on whatever address it listens.
+/// Returns whether the user's machine serves a model of a local provider. A profile with a separate
+/// key may name a gateway that bills, at any address.
 fn is_served_locally(choice: &ModelChoice, environment: &Environment) -> bool {
     price::is_free_on_loopback(&choice.model)
         && choice.api_key_env.is_none()
@@ -338,7 +338,7 @@ fn is_served_locally(choice: &ModelChoice, environment: &Environment) -> bool {
             .is_some_and(|base| is_loopback(&base))
 }
 
-/// Reports whether an address leads to this machine.
+/// Returns whether an address is a loopback address.
 fn is_loopback(base: &str) -> bool {
     let origin = origin(base);
     let authority = origin.split_once("://").map_or("", |(_, rest)| rest);
@@ -350,7 +350,7 @@ fn is_loopback(base: &str) -> bool {
         || address.is_some_and(|address| address.is_loopback())
 }
 
-/// Returns what a model's answers are charged with; one that nobody knows costs as much as the dearest.
+/// Returns the price of a model. An unknown model costs as much as the most expensive one.
 pub fn price_or_highest(choice: &ModelChoice) -> Price {
     choice
         .price
@@ -358,7 +358,8 @@ pub fn price_or_highest(choice: &ModelChoice) -> Price {
         .unwrap_or_else(price::highest_price)
 }
 
-/// A script's path must mean the same file when the run is resumed from another directory.
+/// Returns a model name with an absolute script path, which must name the same file when the run is
+/// resumed from another directory.
 pub fn absolute_script(model: &str, directory: &Path) -> String {
     match model.strip_prefix("scripted:") {
         Some(file) => {
@@ -369,7 +370,7 @@ pub fn absolute_script(model: &str, directory: &Path) -> String {
     }
 }
 
-/// Returns the name of the model that an agent asks.
+/// Returns the name of the model that an agent uses.
 pub fn agent_model_name(plan: &AgentPlan) -> String {
     match &plan.model {
         Some(model) => format!("{AGENT_MODEL_PREFIX}{}:{model}", plan.name),

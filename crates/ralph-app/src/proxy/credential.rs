@@ -1,4 +1,5 @@
-//! The credential on standard input: its mode and itself in two lines, or itself alone.
+//! Reads the credential from standard input: mode and credential in two lines, or only the
+//! credential.
 
 use std::io::{self, Read};
 
@@ -6,47 +7,42 @@ use ralph_core::secret::Secret;
 
 use crate::tokens::{AgentAuth, AuthMode};
 
-/// How much is read.
+/// The limit of the input, in bytes.
 const MAX_BYTES: usize = 64 << 10;
 
-/// A credential, and how it is shown to its API.
+/// A credential with its authentication mode.
 #[derive(Debug)]
 pub struct ProxyCredential {
-    /// How.
     pub mode: AuthMode,
-    /// The credential itself.
     pub secret: Secret,
 }
 
-/// Why there is no credential.
+/// The reason why there is no credential.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialError {
-    /// There was nothing.
+    /// The input was empty.
     #[error("no credential provided on stdin")]
     Empty,
-    /// There was something else.
+    /// The input had the wrong number of lines.
     #[error("one line or two are wanted, {lines} came in")]
-    Lines {
-        /// How many lines there were.
-        lines: usize,
-    },
-    /// The first line is no mode.
+    Lines { lines: usize },
+    /// The first line is not a valid mode.
     #[error("the first of two lines is the mode: oauth, api_key or gateway")]
     Mode,
-    /// The agent does not have that mode.
+    /// The agent does not support the mode.
     #[error("this agent does not authenticate with {0}")]
     UnsupportedMode(AuthMode),
-    /// It could not be read.
+    /// The input could not be read.
     #[error("standard input cannot be read: {0}")]
     Read(#[from] io::Error),
 }
 
-/// Reads the credential, up to the end of the input.
+/// Reads the credential until the end of the input.
 pub fn read_credential(
     input: impl Read,
     agent: &AgentAuth,
 ) -> Result<ProxyCredential, CredentialError> {
-    // Of one size from the start: growing would leave copies behind that nobody wipes.
+    // Allocated at full size: growing would leave copies of the credential in memory.
     let mut text = String::with_capacity(MAX_BYTES);
     let read = input.take(MAX_BYTES as u64).read_to_string(&mut text);
     let text = Secret::new(text);

@@ -1,4 +1,4 @@
-//! The gate behind a proxy.
+//! The gate of a proxy.
 
 use std::io;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use super::health::Health;
 use super::log::RequestLog;
 use crate::error::AppError;
 
-/// How long a connection may carry nothing: a provider that does not answer is given up then.
+/// The timeout of an idle connection, for example to a provider that does not answer.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// Opens the gate of a proxy: it has one credential and no other way out. `is_named` means that the user named
-/// the API, so its address may be private.
+/// Opens the gate of a proxy, with one credential and no other destination. `is_named` means that
+/// the user named the API, so its address may be private.
 pub async fn open_gate(
     route: Route,
     health: Health,
@@ -32,7 +32,7 @@ pub async fn open_gate(
     let mut reachable = Reachable::public();
     if is_named {
         let named = SystemResolver.lookup(route.endpoint()).await;
-        // A name that does not resolve fails each request with its reason.
+        // With a name that does not resolve, each request fails with the reason.
         for address in named.into_iter().flatten() {
             reachable = reachable.with_address(address);
         }

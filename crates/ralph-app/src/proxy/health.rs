@@ -1,4 +1,4 @@
-//! What a proxy says about itself at `/health`, and asking it.
+//! The health endpoint of a proxy, and its client.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -7,30 +7,29 @@ use sha2::{Digest as _, Sha256};
 
 use crate::tokens::{AuthMode, BaseUrl, http};
 
-/// How long an answer may take.
+/// The timeout of a response.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The first words of every proxy.
+/// The start of every proxy's response.
 const GREETING: &str = "agent-loop-proxy ok";
 
-/// What a proxy says about itself.
+/// The self-description of a proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// How its credential is shown.
     pub mode: AuthMode,
-    /// Where it listens.
+    /// The listening address.
     pub address: SocketAddr,
 }
 
 impl Health {
-    /// Returns the text, without a line end.
+    /// Returns the text without a line ending.
     pub fn text(&self) -> String {
         let mode = mode_name(self.mode);
         let (version, address) = (source_version(), self.address);
         format!("{GREETING} v={version} mode={mode} addr={address}")
     }
 
-    /// Asks whether this proxy answers; one of another version does, too.
+    /// Returns whether this proxy responds, in any version.
     pub async fn responds(&self) -> bool {
         let Ok(base) = BaseUrl::parse(&format!("http://{}", loopback_if_unspecified(self.address)))
         else {
@@ -49,7 +48,7 @@ impl Health {
     }
 }
 
-/// Returns twelve digits that differ when the proxy's source does.
+/// Returns twelve digits that change with the proxy's source code.
 pub fn source_version() -> String {
     let mut hasher = Sha256::new();
     for source in [
@@ -74,7 +73,7 @@ pub(super) fn mode_name(mode: AuthMode) -> &'static str {
     }
 }
 
-/// Returns where this machine reaches a place to listen.
+/// Replaces an unspecified address with the loopback address.
 fn loopback_if_unspecified(address: SocketAddr) -> SocketAddr {
     let host = match address.ip() {
         IpAddr::V4(host) if host.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -1,4 +1,4 @@
-//! One proxy for each agent: a lock while it runs, and a file that says where.
+//! One proxy per agent: a lock while it runs, and a file with its address.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -20,31 +20,29 @@ use super::health::{Health, mode_name};
 use crate::error::AppError;
 use crate::tokens::{AgentName, AuthMode};
 
-/// How long a proxy may take to end, or to say where it is.
+/// The time limit for a proxy to end or to publish its address.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often that is looked at.
+/// The interval for polling that condition.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What a running proxy says about itself. Whoever wants the same one can use it.
+/// The self-description of a running proxy. Processes that need the same one can use it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProxyNotice {
-    /// Its process.
     pub pid: i32,
-    /// Where it listens.
+    /// The listening address.
     pub address: SocketAddr,
-    /// How its credential is shown.
     pub mode: String,
-    /// The API that requests go to.
+    /// The API that requests are forwarded to.
     pub target: String,
-    /// Tells one credential from another and nothing about it.
+    /// Distinguishes credentials without revealing them.
     pub credential: String,
-    /// What a program needs to use it.
+    /// The variables that a program needs to use the proxy.
     pub variables: Vec<(String, String)>,
 }
 
 impl ProxyNotice {
-    /// Says what a proxy of this process is.
+    /// Describes a proxy of this process.
     pub fn new(address: SocketAddr, mode: AuthMode, target: &str, secret: &Secret) -> Self {
         Self {
             pid: rustix::process::getpid().as_raw_nonzero().get(),
@@ -56,7 +54,7 @@ impl ProxyNotice {
         }
     }
 
-    /// Tells whether a running proxy is what somebody wants. Any port will do for who names none.
+    /// Returns whether a running proxy fits the request. Any port fits a request without one.
     fn matches(&self, wanted: &Self) -> bool {
         let is_port = wanted.address.port() == 0 || self.address.port() == wanted.address.port();
         is_port
@@ -67,30 +65,27 @@ impl ProxyNotice {
     }
 }
 
-/// How a start goes on.
+/// The result of acquiring a lease.
 #[derive(Debug)]
 pub enum LeaseOutcome {
-    /// There is no other: this one runs.
+    /// No other proxy runs; this process becomes the proxy.
     Acquired(Lease),
-    /// The one that is wanted runs already.
+    /// The wanted proxy is already running.
     AlreadyRunning(ProxyNotice),
 }
 
-/// Why there is neither.
+/// The reason why a lease could not be acquired.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
-    /// The files cannot be used.
+    /// A file could not be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The one that runs does not make room.
+    /// The running proxy does not end.
     #[error("another proxy for agent {agent} is in the way")]
-    Held {
-        /// Whose.
-        agent: AgentName,
-    },
+    Held { agent: AgentName },
 }
 
-/// The right to be the proxy of an agent. It ends with the process, whatever happens.
+/// The right to be the proxy of an agent. It ends with the process in any case.
 #[derive(Debug)]
 pub struct Lease {
     path: PathBuf,
@@ -98,7 +93,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Takes the place of whoever ran before: what that one said is not true any more.
+    /// Takes over from an earlier proxy and removes its outdated notice.
     fn new(path: PathBuf, lock: File) -> Result<Self, StoreError> {
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -108,7 +103,7 @@ impl Lease {
         }
     }
 
-    /// Says where the proxy is, for those who come later.
+    /// Publishes the proxy for later processes.
     pub fn publish(&self, notice: &ProxyNotice) -> Result<(), StoreError> {
         // Our own types always serialize.
         let text = serde_json::to_string(notice).unwrap_or_default();
@@ -118,12 +113,12 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // What it says is not true any more; who reads it asks the proxy itself anyway.
+        // The notice is outdated; readers ask the proxy anyway.
         fs::remove_file(&self.path).ok();
     }
 }
 
-/// Becomes the proxy of an agent, unless the wanted one runs; another one is ended for it.
+/// Acquires the lease of an agent, unless the wanted proxy runs. Ends any other proxy of the agent.
 pub async fn acquire_lease(
     directory: &Path,
     agent: &AgentName,
@@ -140,7 +135,7 @@ pub async fn acquire_lease(
             return Ok(LeaseOutcome::Acquired(Lease::new(path, lock)?));
         }
         if let Some(notice) = read_notice(&path) {
-            // Somebody else may have been quicker, and started the one that is wanted.
+            // Another process may have been faster and started the wanted proxy.
             let told_it = told.filter(|(pid, _)| *pid == notice.pid);
             let address = notice.address;
             if told_it.is_none()
@@ -169,9 +164,9 @@ pub async fn acquire_lease(
 }
 
 fn send_signal(pid: i32, signal: Signal) {
-    // Nothing else is a process of ours, whatever the file says.
+    // No other number is a valid process id, regardless of the file.
     if let Some(pid) = (pid > 1).then(|| Pid::from_raw(pid)).flatten() {
-        // If it is gone, so is its lock.
+        // If the process is gone, so is its lock.
         kill_process(pid, signal).ok();
     }
 }

@@ -1,4 +1,4 @@
-//! A line for each request: its method, its path, the status of its answer. Nothing else.
+//! A log line for each request: its method, its path and the status of its response.
 
 use std::fmt;
 use std::io::Write;
@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use ralph_gate::{BlockedHostNotice, Charge, GateAuditRecord, GateSink};
 
-/// How many bytes of lines may wait; further lines are left out and counted.
+/// The limit of buffered bytes; further lines are dropped and counted.
 const MAX_BUFFERED_BYTES: usize = 1 << 20;
-/// How long lines are collected before they are written, all at once.
+/// The interval at which collected lines are written.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(5);
-/// How long the last lines may take to be written.
+/// The timeout for writing the last lines.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Writes a line for each request, in a thread of its own: an output that takes no more slows no
-/// request down. Dropping it writes what is left.
+/// Writes a line for each request on a separate thread, so that a blocked output slows down no
+/// request. Dropping it writes the remaining lines.
 #[derive(Debug)]
 pub struct RequestLog {
     queue: Arc<LogQueue>,
@@ -37,7 +37,7 @@ struct LogBuffer {
 }
 
 impl RequestLog {
-    /// Starts to write lines.
+    /// Starts writing lines.
     pub fn start(output: impl Write + Send + 'static) -> Self {
         let lines = Arc::new(LogQueue::default());
         let written = lines.clone();
@@ -51,7 +51,7 @@ impl LogQueue {
         self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits as long as something is so, but no longer than a time.
+    /// Waits while a condition is true, up to a timeout.
     fn wait_while(&self, longest: Duration, is_so: impl Fn(&LogBuffer) -> bool) {
         let wait = self
             .changed
@@ -70,7 +70,7 @@ impl LogQueue {
             let left_out = std::mem::take(&mut waiting.dropped);
             let is_last = waiting.is_closing;
             drop(waiting);
-            // There is nobody left to tell when this does not work.
+            // A failure here can no longer be reported.
             output.write_all(text.as_bytes()).ok();
             if left_out > 0 {
                 let words = format!("ralph: {left_out} requests are not in this log\n");
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// Takes bytes only once it is told to.
+    /// Accepts bytes only after it is released.
     struct StuckWriter {
         go_on: mpsc::Receiver<()>,
         taken: Arc<Mutex<Vec<u8>>>,
@@ -193,7 +193,7 @@ mod tests {
             " requests are not in this log",
         );
         let (mut written, mut left_out) = (0, 0);
-        // On a busy machine the end of the log may come after the time that it has.
+        // On a busy machine, the end of the log may exceed its timeout.
         while written + left_out < 4000 {
             thread::sleep(FLUSH_INTERVAL);
             let text = String::from_utf8(taken.lock().unwrap().clone()).unwrap();

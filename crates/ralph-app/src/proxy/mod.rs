@@ -1,12 +1,13 @@
-//! The stand-alone port that adds credentials: `ralph proxy`, for programs that no run has started.
+//! The standalone credential port: `ralph proxy`, for programs that no run has started.
 //!
-//! It is the credential port of a gate without a sandbox. The credential comes on standard input and
-//! stays in memory; programs get a stand-in that is worth nothing anywhere else.
+//! It is the credential port of a gate without a sandbox. The credential comes from standard input
+//! and stays in memory; programs get a placeholder that is worthless elsewhere.
 //!
-//! - `credential` reads standard input, `route` says what the credential is for.
-//! - `lease` is the lock: there is one proxy for each agent, and a second one uses or replaces it.
-//! - `health` is the text that tells one from another.
-//! - `serve` takes connections until nobody needs them any more, `workers` are the threads they run on; `log` writes a line for each request.
+//! - `credential` reads standard input, `route` determines the use of the credential.
+//! - `lease` is the lock: there is one proxy per agent, and a second one uses or replaces it.
+//! - `health` is the text that distinguishes proxies.
+//! - `serve` accepts connections until they are no longer needed, `workers` are their threads,
+//!   `log` writes a line for each request.
 
 mod credential;
 mod gate;

@@ -1,4 +1,4 @@
-//! What the credential of a proxy is for, and what programs get instead of it.
+//! The route of a proxy's credential, and the variables that programs get instead.
 
 use std::net::SocketAddr;
 
@@ -7,17 +7,16 @@ use ralph_gate::{Route, RouteError};
 
 use crate::tokens::{AgentAuth, AgentWire, AuthMode, BaseUrl};
 
-/// The API that requests are sent to.
+/// The API that requests are forwarded to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyUpstream {
-    /// How it is spoken to.
     pub wire: AgentWire,
-    /// Its address.
     pub address: BaseUrl,
 }
 
 impl ProxyUpstream {
-    /// Returns the API of an agent, or another one that speaks like it; none if the agent's is not known.
+    /// Returns the API of an agent, or the given one with the same protocol. Returns `None` if the
+    /// agent's API is unknown.
     pub fn for_agent(agent: &AgentAuth, target: Option<&BaseUrl>) -> Option<Self> {
         let wire = agent.wire?;
         let own = || BaseUrl::parse(wire.default_api()).ok();
@@ -25,7 +24,7 @@ impl ProxyUpstream {
         Some(Self { wire, address })
     }
 
-    /// Returns the route of a credential to it.
+    /// Returns the route of a credential to the API.
     pub fn route(&self, mode: AuthMode, secret: Secret) -> Result<Route, RouteError> {
         let address = self.address.as_str();
         let route = match (self.wire, mode) {
@@ -39,7 +38,7 @@ impl ProxyUpstream {
         Ok(route.with_base_url(address)?.without_name_prefix())
     }
 
-    /// Returns the variables that a program needs to use it.
+    /// Returns the variables that a program needs to use the API.
     pub fn variables(
         &self,
         mode: AuthMode,
@@ -50,7 +49,7 @@ impl ProxyUpstream {
     }
 }
 
-/// Returns the variables that a program needs to send its requests through here.
+/// Returns the variables that a program needs to send its requests through the proxy.
 pub fn client_variables(
     wire: AgentWire,
     mode: AuthMode,

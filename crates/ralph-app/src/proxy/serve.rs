@@ -1,4 +1,4 @@
-//! Taking connections until nobody needs them any more.
+//! Accepts connections until they are no longer needed.
 
 use std::future::Future;
 use std::io;
@@ -13,25 +13,25 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::workers::ConnectionThreads;
 
-/// How long requests may go on once it was told to end.
+/// The time limit for open requests after a request to end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long it waits when the machine has no room for a connection.
+/// The delay after a failed `accept`.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// Without an idle time, far enough away.
+/// Stands for no idle timeout.
 const NO_IDLE_TIMEOUT: Duration = Duration::from_hours(24 * 365);
 
-/// Why it ended.
+/// The reason why serving ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyExit {
-    /// Nobody sent a request for the idle time.
+    /// No request arrived during the idle timeout.
     Idle,
-    /// It was told to.
+    /// The end was requested.
     Requested,
 }
 
-/// Serves the credential port of a gate. An idle time of zero never passes.
+/// Serves the credential port of a gate. An idle timeout of zero never expires.
 pub async fn serve(
     sockets: TcpListener,
     gate: Gate,
@@ -51,7 +51,7 @@ pub async fn serve(
         tokio::select! {
             accepted = sockets.accept() => match accepted {
                 Ok((stream, _)) => {
-                    // Without it answers only come a little later.
+                    // Without this option responses only arrive a little later.
                     stream.set_nodelay(true).ok();
                     let stream = stream.into_std();
                     connections.spawn_on(serve_connection(gate.clone(), stream), workers.next_handle());
@@ -65,15 +65,15 @@ pub async fn serve(
     };
     drop(sockets);
     let rest = async { while connections.join_next().await.is_some() {} };
-    // Those that did not come to an end by then are cut off.
+    // Requests that have not ended by then are aborted.
     timeout(DRAIN_TIMEOUT, rest).await.ok();
     connections.shutdown().await;
     Ok(ended)
 }
 
-/// Serves a connection on the thread that it is given to.
+/// Serves a connection on its assigned thread.
 async fn serve_connection(gate: Gate, stream: io::Result<net::TcpStream>) {
-    // One that cannot be had here is closed, which its other end sees.
+    // A connection that cannot be registered is closed, which the client notices.
     if let Ok(stream) = stream.and_then(TcpStream::from_std) {
         let arrival = Arrival::new(SandboxListener::Credentials);
         gate.serve(arrival, stream).await;

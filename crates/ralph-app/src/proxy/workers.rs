@@ -1,7 +1,7 @@
-//! Threads for connections, each with a runtime of its own.
+//! Threads for connections, each with a separate runtime.
 //!
-//! A connection stays on its thread. Threads that share their work would have to wake each other for
-//! every event, which takes longer than passing it on.
+//! A connection stays on its thread. Threads that share work would have to wake each other for
+//! every event, which takes longer than forwarding the data.
 
 use std::io;
 use std::num::NonZero;
@@ -10,10 +10,10 @@ use std::thread::{self, JoinHandle};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// How many threads there are at most; the rest is waiting for the provider anyway.
+/// The maximum number of threads; the proxy mostly waits for the provider.
 const MAX_THREADS: usize = 4;
 
-/// Threads that take connections in turn. Dropping them cuts off what still runs there.
+/// Threads that receive connections in turn. Dropping them aborts open connections.
 pub(super) struct ConnectionThreads {
     threads: Vec<ConnectionThread>,
     next: usize,
@@ -21,13 +21,13 @@ pub(super) struct ConnectionThreads {
 
 struct ConnectionThread {
     handle: Handle,
-    /// Dropping it ends the thread.
+    /// Dropping the sender ends the thread.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ConnectionThreads {
-    /// Starts a thread for each core.
+    /// Starts a thread per core.
     pub(super) fn start() -> io::Result<Self> {
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         let all = (0..cores.min(MAX_THREADS)).map(|_| ConnectionThread::start());
@@ -37,7 +37,7 @@ impl ConnectionThreads {
         })
     }
 
-    /// Returns the thread whose turn it is.
+    /// Returns the next thread in turn.
     pub(super) fn next_handle(&mut self) -> &Handle {
         self.next = (self.next + 1) % self.threads.len();
         &self.threads[self.next].handle

@@ -1,4 +1,4 @@
-//! What a run does before it starts: removes sandboxes that nobody can use any more.
+//! Removes unusable sandboxes before a run starts.
 
 use ralph_core::plan::RunPlan;
 
@@ -7,8 +7,8 @@ use super::retention::RetentionPolicy;
 use super::sweep::{SweepMode, SweepOutcome, sweep};
 use crate::providers::Providers;
 
-/// Removes the orphans of the provider that a run is about to use, and returns what a person should
-/// know about it. Nothing that goes wrong here stops the run.
+/// Removes the orphans of a run's sandbox provider and returns notices for the user. No error here
+/// prevents the run.
 pub(crate) async fn prune_orphans(plan: &RunPlan, wiring: &Providers) -> Vec<String> {
     let keeper = match plan.sandbox.as_str() {
         "docker" => SandboxInventory::docker(

@@ -1,4 +1,4 @@
-//! Lists and removes the sandboxes of one provider, whoever made them.
+//! Lists and removes the sandboxes of one provider, including those of other processes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use ralph_providers::sandbox::{DockerProvider, ExistingSandbox};
 use super::retention::{SandboxCreator, StateDirOwner};
 use crate::providers::{LocalLimits, Providers};
 
-/// The provider whose sandboxes are looked after.
+/// A provider with sandboxes to prune.
 pub(super) enum SandboxInventory {
     Docker(Box<DockerProvider>),
     Local(Arc<dyn SandboxProvider>),
 }
 
-/// A sandbox as its provider knows it.
+/// A sandbox as its provider lists it.
 #[derive(Debug)]
 pub(super) struct ListedSandbox {
     pub(super) id: SandboxId,
@@ -29,17 +29,17 @@ pub(super) struct ListedSandbox {
 }
 
 impl SandboxInventory {
-    /// Keeps the Docker sandboxes of an engine, written as in `DOCKER_HOST`.
+    /// Returns the Docker sandboxes of an engine in the format of `DOCKER_HOST`.
     pub(super) fn docker(engine: Option<String>, wiring: &Providers) -> Self {
         Self::Docker(Box::new(wiring.docker_provider_at(engine)))
     }
 
-    /// Keeps the local sandboxes of the state directory.
+    /// Returns the local sandboxes of the state directory.
     pub(super) fn local(wiring: &Providers) -> Self {
         Self::Local(wiring.local_provider(LocalLimits::default()))
     }
 
-    /// Returns the name that `--type` takes.
+    /// Returns the name for `--type`.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Docker(_) => "docker",
@@ -47,7 +47,7 @@ impl SandboxInventory {
         }
     }
 
-    /// Returns all sandboxes there are.
+    /// Returns all sandboxes of the provider.
     pub(super) async fn list(
         &self,
         wiring: &Providers,
@@ -70,7 +70,7 @@ impl SandboxInventory {
         }
     }
 
-    /// Removes a sandbox with everything that runs in it.
+    /// Removes a sandbox and everything that runs in it.
     pub(super) async fn remove(&self, id: &SandboxId) -> Result<(), ProviderProblem> {
         match self {
             Self::Docker(provider) => provider.discard(id).await.map_err(provider_problem),
@@ -82,7 +82,7 @@ impl SandboxInventory {
     }
 }
 
-/// A local sandbox has a record beside its directory; one without it was never finished.
+/// A local sandbox has a record next to its directory; one without a record was never finished.
 fn from_directory(info: SandboxInfo, sandboxes: &Path) -> ListedSandbox {
     let id = &info.id;
     let recorded = file_age(&sandboxes.join(format!("{id}.json")));
@@ -119,7 +119,8 @@ fn from_container(found: ExistingSandbox, ours: &Path) -> ListedSandbox {
     }
 }
 
-/// Tells whose directory it is. A label holds text; a path that is none was changed when it was written.
+/// Returns the owner of a state directory. A label contains text, so a path that is not UTF-8 was
+/// changed when it was written.
 fn state_dir_owner(state: &Path, ours: &Path) -> StateDirOwner {
     let is_whole = state
         .to_str()
@@ -131,7 +132,7 @@ fn state_dir_owner(state: &Path, ours: &Path) -> StateDirOwner {
     } else {
         match state.try_exists() {
             Ok(false) => StateDirOwner::Missing,
-            // What cannot be looked at may be there.
+            // An inaccessible directory may exist.
             Ok(true) | Err(_) => StateDirOwner::Foreign,
         }
     }
@@ -142,7 +143,7 @@ fn file_age(file: &Path) -> Option<Duration> {
     SystemTime::now().duration_since(written).ok()
 }
 
-/// Says what is wrong with a provider, and what to do about it.
+/// Converts a sandbox error to a problem with its fix.
 pub(super) fn provider_problem(error: SandboxError) -> ProviderProblem {
     match error {
         SandboxError::Provider(problem) => problem,
@@ -178,7 +179,7 @@ mod tests {
             (ours, StateDirOwner::Own),
             (there.path(), StateDirOwner::Foreign),
             (Path::new("/somewhere/else"), StateDirOwner::Missing),
-            // It cannot be looked at, so it may be there.
+            // The path is inaccessible, so it may exist.
             (Path::new("/etc/passwd/ralph"), StateDirOwner::Foreign),
             (Path::new(""), StateDirOwner::Unknown),
             (Path::new("ralph"), StateDirOwner::Unknown),

@@ -1,4 +1,4 @@
-//! Removes stale sandboxes and reports which.
+//! Removes stale sandboxes and reports them.
 
 use std::time::Duration;
 
@@ -15,40 +15,37 @@ use crate::error::AppError;
 use crate::planning::container;
 use crate::providers::{LocalOrDocker, Providers};
 
-/// What is younger is not looked at as left over: somebody may be making it.
+/// Younger items do not count as leftovers: their creation may be in progress.
 const CREATION_GRACE: SignedDuration = SignedDuration::from_mins(10);
 
-/// What was found and done.
+/// The result of pruning.
 #[derive(Debug, Default, Serialize)]
 pub struct PruneReport {
-    /// Whether nothing was removed.
     pub dry_run: bool,
-    /// Removed, or stale in a dry run.
+    /// Removed items; in a dry run, stale items.
     pub removed: Vec<PruneEntry>,
-    /// In use.
+    /// Items in use.
     pub kept: Vec<PruneEntry>,
-    /// Stale, and still there.
+    /// Stale items that could not be removed.
     pub failed: Vec<PruneEntry>,
-    /// Providers that were left out.
+    /// Notes about skipped providers.
     #[serde(skip)]
     pub notes: Vec<String>,
 }
 
-/// One sandbox, or something else of ralph's.
+/// A sandbox or another item of ralph.
 #[derive(Debug, Serialize)]
 pub struct PruneEntry {
-    /// The provider.
     pub provider: &'static str,
     /// The sandbox or volume.
     pub id: String,
-    /// The run that it was made for.
+    /// The run that it was created for.
     pub run: Option<String>,
     /// The reason for the decision.
     pub why: String,
     /// The reason why it could not be removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The way out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
 }
@@ -56,15 +53,15 @@ pub struct PruneEntry {
 /// A request to remove stale sandboxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PruneRequest {
-    /// The provider; none means all.
+    /// The provider; `None` means all.
     pub provider: Option<LocalOrDocker>,
-    /// Also removes sandboxes of runs that were not resumed for so long.
+    /// Also removes sandboxes of runs that were not resumed for this long.
     pub max_age: Option<Duration>,
     /// Whether nothing is removed.
     pub dry_run: bool,
 }
 
-/// Removes stale sandboxes. A provider that was not named and does not answer becomes a note.
+/// Removes stale sandboxes. A provider that was not named and does not answer results in a note.
 pub async fn prune_sandboxes(request: PruneRequest, app: &App) -> Result<PruneReport, AppError> {
     let wiring = app.providers()?;
     let mut report = PruneReport {
@@ -120,7 +117,7 @@ impl PruneReport {
         }
     }
 
-    /// Goes through the sandboxes of a provider.
+    /// Prunes the sandboxes of a provider.
     async fn sweep_provider(
         &mut self,
         keeper: &SandboxInventory,
@@ -163,7 +160,7 @@ impl PruneReport {
         list.push(entry);
     }
 
-    /// Removes what is left on an engine besides sandboxes.
+    /// Removes unused volumes of an engine.
     async fn remove_unused_volumes(
         &mut self,
         provider: &DockerProvider,

@@ -1,80 +1,79 @@
-//! Decides which sandboxes are stale. Nothing is looked at here: what is known comes in.
+//! Decides from given facts which sandboxes are stale.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How old a sandbox without a run must be, where it is not told who made it. What makes such
-/// sandboxes takes minutes.
+/// The minimum age of a sandbox without a run and without a known creator. The operations that
+/// create such sandboxes take minutes.
 const UNOWNED_MIN_AGE: Duration = Duration::from_hours(1);
-/// How old a sandbox must be that has no record yet. Creating one takes milliseconds.
+/// The minimum age of a sandbox without a record. Creating one takes milliseconds.
 const UNFINISHED_MIN_AGE: Duration = Duration::from_mins(1);
 
-/// Whose state directory a sandbox belongs to.
+/// The state directory that a sandbox belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StateDirOwner {
-    /// Ours.
+    /// This state directory.
     Own,
-    /// Another one, which is there.
+    /// Another existing state directory.
     Foreign,
-    /// Another one, which is not there.
+    /// Another state directory, which does not exist.
     Missing,
-    /// It is not told, or in a way that cannot be relied on.
+    /// An unknown state directory, or an unreliable label.
     Unknown,
 }
 
-/// What is known about the process that made a sandbox.
+/// The state of the process that created a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SandboxCreator {
-    /// It has ended.
+    /// The process has ended.
     Ended,
-    /// It lives, or it is of another machine, of which nothing is known.
+    /// The process is alive, or belongs to another machine.
     MaybeAlive,
-    /// It is not told. The sandbox is on this machine, where runs are held by locks.
+    /// The process is unknown. The sandbox is on this machine, which protects runs with locks.
     Unknown,
-    /// It has not finished the sandbox: there is no record beside the directory.
+    /// The process has not finished the sandbox: there is no record next to the directory.
     Unfinished,
 }
 
-/// How the run of a sandbox stands.
+/// The status of a sandbox's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SandboxRunStatus {
-    /// It has no run.
+    /// The sandbox has no run.
     NoRun,
-    /// Its run is gone.
+    /// The run no longer exists.
     Missing,
-    /// A process works on it.
+    /// A process works on the run.
     Held,
-    /// Its journal cannot be read.
+    /// The journal of the run cannot be read.
     Unreadable,
-    /// It has ended, this long ago.
+    /// The run has ended, this long ago.
     Ended(Duration),
-    /// It can be resumed, and nothing was recorded for this long.
+    /// The run can be resumed; its last record is this old.
     Resumable(Duration),
-    /// It can be resumed, and will not use this sandbox.
+    /// The run can be resumed, but will not use this sandbox.
     ResumableElsewhere,
 }
 
-/// What is known about a sandbox.
+/// The known facts about a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PruneCandidate {
     pub(super) state_dir_owner: StateDirOwner,
     pub(super) creator: SandboxCreator,
     pub(super) run_status: SandboxRunStatus,
-    /// How long it has been there, where that is told.
     pub(super) age: Option<Duration>,
 }
 
-/// How long sandboxes are kept that somebody may still want.
+/// How long potentially useful sandboxes are retained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RetentionPolicy {
-    /// Those of runs that have ended, for a look.
+    /// The time for sandboxes of ended runs, for inspection.
     pub(super) ended_runs: Duration,
-    /// Those of runs that can be resumed; none means for ever.
+    /// The time for sandboxes of resumable runs; `None` means forever.
     pub(super) resumable_runs: Option<Duration>,
 }
 
 impl RetentionPolicy {
-    /// Of a person who says that it is enough.
+    /// Returns the policy for an explicit command.
     pub(super) fn for_command(max_age: Option<Duration>) -> Self {
         Self {
             ended_runs: Duration::ZERO,
@@ -82,7 +81,7 @@ impl RetentionPolicy {
         }
     }
 
-    /// Of a run that tidies up before it starts.
+    /// Returns the policy for cleaning up before a run.
     pub(super) fn for_run_start() -> Self {
         Self {
             ended_runs: Duration::from_hours(24),
@@ -91,60 +90,60 @@ impl RetentionPolicy {
     }
 }
 
-/// What is to be done with a sandbox.
+/// The decision about a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PruneVerdict {
-    /// It stays.
+    /// The sandbox is retained.
     Keep(KeepReason),
-    /// It is removed.
+    /// The sandbox is removed.
     Remove(RemovalReason),
 }
 
-/// Why a sandbox stays.
+/// The reason for retaining a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeepReason {
-    /// It is none of our business.
+    /// The sandbox belongs to another state directory.
     Foreign,
-    /// Nobody can tell whose it is.
+    /// The owner of the sandbox is unknown.
     UnknownOwner,
-    /// Who made it may still use it.
+    /// The creator may still use the sandbox.
     MaybeInUse,
-    /// A process works in it.
+    /// A process works in the sandbox.
     Held,
-    /// Its run cannot be asked.
+    /// The run of the sandbox cannot be read.
     Unreadable,
-    /// Somebody may want to look at it.
+    /// The user may want to inspect the sandbox.
     ForInspection,
-    /// Its run goes on in it.
+    /// The run can continue in the sandbox.
     Resumable,
 }
 
-/// Why a sandbox is removed.
+/// The reason for removing a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RemovalReason {
-    /// Its state directory is gone.
+    /// The state directory no longer exists.
     StateDirMissing,
-    /// It has no run, and nobody uses it.
+    /// The sandbox has no run and no user.
     Unowned,
-    /// The process that created it was killed in the middle.
+    /// The process was killed while it created the sandbox.
     Unfinished,
-    /// Its run is gone.
+    /// The run no longer exists.
     RunMissing,
-    /// Its run has ended.
+    /// The run has ended.
     RunEnded,
-    /// Its run goes on without it.
+    /// The run continues without the sandbox.
     Unused,
-    /// Its run was not resumed for too long.
+    /// The run was not resumed for too long.
     Expired,
 }
 
-/// Decides what is to be done with a sandbox.
+/// Decides whether a sandbox is removed.
 pub(super) fn decide(known: &PruneCandidate, patience: &RetentionPolicy) -> PruneVerdict {
     match known.state_dir_owner {
         StateDirOwner::Own => decide_own(known, patience),
         StateDirOwner::Foreign => PruneVerdict::Keep(KeepReason::Foreign),
         StateDirOwner::Unknown => PruneVerdict::Keep(KeepReason::UnknownOwner),
-        // A directory of another machine is never here.
+        // A directory of another machine never exists here.
         StateDirOwner::Missing => match known.creator {
             SandboxCreator::Ended => PruneVerdict::Remove(RemovalReason::StateDirMissing),
             SandboxCreator::MaybeAlive | SandboxCreator::Unknown | SandboxCreator::Unfinished => {
@@ -159,7 +158,7 @@ fn decide_own(known: &PruneCandidate, patience: &RetentionPolicy) -> PruneVerdic
     match (known.run_status, known.creator) {
         (SandboxRunStatus::Held, _) => PruneVerdict::Keep(KeepReason::Held),
         (SandboxRunStatus::Unreadable, _) => PruneVerdict::Keep(KeepReason::Unreadable),
-        // Two machines may have directories of the same name, and one engine for both.
+        // Two machines may have directories of the same name and share one engine.
         (SandboxRunStatus::Missing | SandboxRunStatus::NoRun, SandboxCreator::MaybeAlive) => {
             PruneVerdict::Keep(KeepReason::MaybeInUse)
         }

@@ -1,4 +1,4 @@
-//! Finds out how the run of a sandbox stands.
+//! Determines the status of a sandbox's run.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use super::inventory::ListedSandbox;
 use super::retention::{SandboxRunStatus, StateDirOwner};
 use crate::providers::Providers;
 
-/// Returns the directory of a sandbox's run; none if it has no run here.
+/// Returns the directory of a sandbox's run, or `None` if it has no run here.
 pub(super) fn run_dir(seen: &ListedSandbox, wiring: &Providers) -> Option<RunDir> {
     let run = seen.labels.get("run").and_then(|id| RunId::parse(id));
     run.filter(|_| seen.state_dir_owner == StateDirOwner::Own)
         .map(|run| wiring.state.run(&run))
 }
 
-/// Tells how the run of a sandbox stands, without getting in anybody's way.
+/// Returns the status of a sandbox's run without locking it.
 pub(super) fn inspect(seen: &ListedSandbox, wiring: &Providers) -> SandboxRunStatus {
     let Some(dir) = run_dir(seen, wiring) else {
         return SandboxRunStatus::NoRun;
@@ -36,7 +36,7 @@ pub(super) fn inspect(seen: &ListedSandbox, wiring: &Providers) -> SandboxRunSta
     }
 }
 
-/// Holds the run of a sandbox so that nobody takes it up, and tells how it stands.
+/// Locks the run of a sandbox so that no other process continues it, and returns its status.
 pub(super) fn lock_and_inspect(
     seen: &ListedSandbox,
     wiring: &Providers,
@@ -57,7 +57,8 @@ pub(super) fn lock_and_inspect(
     }
 }
 
-/// Returns whether a newer ralph wrote the run; its directory is left alone, even its lock.
+/// Returns whether a newer ralph wrote the run. Nothing in its directory is touched, not even the
+/// lock.
 fn is_written_by_newer_version(dir: &RunDir) -> bool {
     journal::refuse_newer(&dir.journal()).is_err()
 }

@@ -1,4 +1,4 @@
-//! Goes through the sandboxes of a provider and removes what is stale.
+//! Removes the stale sandboxes of a provider.
 
 use ralph_core::ports::{ProviderProblem, SandboxId};
 
@@ -10,16 +10,16 @@ use super::retention::{
 use super::run_status;
 use crate::providers::Providers;
 
-/// Whether anything is really removed.
+/// Whether stale sandboxes are really removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SweepMode {
-    /// It is.
+    /// Stale sandboxes are removed.
     Remove,
-    /// It is only told.
+    /// Stale sandboxes are only reported.
     DryRun,
 }
 
-/// One sandbox, and what became of it.
+/// A sandbox and its result.
 #[derive(Debug)]
 pub(super) struct SweptSandbox {
     pub(super) provider: &'static str,
@@ -28,16 +28,16 @@ pub(super) struct SweptSandbox {
     pub(super) outcome: SweepOutcome,
 }
 
-/// What became of a sandbox.
+/// The result for a sandbox.
 #[derive(Debug)]
 pub(super) enum SweepOutcome {
     Kept(KeepReason),
     Removed(RemovalReason),
-    /// It is stale and still there.
+    /// The sandbox is stale but could not be removed.
     Failed(RemovalReason, ProviderProblem),
 }
 
-/// Goes through all sandboxes of a provider.
+/// Prunes all sandboxes of a provider.
 pub(super) async fn sweep(
     keeper: &SandboxInventory,
     patience: &RetentionPolicy,
@@ -79,7 +79,8 @@ async fn sweep_one(
     if mode == SweepMode::DryRun {
         return SweepOutcome::Removed(stale);
     }
-    // Somebody may have taken the run up since; as long as it is held here, nobody can.
+    // Another process may have continued the run in the meantime; the lock prevents that from here
+    // on.
     let (standing, _lock) = run_status::lock_and_inspect(seen, wiring);
     match judge(standing) {
         PruneVerdict::Keep(why) => SweepOutcome::Kept(why),

@@ -1,5 +1,5 @@
-//! Creates a planned run: under an id and with a branch of its own, whatever other processes start at the
-//! same moment.
+//! Creates a planned run with a unique id and branch, even if other processes start runs at the
+//! same time.
 
 use std::path::Path;
 
@@ -15,19 +15,19 @@ use crate::error::AppError;
 use crate::planning::{self, PlannedRun, random_number};
 use crate::providers::Providers;
 
-/// How many ids are tried.
+/// The number of ids to try.
 const MAX_ID_ATTEMPTS: usize = 1_000;
 
 /// Whether a run may be created while another run of the same task is unfinished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnfinishedRunPolicy {
-    /// It may: the user asked for it.
+    /// The user asked for another run.
     Allow,
-    /// It may not.
+    /// The new run is rejected.
     Refuse,
 }
 
-/// Reserves the directory of a run. If another run has its id, it gets another one.
+/// Reserves the directory of a run. Chooses another id if another run already has it.
 pub(super) fn reserve(plan: &mut RunPlan, wiring: &Providers) -> Result<(), AppError> {
     for _ in 0..MAX_ID_ATTEMPTS {
         if wiring.state.run(&plan.run).reserve()? {
@@ -43,8 +43,8 @@ pub(super) fn reserve(plan: &mut RunPlan, wiring: &Providers) -> Result<(), AppE
     ))
 }
 
-/// Creates the journal of a planned run. Other processes may have created runs after it was planned: an
-/// unfinished run of the same task refuses it, and it gets a branch that no other run has.
+/// Creates the journal of a planned run. Other processes may have created runs since the planning:
+/// an unfinished run of the same task is an error, and the run gets an unused branch.
 pub(super) async fn create(
     dir: &RunDir,
     planned: PlannedRun,
@@ -71,8 +71,8 @@ pub(super) async fn create(
     PinnedTask::pin(dir, plan.task_file.clone().into(), task)?;
     let mut journal = Journal::create(dir, plan, wiring.clock.clone(), wiring.redactor.clone())?;
     drop(creating);
-    // Without it, a script that a profile names would stand in for all other profiles.
-    // The same for a price that is not the built-in one: a resumed run keeps it.
+    // Without this record, a script that a profile names would replace all other profiles. The same
+    // applies to a price that is not built in: a resumed run continues to use it.
     let is_recorded = choice.profile.is_some() || (choice.price.is_some() && !choice.is_local());
     let chosen = is_recorded.then(|| {
         Event::Run(RunEvent::ModelChosen {

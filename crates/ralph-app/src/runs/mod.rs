@@ -1,7 +1,9 @@
-//! Runs from their creation to their inspection.
+//! Starting, resuming and describing runs.
 //!
-//! - [`require_approval`] and [`find_unfinished`] decide whether a run may start; [`StartQuestions`] asks the user.
-//! - [`prepare_start`] and [`prepare_resume`] return a [`ReadyRun`], which a front end drives and shows.
+//! - [`require_approval`] and [`find_unfinished`] decide whether a run may start;
+//!   [`StartQuestions`] asks the user.
+//! - [`prepare_start`] and [`prepare_resume`] return a [`ReadyRun`], which a front end drives and
+//!   displays.
 //! - [`RunSummary`] and [`SteeringDetails`] describe a run.
 
 mod approval;

@@ -42,7 +42,7 @@ pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, App
     let wiring = app.providers()?;
     let mut journal = Journal::open(&dir, wiring.clock.clone(), wiring.redactor.clone())?;
     let state = journal.state();
-    // A run whose process died says it is active; nobody works on it, so it can be continued.
+    // A run whose process died still has an active status. Without a process, it can be continued.
     if !state.status.is_active() {
         run::legal(&state.status, state.mode, &Command::Resume).map_err(|why| {
             AppError::runtime(
@@ -76,7 +76,7 @@ pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, App
     })))
 }
 
-/// Reports what is kept from commands, if that is not what the run was planned with: another machine, or
+/// Reports the confinement of commands if it differs from the plan, because of another machine or
 /// another configuration of this one.
 fn changed_confinement(plan: &RunPlan, sandboxes: &dyn SandboxProvider) -> Option<String> {
     let planned = plan.local?.confinement;

@@ -1,4 +1,4 @@
-//! Prepares a planned run: its image, its gate, its journal.
+//! Prepares the image, the gate and the journal of a planned run.
 
 use ralph_core::image::{AgentImage, ImageEffort};
 use ralph_engine::run::Services;
@@ -14,9 +14,8 @@ use crate::providers::Providers;
 use crate::providers::gate_setup::pin_prices;
 use crate::prune;
 
-/// A planned run that is to be started.
+/// A planned run to start.
 pub struct RunStart {
-    /// The plan.
     pub planned: PlannedRun,
     /// Whether existing images are reused.
     pub effort: ImageEffort,
@@ -24,8 +23,8 @@ pub struct RunStart {
     pub unfinished_runs: UnfinishedRunPolicy,
 }
 
-/// Reserves an id, builds the image that is missing, opens the gate and creates the journal. `progress` receives the
-/// progress of the image. A failure releases the reserved id.
+/// Reserves an id, builds a missing image, opens the gate and creates the journal. `progress`
+/// receives the progress of the image. A failure releases the reserved id.
 pub async fn prepare_start(
     mut start: RunStart,
     app: &App,

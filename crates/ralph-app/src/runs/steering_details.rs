@@ -5,25 +5,24 @@ use ralph_core::net::ProviderToolAction;
 use ralph_core::state::{Message, RunState, ScreenedTool};
 use serde::Serialize;
 
-/// What people can do about a run, and what they did.
+/// The possible and past interventions of users in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SteeringDetails {
-    /// Whether the run has ended.
     #[serde(skip)]
     pub is_over: bool,
     /// Hosts that commands could not reach.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked_hosts: Vec<BlockedHostEntry>,
-    /// How many further hosts were blocked without being recorded one by one.
+    /// The number of further blocked hosts that were not recorded individually.
     #[serde(skip_serializing_if = "is_zero")]
     pub further_blocked: u64,
-    /// The work that requests to models asked the provider for.
+    /// The provider-side tools that model requests asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub provider_tools: Vec<ShownProviderTool>,
-    /// Hosts that people have allowed.
+    /// Hosts that users have allowed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_hosts: Vec<String>,
-    /// What people said, oldest first.
+    /// Messages of users, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<MessageEntry>,
 }
@@ -31,20 +30,16 @@ pub struct SteeringDetails {
 /// A host that commands could not reach.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BlockedHostEntry {
-    /// The host.
     pub host: String,
-    /// The command that allows it.
+    /// The command that allows the host.
     pub allow: String,
 }
 
 /// A provider-side tool in a request to a model, and the gate's decision about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShownProviderTool {
-    /// The model provider.
     pub provider: String,
-    /// The tool.
     pub what: String,
-    /// The decision of the gate.
     pub action: ProviderToolAction,
 }
 
@@ -66,14 +61,12 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A message.
+/// A message to a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MessageEntry {
-    /// The id of the command that sent it.
+    /// The id of the command that sent the message.
     pub id: String,
-    /// Its text.
     pub text: String,
-    /// Whether it was delivered.
     pub state: MessageState,
 }
 
@@ -88,11 +81,11 @@ impl From<&Message> for MessageEntry {
 }
 
 impl SteeringDetails {
-    /// Collects them from the state of a run.
+    /// Collects the details from the state of a run.
     pub fn from_state(state: &RunState) -> Self {
         let run = &state.plan.run;
         let is_over = state.status.is_final();
-        // A run that has ended reaches nothing any more.
+        // A run that has ended can no longer reach any host.
         let option = if is_over { " --project" } else { "" };
         let blocked = state.blocked_hosts.iter().map(|host| BlockedHostEntry {
             host: host.clone(),

@@ -1,4 +1,4 @@
-//! A run in a few fields: the JSON of `show` and of each entry of `runs`. Its keys never change.
+//! A summary of a run: the JSON of `show` and of each entry of `runs`. Its keys never change.
 
 use ralph_core::id::RunId;
 use ralph_core::plan::EngineKind;
@@ -8,70 +8,62 @@ use ralph_engine::journal::{JournalError, RunOutline};
 use ralph_engine::store::RunDir;
 use serde::Serialize;
 
-/// The status of a run whose process is gone in the middle of its work.
+/// The status of a run whose process died during its work.
 pub const INTERRUPTED: &str = "interrupted";
 /// The status of a run whose journal cannot be read.
 pub const DAMAGED: &str = "damaged";
 /// The status of a run that a newer ralph wrote.
 pub const NEEDS_UPGRADE: &str = "needs_upgrade";
 
-/// A run in a few fields.
+/// A summary of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunSummary {
-    /// Its id.
     pub id: RunId,
-    /// Its task; none only if the journal's first record cannot be read.
+    /// The task; `None` only if the journal's first record cannot be read.
     pub task_id: Option<String>,
-    /// Where it stands, in one word.
+    /// The status in one word.
     pub status: &'static str,
-    /// Why it stands there, if there is more to say.
+    /// The reason for the status, if there is one.
     pub reason: Option<String>,
-    /// Who does the work.
     pub engine: Option<EngineKind>,
-    /// The sandbox provider.
     pub sandbox: Option<String>,
     /// The last iteration that was started.
     pub iteration: u32,
-    /// How much the last iteration looked like going in circles.
+    /// The circling score of the last iteration.
     pub loop_score: Option<f64>,
-    /// What the model calls have cost.
+    /// The cost of the model calls.
     pub cost_usd: f64,
-    /// What they have used.
     pub tokens: TokenTotals,
     /// The branch that is delivered.
     pub branch: Option<String>,
-    /// The last commit the host has.
+    /// The last commit on the host.
     pub head: Option<String>,
-    /// The pull request.
     pub pr: Option<PullRequestSummary>,
-    /// When it was created.
+    /// The time of creation.
     pub started_at: Option<jiff::Timestamp>,
-    /// When something was last recorded.
+    /// The time of the last record.
     pub updated_at: Option<jiff::Timestamp>,
 }
 
-/// Tokens of all model calls.
+/// The tokens of all model calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct TokenTotals {
-    /// Those of the prompts.
+    /// The tokens of the prompts.
     pub input: u64,
-    /// Those of the answers.
+    /// The tokens of the responses.
     pub output: u64,
 }
 
-/// A pull request in three fields.
+/// A summary of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PullRequestSummary {
-    /// Its number.
     pub number: u64,
-    /// Where to look at it.
     pub url: String,
-    /// Whether it is a draft.
     pub state: PullState,
 }
 
 impl RunSummary {
-    /// Sums up a run from its state, seeing whether its process is still there.
+    /// Summarizes a run from its state, and checks whether its process is alive.
     pub fn from_state(dir: &RunDir, state: &RunState) -> Self {
         let plan = &state.plan;
         let (status, reason) = if dir.is_interrupted(&state.status) {
@@ -105,7 +97,7 @@ impl RunSummary {
         }
     }
 
-    /// Sums up a run. A journal that cannot be read gives the run a status of its own instead of hiding
+    /// Summarizes a run. A run with an unreadable journal gets a special status instead of hiding
     /// the others.
     pub fn read(id: &RunId, dir: &RunDir) -> Self {
         let error = match dir.state() {
@@ -143,7 +135,7 @@ impl RunSummary {
     }
 }
 
-/// Says what an interrupted run needs.
+/// Returns the hint for an interrupted run.
 pub fn interrupted_hint(run: &RunId) -> String {
     format!("the process that worked on it is gone — `ralph resume {run}` continues it")
 }

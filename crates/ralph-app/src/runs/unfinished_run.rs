@@ -1,4 +1,4 @@
-//! A task whose last run has not come to its end: continue it, or start over?
+//! Decides whether a task's unfinished run is continued or a new one is started.
 
 use ralph_core::image::ImageEffort;
 use ralph_core::plan::RunPlan;
@@ -11,33 +11,32 @@ use crate::error::AppError;
 use crate::planning::RunRequest;
 use crate::providers::models::absolute_script;
 
-/// A run of the same task file that has not come to its end.
+/// An unfinished run of the same task file.
 pub struct UnfinishedRun {
-    /// Its plan.
     pub plan: RunPlan,
-    /// Its status in one word.
+    /// The status in one word.
     pub status: &'static str,
-    /// Whether a process works on it.
+    /// Whether a process works on the run.
     is_held: bool,
 }
 
 /// What to do with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnfinishedRunChoice {
-    /// Continue it.
+    /// Continues the unfinished run.
     Resume,
-    /// Start another one.
+    /// Starts a new run.
     New,
 }
 
-/// Returns the last run of a task file, if it has not come to its end.
+/// Returns the last run of a task file if it is unfinished.
 pub fn find_unfinished(
     file: &str,
     state_dir: &StateDir,
 ) -> Result<Option<UnfinishedRun>, AppError> {
     for id in state_dir.runs()?.iter().rev() {
         let dir = state_dir.run(id);
-        // The whole journal is read only if it is of this task.
+        // The whole journal is read only if it belongs to this task.
         if RunOutline::read(&dir.journal()).task_file.as_deref() != Some(file) {
             continue;
         }
@@ -62,7 +61,8 @@ pub fn find_unfinished(
     Ok(None)
 }
 
-/// The last run of the task cannot be continued here, and may not be at its end.
+/// Returns the error for a last run of a newer version: it cannot be continued here and may be
+/// unfinished.
 fn newer_version_error(error: JournalError) -> AppError {
     let error = AppError::from(error);
     AppError {
@@ -72,7 +72,7 @@ fn newer_version_error(error: JournalError) -> AppError {
 }
 
 impl UnfinishedRun {
-    /// Decides what to do: as the user said, or else as the user answers.
+    /// Returns the user's choice from the flags, or else asks the user.
     pub fn choose(
         &self,
         said: Option<UnfinishedRunChoice>,
@@ -90,7 +90,7 @@ impl UnfinishedRun {
         Err(self.refusal())
     }
 
-    /// Returns the error of a new run that this one prevents.
+    /// Returns the error of a new run that this unfinished run prevents.
     pub fn refusal(&self) -> AppError {
         let id = &self.plan.run;
         if self.is_held {
@@ -109,7 +109,7 @@ impl UnfinishedRun {
         )
     }
 
-    /// A run goes on as it was planned; flags that plan another one are not silently ignored.
+    /// Rejects flags that would change the plan, because a run continues as it was planned.
     pub fn refuse_other_plan(
         &self,
         request: &RunRequest,

@@ -1,7 +1,7 @@
-//! Commands to runs, whether or not a process works on them.
+//! Commands to runs, with or without a process that works on them.
 //!
 //! - [`steer`] changes how a run continues: pause, resume, rotate, stop, another profile or task.
-//! - [`send_command`] asks for something to be done: a note, a message, a diagnosis, an allowed host.
+//! - [`send_command`] requests an action: a note, a message, a diagnosis, an allowed host.
 
 mod run_owner;
 mod send_command;

@@ -1,10 +1,10 @@
-//! The process that works on a run, as its journal names it.
+//! The process that works on a run, according to its journal.
 
 use std::fs;
 
 use ralph_core::state::RunState;
 
-/// Describes the process that holds a run: its number, and whether it is stopped.
+/// Describes the process that works on a run: its id, and whether it is stopped.
 pub(crate) fn describe_owner(state: &RunState) -> String {
     let Some(pid) = state.pid else {
         return "another process works on it".to_owned();
@@ -17,7 +17,7 @@ pub(crate) fn describe_owner(state: &RunState) -> String {
     format!("process {pid} works on it")
 }
 
-/// Tells whether a process of this machine was stopped by a signal.
+/// Returns whether a process on this machine was stopped by a signal.
 fn is_process_stopped(pid: u32) -> bool {
     let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else {
         return false;

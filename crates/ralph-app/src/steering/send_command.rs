@@ -1,8 +1,8 @@
-//! Commands that ask for something to be done: `ralph note`, `ralph guardrail`, `ralph message`, and
-//! what `allow`, `diagnose` and `debug` are made of.
+//! Commands that request an action: `ralph note`, `ralph guardrail`, `ralph message`, and the basis
+//! of `allow`, `diagnose` and `debug`.
 //!
-//! A process that works on the run does it at its next chance. For a run that nobody works on, this
-//! process does it.
+//! A process that works on the run executes the command at its next opportunity. Without such a
+//! process, this process executes it.
 
 use std::time::Instant;
 
@@ -23,15 +23,15 @@ use crate::error::AppError;
 use crate::follow::{JournalFollower, POLL_INTERVAL};
 use crate::providers::gate_setup::GateSetup;
 
-/// What came of a command.
+/// The outcome of a command.
 pub enum SentCommandOutcome {
-    /// It was done, or it could not be.
+    /// The command was executed, successfully or not.
     Done(CommandResult),
-    /// It was accepted, and is executed as [`Command::traits`] says.
+    /// The command was accepted and is executed according to [`Command::traits`].
     Deferred,
 }
 
-/// Makes the error of a command that was taken and did not work out.
+/// Creates the error of a command that was accepted and failed.
 pub fn command_failed(state: &RunState, verb: &str, why: &str) -> AppError {
     let id = &state.plan.run;
     AppError::runtime(
@@ -41,7 +41,7 @@ pub fn command_failed(state: &RunState, verb: &str, why: &str) -> AppError {
     )
 }
 
-/// Gives a run a command and waits until it is done.
+/// Sends a command to a run and waits until it is executed.
 pub async fn send_command(
     dir: &RunDir,
     command: Command,
@@ -83,7 +83,7 @@ pub async fn send_command(
         outage: app.settings()?.model.outage_policy(),
         ..services
     };
-    // Ctrl-C ends this process; what was begun is in the journal.
+    // Ctrl-C ends this process; commands in progress are in the journal.
     let (_interrupt, interrupted) = watch::channel(false);
     let done = user_commands::run_offline(dir, journal, &outside, letter, interrupted).await;
     let done = done.map_err(|error| cannot_perform(&state, &error))?;
@@ -98,7 +98,7 @@ fn cannot_perform(state: &RunState, error: &RunError) -> AppError {
     )
 }
 
-/// Leaves the command in the mailbox and waits for the answer; none if the process went away.
+/// Puts the command in the mailbox and waits for the answer. Returns `None` if the process died.
 fn send_to_process(
     dir: &RunDir,
     state: &RunState,
@@ -145,7 +145,7 @@ fn send_to_process(
     }
 }
 
-/// Returns what came of a command, if the event tells that.
+/// Returns the result of a command if the event contains it.
 fn command_result(event: &Event, id: &str) -> Option<CommandResult> {
     let Event::Command(CommandEvent::CommandDone {
         id: of,

@@ -1,7 +1,7 @@
-//! `ralph pause`, `rotate`, `stop` and `profile`: tell a run what to do and wait for its answer.
+//! `ralph pause`, `rotate`, `stop` and `profile`: send a command to a run and wait for its answer.
 //!
-//! A process that works on the run takes the command from its mailbox and answers in the journal. A
-//! run that nobody works on can still be ended: then this process writes the journal.
+//! A process that works on the run reads the command from its mailbox and answers in the journal. A
+//! run without a process can still be ended: then this process writes the journal.
 
 use std::time::{Duration, Instant};
 
@@ -20,20 +20,19 @@ use crate::app::App;
 use crate::error::AppError;
 use crate::follow::{JournalFollower, POLL_INTERVAL};
 
-/// How long an answer is waited for.
+/// The timeout of an answer.
 pub(super) const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The effect of an accepted command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SteerReport {
-    /// The run.
     pub run: RunId,
     /// The effect in one sentence.
     pub effect: String,
 }
 
-/// Sends a command to the process that works on a run, and waits for its answer. Without such a process
-/// the command is applied here where that is possible.
+/// Sends a command to the process that works on a run, and waits for its answer. Without such a
+/// process, the command is applied here if possible.
 pub async fn steer(query: &str, command: &Command, app: &App) -> Result<SteerReport, AppError> {
     let dir = app.find_run(query)?;
     let state = dir.state()?;
@@ -54,15 +53,15 @@ pub async fn steer(query: &str, command: &Command, app: &App) -> Result<SteerRep
     })
 }
 
-/// What came back from the process that works on the run.
+/// The answer of the process that works on the run.
 #[derive(Debug, PartialEq, Eq)]
 enum SteerReply {
     Accepted,
-    /// There is no such process, or it went away before it answered.
+    /// There is no such process, or it died before it answered.
     NoProcess,
 }
 
-/// Leaves the command in the mailbox and waits for the answer in the journal.
+/// Puts the command in the mailbox and waits for the answer in the journal.
 fn send_and_wait(
     dir: &RunDir,
     state: &RunState,
@@ -100,7 +99,8 @@ fn send_and_wait(
     }
 }
 
-/// Makes the name of a command. Names sort by time, so commands are taken in the order they were given.
+/// Creates the id of a command. Ids sort by time, so commands are executed in the order they were
+/// sent.
 pub(super) fn new_command_id(app: &App) -> String {
     let nanoseconds = app.clock().now().as_nanosecond();
     format!("{nanoseconds:020}-{}", std::process::id())
@@ -130,7 +130,7 @@ async fn apply_without_process(
     }
     let mut journal = Journal::open(dir, app.clock(), app.redactor())?;
     kill_leftover_commands(journal.state(), app).await?;
-    // It may have ended while we were looking.
+    // The run may have ended in the meantime.
     let (status, mode) = (&journal.state().status, journal.state().mode);
     run::legal(status, mode, command).map_err(|why| refused_error(state, command, why))?;
     clean_up(dir, &mut journal, app).await?;
@@ -167,7 +167,7 @@ fn record_without_process(
     Ok(())
 }
 
-/// Cleans up after a process that died: the run will not be resumed.
+/// Cleans up after a process that died, because the run will not be resumed.
 async fn clean_up(dir: &RunDir, journal: &mut Journal, app: &App) -> Result<(), AppError> {
     let plan = journal.state().plan.clone();
     let sandboxes = app.providers()?.sandbox_provider_for(&plan)?;
@@ -197,7 +197,7 @@ async fn kill_leftover_commands(state: &RunState, app: &App) -> Result<(), AppEr
     })
 }
 
-/// Returns the error of a command that the status or the mode of a run rejects.
+/// Returns the error of a command that the status or the mode of a run does not permit.
 pub fn refused_error(state: &RunState, command: &Command, why: &str) -> AppError {
     let id = &state.plan.run;
     let what = match command {

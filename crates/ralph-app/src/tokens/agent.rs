@@ -1,4 +1,4 @@
-//! Which credential is meant: an agent's name and a way to authenticate.
+//! Identifies a credential: the name of an agent and an authentication mode.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentName(String);
 
-/// Why a text is no agent's name.
+/// The reason why a text is not a valid name of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a name has 1 to 64 small letters, digits, `-` and `_`, and starts with a letter or a digit"
@@ -14,11 +14,11 @@ pub struct AgentName(String);
 pub struct AgentNameError;
 
 impl AgentName {
-    /// The agent that is meant when none is named.
+    /// The default agent.
     pub const DEFAULT: &str = "claude";
     const MAX_BYTES: usize = 64;
 
-    /// Takes a name.
+    /// Parses a name.
     pub fn parse(name: &str) -> Result<Self, AgentNameError> {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
         let is_name = name.starts_with(is_plain)
@@ -27,7 +27,7 @@ impl AgentName {
         is_name.then(|| Self(name.to_owned())).ok_or(AgentNameError)
     }
 
-    /// Returns it.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -39,22 +39,22 @@ impl fmt::Display for AgentName {
     }
 }
 
-/// How a credential is shown to an API.
+/// How a credential is sent to an API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuthMode {
     /// The token of a subscription, as a bearer token.
     Oauth,
     /// A key that is billed by use.
     ApiKey,
-    /// The key of a gateway that has an address of its own.
+    /// The key of a gateway with a separate address.
     Gateway,
 }
 
 impl AuthMode {
-    /// All of them, in the order in which they are looked for.
+    /// All modes, in the order of the search.
     pub const ALL: [Self; 3] = [Self::Oauth, Self::ApiKey, Self::Gateway];
 
-    /// Returns it as it is typed.
+    /// Returns the name of the mode on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Oauth => "oauth",
@@ -70,21 +70,21 @@ impl fmt::Display for AuthMode {
     }
 }
 
-/// How an API is spoken to.
+/// The protocol of an API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentWire {
-    /// Anthropic's messages.
+    /// Anthropic's messages API.
     AnthropicMessages,
-    /// `OpenAI`'s responses.
+    /// `OpenAI`'s responses API.
     OpenAiResponses,
-    /// `OpenAI`'s chat completions, which many others speak.
+    /// `OpenAI`'s chat completions API, which many other providers support.
     OpenAiChat,
 }
 
 impl AgentWire {
     const ANTHROPIC_PREFIX: &str = "sk-ant-";
 
-    /// Returns the address of the API of whoever made it.
+    /// Returns the address of the original API with this protocol.
     pub fn default_api(self) -> &'static str {
         match self {
             Self::AnthropicMessages => "https://api.anthropic.com",
@@ -92,7 +92,7 @@ impl AgentWire {
         }
     }
 
-    /// Returns what every credential of that API begins with.
+    /// Returns the prefix of every credential of that API.
     pub fn key_prefix(self) -> &'static str {
         match self {
             Self::AnthropicMessages => Self::ANTHROPIC_PREFIX,
@@ -100,7 +100,8 @@ impl AgentWire {
         }
     }
 
-    /// Tells whether a credential looks like one of that API. Another must not be sent there unasked.
+    /// Returns whether a credential has the format of that API. Another one must not be sent there
+    /// without a request.
     pub fn matches_key(self, credential: &str) -> bool {
         let is_anthropic = credential.starts_with(Self::ANTHROPIC_PREFIX);
         match self {
@@ -112,22 +113,22 @@ impl AgentWire {
     }
 }
 
-/// What is known about an agent that decides about its credentials.
+/// The known properties of an agent that concern its credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentAuth {
-    /// How its API is spoken to; nothing if ralph cannot ask that API.
+    /// The protocol of the agent's API; `None` if ralph does not support that API.
     pub wire: Option<AgentWire>,
-    /// The ways to authenticate that it has, the usual one first.
+    /// The supported authentication modes, the default first.
     pub modes: &'static [AuthMode],
-    /// The variables that may hold a credential of it.
+    /// The variables that may contain a credential of the agent.
     pub variables: &'static [(AuthMode, &'static str)],
 }
 
 impl AgentAuth {
-    /// The agents that something is known about.
+    /// The agents with known properties.
     pub const KNOWN: [&str; 4] = ["claude", "codex", "opencode", "cursor"];
 
-    /// Returns what is known about an agent; one of another name has an API that ralph cannot ask.
+    /// Returns the properties of an agent. An agent of another name has an unsupported API.
     pub fn for_agent(name: &AgentName) -> Self {
         use AuthMode::{ApiKey, Gateway, Oauth};
         match name.as_str() {
@@ -163,7 +164,7 @@ impl AgentAuth {
         }
     }
 
-    /// Returns the mode that a credential's own mark tells, or else the agent's usual one.
+    /// Returns the mode that a credential's prefix indicates, or else the agent's default.
     pub fn infer_mode(&self, credential: &str) -> AuthMode {
         let told = if credential.starts_with("sk-ant-oat") {
             Some(AuthMode::Oauth)
@@ -177,12 +178,10 @@ impl AgentAuth {
     }
 }
 
-/// One credential: of an agent, for a way to authenticate.
+/// Identifies a credential by agent and authentication mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenSlot {
-    /// Whose.
     pub agent: AgentName,
-    /// For what.
     pub mode: AuthMode,
 }
 
@@ -190,7 +189,8 @@ impl TokenSlot {
     /// The account of all entries in a keyring.
     pub const KEYRING_ACCOUNT: &str = "agent-loop";
 
-    /// Returns the name of its entry in a keyring. A name of an agent has no dot, so no two are alike.
+    /// Returns the name of the entry in a keyring. The name of an agent has no dot, so all entries
+    /// differ.
     pub fn keyring_service(&self) -> String {
         match self.mode {
             AuthMode::Oauth => format!("{}-token", self.agent),

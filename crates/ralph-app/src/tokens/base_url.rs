@@ -1,11 +1,11 @@
-//! The address of an API: where a credential may be sent.
+//! The address of an API that may receive a credential.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use hyper::Uri;
 
-/// The address of an API, without the path of a call. A credential is sent there and nowhere else.
+/// The address of an API, without the path of a call. A credential is sent only to this address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl {
     text: String,
@@ -14,24 +14,24 @@ pub struct BaseUrl {
     path: String,
 }
 
-/// Why a text is no address for a credential.
+/// The reason why a text is not a valid address for a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BaseUrlError {
-    /// It cannot be read.
+    /// The text is not a URL.
     #[error("an address looks like `https://host` or `https://host:port/path`")]
     Form,
-    /// Whoever listens on the way would get the credential.
+    /// The address is not encrypted, so the credential could be intercepted.
     #[error(
         "over `http` the token would travel readable, which is only allowed to this machine itself"
     )]
     Readable,
-    /// It has parts that an address for a credential must not have.
+    /// The address has parts that are not permitted.
     #[error("an address has no user, no `?` and no `#`")]
     Parts,
 }
 
 impl BaseUrl {
-    /// Takes an address; a slash at its end does not count.
+    /// Parses an address and ignores a trailing slash.
     pub fn parse(text: &str) -> Result<Self, BaseUrlError> {
         if text.contains(['@', '?', '#']) {
             return Err(BaseUrlError::Parts);
@@ -55,12 +55,12 @@ impl BaseUrl {
         })
     }
 
-    /// Returns it as text.
+    /// Returns the address as text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the host, an IPv6 address without its brackets.
+    /// Returns the host; an IPv6 address has no brackets.
     pub fn host(&self) -> &str {
         self.host.trim_start_matches('[').trim_end_matches(']')
     }
@@ -70,7 +70,7 @@ impl BaseUrl {
         self.port
     }
 
-    /// Returns the path that comes before that of a call, without a slash at its end.
+    /// Returns the path prefix of calls, without a trailing slash.
     pub fn path(&self) -> &str {
         &self.path
     }

@@ -1,4 +1,4 @@
-//! Why there is no credential to work with.
+//! Errors of finding a usable credential.
 
 use jiff::Timestamp;
 
@@ -8,59 +8,49 @@ use super::stores::{TokenStoreError, TokenStoreKind};
 use super::token::TokenParseError;
 use crate::error::AppError;
 
-/// Why there is no credential to work with.
+/// The reason why there is no usable credential.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// There is none anywhere.
+    /// No store has a credential.
     #[error("no token found for agent {agent}")]
     Missing {
-        /// Whose.
         agent: AgentName,
-        /// For what, if somebody said.
+        /// The requested mode, if any.
         mode: Option<AuthMode>,
-        /// Why a keyring that might have one could not be asked.
+        /// The error of a keyring that may contain a credential.
         unasked: Option<TokenStoreError>,
     },
-    /// Its time is over.
+    /// The credential has expired.
     #[error("token expired for agent {agent} (expired {})", format_date(*expired))]
     Expired {
-        /// Whose.
         agent: AgentName,
-        /// For what.
         mode: AuthMode,
-        /// Since when.
         expired: Timestamp,
     },
-    /// What is kept is no credential.
+    /// The stored value is not a valid credential.
     #[error("the token of agent {agent} in {place} cannot be used")]
     Damaged {
-        /// Whose.
         agent: AgentName,
-        /// For what.
         mode: AuthMode,
-        /// Where it is.
         place: TokenStoreKind,
-        /// What is wrong with it.
         why: TokenParseError,
     },
-    /// A place could not be used.
+    /// A store could not be used.
     #[error("the tokens of agent {agent} are out of reach")]
     Store {
-        /// Whose.
         agent: AgentName,
-        /// Why.
         source: TokenStoreError,
     },
-    /// The place that was asked for is not on this machine.
+    /// The requested store does not exist on this machine.
     #[error("there is no `{program}` on PATH")]
     NoKeyring {
-        /// The program behind it.
+        /// The program of the store.
         program: &'static str,
     },
 }
 
 impl TokenError {
-    /// Returns what a person can do about it.
+    /// Returns the fix for the user.
     pub fn hint(&self) -> String {
         match self {
             Self::Missing { agent, mode, .. } => format!("run: {}", store_command(agent, *mode)),

@@ -1,4 +1,4 @@
-//! How long a credential holds. Everything here is a function of times that are given.
+//! Expiry of credentials, computed from given times.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -7,8 +7,8 @@ use super::AuthMode;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// Returns when a credential ends whose own end nobody told: a subscription's token after a year, a
-/// key after ten.
+/// Returns the assumed expiry of a credential without a known one: a year for a subscription's
+/// token, ten years for a key.
 pub fn default_expiry(mode: AuthMode, now: Timestamp) -> Timestamp {
     let days = match mode {
         AuthMode::Oauth => 365,
@@ -18,7 +18,7 @@ pub fn default_expiry(mode: AuthMode, now: Timestamp) -> Timestamp {
     Timestamp::from_millisecond(end).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns how many whole days are left, none if it is over.
+/// Returns the remaining whole days, or zero after the expiry.
 pub(super) fn days_left(expires: Timestamp, now: Timestamp) -> i64 {
     let left = expires
         .as_millisecond()
@@ -26,7 +26,7 @@ pub(super) fn days_left(expires: Timestamp, now: Timestamp) -> i64 {
     (left / DAY_MS).max(0)
 }
 
-/// Returns the day as `YYYY-MM-DD`, in UTC.
+/// Formats the day as `YYYY-MM-DD` in UTC.
 pub fn format_date(moment: Timestamp) -> String {
     moment.to_zoned(TimeZone::UTC).date().to_string()
 }

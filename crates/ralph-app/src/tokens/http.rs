@@ -1,4 +1,4 @@
-//! Sends one request and reads its response, both bounded.
+//! Sends one request and reads its response, with limits on time and size.
 
 use std::io;
 use std::time::Duration;
@@ -11,22 +11,22 @@ use ralph_providers::http::{HttpClient, HttpError, ProxySettings, StreamedRespon
 
 use super::base_url::BaseUrl;
 
-/// The time for the whole exchange.
+/// The timeout of the whole exchange.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The size of the largest body that is read.
+/// The size limit of a response body, in bytes.
 const MAX_BODY_BYTES: usize = 64 << 10;
 
 /// The response to a request.
 #[derive(Debug)]
 pub struct TokenHttpResponse {
-    /// The status code.
     pub status: u16,
-    /// The body; nothing of it if it is too long.
+    /// The body; empty if it is too long.
     pub body: Bytes,
 }
 
-/// Posts JSON to a path below an address. Redirects are not followed: the credential is for this host.
+/// Posts JSON to a path below an address. Does not follow redirects: the credential is for this
+/// host.
 pub(super) async fn post(
     base: &BaseUrl,
     path: &str,
@@ -53,7 +53,7 @@ async fn exchange(request: Request<Full<Bytes>>) -> io::Result<TokenHttpResponse
         let response = client.send(request).await;
         let response = response.map_err(|error| io::Error::other(error.root_cause()))?;
         let status = response.status().as_u16();
-        // The content of a long or broken body decides nothing.
+        // The content of a long or broken body is irrelevant.
         let body = read_body(response)
             .await
             .unwrap_or(None)
@@ -65,7 +65,7 @@ async fn exchange(request: Request<Full<Bytes>>) -> io::Result<TokenHttpResponse
         .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-/// Returns a whole body; none if it is too long.
+/// Returns the whole body, or `None` if it is too long.
 async fn read_body(mut response: StreamedResponse) -> Result<Option<Bytes>, HttpError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {

@@ -1,14 +1,15 @@
-//! The credentials of agents: where they are kept, how long they hold, whether their API takes them.
+//! The credentials of agents: storage, expiry and validation with their API.
 //!
-//! The commands `store-token`, `check-token` and `get-token` come here, and everything that starts an
-//! agent asks [`TokenStorage::find_valid`]. A credential is a [`Secret`](ralph_core::secret::Secret) from the
-//! moment it is read: no argument list, log or error ever holds one.
+//! The commands `store-token`, `check-token` and `get-token` use this module, and everything that
+//! starts an agent calls [`TokenStorage::find_valid`]. A credential is a
+//! [`Secret`](ralph_core::secret::Secret) from the moment it is read: no argument list, log or
+//! error ever contains one.
 //!
-//! - [`TokenSlot`] is which credential is meant: an agent's name and a way to authenticate.
-//! - [`AuthToken`] is the credential with what is known about it, and the JSON that is kept.
-//! - [`TokenStorage`] finds and keeps them, in one of the places of `place`: the macOS keychain, the Linux
-//!   keyring behind `secret-tool`, or a file. The environment is a place that is only read.
-//! - [`validate`] asks the API, before anything is kept.
+//! - [`TokenSlot`] identifies a credential by agent and authentication mode.
+//! - [`AuthToken`] is a credential with its metadata, and its stored JSON.
+//! - [`TokenStorage`] finds and stores them in one of `stores`: the macOS keychain, the Linux
+//!   keyring behind `secret-tool`, or a file. The environment is a read-only store.
+//! - [`validate`] asks the API before anything is stored.
 
 mod agent;
 mod base_url;

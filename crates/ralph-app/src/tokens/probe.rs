@@ -1,4 +1,4 @@
-//! Asks an API whether it takes a credential, with the smallest request there is.
+//! Validates a credential by sending a minimal request to its API.
 
 use std::io;
 
@@ -15,48 +15,33 @@ const ANTHROPIC_VERSION: (HeaderName, HeaderValue) = (
     HeaderValue::from_static("2023-06-01"),
 );
 
-/// Without it the API takes no token of a subscription.
+/// The API accepts tokens of a subscription only with this header.
 const OAUTH_BETA: (HeaderName, HeaderValue) = (
     HeaderName::from_static("anthropic-beta"),
     HeaderValue::from_static("oauth-2025-04-20"),
 );
 
-/// Why a credential is not known to be good.
+/// The reason why a credential could not be validated.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// The API refused it.
+    /// The API rejected the credential.
     #[error("{address} answered {status}")]
-    Rejected {
-        /// The API.
-        address: BaseUrl,
-        /// What it answered.
-        status: u16,
-    },
-    /// The API answered something that says nothing about it.
+    Rejected { address: BaseUrl, status: u16 },
+    /// The response says nothing about the credential.
     #[error("{address} answered {status}, which says nothing about the token")]
-    Unclear {
-        /// The API.
-        address: BaseUrl,
-        /// What it answered.
-        status: u16,
-    },
+    Unclear { address: BaseUrl, status: u16 },
     /// The API was not reached.
     #[error("{address} cannot be reached: {source}")]
-    Unreachable {
-        /// The API.
-        address: BaseUrl,
-        /// Why.
-        source: io::Error,
-    },
-    /// Nobody knows how to ask.
+    Unreachable { address: BaseUrl, source: io::Error },
+    /// The API of the agent is unknown.
     #[error("ralph does not know the API of this agent")]
     NoApi,
-    /// A gateway's key without the gateway's address.
+    /// The key of a gateway has no address.
     #[error("a gateway needs an address")]
     NoAddress,
 }
 
-/// Asks the API that a credential is for whether it takes it.
+/// Validates a credential with its API.
 pub async fn validate(slot: &TokenSlot, token: &AuthToken) -> Result<(), ProbeError> {
     let wire = AgentAuth::for_agent(&slot.agent)
         .wire
@@ -101,7 +86,7 @@ fn auth_headers(
     token: &AuthToken,
 ) -> Result<Vec<(HeaderName, HeaderValue)>, ProbeError> {
     let hidden = |text: String| {
-        // A token has only characters that a header takes, so this never fails.
+        // A token has only valid header characters, so this never fails.
         let mut value = HeaderValue::from_str(&text).map_err(|_| ProbeError::NoApi)?;
         value.set_sensitive(true);
         Ok(value)
@@ -121,13 +106,13 @@ fn auth_headers(
     })
 }
 
-/// Judges by the status alone. The words of the answer are not repeated: they may repeat the token.
+/// Decides by the status only. The body is not repeated, because it may contain the token.
 fn check_response(address: BaseUrl, answer: &TokenHttpResponse) -> Result<(), ProbeError> {
     let status = answer.status;
     match status {
-        // Whoever complains about the request, the quota or the money knows who asks.
+        // An API that rejects the request, the quota or the payment has recognized the credential.
         200..=299 | 400 | 402 | 422 | 429 => Ok(()),
-        // The model of the request may be gone one day; a place without an API says it otherwise.
+        // The model of the request may disappear; a server without the API responds differently.
         404 if has_error_body(&answer.body) => Ok(()),
         401 | 403 => Err(ProbeError::Rejected { address, status }),
         _ => Err(ProbeError::Unclear { address, status }),

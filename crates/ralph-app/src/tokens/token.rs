@@ -1,4 +1,4 @@
-//! A credential with what is known about it.
+//! A credential with its metadata.
 
 use jiff::Timestamp;
 use ralph_core::secret::Secret;
@@ -8,20 +8,19 @@ use serde_json::{Map, Value};
 use super::base_url::{BaseUrl, BaseUrlError};
 use super::expiry;
 
-/// A credential with what is known about it.
+/// A credential with its metadata.
 #[derive(Debug)]
 pub struct AuthToken {
-    /// The credential itself.
     pub secret: Secret,
-    /// When it ends; nothing if nobody told.
+    /// The time of expiry, if known.
     pub expires: Option<Timestamp>,
-    /// The API that it is for, if not the provider's own.
+    /// The API of the credential, if not the provider's default.
     pub base_url: Option<BaseUrl>,
-    /// What a gateway wants before the name of a model.
+    /// The prefix that a gateway expects before the name of a model.
     pub model_prefix: Option<String>,
 }
 
-/// What is kept of it, as JSON.
+/// The stored JSON of a credential.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TokenJson<'a> {
@@ -34,25 +33,25 @@ struct TokenJson<'a> {
     model_prefix: Option<&'a str>,
 }
 
-/// Why a text cannot be taken as a credential. None of it repeats the text.
+/// The reason why a text is not a valid credential. No variant contains the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenParseError {
-    /// It is not an object in JSON.
+    /// The text is not a JSON object.
     #[error("it is not an object in JSON")]
     NotAnObject,
-    /// It has no credential.
+    /// The credential is missing.
     #[error("it has no text `accessToken`")]
     Missing,
-    /// It cannot be sent.
+    /// The credential cannot be sent.
     #[error("a token is 8 to 16384 printable characters without a blank")]
     Characters,
-    /// Its end is no moment.
+    /// The expiry is not a valid time.
     #[error("`expiresAt` is not a number of milliseconds since 1970")]
     Expiry,
-    /// Its address cannot be used.
+    /// The address is not valid.
     #[error("`baseUrl` cannot be used: {0}")]
     Address(BaseUrlError),
-    /// Its prefix cannot be used.
+    /// The model prefix is not valid.
     #[error("`modelPrefix` has at most 128 printable characters without a blank")]
     Prefix,
 }
@@ -61,7 +60,7 @@ impl AuthToken {
     const MIN_BYTES: usize = 8;
     const MAX_BYTES: usize = 16 << 10;
 
-    /// Takes a credential of which nothing else is known.
+    /// Creates a token without metadata.
     pub fn from_secret(secret: Secret) -> Result<Self, TokenParseError> {
         let length = secret.expose().len();
         let is_token = (Self::MIN_BYTES..=Self::MAX_BYTES).contains(&length)
@@ -77,7 +76,7 @@ impl AuthToken {
         })
     }
 
-    /// Reads the JSON that is kept.
+    /// Parses the stored JSON.
     pub fn from_json(text: &Secret) -> Result<Self, TokenParseError> {
         let Ok(Value::Object(mut fields)) = serde_json::from_str(text.expose()) else {
             return Err(TokenParseError::NotAnObject);
@@ -104,7 +103,7 @@ impl AuthToken {
         Ok(token)
     }
 
-    /// Returns the JSON that is kept, in printable ASCII.
+    /// Returns the JSON to store, in printable ASCII.
     pub fn to_json(&self) -> Secret {
         let written = TokenJson {
             access_token: self.secret.expose(),
@@ -116,18 +115,18 @@ impl AuthToken {
         Secret::new(serde_json::to_string(&written).unwrap_or_default())
     }
 
-    /// Tells whether it has ended.
+    /// Returns whether the credential has expired.
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires.is_some_and(|expires| expires <= now)
     }
 
-    /// Returns how many whole days are left, if its end is known.
+    /// Returns the remaining whole days, if the expiry is known.
     pub fn days_left(&self, now: Timestamp) -> Option<i64> {
         self.expires.map(|expires| expiry::days_left(expires, now))
     }
 }
 
-/// Returns a field that is there and not null.
+/// Returns a field that exists and is not null.
 fn non_null_field<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     fields.get(name).filter(|value| !value.is_null())
 }

@@ -1,4 +1,4 @@
-//! Finding and keeping credentials: which place is asked, in which order.
+//! Finds and stores credentials in the available stores.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::error::TokenError;
 use super::stores::{TokenFiles, TokenStore, TokenStoreError, TokenStoreKind};
 use super::token::AuthToken;
 
-/// Which places are used.
+/// The stores to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreSelection {
-    /// All that there are.
+    /// All available stores.
     All,
     /// Only the keyring.
     Keyring,
@@ -24,19 +24,17 @@ pub enum StoreSelection {
     Files,
 }
 
-/// Where credentials come from.
+/// The sources of credentials.
 pub struct TokenSources {
-    /// Which places are used.
     pub selection: StoreSelection,
     /// The directory of the files.
     pub files: PathBuf,
-    /// The keyring of this machine, if there is one.
+    /// The keyring of this machine, if it has one.
     pub keyring: Option<Box<dyn TokenStore>>,
-    /// Credentials of the environment, by the variable's name.
+    /// Credentials of the environment, with the names of their variables.
     pub variables: Vec<(&'static str, Secret)>,
     /// The address of the gateway that the environment names.
     pub gateway: Option<BaseUrl>,
-    /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -50,28 +48,24 @@ pub struct TokenStorage {
     clock: Arc<dyn Clock>,
 }
 
-/// A credential, and where it was.
+/// A credential with its store.
 #[derive(Debug)]
 pub struct FoundToken {
-    /// The credential.
     pub token: AuthToken,
-    /// How it is shown to the API.
     pub mode: AuthMode,
-    /// Where it was.
     pub store: TokenStoreKind,
 }
 
-/// Where a credential went.
+/// The result of storing a credential.
 #[derive(Debug)]
 pub struct SavedToken {
-    /// The place.
     pub store: TokenStoreKind,
-    /// Why it is not in the keyring, if it should be there.
+    /// The reason why it is not in the keyring, if it should be there.
     pub keyring_error: Option<TokenStoreError>,
 }
 
 impl TokenStorage {
-    /// Takes the places.
+    /// Creates the storage from its sources.
     pub fn new(sources: TokenSources) -> Self {
         Self {
             selection: sources.selection,
@@ -83,7 +77,7 @@ impl TokenStorage {
         }
     }
 
-    /// Returns the same with another keyring.
+    /// Returns the storage with another keyring.
     #[must_use]
     pub fn with_keyring(self, keyring: Box<dyn TokenStore>) -> Self {
         Self {
@@ -92,16 +86,16 @@ impl TokenStorage {
         }
     }
 
-    /// Returns the time.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// Returns a credential that holds, or an error that names the command which helps.
+    /// Returns a valid credential, or an error that names the fix.
     ///
-    /// Without a mode it is the first that there is: what was stored comes before the environment,
-    /// subscriptions before keys. One that has ended is not passed over for another: that could
-    /// silently cost money.
+    /// Without a mode, returns the first one: stored ones precede the environment, subscriptions
+    /// precede keys. An expired credential is not replaced by another one: that could silently cost
+    /// money.
     pub async fn find_valid(
         &self,
         agent: &AgentName,
@@ -118,7 +112,7 @@ impl TokenStorage {
         }
     }
 
-    /// Returns a credential, whether it has ended or not.
+    /// Returns a credential, expired or not.
     pub async fn find(
         &self,
         agent: &AgentName,
@@ -148,8 +142,8 @@ impl TokenStorage {
             })
     }
 
-    /// Returns the places that keep credentials. A file is there only when the keyring could not be
-    /// used the last time, so it is the newer one.
+    /// Returns the stores of credentials. A file exists only if the keyring could not be used the
+    /// last time, so it is the newer one.
     fn stores(&self) -> impl Iterator<Item = &dyn TokenStore> {
         let files = Some(&self.files as &dyn TokenStore);
         let keyring = self.keyring.as_deref();
@@ -174,7 +168,7 @@ impl TokenStorage {
             let (name, secret) = self.variables.iter().find(|(set, _)| set == name)?;
             let mut token = AuthToken::from_secret(Secret::new(secret.expose().to_owned())).ok()?;
             match mode {
-                // Without its address a gateway's key would go to the provider.
+                // Without its address, a gateway's key would be sent to the provider.
                 AuthMode::Gateway => token.base_url = Some(self.gateway.clone()?),
                 AuthMode::Oauth | AuthMode::ApiKey => {}
             }
@@ -186,7 +180,8 @@ impl TokenStorage {
         })
     }
 
-    /// Keeps a credential: in the keyring, or in a file where that cannot be and may be.
+    /// Stores a credential in the keyring, or in a file if the keyring is unavailable and files are
+    /// permitted.
     pub async fn save(
         &self,
         slot: &TokenSlot,

@@ -14,7 +14,7 @@ use crate::config::{ConfigLayers, load_settings};
 use crate::error::AppError;
 use crate::planning::{RunRequest, SourceRepository, TASK_FILE, sandbox_choice, worker};
 
-/// Reviews what a run would use of its repository's proposals.
+/// Reviews the proposals of the repository that a run would use.
 pub async fn review_run(
     request: &RunRequest,
     task: Option<(&Path, &TaskFile)>,
@@ -56,7 +56,7 @@ pub async fn review_run(
     Ok(review)
 }
 
-/// Returns the error of a run that may not be started.
+/// Returns the error of a run that may not start.
 pub fn refusal_error(review: &TrustReview, task: &Path, layers: &ConfigLayers) -> AppError {
     let more = |count: usize| match count {
         0 | 1 => String::new(),
@@ -97,7 +97,7 @@ pub fn refusal_error(review: &TrustReview, task: &Path, layers: &ConfigLayers) -
     )
 }
 
-/// Returns a proposal as its file states it.
+/// Formats a proposal like its file.
 pub fn proposal_text(proposal: &TrustProposal) -> String {
     let TrustProposal {
         file, key, value, ..
@@ -105,7 +105,7 @@ pub fn proposal_text(proposal: &TrustProposal) -> String {
     format!("{file}: {key} = {value}")
 }
 
-/// Approves the host that `ralph allow --project` listed, and the policy that gives the list its effect.
+/// Approves the host that `ralph allow --project` listed, and the policy that activates the list.
 pub fn approve_host(host: &AllowlistEntry, app: &App) -> Result<(), AppError> {
     let layers = app.layers();
     let findings = load_settings(&layers)?.findings;

@@ -1,4 +1,4 @@
-//! What a repository's files propose, and what of it the user approved.
+//! The proposals of a repository's files and the user's approvals.
 //!
 //! - [`TrustReview`] sorts the proposals, [`review_run`] collects those that a run would use.
 //! - [`refusal_error`] is the error of a run without an approval.

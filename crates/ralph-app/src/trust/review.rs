@@ -1,4 +1,4 @@
-//! Collects what a repository's files ask for, and sorts it by what the user approved.
+//! Collects the proposals of a repository's files and sorts them by approval.
 
 use std::path::Path;
 
@@ -18,19 +18,17 @@ use crate::config::{
 };
 use crate::error::AppError;
 
-/// Which parts of the configuration have an effect on a run.
+/// The parts of the configuration that affect a run.
 #[derive(Debug, Clone, Copy)]
 pub struct ReviewScope {
     /// The images and the network of containers.
     pub containers: bool,
-    /// Model profiles.
     pub profiles: bool,
-    /// Coding agents.
     pub agents: bool,
 }
 
 impl ReviewScope {
-    /// Everything, for a look at the whole repository.
+    /// All parts, for a review of the whole repository.
     pub const ALL: Self = Self {
         containers: true,
         profiles: true,
@@ -47,14 +45,13 @@ impl ReviewScope {
     }
 }
 
-/// What a repository's files ask for, sorted.
+/// The sorted proposals of a repository's files.
 #[derive(Debug)]
 pub struct TrustReview {
     /// Proposals without an approval.
     pub pending: Vec<TrustProposal>,
-    /// Proposals that the user approved.
     pub approved: Vec<TrustProposal>,
-    /// Values that only the user's own configuration may set.
+    /// Values that only the user's configuration may set.
     pub overreach: Vec<UserOnlyValue>,
     /// Values that are not used because the user chose a stronger one.
     pub notes: Vec<String>,
@@ -82,8 +79,8 @@ impl TrustReview {
         Ok(review)
     }
 
-    /// Adds what a task file asks for. `repository` is the one that it makes the run work on, unless
-    /// the user named it.
+    /// Adds the proposals of a task file. `repository` is the one that the task file chooses,
+    /// unless the user named it.
     pub fn add_task(
         &mut self,
         file: &Path,
@@ -115,8 +112,8 @@ impl TrustReview {
         Ok(())
     }
 
-    /// Adds the image that a repository's `.agent-loop` asks for at a commit. A directory that cannot be
-    /// read is reported where the image is made.
+    /// Adds the image that a repository's `.agent-loop` asks for at a commit. Building the image
+    /// reports an unreadable directory.
     pub async fn add_image(
         &mut self,
         repository: &Path,
@@ -159,24 +156,24 @@ impl TrustReview {
         self.approvals.repository()
     }
 
-    /// Reports whether nothing keeps a run from being started.
+    /// Returns whether nothing prevents the start of a run.
     pub fn is_clear(&self) -> bool {
         self.pending.is_empty() && self.overreach.is_empty()
     }
 
-    /// Returns the values of a proposal's key that were approved before.
+    /// Returns the earlier approved values of a proposal's key.
     pub fn previously_approved(&self, proposal: &TrustProposal) -> Vec<&str> {
         self.approvals.earlier_values(proposal)
     }
 
-    /// Approves everything that is pending.
+    /// Approves all pending proposals.
     pub fn approve(&mut self) -> Result<(), StoreError> {
         self.approved.append(&mut self.pending);
         self.approvals.approve(&self.approved)
     }
 }
 
-/// Returns the sizes of a task that are above those in force.
+/// Returns the resources of a task that exceed the effective settings.
 fn larger_resources(name: &str, contract: &Contract, settings: &Settings) -> Vec<TrustProposal> {
     let resources = contract.sandbox_resources.unwrap_or_default();
     let given = &settings.sandbox.resources;
@@ -209,8 +206,7 @@ fn larger_resources(name: &str, contract: &Contract, settings: &Settings) -> Vec
     larger.collect()
 }
 
-/// Returns the proposal to build an image from an `.agent-loop`, with the digest of everything that
-/// goes into the build.
+/// Returns the proposal to build an image from an `.agent-loop`, with the digest of all its input.
 fn image_proposal(config: &ProjectConfig) -> Option<TrustProposal> {
     let kind = config.image_source()?;
     let path = kind.file_name();
@@ -229,7 +225,7 @@ fn image_proposal(config: &ProjectConfig) -> Option<TrustProposal> {
     Some(TrustProposal::new(file, path, &value, rule))
 }
 
-/// Returns the proposal of an `.agent-loop` that the user did not approve, if it has one.
+/// Returns the unapproved proposal of an `.agent-loop`, if it has one.
 pub fn unapproved_image(config: &ProjectConfig, layers: &ConfigLayers) -> Option<TrustProposal> {
     image_proposal(config).filter(|proposal| !layers.approvals().covers(proposal))
 }

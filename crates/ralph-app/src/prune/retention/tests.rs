@@ -1,4 +1,4 @@
-//! Every case of the rule.
+//! Tests of every case of the retention rules.
 
 use super::*;
 
@@ -188,7 +188,8 @@ fn an_unfinished_sandbox_is_removed_after_a_minute() {
     }
 }
 
-/// Whatever else is known: what is not ours goes only if its directory and its maker are gone.
+/// A foreign sandbox is removed only if its state directory and its creator are gone, regardless of
+/// other facts.
 #[test]
 fn foreign_sandboxes_are_kept() {
     let strict = RetentionPolicy::for_command(Some(Duration::ZERO));
@@ -212,7 +213,7 @@ fn foreign_sandboxes_are_kept() {
     }
 }
 
-/// No patience is so short that a run loses the sandbox in which a process works.
+/// Even the shortest retention does not remove a sandbox in which a process works.
 #[test]
 fn a_live_run_keeps_its_sandbox() {
     let patiences = [

@@ -1,4 +1,4 @@
-//! The macOS keychain, through its program `security`.
+//! The macOS keychain, accessed through its program `security`.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use crate::tokens::TokenSlot;
 /// The longest line that `security -i` reads.
 const MAX_COMMAND_BYTES: usize = 4096;
 
-/// What `security` ends with when there is no such entry.
+/// The exit code of `security` if the entry does not exist.
 const NOT_FOUND_CODE: i32 = 44;
 
 /// The macOS keychain.
@@ -25,7 +25,7 @@ pub struct Keychain {
 }
 
 impl Keychain {
-    /// Speaks to the keychain through this program, which finds others by `search_path`.
+    /// Creates access to the keychain through this program, which finds others by `search_path`.
     pub fn new(program: PathBuf, search_path: &str) -> Self {
         let search_path = search_path.to_owned();
         Self {
@@ -70,7 +70,7 @@ impl TokenStore for Keychain {
         }
     }
 
-    /// Hands the value over in a command on standard input: an argument is there for everybody to see.
+    /// Passes the value in a command on standard input, because other users can see arguments.
     async fn save(&self, slot: &TokenSlot, value: &Secret) -> Result<(), TokenStoreError> {
         let command = add_command(slot, value);
         let bytes = command.expose().len();
@@ -82,7 +82,7 @@ impl TokenStore for Keychain {
         if ended.code != 0 {
             return Err(ended.into_error(&self.program).into());
         }
-        // What a command inside `security -i` ends with is not always what the program ends with.
+        // The exit code of a command in `security -i` is not always the exit code of the program.
         let kept = self.load(slot).await?;
         if kept.is_some_and(|kept| kept.expose() == value.expose()) {
             Ok(())
@@ -95,7 +95,7 @@ impl TokenStore for Keychain {
     }
 }
 
-/// Returns the command that keeps a value. In hexadecimal digits nothing has to be quoted.
+/// Returns the command that stores a value. Hexadecimal digits need no quoting.
 fn add_command(slot: &TokenSlot, value: &Secret) -> Secret {
     let service = slot.keyring_service();
     let mut command = String::with_capacity(MAX_COMMAND_BYTES + 2 * value.expose().len());

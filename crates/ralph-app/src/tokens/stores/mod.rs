@@ -1,8 +1,8 @@
-//! The places where a credential is kept. Each has its file; [`TokenStore`] is what they share.
+//! The stores of credentials. Each has a file; [`TokenStore`] is their common interface.
 //!
-//! - [`Keychain`] speaks to the macOS keychain through `security`.
-//! - [`SecretTool`] speaks to the Linux keyring through `secret-tool`.
-//! - [`TokenFiles`] keeps files that only the user can read. They are not encrypted.
+//! - [`Keychain`] uses the macOS keychain through `security`.
+//! - [`SecretTool`] uses the Linux keyring through `secret-tool`.
+//! - [`TokenFiles`] uses files that only the user can read. They are not encrypted.
 
 mod keychain;
 mod program;

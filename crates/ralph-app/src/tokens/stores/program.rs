@@ -1,4 +1,4 @@
-//! Running the program behind a keyring: input by pipe, little output, and an end to waiting.
+//! Runs the program of a keyring with piped input, an output limit and a timeout.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,46 +11,36 @@ use ralph_core::secret::Secret;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-/// How long a program may take; somebody may have to unlock the keyring.
+/// The timeout of a program; the user may have to unlock the keyring.
 const TIMEOUT: Duration = Duration::from_mins(2);
 
-/// How much of its output is read.
+/// The limit of the output, in bytes.
 const MAX_OUTPUT_BYTES: usize = 64 << 10;
 
-/// How much of its complaint is repeated.
+/// The number of characters of an error that are reported.
 const MAX_ERROR_CHARS: usize = 200;
 
-/// Why a program could not be used.
+/// The reason why a program could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyringProgramError {
-    /// It cannot be started.
+    /// The program cannot be started.
     #[error("cannot run `{}`: {source}", program.display())]
-    Start {
-        /// Which one.
-        program: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// It took too long.
+    Start { program: PathBuf, source: io::Error },
+    /// The program took too long.
     #[error("`{}` did not answer within {} seconds", program.display(), TIMEOUT.as_secs())]
-    TimedOut {
-        /// Which one.
-        program: PathBuf,
-    },
-    /// It complained.
+    TimedOut { program: PathBuf },
+    /// The program reported an error.
     #[error("`{}` ended with {code}: {complaint}", program.display())]
     Failed {
-        /// Which one.
         program: PathBuf,
-        /// Its exit code.
         code: i32,
-        /// The first line of its complaint.
+        /// The first line of the error output.
         complaint: String,
     },
 }
 
-/// Finds a program on a search path. Only absolute directories count: the working directory may be
-/// somebody else's repository.
+/// Finds a program on a search path. Ignores relative directories: the working directory may be an
+/// untrusted repository.
 pub fn find_program(search_path: &str, name: &str) -> Option<PathBuf> {
     let is_program = |path: &PathBuf| {
         path.metadata()
@@ -64,7 +54,7 @@ pub fn find_program(search_path: &str, name: &str) -> Option<PathBuf> {
         .find(is_program)
 }
 
-/// How a program ended.
+/// The exit and the output of a program.
 pub(super) struct KeyringProgramOutput {
     pub(super) code: i32,
     pub(super) output: Secret,
@@ -72,7 +62,7 @@ pub(super) struct KeyringProgramOutput {
 }
 
 impl KeyringProgramOutput {
-    /// Returns the error that it is.
+    /// Converts the output to an error.
     pub(super) fn into_error(self, program: &Path) -> KeyringProgramError {
         KeyringProgramError::Failed {
             program: program.to_owned(),
@@ -82,7 +72,8 @@ impl KeyringProgramOutput {
     }
 }
 
-/// Runs a program with this input. Nothing secret belongs into the arguments: everybody can see them.
+/// Runs a program with this input. Arguments must not contain secrets, because other users can see
+/// them.
 pub(super) async fn run(
     program: &Path,
     search_path: &str,
@@ -118,7 +109,7 @@ async fn exchange(
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let write = async {
         if let Some(mut stdin) = stdin {
-            // A program that does not read its input says why on its own.
+            // A program that does not read its input reports the reason.
             stdin.write_all(input.expose().as_bytes()).await.ok();
         }
     };

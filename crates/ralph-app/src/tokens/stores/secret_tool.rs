@@ -1,4 +1,4 @@
-//! The Linux keyring (the Secret Service of a desktop), through the program `secret-tool`.
+//! The Linux keyring (the Secret Service of a desktop), accessed through the program `secret-tool`.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub struct SecretTool {
 }
 
 impl SecretTool {
-    /// Speaks to the keyring through this program, which finds others by `search_path`.
+    /// Creates access to the keyring through this program, which finds others by `search_path`.
     pub fn new(program: PathBuf, search_path: &str) -> Self {
         let search_path = search_path.to_owned();
         Self {
@@ -54,7 +54,8 @@ impl TokenStore for SecretTool {
             0 => Ok(Some(Secret::new(
                 ended.output.expose().trim_end().to_owned(),
             ))),
-            // It ends with the same code when it cannot reach the keyring, but then it says so.
+            // The exit code is the same if the keyring is unavailable, but then the program prints
+            // an error.
             _ if ended.error_line.is_empty() => Ok(None),
             _ => Err(ended.into_error(&self.program).into()),
         }

@@ -13,7 +13,7 @@ use rustix::fs::{Mode, OFlags};
 use super::token_store::{TokenStore, TokenStoreError, TokenStoreKind};
 use crate::tokens::TokenSlot;
 
-/// How much of a file is read.
+/// The number of bytes of a file that are read.
 const MAX_BYTES: usize = 64 << 10;
 
 /// A directory with a file per credential.
@@ -23,12 +23,12 @@ pub struct TokenFiles {
 }
 
 impl TokenFiles {
-    /// Keeps credentials in this directory.
+    /// Creates access to the credentials in this directory.
     pub fn new(directory: PathBuf) -> Self {
         Self { directory }
     }
 
-    /// Removes a credential; that there is none is fine.
+    /// Removes a credential, if it exists.
     pub fn remove(&self, slot: &TokenSlot) -> Result<(), TokenStoreError> {
         let path = self.path(slot);
         match fs::remove_file(&path) {
@@ -45,7 +45,7 @@ impl TokenFiles {
 
     fn read(&self, slot: &TokenSlot) -> Result<Option<Secret>, TokenStoreError> {
         let path = self.path(slot);
-        // Not through a link, and without waiting for somebody to write into a pipe.
+        // Does not follow symbolic links, and does not wait for the writer of a pipe.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut file = match rustix::fs::open(&path, flags, Mode::empty()) {
             Ok(file) => File::from(file),
@@ -103,7 +103,8 @@ impl TokenStore for TokenFiles {
     }
 }
 
-/// Refuses what others can get at. It is not put right: others may have read it already.
+/// Rejects files that other users can access. Does not repair the permissions, because others may
+/// have read the file already.
 fn check_permissions(
     path: &Path,
     found: &Metadata,

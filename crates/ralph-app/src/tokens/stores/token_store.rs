@@ -1,4 +1,4 @@
-//! What all places share.
+//! The common interface of all stores.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use ralph_engine::durable::StoreError;
 use super::program::KeyringProgramError;
 use crate::tokens::TokenSlot;
 
-/// Where a credential was found or put.
+/// A store of credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenStoreKind {
     /// The macOS keychain.
@@ -19,7 +19,7 @@ pub enum TokenStoreKind {
     SecretTool,
     /// A file.
     File(PathBuf),
-    /// A variable of the environment.
+    /// An environment variable.
     Variable(&'static str),
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for TokenStoreKind {
     }
 }
 
-/// Why a place could not be used.
+/// The reason why a store could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenStoreError {
     /// A program could not be used.
@@ -43,42 +43,30 @@ pub enum TokenStoreError {
     /// A file could not be used.
     #[error(transparent)]
     File(#[from] StoreError),
-    /// Others can get at the file or its directory.
+    /// Other users can access the file or its directory.
     #[error("`{}` has the mode {mode:04o}, at most {allowed:04o} is allowed", path.display())]
     TooPermissive {
-        /// Which one.
         path: PathBuf,
-        /// How it is.
         mode: u32,
-        /// How it may be.
         allowed: u32,
     },
-    /// The file or its directory is something else.
+    /// The file or its directory has another type or owner.
     #[error("`{}` is not {wanted} of this user", path.display())]
     Untrusted {
-        /// Which one.
         path: PathBuf,
-        /// What it should be.
+        /// The expected type.
         wanted: &'static str,
     },
-    /// The place said that it kept the value and then did not give it back.
+    /// The store reported success but did not return the value.
     #[error("{place} did not give back what was put there")]
-    NotReadBack {
-        /// Which place.
-        place: TokenStoreKind,
-    },
-    /// The value is longer than the place takes.
+    NotReadBack { place: TokenStoreKind },
+    /// The value is too long for the store.
     #[error("the token makes a command of {bytes} bytes, `security` reads at most {most}")]
-    TooLong {
-        /// How long it is.
-        bytes: usize,
-        /// How long it may be.
-        most: usize,
-    },
+    TooLong { bytes: usize, most: usize },
 }
 
 impl TokenStoreError {
-    /// Returns what a person can do about it.
+    /// Returns the fix for the user.
     pub fn hint(&self) -> String {
         match self {
             Self::File(error) => error.hint().to_owned(),
@@ -93,7 +81,7 @@ impl TokenStoreError {
         }
     }
 
-    /// Returns a closure for `map_err` that says what was being done to which file.
+    /// Returns a closure for `map_err` that adds the operation and the file.
     pub(super) fn while_doing(
         doing: &'static str,
         path: &Path,
@@ -103,13 +91,13 @@ impl TokenStoreError {
     }
 }
 
-/// A place that keeps credentials.
+/// A store of credentials.
 #[async_trait]
 pub trait TokenStore: Send + Sync {
-    /// Returns where a credential is, or would be.
+    /// Returns the location of a credential, whether or not it exists.
     fn kind(&self, slot: &TokenSlot) -> TokenStoreKind;
-    /// Returns what is kept, if anything is.
+    /// Returns the stored value, if it exists.
     async fn load(&self, slot: &TokenSlot) -> Result<Option<Secret>, TokenStoreError>;
-    /// Keeps a value instead of what was kept before. It has been read back when this returns.
+    /// Stores a value, replaces an earlier one, and verifies it by reading it back.
     async fn save(&self, slot: &TokenSlot, value: &Secret) -> Result<(), TokenStoreError>;
 }
