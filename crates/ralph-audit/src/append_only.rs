@@ -1,4 +1,5 @@
-//! I2: the journal is whole and unbroken, and the logs begin with what they ever held.
+//! I2: the journal is complete and its chain is unbroken, and the logs start with their recorded
+//! content.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
@@ -8,7 +9,7 @@ use super::digest;
 use super::evidence::Evidence;
 use super::report::{AuditOutcome, Findings};
 
-/// The files that only grow, and the names by which the record of an iteration speaks of them.
+/// The append-only files, and their names in the record of an iteration.
 const APPEND_ONLY_FILES: [(&str, Option<&str>); 4] = [
     ("files/activity.log", Some("activity.log")),
     ("files/errors.log", Some("errors.log")),
@@ -43,7 +44,8 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     AuditOutcome::Checked(findings)
 }
 
-/// Judges a file that ends in the middle of a line: a crash leaves that, and the next opening repairs it.
+/// Reports a file that ends in the middle of a line: a crash can cause that, and the next opening
+/// repairs it.
 fn report_torn_end(evidence: &Evidence<'_>, what: &str, is_crash: bool, findings: &mut Findings) {
     if is_crash && !evidence.has_ended() {
         findings.note(format!(
@@ -54,14 +56,14 @@ fn report_torn_end(evidence: &Evidence<'_>, what: &str, is_crash: bool, findings
     }
 }
 
-/// What a file was at some moment.
+/// The recorded state of a file at some point.
 struct RecordedPrefix<'a> {
     record: String,
     bytes: u64,
     sha256: &'a str,
 }
 
-/// Returns what the journal says about a file, oldest first.
+/// Returns the recorded states of a file, oldest first.
 fn recorded_prefixes<'a>(
     evidence: &'a Evidence<'_>,
     path: &str,
@@ -126,7 +128,7 @@ fn check_prefixes(
     Ok(())
 }
 
-/// Checks that every line of a log is whole and says when and in which iteration it was written.
+/// Checks that every line of a log is complete and contains its time and iteration.
 fn check_stamps(evidence: &Evidence<'_>, path: &str, findings: &mut Findings) -> io::Result<()> {
     let file = match File::open(evidence.run_dir.join(path)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

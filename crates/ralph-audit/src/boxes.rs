@@ -1,9 +1,9 @@
 //! Finds the boxes of a Markdown text, line by line.
 //!
-//! A box is `[ ]` or `[x]` at the beginning of a list item. What stands in code, in comments and in
-//! HTML does not count.
+//! A box is `[ ]` or `[x]` at the start of a list item. Boxes in code, comments and HTML do not
+//! count.
 
-/// Returns the places of the boxes' marks in a text, in their order: the byte between the brackets.
+/// Returns the byte offsets of the boxes' marks in a text, in order: the byte between the brackets.
 pub(super) fn checkbox_marks(text: &str) -> Vec<usize> {
     let mut scan = CheckboxScanner::default();
     let mut at = 0;
@@ -14,9 +14,9 @@ pub(super) fn checkbox_marks(text: &str) -> Vec<usize> {
     scan.marks
 }
 
-/// Something that lasts over several lines and holds no boxes.
+/// A block of several lines that contains no boxes.
 enum SkippedBlock {
-    /// Code between two fences, begun with this many of this character.
+    /// Fenced code, opened with this many of this character.
     Fence(char, usize),
     /// HTML until this text, or until an empty line.
     Html(Option<&'static str>),
@@ -25,16 +25,16 @@ enum SkippedBlock {
 #[derive(Default)]
 struct CheckboxScanner {
     marks: Vec<usize>,
-    /// The columns at which the content of the list items around the line begins.
+    /// The content columns of the enclosing list items.
     items: Vec<usize>,
     block: Option<SkippedBlock>,
-    /// How many quotations are around the line.
+    /// The number of enclosing block quotes.
     quote_depth: usize,
-    /// The line before was text that the next line may continue.
+    /// Whether the next line may continue the previous paragraph.
     in_paragraph: bool,
 }
 
-/// The rest of a line: what is left of it, its place, and its column.
+/// The rest of a line with its offset and column.
 #[derive(Clone, Copy)]
 struct LineCursor<'t> {
     text: &'t str,
@@ -71,8 +71,8 @@ impl LineCursor<'_> {
         rest
     }
 
-    /// Goes behind at most this many signs of quotations, and tells how many there were. What is
-    /// quoted starts at the first column again.
+    /// Skips at most this many block quote markers and returns their number. Quoted text starts at
+    /// the first column again.
     fn skip_quotes(self, most: usize) -> (Self, usize) {
         let mut rest = self;
         for count in 0..most {
@@ -89,7 +89,7 @@ impl LineCursor<'_> {
         (rest, most)
     }
 
-    /// Returns the length of a list item's sign at the beginning, and the number of an ordered one.
+    /// Returns the length of a list marker at the start, and the number of an ordered one.
     fn list_marker(self) -> Option<(usize, Option<u64>)> {
         let digits = self.text.bytes().take_while(u8::is_ascii_digit).count();
         let after = self.text.as_bytes().get(digits)?;
@@ -112,7 +112,7 @@ impl CheckboxScanner {
             at,
             column: 0,
         };
-        // Inside of code a sign more is a part of the code.
+        // Inside code, a further marker is part of the code.
         let most = self.block.as_ref().map_or(usize::MAX, |_| self.quote_depth);
         let (rest, quotes) = rest.skip_quotes(most);
         let rest = rest.skip_blanks();
@@ -159,7 +159,7 @@ impl CheckboxScanner {
         self.items.last().copied().unwrap_or_default()
     }
 
-    /// Enters or leaves quotations: what was open outside or inside of them is not open any more.
+    /// Enters or leaves block quotes, which closes blocks outside or inside them.
     fn update_quote_depth(&mut self, quotes: usize, rest: LineCursor<'_>) {
         let continues = quotes < self.quote_depth && self.continues_paragraph(rest);
         if quotes != self.quote_depth && !continues {
@@ -170,7 +170,7 @@ impl CheckboxScanner {
         }
     }
 
-    /// Tells whether a line is nothing but more text of the paragraph before it.
+    /// Returns whether a line only continues the previous paragraph.
     fn continues_paragraph(&self, rest: LineCursor<'_>) -> bool {
         let starts = rest.list_marker().is_some()
             || is_thematic_break(rest.text)
@@ -178,13 +178,13 @@ impl CheckboxScanner {
         self.in_paragraph && !starts && !rest.text.is_empty() && !rest.text.starts_with('#')
     }
 
-    /// Tells whether a line still belongs to code or HTML, and ends that where it ends.
+    /// Returns whether a line still belongs to code or HTML, and closes the block at its end.
     fn stays_in_block(&mut self, rest: LineCursor<'_>) -> bool {
         let outside = !rest.text.is_empty() && rest.column < self.content_column();
         match &self.block {
             None => return false,
             Some(_) if outside => {
-                // Leaving a list item ends what was begun in it.
+                // Leaving a list item closes the blocks in it.
                 self.block = None;
                 return false;
             }
@@ -206,7 +206,7 @@ impl CheckboxScanner {
         true
     }
 
-    /// Leaves the list items that a line does not belong to. Tells whether there were any.
+    /// Leaves the list items that a line does not belong to. Returns whether there were any.
     fn leave_items(&mut self, rest: LineCursor<'_>) -> bool {
         let before = self.items.len();
         if !self.continues_paragraph(rest) {
@@ -227,7 +227,7 @@ impl CheckboxScanner {
         }
     }
 
-    /// Notes what the rest of a line begins.
+    /// Opens the blocks that start in the rest of a line.
     fn open_block(&mut self, rest: LineCursor<'_>) {
         let indented = rest.column >= self.content_column() + 4;
         if indented && !self.in_paragraph {
@@ -256,7 +256,7 @@ fn is_thematic_break(text: &str) -> bool {
     })
 }
 
-/// Returns what a line begins that holds no boxes.
+/// Returns the block without boxes that a line starts.
 fn block_start(text: &str) -> Option<SkippedBlock> {
     for sign in ['`', '~'] {
         let length = text.chars().take_while(|c| *c == sign).count();
@@ -276,7 +276,7 @@ fn block_start(text: &str) -> Option<SkippedBlock> {
         .then_some(SkippedBlock::Html(None))
 }
 
-/// The tags that people put around parts of a task.
+/// The tags of HTML blocks.
 const HTML_BLOCKS: [&str; 24] = [
     "blockquote",
     "body",
@@ -308,7 +308,7 @@ const HTML_BLOCKS: [&str; 24] = [
 mod tests {
     use super::*;
 
-    /// Returns the words behind the boxes that are found.
+    /// Returns the words after the boxes that are found.
     fn found(text: &str) -> Vec<&str> {
         let word = |mark: usize| {
             text[mark + 2..]

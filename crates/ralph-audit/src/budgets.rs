@@ -1,4 +1,4 @@
-//! I6: nothing was begun that a budget forbids, and active time never went back.
+//! I6: nothing was started that a budget forbids, and active time never decreased.
 
 use std::fs;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use super::journal::AuditRecord;
 use super::report::{AuditOutcome, Findings};
 use super::task;
 
-/// How late after the end of its time a run may begin something: what ran until then has to end.
+/// The tolerance after the end of a run's time, in milliseconds: running work has to end first.
 const GRACE_MS: u64 = 15_000;
 
 pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
@@ -22,7 +22,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     AuditOutcome::Checked(findings)
 }
 
-/// What the run may spend; none is no limit.
+/// The spending limits of a run; `None` means no limit.
 #[derive(Debug, Clone)]
 struct AuditLimits {
     iterations: Option<u64>,
@@ -31,7 +31,7 @@ struct AuditLimits {
     tokens: Option<u64>,
 }
 
-/// The limits in force, each from a record on: a person may raise and lower them.
+/// The effective limits, each from a record number on: the user may raise and lower them.
 struct BudgetHistory(Vec<(u64, AuditLimits)>);
 
 impl BudgetHistory {
@@ -52,7 +52,7 @@ impl BudgetHistory {
 
     fn at(&self, record: &AuditRecord) -> &AuditLimits {
         let in_force = self.0.iter().rfind(|(from, _)| *from <= record.number);
-        // The planned ones are in force from the start.
+        // The planned limits apply from the start.
         &in_force.unwrap_or(&self.0[0]).1
     }
 }
@@ -69,10 +69,10 @@ impl AuditLimits {
         }
     }
 
-    /// Returns the task file's present limits where they are higher, for a change that does not record
-    /// its limits.
+    /// Returns the current limits of the task file if they are higher, for a change that does not
+    /// record its limits.
     fn raised_by_task_file(&self, evidence: &Evidence<'_>) -> Self {
-        // Without the file the limits are not known.
+        // Without the file, the limits are unknown.
         let text = fs::read(evidence.run_dir.join("ralph_task.md"))
             .map_or_else(|_| String::new(), |bytes| task::normalize(&bytes));
         let present = |key: &str| task::front_matter_value(&text, key);
@@ -89,7 +89,8 @@ impl AuditLimits {
     }
 }
 
-/// Returns a limit of a task file, unless it is not a number. Then it is not in force either.
+/// Returns a limit of a task file, or `None` if it is not a number, which also has no effect in a
+/// run.
 fn parse_limit<T: FromStr>(text: &str) -> Option<T> {
     let Ok(limit) = text.parse() else {
         return None;
@@ -97,7 +98,7 @@ fn parse_limit<T: FromStr>(text: &str) -> Option<T> {
     Some(limit)
 }
 
-/// Sums of small amounts stay exact in billionths of a dollar.
+/// Sums of small amounts are exact in billionths of a dollar.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -122,8 +123,8 @@ fn check_iterations(evidence: &Evidence<'_>, budgets: &BudgetHistory, findings: 
     }
 }
 
-/// A call may go beyond a limit, the next one must not be made. An agent makes several at the same
-/// time; it must not be started again.
+/// A call may exceed a limit, but no further call may follow. An agent sends several calls
+/// concurrently; it must not be started again.
 fn check_calls(evidence: &Evidence<'_>, budgets: &BudgetHistory, findings: &mut Findings) {
     let (mut tokens, mut spent) = (0_u64, 0_u64);
     let records = evidence.journal.records.iter();

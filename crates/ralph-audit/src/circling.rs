@@ -1,4 +1,5 @@
-//! GUT: a score is the sum of its signals, a gutter is told, and the ladder is climbed rung by rung.
+//! GUT: a score is the sum of its signals, a gutter is recorded, and the ladder is climbed rung by
+//! rung.
 
 use serde_json::Value;
 
@@ -6,7 +7,7 @@ use super::evidence::Evidence;
 use super::journal::AuditRecord;
 use super::report::{AuditOutcome, Findings};
 
-/// What each signal adds, in tenths.
+/// The weight of each signal, in tenths.
 const WEIGHTS: [(&str, i64); 14] = [
     ("repeated_failure", 5),
     ("stagnation", 3),
@@ -23,9 +24,9 @@ const WEIGHTS: [(&str, i64); 14] = [
     ("moved_on", -5),
     ("recent_progress", -5),
 ];
-/// From here on a gutter is told, in tenths.
+/// The score at which a gutter is recorded, in tenths.
 const GUTTER_THRESHOLD: i64 = 7;
-/// The rungs, from the ground up.
+/// The rungs, from the bottom up.
 const RUNGS: [&str; 4] = ["rotate", "fallback", "doctor", "pause"];
 
 pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
@@ -45,7 +46,7 @@ struct CirclingCheck {
     measured: usize,
     consecutive: u64,
     rung: Option<usize>,
-    /// The iteration whose gutter has not been told yet.
+    /// The iteration whose gutter has not been recorded yet.
     unreported: Option<u64>,
 }
 
@@ -62,7 +63,7 @@ impl CirclingCheck {
                     ));
                 }
             }
-            // A crash may have come between the two records.
+            // A crash may have happened between the two records.
             "run_opened" => self.unreported = None,
             "iteration_started" => {
                 if let Some(iteration) = self.unreported.take() {

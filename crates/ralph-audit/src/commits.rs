@@ -1,4 +1,4 @@
-//! I3: every commit of the run is on its branch, once.
+//! I3: every commit of the run is on its branch exactly once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,7 +64,7 @@ fn check_recorded_commits(
     for (record, id) in recorded_commits(evidence) {
         let (iteration, index) = action_key(record);
         let action = format!("{}/{iteration}/{index}", evidence.run_id());
-        // A later `git commit --amend` in a shell gives the commit another id but keeps its trailer.
+        // A later `git commit --amend` in a shell changes the id of the commit but not its trailer.
         if !ids.contains(id) && !actions.contains_key(action.as_str()) {
             findings.fail(format!(
                 "commit {id} of iteration {iteration}, action {index} ({}) is not on the branch",
@@ -86,7 +86,7 @@ fn check_recorded_commits(
     }
 }
 
-/// Finds trailers that name another run, or an action that this run did not begin.
+/// Finds trailers that name another run, or an action that this run did not start.
 fn check_foreign_trailers(
     evidence: &Evidence<'_>,
     commits: &[AuditCommit],
@@ -126,8 +126,8 @@ fn action_key(record: &AuditRecord) -> (u64, u64) {
     (number("iteration"), number("index"))
 }
 
-/// Returns the commits that finished iterations made and that the host was able to take. Those of an
-/// iteration whose sandbox was lost are lost with it.
+/// Returns the commits of finished iterations that the host could import. Commits of an iteration
+/// whose sandbox was lost are lost with it.
 fn recorded_commits<'a>(evidence: &'a Evidence<'_>) -> Vec<(&'a AuditRecord, &'a str)> {
     let finished: BTreeSet<Option<u64>> = evidence
         .records("iteration_finished")
@@ -143,8 +143,8 @@ fn recorded_commits<'a>(evidence: &'a Evidence<'_>) -> Vec<(&'a AuditRecord, &'a
         .collect()
 }
 
-/// Tells whether the host's next look at the sandbox's commits after a record was a refusal: what it
-/// refused may never come, because the model had to take it back.
+/// Returns whether the host's next import after a record was refused: refused commits may never be
+/// imported, because the model had to undo them.
 fn was_import_refused(evidence: &Evidence<'_>, after: u64) -> bool {
     let looks = ["commits_imported", "import_refused"];
     evidence

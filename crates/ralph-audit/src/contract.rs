@@ -1,4 +1,4 @@
-//! CON: the task file that the run holds is the one its journal pins, and so are the kept contracts.
+//! CON: the run's task file and stored contracts match the digests in the journal.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
         Err(error) => findings.fail(format!("ralph_task.md cannot be read: {error}")),
         Ok(bytes) => {
             let found = task::contract_digest(&task::normalize(&bytes));
-            // The journal pins a changed contract before the file is written.
+            // The journal records a changed contract before the file is written.
             let is_behind =
                 !evidence.has_ended() && pinned_contracts(evidence).contains(found.as_str());
             if found != pinned && !is_behind {
@@ -30,7 +30,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     AuditOutcome::Checked(findings)
 }
 
-/// Returns the contracts that are or were in force.
+/// Returns all current and former contracts.
 fn pinned_contracts<'a>(evidence: &'a Evidence<'_>) -> BTreeSet<&'a str> {
     let changed = evidence.records("contract_changed");
     let changed = changed.map(|record| record.text("contract"));
@@ -45,11 +45,11 @@ fn describe_change(evidence: &Evidence<'_>) -> &'static str {
     }
 }
 
-/// Checks that each kept contract is what its name says, and that none is missing.
+/// Checks that the content of each stored contract matches its name, and that none is missing.
 fn check_stored_contracts(evidence: &Evidence<'_>, findings: &mut Findings) {
     let directory = evidence.run_dir.join("contracts");
     if !directory.exists() && !evidence.journal.is_sealed() {
-        // Versions before there were seals did not keep them.
+        // Versions before the introduction of seals did not store contracts.
         return;
     }
     let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
@@ -60,7 +60,7 @@ fn check_stored_contracts(evidence: &Evidence<'_>, findings: &mut Findings) {
             continue;
         };
         match fs::read(entry.path()) {
-            // All boxes of a kept contract are open, so its whole text counts.
+            // All boxes of a stored contract are open, so its whole text counts.
             Ok(bytes) if sha256(task::normalize(&bytes).as_bytes()) == digest => {}
             Ok(_) => findings.fail(format!(
                 "contracts/{name} is not the text that its name names"

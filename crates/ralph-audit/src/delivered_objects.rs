@@ -1,8 +1,8 @@
-//! DEL: every object of what was pushed is there and is what its id says, in `repo.git` and in the repository
-//! that it was pushed to.
+//! DEL: every pushed object exists and matches its id, in `repo.git` and in the repository that it
+//! was pushed to.
 //!
-//! A disk that loses data leaves branches whose commits look fine by name: only reading every object shows
-//! that one is missing or empty.
+//! A disk that loses data leaves branches that name their commits correctly: only reading every
+//! object reveals a missing or empty one.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -40,8 +40,8 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     AuditOutcome::Checked(findings)
 }
 
-/// Tells whether a branch names a commit, whether or not the commit is there. A branch that was deleted or
-/// moved since is the user's own doing.
+/// Returns whether a branch names a commit, even if the commit is missing. A branch that was
+/// deleted or moved since was changed by the user.
 fn is_branch_at(git: &AuditGit<'_>, repo: &Path, branch: &str, head: &str) -> bool {
     let reference = format!("refs/heads/{branch}");
     let args: [&OsStr; 6] = [
@@ -56,8 +56,8 @@ fn is_branch_at(git: &AuditGit<'_>, repo: &Path, branch: &str, head: &str) -> bo
         .is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim() == head)
 }
 
-/// Returns what is wrong with the objects from a base to a commit. Git compares each with its id; an empty one
-/// is an error in its messages, not in its exit code.
+/// Returns the damage of the objects between a base and a commit. Git compares each with its id; it
+/// reports an empty one in its messages, not in its exit code.
 fn object_damage(git: &AuditGit<'_>, repo: &Path, base: &str, head: &str) -> Option<String> {
     let range = format!("{base}..{head}");
     let args: [&OsStr; 6] = [

@@ -1,4 +1,4 @@
-//! SHA-256 of bytes, of files, and of the beginnings of a file.
+//! SHA-256 of bytes, files and prefixes of a file.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 const CHUNK: usize = 1 << 16;
 
-/// Returns the digest of some bytes in hexadecimal.
+/// Returns the digest of bytes in hexadecimal.
 pub(super) fn sha256(bytes: &[u8]) -> String {
     hex(Sha256::new_with_prefix(bytes))
 }
@@ -36,8 +36,8 @@ pub(super) fn file_sha256(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Returns the digests of a file's first bytes, in one pass over it. `lengths` ascend; a length
-/// beyond the file's end has no digest. A missing file is an empty one.
+/// Returns the digests of prefixes of a file in one pass. `lengths` are ascending; a length beyond
+/// the end has no digest. A missing file counts as empty.
 pub(super) fn prefix_digests(path: &Path, lengths: &[u64]) -> io::Result<Vec<Option<String>>> {
     let mut file: Box<dyn io::Read> = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Box::new(io::empty()),

@@ -1,4 +1,4 @@
-//! Everything the checks look at, and the few facts that several of them need.
+//! The input of all checks, and facts that several of them need.
 
 use std::path::{Path, PathBuf};
 
@@ -9,18 +9,15 @@ use super::journal::{AuditJournal, AuditRecord};
 use super::known_secrets::AuditSecrets;
 use super::seal::AuditSeal;
 
-/// Where a run's traces are.
+/// The evidence of a run.
 #[derive(Debug)]
 pub(super) struct Evidence<'a> {
-    /// The run's directory.
     pub(super) run_dir: &'a Path,
-    /// The state directory.
     pub(super) state_dir: &'a Path,
-    /// Git, in an environment of its own.
+    /// Git in an isolated environment.
     pub(super) git: AuditGit<'a>,
-    /// The journal's seal, read before the journal: a living process moves both.
+    /// The journal's seal, read before the journal: a live process updates both.
     pub(super) seal: AuditSeal,
-    /// The run's journal.
     pub(super) journal: AuditJournal,
     /// The credentials of the environment.
     pub(super) known_secrets: AuditSecrets,
@@ -45,7 +42,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Returns the plan; null in a journal without one.
+    /// Returns the plan, or null in a journal without one.
     pub(super) fn plan(&self) -> &Value {
         self.journal
             .records
@@ -53,12 +50,12 @@ impl<'a> Evidence<'a> {
             .map_or(&NULL, |record| &record.event()["plan"])
     }
 
-    /// Returns a text of the plan, empty if there is none.
+    /// Returns a string of the plan, empty if it is missing.
     pub(super) fn plan_text(&self, key: &str) -> &str {
         self.plan()[key].as_str().unwrap_or_default()
     }
 
-    /// Returns the run's id: the plan's, or else the directory's name.
+    /// Returns the run's id: the plan's, or else the name of the directory.
     pub(super) fn run_id(&self) -> String {
         match self.plan_text("run") {
             "" => self
@@ -71,7 +68,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Returns the run's own bare repository.
+    /// Returns the run's bare repository.
     pub(super) fn repo(&self) -> PathBuf {
         self.run_dir.join("repo.git")
     }
@@ -82,19 +79,19 @@ impl<'a> Evidence<'a> {
         records.filter(move |record| record.kind() == kind)
     }
 
-    /// Returns the last status that the journal tells.
+    /// Returns the last status in the journal.
     pub(super) fn status(&self) -> &str {
         self.records("status_changed")
             .next_back()
             .map_or("created", |record| record.text("status"))
     }
 
-    /// Tells whether nothing may follow any more.
+    /// Returns whether the run has ended.
     pub(super) fn has_ended(&self) -> bool {
         matches!(self.status(), "succeeded" | "failed" | "stopped")
     }
 
-    /// Returns the digest of the contract that was in force when a record was written.
+    /// Returns the digest of the contract that applied when a record was written.
     pub(super) fn contract_at(&self, record: u64) -> &str {
         self.records("contract_changed")
             .rfind(|change| change.number <= record)

@@ -1,37 +1,36 @@
-//! Git as a process that knows nothing of the user's environment, for reading alone.
+//! Read-only git processes that are isolated from the user's environment.
 
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// The answer of `git log` that is asked for: commit, run trailers, action trailers.
+/// The output format of `git log`: commit, run trailers, action trailers.
 const FORMAT: &str = "--format=%H%x00\
     %(trailers:key=Ralph-Run,valueonly,unfold,separator=%x1f)%x00\
     %(trailers:key=Ralph-Action,valueonly,unfold,separator=%x1f)";
 
-/// The serving side drops settings from the command line, so it gets its own.
+/// The serving side ignores settings from the command line, so it needs this one.
 const UPLOAD_PACK: &str = "--upload-pack=git -c 'safe.directory=*' upload-pack";
 
 /// Runs git.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AuditGit<'a> {
-    /// The `PATH` on which git is found.
+    /// The `PATH` for finding git.
     pub(super) path_variable: &'a str,
 }
 
-/// Why git has no answer.
+/// The reason why git returned no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AuditGitError {
-    /// It cannot be started.
+    /// Git cannot be started.
     #[error("cannot run git: {0}")]
     Missing(io::Error),
-    /// It ended with an error.
+    /// Git reported an error.
     #[error("git {command} failed: {message}")]
     Failed {
-        /// Which command.
         command: &'static str,
-        /// Its own words.
+        /// The error output of git.
         message: String,
     },
 }
@@ -57,14 +56,14 @@ impl AuditGit<'_> {
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_OPTIONAL_LOCKS", "0")
-            // A replaced object would show another history than the one that was pushed.
+            // A replaced object would show another history than the pushed one.
             .env("GIT_NO_REPLACE_OBJECTS", "1")
             .stdin(Stdio::null())
             .output()
             .map_err(AuditGitError::Missing)
     }
 
-    /// Returns the commit a branch of a bare repository stands at, if there is the branch.
+    /// Returns the head of a branch in a bare repository, if the branch exists.
     pub(super) fn branch_head(
         &self,
         repo: &Path,
@@ -86,7 +85,7 @@ impl AuditGit<'_> {
         stdout_text("rev-parse", &output).map(|id| Some(id.trim().to_owned()))
     }
 
-    /// Returns the commits that `tip` has and `base` has not, newest first.
+    /// Returns the commits of `tip` that are not in `base`, newest first.
     pub(super) fn commits_between(
         &self,
         repo: &Path,
@@ -107,7 +106,7 @@ impl AuditGit<'_> {
         Ok(log.lines().map(parse_commit).collect())
     }
 
-    /// Returns where a branch of a repository on this machine stands, as others would see it.
+    /// Returns the head of a branch in a repository on this machine, as a client would see it.
     pub(super) fn remote_branch_head(
         &self,
         repo: &Path,
@@ -161,7 +160,7 @@ fn parse_commit(line: &str) -> AuditCommit {
     }
 }
 
-/// Tells whether a text is the full id of a commit.
+/// Returns whether a text is the full id of a commit.
 pub(super) fn is_commit_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }

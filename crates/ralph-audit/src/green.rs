@@ -1,4 +1,5 @@
-//! I12: success means that a clean room found exactly the delivered commit green.
+//! I12: success means that the verification in a clean room was green for exactly the delivered
+//! commit.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -79,7 +80,7 @@ fn check_success_without_work(
     }
 }
 
-/// Looks at the verification itself.
+/// Checks the verification.
 fn check_verdict(
     evidence: &Evidence<'_>,
     verdict: &AuditRecord,
@@ -104,7 +105,7 @@ fn check_verdict(
     }
 }
 
-/// Looks at the results of the checks in a record.
+/// Checks the results of the checks in a record.
 fn check_results(record: &AuditRecord, findings: &mut Findings) {
     let name = record.describe();
     let checks = record.event()["checks"].as_array();
@@ -130,7 +131,7 @@ fn check_results(record: &AuditRecord, findings: &mut Findings) {
     }
 }
 
-/// Checks that a commit which is called flaky was green twice in a row.
+/// Checks that a commit with flaky checks was green twice in a row.
 fn check_flaky_commit(evidence: &Evidence<'_>, verdict: &AuditRecord, findings: &mut Findings) {
     let kinds = verdict.event()["findings"].as_array();
     let is_flaky = kinds.into_iter().flatten().any(|f| f["kind"] == "flaky");
@@ -153,7 +154,7 @@ fn executed_tests(tests: &Value) -> u64 {
     number("passed") + number("failed")
 }
 
-/// Checks that the commit is what was pushed, what the pull request holds, and where the branch stands.
+/// Checks that the commit was pushed, is in the pull request, and is the head of the branch.
 fn check_delivered_commit(evidence: &Evidence<'_>, head: &str, findings: &mut Findings) {
     let mut expect = |place: &str, commit: &str| {
         if commit != head {
@@ -188,8 +189,8 @@ fn check_delivered_commit(evidence: &Evidence<'_>, head: &str, findings: &mut Fi
     check_remote_branch(evidence, branch, head, findings);
 }
 
-/// Looks at the repository that was pushed to. What people do there afterwards breaks no promise, as
-/// long as the branch does not stand at a commit that nobody verified.
+/// Checks the repository that was pushed to. Later changes by users are permitted, unless the head
+/// of the branch is an unverified commit.
 fn check_remote_branch(evidence: &Evidence<'_>, branch: &str, head: &str, findings: &mut Findings) {
     let address = evidence.plan_text("repo");
     let Some(repo) = local_repo_path(address) else {

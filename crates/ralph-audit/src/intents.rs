@@ -1,4 +1,4 @@
-//! INT: what was begun has an outcome, and no effect comes without its intent or twice.
+//! INT: every intent has an outcome, and no effect happens without its intent or twice.
 
 use std::collections::BTreeMap;
 
@@ -20,21 +20,21 @@ type IntentKey = (u64, u64);
 #[derive(Default)]
 struct IntentCheck<'a> {
     findings: Findings,
-    /// The action that was begun and has not ended.
+    /// The action without an outcome.
     action: Option<(IntentKey, &'a AuditRecord)>,
-    /// The call that was begun and has not ended.
+    /// The call without an outcome.
     call: Option<(IntentKey, &'a AuditRecord)>,
-    /// The call that was charged without an answer.
+    /// The call that was charged without a response.
     abandoned: Option<IntentKey>,
-    /// The run was taken by another process since the action was begun.
+    /// Whether another process has opened the run since the action was started.
     reopened: bool,
-    /// The outcomes that are there to stay.
+    /// The final outcomes.
     finished_actions: BTreeMap<IntentKey, &'a AuditRecord>,
     /// The agent that was started and has not finished.
     agent: Option<(IntentKey, &'a AuditRecord)>,
-    /// The question to the doctor that has no outcome.
+    /// The question to the doctor without an outcome.
     doctor: Option<(IntentKey, &'a AuditRecord)>,
-    /// The commands of people that were accepted, and whether they are done.
+    /// The accepted user commands, and whether they are done.
     commands: BTreeMap<&'a str, bool>,
 }
 
@@ -55,10 +55,10 @@ impl<'a> IntentCheck<'a> {
             "agent_finished" => self.finish_agent((iteration, number("attempt")), record),
             "reply_accepted" => self.close_call(record),
             "iteration_started" | "iteration_finished" => {
-                // An iteration that goes on after a crash keeps what it has begun.
+                // An iteration that continues after a crash retains its intents.
                 let goes_on = self.reopened && record.kind() == "iteration_started";
                 if record.text("outcome") == "sandbox_lost" {
-                    // Whatever ran in the sandbox ended with it.
+                    // Everything in the sandbox ended with it.
                     (self.agent, self.call, self.action) = (None, None, None);
                 } else if !goes_on {
                     self.close_agent(record);
@@ -115,7 +115,7 @@ impl<'a> IntentCheck<'a> {
 
     fn finish_doctor_call(&mut self, place: IntentKey, record: &AuditRecord) {
         let asked = self.doctor.take_if(|(pending, _)| *pending == place);
-        // A reply that cannot be read is told as a failure after it has arrived.
+        // An unreadable reply is recorded as a failure after its arrival.
         if asked.is_none() && record.kind() != "doctor_failed" {
             self.findings
                 .fail(format!("{}: the doctor was not asked", record.describe()));
@@ -140,7 +140,7 @@ impl<'a> IntentCheck<'a> {
     fn start_action(&mut self, place: IntentKey, record: &'a AuditRecord) {
         self.close_call(record);
         let again = self.action.is_some_and(|(pending, _)| pending == place) && self.reopened;
-        // A command is never run again in silence; a file or a commit can be looked at.
+        // A command is never silently repeated; the effect of a file or a commit can be inspected.
         if !again || record.text("action") == "run" {
             self.close_action(record);
         }
@@ -174,7 +174,7 @@ impl<'a> IntentCheck<'a> {
     }
 
     fn start_call(&mut self, place: IntentKey, record: &'a AuditRecord) {
-        // A call without an answer is given up by asking again in the same iteration.
+        // A call without a response is abandoned by asking again in the same iteration.
         if self
             .call
             .is_some_and(|((iteration, _), _)| iteration != place.0)

@@ -1,4 +1,4 @@
-//! I1: iterations are numbered without a gap, and each left its seven files as they were recorded.
+//! I1: iterations are numbered without a gap, and the seven files of each match the record.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,7 +21,7 @@ const ITERATION_FILES: [&str; 7] = [
     "pr_state.json",
 ];
 
-/// What there is besides if an answer broke off: all that was heard of it. Nobody relies on it.
+/// The additional file of an interrupted response: the received part. Nothing relies on it.
 const PARTIAL_RESPONSE: &str = "response.partial";
 
 pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
@@ -35,12 +35,12 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     AuditOutcome::Checked(findings)
 }
 
-/// What the journal says about the numbers of iterations.
+/// The numbers of iterations according to the journal.
 #[derive(Default)]
 struct IterationNumbers<'a> {
     last: u64,
     open: Option<u64>,
-    /// The run was taken by another process since the open iteration was started.
+    /// Whether another process has opened the run since the open iteration was started.
     reopened: bool,
     finished: BTreeMap<u64, &'a AuditRecord>,
 }
@@ -97,7 +97,7 @@ impl<'a> IterationNumbers<'a> {
         self.finished.entry(number).or_insert(record);
     }
 
-    /// Finds directories that no record speaks of.
+    /// Reports directories without a record.
     fn report_stray_dirs(&self, root: &Path, findings: &mut Findings) {
         let names = match entry_names(root) {
             Ok(names) => names,
@@ -108,7 +108,8 @@ impl<'a> IterationNumbers<'a> {
             let is_known = match name.strip_suffix(".open") {
                 Some(number) => self.open.is_some_and(|open| open.to_string() == number),
                 None => name.parse().is_ok_and(|number: u64| {
-                    // It gets its name before the journal says that it has finished.
+                    // The directory gets its final name before the journal records the end of the
+                    // iteration.
                     let recorded = self.finished.contains_key(&number) || self.open == Some(number);
                     recorded && number.to_string() == *name
                 }),
@@ -137,7 +138,7 @@ fn check_finished(root: &Path, number: u64, record: &AuditRecord, findings: &mut
             return findings.fail(format!("iterations/{number} cannot be read: {error}"));
         }
     };
-    // A crash in the middle of a write leaves a file with a temporary name.
+    // A crash during a write leaves a file with a temporary name.
     let is_temporary = |name: &str| name.starts_with('.') && name.strip_suffix(".tmp").is_some();
     let belongs = |name: &str| {
         ITERATION_FILES.contains(&name) || name == PARTIAL_RESPONSE || is_temporary(name)
@@ -166,7 +167,7 @@ fn check_finished(root: &Path, number: u64, record: &AuditRecord, findings: &mut
     }
 }
 
-/// Checks that a file is a regular one with the recorded digest.
+/// Checks that a file is a regular file with the recorded digest.
 pub(super) fn check_digest(path: &Path, recorded: Option<&str>) -> Result<(), String> {
     let about = fs::symlink_metadata(path).map_err(|_| "is missing".to_owned())?;
     if !about.is_file() {
@@ -182,7 +183,7 @@ pub(super) fn check_digest(path: &Path, recorded: Option<&str>) -> Result<(), St
     }
 }
 
-/// Checks that a file that should be JSON is, and is about its iteration.
+/// Checks that a file is valid JSON about its iteration.
 fn check_json(path: &Path, name: &str, number: u64) -> Result<(), String> {
     if !matches!(name, "response.json" | "metrics.json" | "pr_state.json") {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Reads a journal as plain JSON lines and notes where its chain is broken.
+//! Reads a journal as plain JSON lines and records breaks of its chain.
 
 use std::fs;
 use std::path::Path;
@@ -7,30 +7,29 @@ use serde_json::Value;
 
 use super::digest::sha256;
 
-/// The record format that is known here.
+/// The supported record format.
 const VERSION: u64 = 1;
 
-/// A journal as it lies on the disk.
+/// A journal as stored on disk.
 #[derive(Debug, Default)]
 pub(super) struct AuditJournal {
-    /// One per line that can be read.
+    /// One record per readable line.
     pub(super) records: Vec<AuditRecord>,
-    /// What is wrong with the file itself.
+    /// The problems of the file.
     pub(super) damage: Vec<String>,
-    /// Says that the file ends in the middle of a record, as after a crash.
+    /// Set if the file ends in the middle of a record, as after a crash.
     pub(super) torn: Option<String>,
-    /// The SHA-256 of each whole line.
+    /// The SHA-256 of each complete line.
     pub(super) digests: Vec<String>,
-    /// The file's length in bytes.
+    /// In bytes.
     pub(super) length: u64,
 }
 
-/// One line.
+/// A line of the journal.
 #[derive(Debug)]
 pub(super) struct AuditRecord {
-    /// The line's number, which is also what the record should be numbered.
+    /// The line number, which is also the expected record number.
     pub(super) number: u64,
-    /// The whole line.
     line: Value,
 }
 
@@ -45,29 +44,29 @@ impl AuditRecord {
         &self.line["event"]
     }
 
-    /// Returns a text of the event, empty if there is none.
+    /// Returns a string of the event, empty if it is missing.
     pub(super) fn text(&self, key: &str) -> &str {
         self.event()[key].as_str().unwrap_or_default()
     }
 
-    /// Returns a whole number of the event.
+    /// Returns an integer of the event.
     pub(super) fn event_u64(&self, key: &str) -> Option<u64> {
         self.event()[key].as_u64()
     }
 
-    /// Returns a whole number beside the event, such as `epoch`.
+    /// Returns an integer of the frame, such as `epoch`.
     pub(super) fn frame_u64(&self, key: &str) -> Option<u64> {
         self.line[key].as_u64()
     }
 
-    /// Returns the words that name the record in findings.
+    /// Describes the record for findings.
     pub(super) fn describe(&self) -> String {
         format!("record {} (`{}`)", self.number, self.kind())
     }
 }
 
 impl AuditJournal {
-    /// Reads a journal. Damage is noted, not an error: the rest may still tell something.
+    /// Reads a journal. Damage is recorded and not an error, because the rest may still be useful.
     pub(super) fn read(path: &Path) -> Self {
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
@@ -127,7 +126,7 @@ impl AuditJournal {
     }
 }
 
-/// Returns what is wrong with the frame of a record.
+/// Returns the problems of a record's frame.
 fn frame_problems(line: &Value, number: u64, previous: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if line["v"].as_u64() != Some(VERSION) {

@@ -1,11 +1,11 @@
-//! The values of credentials, searched for in a file and in what its escapes stand for.
+//! Searches a file for the values of credentials, also in escaped form.
 //!
-//! The redactor matches while it reads and maps positions. This does it the plain way: it undoes
-//! escapes in the whole text, round by round, and searches the result of each round.
+//! The redactor matches while it reads and maps positions. This module uses a simple method: it
+//! decodes escapes in the whole text, round by round, and searches the result of each round.
 
-/// How often escapes are undone: text in JSON in JSON takes two rounds.
+/// The number of decoding rounds: text in JSON in JSON takes two.
 const MAX_DECODE_ROUNDS: usize = 4;
-/// The shortest value that is searched for; shorter ones occur by chance.
+/// The minimum length of a value; shorter ones occur by chance.
 const MIN_BYTES: usize = 12;
 
 const ZERO_WIDTH: [&str; 9] = [
@@ -13,7 +13,7 @@ const ZERO_WIDTH: [&str; 9] = [
     "\u{202e}",
 ];
 
-/// The values that are searched for.
+/// The values to search for.
 #[derive(Debug, Default)]
 pub(super) struct AuditSecrets {
     needles: Vec<(String, Vec<u8>)>,
@@ -57,7 +57,8 @@ impl AuditSecrets {
             if let Some(name) = self.find_plain(&text) {
                 return Some(name);
             }
-            // A backslash may belong to the value, so codes go before escapes do.
+            // A backslash may be part of the value, so escape sequences are removed before escapes
+            // are decoded.
             let plain = strip_escape_sequences(&text);
             if let Some(name) = self.find_plain(&plain) {
                 return Some(name);
@@ -86,7 +87,7 @@ fn prefix_index(first: u8, second: u8) -> usize {
     usize::from(first) << 8 | usize::from(second)
 }
 
-/// Returns a value as it is, in hexadecimal and in base64 at each offset.
+/// Returns a value unchanged, in hexadecimal and in base64 at each offset.
 fn encodings(value: &[u8]) -> Vec<Vec<u8>> {
     let hex = |digits: &[u8; 16]| -> Vec<u8> {
         let digit = |byte: u8| {
@@ -110,7 +111,8 @@ fn encodings(value: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-/// Returns the base64 digits that depend on a value alone when it starts `offset` bytes into a group.
+/// Returns the base64 digits that depend only on the value if it starts at byte `offset` of a
+/// group.
 fn base64_core(value: &[u8], offset: usize, plus: u8, slash: u8) -> Vec<u8> {
     let digit = |sextet: u8| match sextet {
         0..=25 => b'A' + sextet,
@@ -129,7 +131,7 @@ fn base64_core(value: &[u8], offset: usize, plus: u8, slash: u8) -> Vec<u8> {
     whole.chunks(6).map(|bits| digit(sextet(bits))).collect()
 }
 
-/// Returns a text without colour codes, links and characters that take no room.
+/// Returns a text without colour codes, links and zero-width characters.
 pub(super) fn strip_escape_sequences(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -150,7 +152,7 @@ pub(super) fn strip_escape_sequences(text: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Returns how long the control sequence at the start of a text is.
+/// Returns the length of the control sequence at the start of a text.
 fn escape_sequence_length(text: &[u8]) -> usize {
     let until = |end: fn(&u8) -> bool, from: usize| {
         let found = text.iter().skip(from).take(256).position(end);
@@ -168,7 +170,7 @@ fn escape_sequence_length(text: &[u8]) -> usize {
     .min(text.len())
 }
 
-/// Undoes one layer of backslash, percent and XML escapes.
+/// Decodes one layer of backslash, percent and XML escapes.
 fn decode_escapes(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -197,7 +199,7 @@ fn decode_escapes(text: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Returns the number that digits stand for, if they are digits.
+/// Returns the number of a digit string, or `None` if it has other characters.
 fn parse_digits(digits: Option<&[u8]>, radix: u32) -> Option<u32> {
     let Ok(digits) = std::str::from_utf8(digits?) else {
         return None;
@@ -227,7 +229,7 @@ fn decode_backslash(text: &[u8]) -> (usize, Option<char>) {
         Some(b't') => (2, Some('\t')),
         Some(b'r') => (2, Some('\r')),
         Some(b'0'..=b'3') => {
-            // Three digits that start with 0 to 3 are at most a byte.
+            // Three octal digits that start with 0 to 3 are at most a byte.
             let number = parse_digits(text.get(1..4), 8).and_then(char::from_u32);
             number.map_or((1, None), |c| (4, Some(c)))
         }

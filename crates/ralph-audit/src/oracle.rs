@@ -1,4 +1,4 @@
-//! Puts the evidence before every check.
+//! Runs every check on the evidence.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::{
     iterations, orphans, pulls, recorded_files, secrets, states, writers,
 };
 
-/// How often a run that moves on meanwhile is looked at again.
+/// The number of passes over a run that changes during the audit.
 const MAX_PASSES: usize = 5;
 const RETRY_DELAY: Duration = Duration::from_millis(100);
 
@@ -40,10 +40,10 @@ const CHECKS: [(&str, &str, CheckFn); 15] = [
     ),
 ];
 
-/// Checks every promise about a run. It changes nothing.
+/// Checks every promise about a run without changing anything.
 ///
-/// `run_dir` is the run's directory, `state_dir` the one it belongs to, `path_variable` the `PATH`
-/// on which git is found, `secrets` are the credentials of the environment by name.
+/// `run_dir` is the run's directory, `state_dir` its state directory, `path_variable` the `PATH`
+/// for finding git, and `secrets` are the credentials of the environment by name.
 pub fn audit(
     run_dir: &Path,
     state_dir: &Path,
@@ -53,7 +53,7 @@ pub fn audit(
     let load = || run_checks(&Evidence::load(run_dir, state_dir, path_variable, secrets));
     let mut answer = load();
     for _ in 1..MAX_PASSES {
-        // Findings about a run that went on while it was looked at may be about two moments.
+        // Findings about a run that changed during the audit may combine two states.
         if answer.audit.is_green() || journal_length(run_dir) == answer.journal_length {
             break;
         }

@@ -1,4 +1,4 @@
-//! I7: a run that has ended leaves no sandbox but the one that is kept for a look, and no process.
+//! I7: an ended run leaves no process, and no sandbox except the one retained for inspection.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -10,9 +10,10 @@ use serde_json::Value;
 use super::evidence::Evidence;
 use super::report::{AuditOutcome, Findings};
 
-/// How much of a process's environment is looked at.
+/// The number of bytes of a process's environment that are read.
 const ENVIRONMENT_BYTES: u64 = 1 << 20;
-/// The lower bits of a process's mark number the command, the others the sandbox.
+/// The lower bits of a process's mark are the number of the command, the others that of the
+/// sandbox.
 const COMMAND_BITS: u32 = 14;
 
 pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
@@ -55,7 +56,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     AuditOutcome::Checked(findings)
 }
 
-/// What the journal says about sandboxes.
+/// The sandboxes according to the journal.
 #[derive(Default)]
 struct RecordedSandboxes {
     known: BTreeSet<String>,
@@ -87,7 +88,7 @@ impl RecordedSandboxes {
     }
 }
 
-/// Returns the local sandboxes that are marked with the run, with their purpose.
+/// Returns the local sandboxes with the run's label, and their purpose.
 fn labelled_sandboxes(root: &Path, run: &str) -> BTreeMap<String, String> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     entries
@@ -102,12 +103,12 @@ fn labelled_sandboxes(root: &Path, run: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Returns the name that processes of a sandbox carry: the digits of its id, without the provider.
+/// Returns the label of a sandbox's processes: the digits of its id, without the provider.
 fn process_label(id: &str) -> &str {
     id.rsplit_once('-').map_or(id, |(_, name)| name)
 }
 
-/// Finds processes that were started in one of the sandboxes, where the system shows them.
+/// Reports processes that were started in one of the sandboxes, if the system shows them.
 fn report_running_processes(sandboxes: &BTreeMap<&str, &String>, findings: &mut Findings) {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     for entry in entries {
@@ -130,7 +131,7 @@ fn report_running_processes(sandboxes: &BTreeMap<&str, &String>, findings: &mut 
     }
 }
 
-/// Returns the record of a sandbox, unless it is being written or removed at this moment.
+/// Returns the record of a sandbox, unless it is being written or removed.
 fn read_record(path: &Path) -> Option<Value> {
     let Ok(bytes) = fs::read(path) else {
         return None;
@@ -141,20 +142,20 @@ fn read_record(path: &Path) -> Option<Value> {
     Some(value)
 }
 
-/// Returns whether a process has ended and only waits until its parent notices.
+/// Returns whether a process has ended and only waits for its parent.
 fn is_zombie(process: &Path) -> bool {
     let Ok(status) = fs::read_to_string(process.join("status")) else {
-        // It is gone altogether.
+        // The process no longer exists.
         return true;
     };
     let state = status.lines().find_map(|line| line.strip_prefix("State:"));
     state.is_none_or(|state| state.trim_start().starts_with(['Z', 'X']))
 }
 
-/// Returns the sandbox that a process names in the environment it was started with.
+/// Returns the sandbox that a process's initial environment names.
 fn sandbox_from_environment(process: &Path) -> Option<String> {
     let mut environment = Vec::new();
-    // A process of another user cannot be read, and is none of the run's.
+    // A process of another user is unreadable and does not belong to the run.
     let Ok(file) = File::open(process.join("environ")) else {
         return None;
     };
@@ -171,8 +172,8 @@ fn sandbox_from_environment(process: &Path) -> Option<String> {
         .map(|name| String::from_utf8_lossy(name).into_owned())
 }
 
-/// Returns the sandbox that a process carries in its limit of file locks, which an emptied environment
-/// does not remove: the number of the sandbox is above the number of the command.
+/// Returns the sandbox that a process's limit of file locks encodes, which clearing the environment
+/// does not remove: the upper bits are the number of the sandbox.
 fn sandbox_from_lock_limit(process: &Path) -> Option<String> {
     let Ok(limits) = fs::read_to_string(process.join("limits")) else {
         return None;
@@ -180,7 +181,7 @@ fn sandbox_from_lock_limit(process: &Path) -> Option<String> {
     let line = limits
         .lines()
         .find_map(|line| line.strip_prefix("Max file locks"))?;
-    // Without a limit the text is `unlimited`.
+    // Without a limit, the text is `unlimited`.
     let Ok(mark) = line.split_whitespace().next()?.parse::<u64>() else {
         return None;
     };

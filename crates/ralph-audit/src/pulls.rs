@@ -1,4 +1,4 @@
-//! I4: there is one pull request, and it stands at the commit that was pushed last.
+//! I4: there is one pull request, and its head is the commit that was pushed last.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,7 +28,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     AuditOutcome::Checked(findings)
 }
 
-/// Tells whether the run's pull requests are records in the state directory.
+/// Returns whether the run's pull requests are records in the state directory.
 pub(super) fn are_stored_locally(evidence: &Evidence<'_>) -> bool {
     evidence.plan_text("scm") == "local"
 }
@@ -36,7 +36,7 @@ pub(super) fn are_stored_locally(evidence: &Evidence<'_>) -> bool {
 /// A pull request of the run.
 #[derive(Debug)]
 pub(super) struct AuditPullRequest {
-    /// Where its record is.
+    /// The path of its record.
     pub(super) path: PathBuf,
     pub(super) number: Option<u64>,
     pub(super) head: String,
@@ -62,7 +62,7 @@ fn directory_entries(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn parse_pull_request(path: PathBuf, run: &str) -> Option<AuditPullRequest> {
-    // Files that are no record are reported by the check of recorded files.
+    // The check of recorded files reports files that are not records.
     let Ok(bytes) = fs::read(&path) else {
         return None;
     };
@@ -92,7 +92,7 @@ fn report_duplicates(records: &[AuditPullRequest], findings: &mut Findings) {
     }
 }
 
-/// A run has one branch, so its journal speaks of one pull request.
+/// A run has one branch, so its journal refers to one pull request.
 fn report_several_numbers(updates: &[&AuditRecord], findings: &mut Findings) {
     let number = |record: &AuditRecord| record.event()["pull"]["number"].as_u64();
     for pair in updates.windows(2) {
@@ -133,7 +133,7 @@ fn check_last_update(
             update.describe()
         ));
     };
-    // Between a push and the update that follows it the pull request is behind.
+    // Between a push and the next update, the pull request is behind.
     let may_be_behind = !evidence.has_ended() && pull.commit == then;
     if pull.commit != now && !may_be_behind {
         findings.fail(format!(

@@ -1,6 +1,6 @@
-//! FIL: the run's files are as they were when a process last ended its work on the run.
+//! FIL: the run's files match the record of the last process that ended its work on the run.
 //!
-//! The files of finished iterations and the kept contracts have digests of their own (I1, CON).
+//! The files of finished iterations and the stored contracts have separate digests (I1, CON).
 
 use serde_json::Value;
 
@@ -10,11 +10,11 @@ use super::iterations::check_digest;
 use super::journal::AuditRecord;
 use super::report::{AuditOutcome, Findings};
 
-/// Files that the user may edit as long as the run has not ended.
+/// Files that the user may edit until the run ends.
 const EDITABLE: [&str; 3] = ["files/notes.md", "ralph_task.md", "ralph_task.rejected.md"];
 /// The statuses in which a process leaves a run.
 const AT_REST: [&str; 5] = ["paused", "succeeded", "failed", "stopped", "sandbox_lost"];
-/// The gate writes to this file until its process is gone, so it may be longer than recorded.
+/// The gate writes to this file until its process ends, so it may be longer than recorded.
 const EGRESS_LOG: &str = "egress.jsonl";
 
 pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
@@ -61,14 +61,14 @@ fn is_at_rest(evidence: &Evidence<'_>) -> bool {
     status.is_some_and(|status| AT_REST.contains(&status))
 }
 
-/// Returns whether a command that comes while no process works on the run changes none of its files. A
-/// changed contract is a new file.
+/// Returns whether a command to a run without a process changes none of its files. A changed
+/// contract is a new file.
 fn leaves_files_unchanged(command: &Value) -> bool {
     command == "stop" || command["task"].is_object() || command["profile"].is_object()
 }
 
 fn check_file(evidence: &Evidence<'_>, path: &str, mark: &Value) -> Result<(), String> {
-    // A pull request that is kept on this machine is beside the runs.
+    // A pull request on this machine is stored next to the runs.
     let root = if path.starts_with("pulls/") {
         evidence.state_dir
     } else {

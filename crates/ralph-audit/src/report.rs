@@ -1,33 +1,30 @@
-//! The answer: one line per check, and what speaks against it.
+//! The report: one line per check, and its findings.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-/// How many findings of one check are kept; the rest is counted.
+/// The number of findings per check that are listed; further ones are only counted.
 const MAX_FINDINGS: usize = 20;
-/// How long one finding may be, in characters.
+/// The length limit of a finding, in characters.
 const MAX_CHARS: usize = 400;
 
-/// What the oracle says about one run.
+/// The report about one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuditReport {
-    /// The run.
     pub run: String,
     /// The checks, in a fixed order.
     pub checks: Vec<AuditCheck>,
 }
 
-/// One promise and whether it was kept.
+/// A promise and whether it was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuditCheck {
-    /// Its short name, such as `I1`.
+    /// The short name, such as `I1`.
     pub id: &'static str,
-    /// The promise in a few words.
     pub title: &'static str,
-    /// Whether it was kept.
     pub status: AuditStatus,
-    /// What speaks against it; where nothing does, what a reader should know.
+    /// The violations; without any, notes for the reader.
     pub findings: Vec<String>,
 }
 
@@ -35,11 +32,11 @@ pub struct AuditCheck {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditStatus {
-    /// It was kept.
+    /// The promise was kept.
     Pass,
-    /// It was broken.
+    /// The promise was broken.
     Fail,
-    /// There is nothing yet that could break it.
+    /// The promise does not apply yet.
     NotApplicable,
 }
 
@@ -54,7 +51,7 @@ impl AuditStatus {
 }
 
 impl AuditReport {
-    /// Tells whether no promise was broken.
+    /// Returns whether no promise was broken.
     pub fn is_green(&self) -> bool {
         self.count(AuditStatus::Fail) == 0
     }
@@ -64,7 +61,7 @@ impl AuditReport {
         self.checks.iter().filter(of_status).count()
     }
 
-    /// Returns the answer as plain text: a line per check, its findings below it, a line to sum up.
+    /// Formats the report as plain text: a line per check, its findings below it, a summary line.
     pub fn render(&self) -> String {
         let mut text = String::new();
         for check in &self.checks {
@@ -86,7 +83,7 @@ impl AuditReport {
     }
 }
 
-/// What one check has found.
+/// The findings of a check.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     failures: Vec<String>,
@@ -95,7 +92,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Takes something that breaks the promise.
+    /// Adds a violation of the promise.
     pub(super) fn fail(&mut self, finding: impl AsRef<str>) {
         if self.failures.len() < MAX_FINDINGS {
             self.failures.push(sanitized(finding.as_ref()));
@@ -104,7 +101,7 @@ impl Findings {
         }
     }
 
-    /// Takes something that a reader should know but that breaks nothing.
+    /// Adds a note that is not a violation.
     pub(super) fn note(&mut self, note: impl AsRef<str>) {
         if self.notes.len() < MAX_FINDINGS {
             self.notes
@@ -113,7 +110,7 @@ impl Findings {
     }
 }
 
-/// Names in a journal may come from a model: they must not steer a terminal.
+/// Names in a journal may come from a model: they must not control a terminal.
 fn sanitized(text: &str) -> String {
     let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     let mut kept: String = text.chars().take(MAX_CHARS).map(clean).collect();
@@ -123,12 +120,12 @@ fn sanitized(text: &str) -> String {
     kept
 }
 
-/// How a check went.
+/// The outcome of a check.
 #[derive(Debug)]
 pub(super) enum AuditOutcome {
-    /// It looked; without failures the promise was kept.
+    /// The check ran; without failures, the promise was kept.
     Checked(Findings),
-    /// There was nothing to look at, for this reason.
+    /// The check does not apply, for this reason.
     NotApplicable(&'static str),
 }
 

@@ -1,7 +1,8 @@
-//! The seal of a journal: number and digest of a record, in a file beside it.
+//! The seal of a journal: number and digest of a record, in a file next to it.
 //!
-//! The chain of a journal protects every record but the last. The seal protects that one, and shows that
-//! records were cut off. A crash leaves a seal that is behind the journal, never one that is ahead of it.
+//! The chain of a journal protects every record but the last. The seal protects that one, and
+//! reveals truncation. A crash leaves a seal that is behind the journal, never one that is ahead of
+//! it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,14 +15,14 @@ use super::report::Findings;
 
 const SEAL_FILE: &str = "journal.seal";
 
-/// What the seal of a journal says.
+/// The content of a journal's seal.
 #[derive(Debug)]
 pub(super) enum AuditSeal {
-    /// There is none, as in runs of versions before there were seals.
+    /// There is no seal, as in runs of older versions.
     Missing,
-    /// It cannot be read, for this reason.
+    /// The seal cannot be read, for this reason.
     Unreadable(String),
-    /// The record with this number had this digest.
+    /// The number and the digest of a record.
     Record(u64, String),
 }
 
@@ -69,7 +70,7 @@ impl AuditSeal {
         }
     }
 
-    /// Returns whether the end of a journal can be what a crash left: no whole record is missing.
+    /// Returns whether a crash can have caused the end of a journal: no complete record is missing.
     pub(super) fn allows_torn_end(&self, journal: &AuditJournal) -> bool {
         match self {
             Self::Missing | Self::Unreadable(_) => false,

@@ -1,5 +1,6 @@
-//! I5: nothing in the run's files is shaped like a credential or contains one of the environment.
-//! Commits are checked before they are imported and pushed, so the repository is left out here.
+//! I5: the run's files contain nothing with the format of a credential and no credential of the
+//! environment. Commits are checked before they are imported and pushed, so the repository is
+//! skipped here.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -10,11 +11,11 @@ use super::known_secrets::{AuditSecrets, strip_escape_sequences};
 use super::report::{AuditOutcome, Findings};
 
 const CHUNK_BYTES: usize = 1 << 16;
-/// How much of a file is searched for known credentials at a time.
+/// The size of a block that is searched for known credentials, in bytes.
 const BLOCK_BYTES: u64 = 16 << 20;
-/// How much of a piece is searched again with the next one.
+/// The overlap of two blocks, in bytes.
 const OVERLAP: usize = 64 << 10;
-/// The longest piece that has to be seen to know a credential.
+/// The number of bytes that identify a credential.
 const WINDOW: usize = 256;
 
 pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
@@ -40,7 +41,7 @@ fn scan_dir(evidence: &Evidence<'_>, dir: &Path, findings: &mut Findings) {
         if path == root.join("repo.git") {
             continue;
         }
-        // Links are not followed, pipes and devices not opened.
+        // Symbolic links are not followed, pipes and devices not opened.
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => scan_dir(evidence, &path, findings),
             Ok(kind) if kind.is_file() => match scan_file(&path, &evidence.known_secrets) {
@@ -49,7 +50,7 @@ fn scan_dir(evidence: &Evidence<'_>, dir: &Path, findings: &mut Findings) {
                         findings.fail(format!("{} holds {what}", shown(&path)));
                     }
                 }
-                // A live run may have moved it on.
+                // A live run may have moved the file.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => findings.fail(format!("{} cannot be read: {error}", shown(&path))),
             },
@@ -85,16 +86,16 @@ fn scan_file(path: &Path, known: &AuditSecrets) -> io::Result<Vec<String>> {
                 .map(|(_, kind)| format!("{kind} behind colour codes"));
             found.extend(hidden);
         }
-        // The end is searched again together with what follows.
+        // The end is searched again together with the next block.
         bytes.drain(..bytes.len().saturating_sub(OVERLAP));
     }
 }
 
-/// Returns where credentials begin and what they are; never what they say.
+/// Returns the positions and kinds of credentials, but never their text.
 fn scan(mut source: impl Read) -> io::Result<Vec<(usize, &'static str)>> {
     let mut hits = Vec::new();
     let mut bytes: Vec<u8> = Vec::new();
-    // How many bytes were dropped, and how many of the kept ones were looked at already.
+    // The number of dropped bytes, and of retained bytes that were already searched.
     let (mut dropped, mut seen) = (0, 0);
     loop {
         let before = bytes.len();
@@ -116,7 +117,7 @@ fn scan(mut source: impl Read) -> io::Result<Vec<(usize, &'static str)>> {
             return Ok(hits);
         }
         seen = end.max(seen);
-        // One byte before stays, because it can be part of the same word.
+        // One earlier byte is retained, because it can be part of the same word.
         let cut = seen.saturating_sub(1);
         bytes.drain(..cut);
         dropped += cut;
@@ -124,7 +125,7 @@ fn scan(mut source: impl Read) -> io::Result<Vec<(usize, &'static str)>> {
     }
 }
 
-/// A prefix, the characters that follow it, how many at least, and the name for people.
+/// A prefix, the permitted characters after it, their minimum number, and the name for messages.
 type TokenPattern = (&'static [u8], fn(u8) -> bool, usize, &'static str);
 
 const TOKEN_PATTERNS: [TokenPattern; 8] = [
@@ -176,7 +177,7 @@ fn match_token(bytes: &[u8], place: usize) -> Option<&'static str> {
         .find_map(|(prefix, follows, least, kind)| {
             let body = rest.strip_prefix(prefix)?;
             let length = body.iter().take_while(|byte| follows(**byte)).count();
-            // A key id has a fixed length; longer words are something else.
+            // A key id has a fixed length; longer words are not key ids.
             let whole = if prefix == b"AKIA" {
                 let apart = place == 0 || !is_alphanumeric(bytes[place - 1]);
                 let next = body.get(length).copied().unwrap_or(b' ');
@@ -188,7 +189,7 @@ fn match_token(bytes: &[u8], place: usize) -> Option<&'static str> {
         })
 }
 
-/// Finds a random value after `Bearer` and blanks of any kind.
+/// Finds a random value after `Bearer` and whitespace.
 fn match_bearer(rest: &[u8]) -> Option<&'static str> {
     let name = rest.get(..6)?;
     let value = name.eq_ignore_ascii_case(b"bearer").then(|| &rest[6..])?;
@@ -212,7 +213,7 @@ fn match_assigned_key(rest: &[u8]) -> Option<&'static str> {
     is_one.then_some("an assigned key")
 }
 
-/// Tells whether a text starts with letters and digits that take turns as those of a key do.
+/// Returns whether a text starts with a key-like mix of letters and digits.
 fn is_random(text: &[u8]) -> bool {
     let length = text.iter().take_while(|byte| is_slug(**byte)).count();
     let turns = text[..length]
@@ -222,7 +223,7 @@ fn is_random(text: &[u8]) -> bool {
     length >= 20 && turns >= 5
 }
 
-/// Tells whether a key begins here: its heading, then a line of its body.
+/// Returns whether a private key starts here: its header, then a line of its body.
 fn is_private_key(rest: &[u8]) -> bool {
     let Some(rest) = rest.strip_prefix(b"-----BEGIN ") else {
         return false;
@@ -235,7 +236,7 @@ fn is_private_key(rest: &[u8]) -> bool {
     let (true, Some(body)) = (kind.ends_with(b"PRIVATE KEY"), rest.strip_prefix(b"-----")) else {
         return false;
     };
-    // In JSON the line's end is written out.
+    // In JSON, the line ending is escaped.
     let gap = |byte: &u8| matches!(byte, b'\r' | b'\n' | b'\\' | b'n' | b'r' | b' ' | b'\t');
     let body = &body[body.iter().take_while(|byte| gap(byte)).count()..];
     let base64 = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
@@ -250,7 +251,7 @@ mod tests {
         scan(text.as_bytes()).unwrap()
     }
 
-    // The samples are put together here, so that no scanner takes this file for a leak.
+    // The samples are composed here, so that no scanner reports this file as a leak.
     fn samples() -> Vec<(String, &'static str)> {
         let heading = format!("-----BEGIN {}PRIVATE KEY-----", "RSA ");
         vec![

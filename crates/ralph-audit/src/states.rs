@@ -1,9 +1,9 @@
-//! I14: the statuses follow each other as the state machine says.
+//! I14: the sequence of statuses follows the state machine.
 
 use super::evidence::Evidence;
 use super::report::{AuditOutcome, Findings};
 
-/// Each status and what may follow it.
+/// Each status and its permitted successors.
 const TRANSITIONS: [(&str, &[&str]); 11] = [
     ("created", &["preparing", "paused", "stopped", "failed"]),
     (
@@ -69,10 +69,10 @@ const TRANSITIONS: [(&str, &[&str]); 11] = [
     ("stopped", &[]),
 ];
 
-/// The statuses that a process may be working in when it dies.
+/// The statuses in which a process may be working when it dies.
 const ACTIVE: [&str; 4] = ["created", "preparing", "running", "verifying"];
 
-/// What only a run does that has not come to its end.
+/// Events that occur only in unfinished runs.
 const EVENTS_OF_UNFINISHED_RUNS: [&str; 18] = [
     "iteration_started",
     "model_asked",

@@ -1,16 +1,16 @@
-//! Reads the few things of a task file that matter here: its boxes, its contract, its limits.
+//! Parses the relevant parts of a task file: its boxes, its contract, its limits.
 
 use super::boxes;
 use super::digest::sha256;
 
-/// A box, by the place of its mark in the text.
+/// A box, identified by the position of its mark in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TaskBox {
     mark: usize,
 }
 
 impl TaskBox {
-    /// Returns the name the box has been given in the text, such as `M1.2`.
+    /// Returns the name of the box in the text, such as `M1.2`.
     pub(super) fn name(self, text: &str) -> Option<&str> {
         let word = text.get(self.mark + 2..)?.split_whitespace().next()?;
         let word = word.trim_end_matches([':', '.', ')']);
@@ -20,7 +20,7 @@ impl TaskBox {
     }
 }
 
-/// Returns a task file as text with plain line ends and without a byte order mark.
+/// Returns a task file as text with plain line endings and without a byte order mark.
 pub(super) fn normalize(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -39,7 +39,7 @@ pub(super) fn contract_digest(text: &str) -> String {
     sha256(&bytes)
 }
 
-/// Returns the value of a setting of the front matter, without quotes and comment.
+/// Returns the value of a front matter setting, without quotes and comment.
 pub(super) fn front_matter_value<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     let front = &text[..body_start(text)];
     front.lines().find_map(|line| {
@@ -65,7 +65,7 @@ fn body_start(text: &str) -> usize {
     at
 }
 
-/// Returns the boxes of a task, in their order.
+/// Returns the boxes of a task, in order.
 pub(super) fn checkboxes(text: &str) -> Vec<TaskBox> {
     let start = body_start(text);
     let marks = boxes::checkbox_marks(&text[start..]).into_iter();

@@ -1,4 +1,5 @@
-//! Builds a true run by hand, then breaks each promise once: exactly the check that guards it must see.
+//! Builds a valid run by hand, then breaks each promise once: exactly the check for that promise
+//! must fail.
 
 mod broken;
 mod fixture;

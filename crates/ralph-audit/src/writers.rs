@@ -1,4 +1,4 @@
-//! I13: one process writes at a time, and a process that lost the run writes no more.
+//! I13: one process writes at a time, and a process that lost the run stops writing.
 
 use super::evidence::Evidence;
 use super::report::{AuditOutcome, Findings};

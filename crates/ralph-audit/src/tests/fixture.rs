@@ -46,7 +46,7 @@ impl AuditFixtureEntry {
     }
 }
 
-/// A directory with everything.
+/// A directory with a complete run.
 pub(super) struct AuditFixture {
     root: tempfile::TempDir,
     pub(super) entries: Vec<AuditFixtureEntry>,
@@ -58,7 +58,7 @@ pub(super) fn path_variable() -> String {
     std::env::var_os("PATH").unwrap().into_string().unwrap()
 }
 
-/// A credential that the environment has; no run may store it.
+/// A credential of the environment; no run may store it.
 pub(super) const KNOWN_SECRET: &str = "Zq7/k\"9 x+\\4-value";
 
 fn secrets() -> Vec<(String, String)> {
@@ -140,7 +140,7 @@ impl AuditFixture {
         self.write(name, &text.replacen(old, new, 1));
     }
 
-    /// Writes the journal anew with its first records.
+    /// Rewrites the journal with its first records.
     pub(super) fn write_journal(&self, length: usize) {
         let mut text = String::new();
         let mut previous = sha256(b"");
@@ -157,7 +157,7 @@ impl AuditFixture {
         self.write("journal.jsonl", &text);
     }
 
-    /// Changes the journal's records and chains them anew.
+    /// Changes the journal's records and recomputes the chain.
     pub(super) fn edit_entries(&mut self, change: impl FnOnce(&mut Vec<AuditFixtureEntry>)) {
         change(&mut self.entries);
         self.write_journal(self.entries.len());
@@ -175,7 +175,7 @@ impl AuditFixture {
         &mut self.entries[place].event
     }
 
-    /// Brings files and repositories to where they are after the first records.
+    /// Sets files and repositories to their state after the first records.
     pub(super) fn write_run_dir(&self, length: usize) {
         let told = &self.entries[..length];
         let last = |kind: &str| told.iter().rev().find(|entry| entry.kind() == kind);
@@ -202,7 +202,7 @@ impl AuditFixture {
         }
     }
 
-    /// Marks a sandbox as one of the run's.
+    /// Labels a sandbox as one of the run's.
     pub(super) fn label(&self, id: &str, purpose: &str) {
         let labels = json!({"labels": {"run": RUN, "purpose": purpose}, "env": {}});
         write(&self.sandbox(&format!("{id}.json")), &labels.to_string());
@@ -240,7 +240,7 @@ impl AuditFixture {
         }
     }
 
-    /// Takes the repositories from a pattern: making them anew for every world takes long.
+    /// Copies the repositories from a template, because creating them for every fixture is slow.
     fn copy_repositories(&mut self) {
         static PATTERN: OnceLock<FixtureRepositories> = OnceLock::new();
         let pattern = PATTERN.get_or_init(FixtureRepositories::new);
@@ -252,7 +252,7 @@ impl AuditFixture {
     }
 }
 
-/// The repository that every world starts with.
+/// The repository that every fixture starts with.
 struct FixtureRepositories {
     root: tempfile::TempDir,
     base: String,

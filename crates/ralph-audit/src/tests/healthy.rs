@@ -1,4 +1,4 @@
-//! Runs that kept their promises, at every moment of their lives.
+//! Runs that kept their promises, at every point in time.
 
 use std::fs;
 
@@ -49,7 +49,7 @@ fn a_crash_after_any_record_passes_the_audit() {
     ];
     let world = AuditFixture::succeeded();
     for told in 1..world.entries.len() {
-        // The last effect may be there already without its record.
+        // The last effect may have happened without its record.
         let ahead = usize::from(EFFECTS.contains(&world.entries[told].kind()));
         for shown in told..=told + ahead {
             world.write_journal(told);

@@ -29,7 +29,7 @@ pub(super) fn artifacts(number: u64) -> [(&'static str, String); 7] {
     ]
 }
 
-/// Takes events and gives each its epoch and time.
+/// Collects events and adds the epoch and time of each.
 #[derive(Default)]
 struct JournalScript {
     entries: Vec<AuditFixtureEntry>,
@@ -139,7 +139,7 @@ fn metrics(iteration: u64, head: &str) -> Value {
         "boxes_ticked": 1, "boxes_total": 3, "loop_score": null, "head": head})
 }
 
-/// Returns what the logs were at an iteration's end.
+/// Returns the recorded state of the logs at the end of an iteration.
 fn logs(iteration: u64) -> Value {
     let beginning = |text: &str, lines: usize| {
         let kept: String = text.split_inclusive('\n').take(lines).collect();
@@ -161,7 +161,7 @@ fn plan(world: &AuditFixture) -> Value {
             "max_cost": 2.5, "max_tokens": 10000}})
 }
 
-/// Returns the whole story.
+/// Returns all records of the run.
 pub(super) fn successful_run(world: &AuditFixture) -> Vec<AuditFixtureEntry> {
     let [first, second] = &world.commits;
     let ran =
@@ -181,7 +181,7 @@ pub(super) fn successful_run(world: &AuditFixture) -> Vec<AuditFixtureEntry> {
     story.deliver(1, first, &["M1.1"]);
     story.push(json!({"type": "iteration_started", "iteration": 2, "head": first}));
     story.ask(2, 1);
-    // The process dies while the model thinks, and again while a command runs.
+    // The process dies while the model responds, and again while a command runs.
     story.open();
     story.status("running");
     story.ask(2, 2);

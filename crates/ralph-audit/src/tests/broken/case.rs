@@ -1,4 +1,4 @@
-//! How a corruption is planted and looked for.
+//! Plants corruptions and checks that they are detected.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,8 @@ pub(super) struct CorruptionCase {
     finding: &'static str,
 }
 
-/// Says what is broken, how, which check must see it, and what its finding must contain.
+/// Creates a case: the broken part, the change, the check that must fail, and the text of its
+/// finding.
 pub(super) const fn corruption(
     check: &'static str,
     name: &'static str,
@@ -27,7 +28,7 @@ pub(super) const fn corruption(
     }
 }
 
-/// Plants each corruption in a run of its own; no other check than the expected one may fail.
+/// Plants each corruption in a separate run; only the expected check may fail.
 pub(super) fn assert_detected(cases: &[CorruptionCase]) {
     for CorruptionCase {
         name,
@@ -51,7 +52,7 @@ pub(super) fn assert_detected(cases: &[CorruptionCase]) {
     }
 }
 
-/// Puts a copy of a record, changed, behind another one.
+/// Inserts a changed copy of a record after another one.
 pub(super) fn insert_after(world: &mut AuditFixture, place: usize, event: Value) {
     world.edit_entries(|entries| {
         let before = entries[place].clone();
@@ -64,7 +65,7 @@ pub(super) fn remove(world: &mut AuditFixture, kind: &str, nth: usize) {
     world.edit_entries(|entries| drop(entries.remove(place)));
 }
 
-/// Makes a person stop the run before it is verified.
+/// Lets the user stop the run before it is verified.
 pub(super) fn stop(world: &mut AuditFixture) {
     let place = world.entry_index("verify_started", 1);
     world.edit_entries(|entries| {

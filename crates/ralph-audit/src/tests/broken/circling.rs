@@ -1,11 +1,11 @@
-//! Runs whose circling, doctor or errands are not what their records say.
+//! Runs whose circling, doctor or errands contradict their records.
 
 use serde_json::{Value, json};
 
 use super::case::{CorruptionCase, assert_detected, corruption, insert_after};
 use crate::tests::fixture::AuditFixture;
 
-/// Makes the record of the first iteration tell a score with these signals.
+/// Changes the record of the first iteration to a score with these signals.
 fn measure(world: &mut AuditFixture, score: f64, signals: &[&str], ladder: &Value, step: &Value) {
     let place = world.entry_index("iteration_finished", 1);
     let signals: Vec<Value> = signals.iter().map(|name| json!({"signal": name})).collect();

@@ -1,4 +1,4 @@
-//! Runs that leaked, left something behind, spent too much, or took steps in a wrong order.
+//! Runs that leaked, left something behind, spent too much, or acted in a wrong order.
 
 use std::fs;
 use std::process::Command;

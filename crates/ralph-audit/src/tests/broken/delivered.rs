@@ -1,4 +1,4 @@
-//! Branches whose commits are there by name, and whose objects are not.
+//! Branches whose commits exist by name but whose objects are missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ fn object(repo: &Path, name: &str) -> PathBuf {
     repo.join("objects").join(directory).join(file)
 }
 
-/// Empties a file, as a power cut does that comes after its name and before its content.
+/// Empties a file, like a power failure between creating and writing it.
 fn empty(file: &Path) {
     fs::remove_file(file).unwrap();
     fs::write(file, "").unwrap();
@@ -39,7 +39,7 @@ fn damaged_objects() {
     assert_detected(DAMAGED_OBJECTS);
 }
 
-/// The commits themselves are read by other checks, too.
+/// Other checks also read the commits themselves.
 #[test]
 fn damaged_objects_of_the_run() {
     let world = AuditFixture::succeeded();
@@ -50,7 +50,7 @@ fn damaged_objects_of_the_run() {
     assert!(found.findings[0].contains(expected), "{}", audit.render());
 }
 
-/// What the user does to the branch afterwards is no damage.
+/// Later changes of the branch by the user are not damage.
 #[test]
 fn a_branch_that_was_deleted_is_not_damaged() {
     let world = AuditFixture::succeeded();

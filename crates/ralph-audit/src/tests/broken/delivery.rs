@@ -1,4 +1,4 @@
-//! Commits, pull requests and successes that are not what they seem.
+//! Incorrect commits, pull requests and successes.
 
 use std::fs;
 
@@ -83,12 +83,12 @@ fn trailers(run: &str, iteration: u64) -> String {
     format!("more\n\nRalph-Run: {run}\nRalph-Action: {run}/{iteration}/1")
 }
 
-/// Takes the last commit off the branch.
+/// Removes the last commit from the branch.
 fn rewind(world: &AuditFixture) {
     set_branch(&world.repo(), Some(&world.commits[0]));
 }
 
-/// Makes a commit of `repo.git` the one that everything speaks of as the end.
+/// Records a commit of `repo.git` as the delivered one everywhere.
 fn deliver(world: &mut AuditFixture, tip: &str) {
     let old = world.commits[1].clone();
     let origin = world.origin();

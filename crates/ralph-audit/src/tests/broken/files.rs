@@ -1,4 +1,4 @@
-//! Journals, logs and artifacts that are not what was written.
+//! Journals, logs and artifacts that were changed.
 
 use std::fs;
 
@@ -157,7 +157,7 @@ fn forge(world: &mut AuditFixture, name: &str, text: &str) {
     world.edit_entries(|_| {});
 }
 
-/// Gives iteration 2 another number everywhere but in git, where nobody looks for it.
+/// Renumbers iteration 2 everywhere but in git, which is not checked for it.
 fn renumber(world: &mut AuditFixture, number: u64) {
     world.edit_entries(|entries| {
         for entry in entries

@@ -1,4 +1,5 @@
-//! One planted corruption per line: what is broken, how, which check must see it, what it must name.
+//! One planted corruption per line: the broken part, the change, the check that must fail, and its
+//! finding.
 
 mod case;
 mod circling;
