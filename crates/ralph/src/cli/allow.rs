@@ -1,4 +1,4 @@
-//! `ralph allow`: lets the commands of a run reach a host, also while they run.
+//! `ralph allow`: lets the commands of a run reach a host, even while they run.
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
@@ -30,8 +30,8 @@ pub(super) struct AllowArgs {
     pub project: bool,
 }
 
-/// Allows the host for the run, and lists it for later ones if that is wanted. A run that has ended reaches
-/// nothing any more: then the list is all there is to do.
+/// Allows the host for the run, and lists it for later ones if requested. A run that has ended can
+/// only get the list entry.
 pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, AppError> {
     let host = AllowlistEntry::parse(&args.host).map_err(|error| {
         AppError::usage(
@@ -70,7 +70,7 @@ pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, 
     Ok(ExitCode::Success)
 }
 
-/// Lists the host for later runs, where the run itself has ended.
+/// Lists the host for later runs if the run itself has ended.
 fn list_for_later_runs(
     state: &RunState,
     host: &AllowlistEntry,
@@ -95,7 +95,7 @@ fn list_for_later_runs(
     Ok(ExitCode::Success)
 }
 
-/// Says what became of the host in the project's file.
+/// Describes the change in the project's file.
 fn listing_lines(listed: &AllowedHost, host: &AllowlistEntry) -> Vec<StyledLine> {
     let path = listed.path.display();
     let first = if listed.is_changed {

@@ -1,11 +1,11 @@
-//! Options that stand before the command: `ralph --agent claude check-token`.
+//! Options before the command: `ralph --agent claude check-token`.
 
 use std::ffi::{OsStr, OsString};
 
-/// The options that may, each with a value.
+/// The permitted options, each with a value.
 const LEADING_OPTIONS: [&str; 2] = ["--agent", "--auth"];
 
-/// Returns the arguments with the command first, where only such options stand before it.
+/// Returns the arguments with the command first, if only such options precede it.
 pub(super) fn command_first(arguments: Vec<OsString>) -> Vec<OsString> {
     let mut position = 1;
     while let Some(length) = arguments
@@ -23,7 +23,7 @@ pub(super) fn command_first(arguments: Vec<OsString>) -> Vec<OsString> {
     ordered
 }
 
-/// Returns how many words an early option takes, if it is one.
+/// Returns the number of words of a leading option, or `None` for another word.
 fn leading_option_words(word: &OsStr) -> Option<usize> {
     let word = word.to_str()?;
     LEADING_OPTIONS

@@ -1,4 +1,4 @@
-//! `ralph attach`: shows a run that another process works on, as `ralph run` shows its own.
+//! `ralph attach`: shows the run of another process, like `ralph run` shows its own.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use super::run_arg::FollowedRunArg;
 use crate::terminal::styled_line::StyledLine;
 use crate::terminal::{OutputMode, RunView};
 
-/// How many earlier records are shown first.
+/// The number of earlier records that are shown first.
 const EARLIER_RECORDS: u64 = 20;
-/// How many earlier lines of the live output are shown first.
+/// The number of earlier lines of live output that are shown first.
 const EARLIER_LIVE_LINES: usize = 20;
 
 /// Arguments of `attach`.
@@ -62,15 +62,15 @@ pub(super) async fn run(args: &AttachArgs, context: &Context) -> Result<ExitCode
     }
 }
 
-/// Why nothing more is shown.
+/// The reason why the display ended.
 enum AttachEnd {
     /// The user sent an interrupt, or the reader of standard output is gone.
     Detached,
-    /// Nothing more happens to the run for now.
+    /// The run has ended, or no process works on it.
     Followed(FollowEnd, RunStatus),
 }
 
-/// Shows the last records and the live output, then new ones as they come.
+/// Shows the last records and the live output, then new ones.
 async fn show(dir: &RunDir, mode: OutputMode, last_seq: u64) -> Result<AttachEnd, AppError> {
     let mut interrupt = signal(SignalKind::interrupt())
         .map_err(|error| AppError::runtime("cannot handle Ctrl-C", error.to_string(), ""))?;
@@ -91,7 +91,7 @@ async fn show(dir: &RunDir, mode: OutputMode, last_seq: u64) -> Result<AttachEnd
     };
     read_journal(&mut journal, &mut view)?;
     loop {
-        // Asked before reading, so that the last records of a process are not missed.
+        // Checked before reading, so that the last records of a process are not missed.
         let held = dir.is_held();
         // The output of a command precedes the record of its end.
         let lines = live
@@ -145,7 +145,7 @@ fn print_end(
     Ok(())
 }
 
-/// Standard output that remembers whether its reader is gone.
+/// Standard output that records whether its reader is gone.
 struct WatchedStdout {
     is_disconnected: Arc<AtomicBool>,
 }

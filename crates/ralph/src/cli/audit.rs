@@ -1,4 +1,4 @@
-//! `ralph audit`: lets the independent oracle look at a run.
+//! `ralph audit`: checks a run with the independent oracle.
 
 use clap::Args;
 use ralph_app::AppError;
@@ -20,7 +20,7 @@ pub(super) struct AuditArgs {
     pub json: bool,
 }
 
-/// Prints what the oracle found. A red check makes the exit code 1.
+/// Prints the report of the oracle. A failed check sets the exit code to 1.
 pub(super) fn run(args: &AuditArgs, context: &Context) -> Result<ExitCode, AppError> {
     let wiring = context.app.providers()?;
     let dir = context.app.find_run(&args.run.run)?;

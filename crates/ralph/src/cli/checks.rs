@@ -1,4 +1,4 @@
-//! What `preflight` and `selftest` print: a line per check, and one to sum up.
+//! The output of `preflight` and `selftest`: a line per check and a summary.
 
 use ralph_app::AppError;
 use ralph_app::checks::{CheckOutcome, CheckSink};
@@ -11,7 +11,7 @@ use super::exit::ExitCode;
 use super::output::CliOutput;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
-/// The checks of a command, told one by one.
+/// The checks of a command, reported one by one.
 #[derive(Debug)]
 pub(super) struct CheckReport {
     command: &'static str,
@@ -23,7 +23,7 @@ pub(super) struct CheckReport {
 }
 
 impl CheckReport {
-    /// Begins; for people each check is printed as soon as it was made.
+    /// Starts the report. Text output shows each check immediately.
     pub(super) fn new(command: &'static str, context: &Context, is_json: bool) -> Self {
         Self {
             command,
@@ -42,7 +42,7 @@ impl CheckReport {
         Ok(())
     }
 
-    /// Sums up. A check that failed makes the exit code 1.
+    /// Prints the summary. A failed check sets the exit code to 1.
     pub(super) fn finish(self) -> Result<ExitCode, AppError> {
         let failed = self
             .results

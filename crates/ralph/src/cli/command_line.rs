@@ -32,7 +32,7 @@ use super::task::TaskArgs;
 use super::tokens::{StoreTokenArgs, TokenArgs};
 use super::trust::TrustArgs;
 
-/// The commands by what they are for, in the order of the help.
+/// The commands by purpose, in the order of the help.
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Start and follow",
@@ -242,7 +242,7 @@ pub(super) enum CliCommand {
 }
 
 impl CliCommand {
-    /// Tells whether its output is meant for a script.
+    /// Returns whether the output is JSON.
     pub(super) fn is_json(&self) -> bool {
         match self {
             Self::Lint(LintArgs { json, .. })

@@ -1,4 +1,4 @@
-//! `ralph completions`: prints a script that completes the command line in a shell.
+//! `ralph completions`: prints a completion script for a shell.
 
 use clap::Args;
 use clap::CommandFactory as _;

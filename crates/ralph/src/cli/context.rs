@@ -1,4 +1,4 @@
-//! What a command needs besides its arguments.
+//! The context of a command.
 
 use super::output::CliOutput;
 use crate::diagnostics_log::{self, LogSettings};
@@ -9,13 +9,12 @@ use ralph_app::config::{Environment, Settings};
 /// The application and the terminal of a command.
 #[derive(Debug)]
 pub struct Context {
-    /// Everything that is not the terminal.
     pub app: App,
     output: CliOutput,
 }
 
 impl Context {
-    /// Takes the environment of the process.
+    /// Creates the context from the environment of the process.
     pub fn new(environment: Environment) -> Self {
         let output = CliOutput::new(StdoutStyle::detect(&environment));
         Self {
@@ -24,13 +23,13 @@ impl Context {
         }
     }
 
-    /// Returns where to print.
+    /// Returns the output of the command.
     pub fn output(&self) -> CliOutput {
         self.output
     }
 
-    /// Starts the diagnostics log. It redacts every secret that the application knows at the time of a
-    /// line.
+    /// Starts the diagnostics log. It redacts every secret that the application knows when it
+    /// writes a line.
     pub(super) fn start_log(&self, verbosity: u8) {
         let environment = self.app.environment();
         let settings = LogSettings {
@@ -43,7 +42,7 @@ impl Context {
         diagnostics_log::install(settings, move || redactor.clone());
     }
 
-    /// Returns how a run is shown: as JSON, or as it fits standard output and the settings.
+    /// Returns how a run is shown: as JSON, or according to standard output and the settings.
     pub fn view_mode(&self, is_json: bool, settings: &Settings) -> OutputMode {
         if is_json {
             return OutputMode::Json;

@@ -1,5 +1,5 @@
-//! `ralph debug`: starts what an id of the task stands for, in the run's sandbox. There is no way to
-//! send a command line.
+//! `ralph debug`: starts the command with an id of the task in the run's sandbox. It accepts no
+//! command lines.
 
 use clap::Args;
 use ralph_app::AppError;
@@ -25,7 +25,7 @@ pub(super) struct DebugArgs {
     pub id: Option<String>,
 }
 
-/// Lists the ids, or starts one and prints what it printed.
+/// Lists the ids, or starts a command and prints its output.
 pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&args.run.run)?;
     let ids = contract_ids(&dir)?;
@@ -63,7 +63,7 @@ pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, 
     Err(command_failed(&state, "debug", &done.detail))
 }
 
-/// Returns the ids of the contract in force.
+/// Returns the ids of the current contract.
 fn contract_ids(dir: &RunDir) -> Result<Vec<String>, AppError> {
     let state = dir.state()?;
     let path = dir.stored_contract(&state.contract);
@@ -74,6 +74,6 @@ fn contract_ids(dir: &RunDir) -> Result<Vec<String>, AppError> {
             "`ralph audit` shows what is damaged",
         )
     })?;
-    // A contract that is damaged names no id; `ralph audit` reports it.
+    // A damaged contract has no ids; `ralph audit` reports it.
     Ok(TaskFile::parse(&bytes).map_or_else(|_| Vec::new(), |task| debug::ids(&task.contract)))
 }

@@ -1,4 +1,4 @@
-//! `ralph demo`: a small real project, a task, a scripted model; everything else is the real thing.
+//! `ralph demo`: a real run on a small project with a task and a scripted model.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -24,7 +24,7 @@ pub(super) struct DemoArgs {
     pub dir: Option<PathBuf>,
 }
 
-/// The project as it is before the run.
+/// The project before the run.
 const PROJECT_FILES: [(&str, &str); 3] = [
     ("slug.sh", include_str!("../../demo/slug.sh")),
     ("tests/run.sh", include_str!("../../demo/tests/run.sh")),
@@ -33,7 +33,7 @@ const PROJECT_FILES: [(&str, &str); 3] = [
 const TASK: &str = include_str!("../../demo/ralph_task.md");
 const REPLIES: &str = include_str!("../../demo/replies.jsonl");
 
-/// Makes the project, runs its task and tells where everything is.
+/// Creates the project, runs its task and prints the locations of the results.
 pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, AppError> {
     let app = &context.app;
     let wiring = app.providers()?;
@@ -90,7 +90,7 @@ fn demo_request(dir: &Path) -> RunRequest {
     }
 }
 
-/// Makes a directory that nobody had before.
+/// Creates a new directory.
 fn create_demo_dir(wiring: &Providers) -> Result<PathBuf, AppError> {
     let stamp = wiring.clock.now().as_microsecond();
     let dir = std::env::temp_dir().join(format!("ralph-demo-{stamp}"));

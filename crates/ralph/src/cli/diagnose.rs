@@ -1,4 +1,4 @@
-//! `ralph diagnose`: asks the doctor why a run is stuck, shows its report, applies it.
+//! `ralph diagnose`: asks the doctor why a run is stuck, shows its report and applies it.
 
 use clap::Args;
 use ralph_app::AppError;
@@ -28,7 +28,7 @@ pub(super) struct DiagnoseArgs {
     pub json: bool,
 }
 
-/// Asks, shows, and applies if that is wanted.
+/// Asks the doctor, shows the report, and applies it if requested.
 pub(super) async fn run(args: DiagnoseArgs, context: &Context) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&args.run.run)?;
     let mut state = dir.state()?;
@@ -64,7 +64,7 @@ pub(super) async fn run(args: DiagnoseArgs, context: &Context) -> Result<ExitCod
 async fn apply_report(args: &DiagnoseArgs, context: &Context) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&args.run.run)?;
     if dir.state()?.doctor.report.is_none() {
-        // The task's own policy was faster.
+        // The task's policy was faster.
         return Ok(ExitCode::Success);
     }
     let answer = Box::pin(send_command(&dir, Command::Apply, &context.app)).await?;

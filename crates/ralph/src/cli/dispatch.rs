@@ -1,4 +1,4 @@
-//! From the command line to a command and back to an exit code.
+//! Dispatches the command line to a command and returns its exit code.
 
 use std::ffi::OsString;
 use std::future::Future;
@@ -17,7 +17,7 @@ use super::{
     show, steer, task, tokens, trust, usage,
 };
 
-/// Runs the program: parses the arguments, does what they say, reports what went wrong.
+/// Runs the program: parses the arguments, executes the command and reports errors.
 pub fn main() -> std::process::ExitCode {
     disable_process_inspection();
     let arguments: Vec<OsString> = argument_order::command_first(std::env::args_os().collect());
@@ -44,12 +44,12 @@ fn process_environment() -> Environment {
     Environment::new(std::env::vars_os(), directory)
 }
 
-/// Keeps the user's other processes, such as those of a local sandbox, from reading the credentials
-/// in this one's environment and memory.
+/// Prevents the user's other processes, such as those of a local sandbox, from reading the
+/// credentials in this process's environment and memory.
 #[cfg(target_os = "linux")]
 fn disable_process_inspection() {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-    // Where it fails, nothing is worse than without it.
+    // A failure only removes the additional protection.
     let _set = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
@@ -96,9 +96,8 @@ fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, AppError
     }
 }
 
-/// Starts the machinery for commands that do several things at once, and only for those. One thread
-/// is enough: a run waits for its model and its commands, and handing each of their answers from one
-/// thread to another would cost more than what is done with it.
+/// Runs an asynchronous command on one thread. A run mostly waits for its model and its commands,
+/// and passing their results between threads would cost more than processing them.
 pub(super) fn block_on(
     command: impl Future<Output = Result<ExitCode, AppError>>,
 ) -> Result<ExitCode, AppError> {

@@ -1,4 +1,4 @@
-//! Drives a run in the foreground: shows it, listens to Ctrl-C, returns how it ended.
+//! Drives a run in the foreground: shows it, handles Ctrl-C and returns its exit code.
 
 use ralph_app::AppError;
 use ralph_app::follow::{JournalFollower, POLL_INTERVAL};
@@ -10,12 +10,12 @@ use tokio::sync::watch;
 use super::exit::ExitCode;
 use crate::terminal::{OutputMode, RunView};
 
-/// Drives a run until nothing is left to do here.
+/// Drives a run until it ends or waits.
 pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, AppError> {
     let (interrupt, interrupted) = watch::channel(false);
     let mut latest = run.journal().latest();
     let mut reader = JournalFollower::new(run.dir());
-    // An earlier process has shown these.
+    // An earlier process has shown these records.
     if run.journal().state().epoch > 0 {
         reader.read_new(&mut |_, _| {})?;
     }
@@ -51,7 +51,7 @@ pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, A
 
 /// Shows the records that were written since the last call.
 fn show_new(reader: &mut JournalFollower, view: &mut RunView) {
-    // The run itself notices and reports a journal that cannot be read.
+    // The run itself detects and reports an unreadable journal.
     if let Err(error) = reader.read_new(&mut |record, state| view.show(record, state)) {
         tracing::warn!(%error, "cannot show the journal");
     }

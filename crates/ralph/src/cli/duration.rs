@@ -1,8 +1,8 @@
-//! Durations as people type them.
+//! Parses durations on the command line.
 
 use std::time::Duration;
 
-/// Reads a duration such as `90`, `90s`, `30m`, `12h` or `2d`. A number alone is in seconds.
+/// Parses a duration such as `90`, `90s`, `30m`, `12h` or `2d`. The default unit is seconds.
 pub(super) fn parse(text: &str) -> Result<Duration, String> {
     let refused = || "it takes a number with `s`, `m`, `h` or `d`, such as `12h`".to_owned();
     let (digits, seconds) = match text.as_bytes().last() {

@@ -3,28 +3,29 @@
 use ralph_app::ErrorKind;
 use ralph_core::run::{PauseReason, RunStatus};
 
-/// How a command ended, as the shell sees it.
+/// The exit status of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ExitCode {
-    /// It did what was asked.
+    /// The command succeeded.
     Success = 0,
-    /// It could not be done; also what `lint` says about a task file with errors.
+    /// The command failed; also the result of `lint` for a task file with errors.
     Runtime = 1,
-    /// The command line makes no sense.
+    /// The command line is invalid.
     Usage = 2,
-    /// The run ended without success: a budget is used up, the model gave up, a person stopped it.
+    /// The run ended without success: a budget is used up, the model gave up, or the user stopped
+    /// it.
     Failed = 10,
-    /// The run waits for a person.
+    /// The run waits for the user.
     Paused = 11,
-    /// The run was not started because the linter refused its task file.
+    /// The run was not started because the linter rejected its task file.
     LintRefused = 12,
-    /// The program was told to end by a signal.
+    /// A signal ended the program.
     Interrupted = 130,
 }
 
 impl ExitCode {
-    /// Returns the code that tells how a run stands once nobody works on it any more.
+    /// Returns the exit code for the status of a run that no process works on.
     pub fn for_status(status: &RunStatus) -> Self {
         match status {
             RunStatus::Succeeded => Self::Success,

@@ -1,4 +1,4 @@
-//! `ralph export`: the branch of a run as a directory that is safe to look at.
+//! `ralph export`: writes the branch of a run to a directory that is safe to inspect.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -28,7 +28,7 @@ pub(super) struct ExportArgs {
     pub patch: bool,
 }
 
-/// Writes the branch, or the changes, into an empty directory.
+/// Writes the branch, or the changes, to an empty directory.
 pub(super) async fn run(args: ExportArgs, context: &Context) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&args.run.run)?;
     let state = dir.state()?;
@@ -71,7 +71,7 @@ pub(super) async fn run(args: ExportArgs, context: &Context) -> Result<ExitCode,
     Ok(ExitCode::Success)
 }
 
-/// Makes the directory, or checks that it is empty.
+/// Creates the directory, or checks that it is empty.
 fn prepare_target(target: &Path) -> Result<(), AppError> {
     match fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
         Ok(true) => Ok(()),

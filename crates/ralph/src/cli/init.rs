@@ -25,7 +25,7 @@ pub(super) struct InitArgs {
     pub models: bool,
 }
 
-/// Writes what is missing; with `--force` also what is there.
+/// Writes missing files; with `--force` also overwrites existing ones.
 pub(super) fn run(args: &InitArgs, context: &Context) -> Result<ExitCode, AppError> {
     let mut wanted = vec![(TASK_FILE, templates::TASK)];
     if args.models {

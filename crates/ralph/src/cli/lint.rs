@@ -1,4 +1,4 @@
-//! `ralph lint`: says what a task file lacks before it is run.
+//! `ralph lint`: checks a task file before it is run.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub(super) struct LintArgs {
     pub json: bool,
 }
 
-/// Prints the findings. Errors make the exit code 1.
+/// Prints the findings. Errors set the exit code to 1.
 pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, AppError> {
     let shown = args.file.display().to_string();
     let findings = match read_task_bytes(&args.file, &context.app) {
@@ -77,7 +77,7 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, AppErr
     })
 }
 
-/// Looks whether the task's model has a price. A profile that is not here says nothing about the task.
+/// Checks whether the task's model has a price. Ignores a profile that does not exist here.
 fn unknown_price(task: &TaskFile, context: &Context) -> Option<LintFinding> {
     let Ok(choice) = model_choice(None, None, Some(task), &context.app) else {
         return None;
@@ -92,7 +92,7 @@ fn count_severity(findings: &[LintFinding], severity: LintSeverity) -> usize {
         .count()
 }
 
-/// Returns the findings for people, with where they are and what to do.
+/// Formats the findings with their positions and fixes.
 pub(super) fn finding_lines(file: &str, findings: &[LintFinding]) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for finding in findings {

@@ -33,10 +33,10 @@ pub(super) struct LogsArgs {
     pub errors: bool,
 }
 
-/// How much is read at once; a longer line is printed in pieces.
+/// The number of bytes that are read at once; a longer line is printed in pieces.
 const CHUNK_BYTES: u64 = 64 * 1024;
 
-/// How many earlier lines of the live output are printed when following starts.
+/// The number of earlier lines of live output that are printed first.
 const EARLIER_LIVE_LINES: usize = 20;
 
 /// Prints the log.
@@ -53,7 +53,7 @@ pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, AppErr
         output: context.output(),
     };
     if args.follow {
-        // Live output is no error.
+        // Live output contains no errors.
         let live = (!args.errors).then(|| LiveFollower::new(&dir));
         follow(&dir, &mut log, live)?;
     } else {
@@ -63,11 +63,11 @@ pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, AppErr
 }
 
 fn follow(dir: &RunDir, log: &mut LogTail, mut live: Option<LiveFollower>) -> Result<(), AppError> {
-    // The log comes first and whole, then the end of the live output so far.
+    // Prints the whole log first, then the end of the live output so far.
     let mut shown = log.print_new(PartialLine::Hold)?;
     let mut limit = EARLIER_LIVE_LINES;
     while shown == StdoutReader::Connected {
-        // Asked before reading, so that the last lines of a process are not missed.
+        // Checked before reading, so that the last lines of a process are not missed.
         let held = dir.is_held();
         if let Some(live) = &mut live {
             shown = print_live(dir, live, limit, log.output)?;
@@ -107,16 +107,16 @@ fn print_live(
     output.print_lines(&lines)
 }
 
-/// What happens with a last line that has no end yet.
+/// The handling of an incomplete last line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PartialLine {
-    /// It waits for its end.
+    /// The line is held back until it is complete.
     Hold,
-    /// It is printed as it is.
+    /// The line is printed as it is.
     Print,
 }
 
-/// A log file and how much of it has been printed.
+/// A log file and the printed position in it.
 struct LogTail {
     path: PathBuf,
     offset: u64,
@@ -124,12 +124,12 @@ struct LogTail {
 }
 
 impl LogTail {
-    /// Prints what has come since the last time.
+    /// Prints the new content since the last call.
     fn print_new(&mut self, rest: PartialLine) -> Result<StdoutReader, AppError> {
         loop {
             let bytes = match self.read_chunk() {
                 Ok(bytes) => bytes,
-                // A run that has done nothing yet has no log.
+                // A new run has no log yet.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Ok(StdoutReader::Connected);
                 }

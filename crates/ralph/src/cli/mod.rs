@@ -1,11 +1,11 @@
-//! The command line: one file per command, each a function from its arguments and the [`Context`] to
-//! an [`ExitCode`] or a [`AppError`](ralph_app::AppError).
+//! The command line: one file per command, each a function from its arguments and the [`Context`]
+//! to an [`ExitCode`] or an [`AppError`](ralph_app::AppError).
 //!
-//! - `command_line` lists the commands, each has its arguments beside it; `argument_order` puts the command first,
-//!   `usage` turns clap's errors into one line.
-//! - [`main`] parses first and reads the environment only then, so that `--help` costs nothing.
-//! - [`CliOutput`] prints, [`ExitCode`] is what scripts read, `questions` asks on a terminal.
-//! - `checks` is what `preflight` and `selftest` print.
+//! - `command_line` lists the commands, whose arguments are defined in their files;
+//!   `argument_order` moves the command to the front, `usage` shortens clap's errors to one line.
+//! - [`main`] parses the arguments before it reads the environment, so that `--help` is fast.
+//! - [`CliOutput`] prints, [`ExitCode`] is for scripts, `questions` asks on a terminal.
+//! - `checks` is the output of `preflight` and `selftest`.
 
 mod allow;
 mod argument_order;

@@ -1,4 +1,4 @@
-//! What can be typed after `ralph image`.
+//! The arguments of `ralph image`.
 
 use clap::{Args, Subcommand};
 use ralph_app::image::DockerfileChoice;
@@ -13,7 +13,7 @@ pub(in crate::cli) struct ImageArgs {
 }
 
 impl ImageArgs {
-    /// Tells whether its output is meant for a script.
+    /// Returns whether the output is JSON.
     pub(in crate::cli) fn is_json(&self) -> bool {
         match &self.command {
             ImageCommand::Status(args) => args.json,

@@ -1,4 +1,4 @@
-//! Runs the three commands on images.
+//! Runs the `ralph image` commands.
 
 use ralph_app::AppError;
 use ralph_app::image::{ImageBuildRequest, ImagePull, PreparedImageBuild, image_status};
@@ -10,7 +10,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::ExitCode;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
-/// Does what was typed.
+/// Runs the requested command.
 pub(in crate::cli) async fn run(args: ImageArgs, context: &Context) -> Result<ExitCode, AppError> {
     match args.command {
         ImageCommand::Build(args) => build(args, context).await,
@@ -51,7 +51,7 @@ async fn build(args: BuildArgs, context: &Context) -> Result<ExitCode, AppError>
     Ok(ExitCode::Success)
 }
 
-/// Pulls an image, unless the engine has it and the settings say that this is enough.
+/// Pulls an image, unless the engine has it and the settings accept that.
 async fn pull(args: PullArgs, context: &Context) -> Result<ExitCode, AppError> {
     let pull = ImagePull::prepare(args.image, args.force, &context.app).await?;
     let mut shown = ImageProgressOutput::new(context, &context.app.settings()?);

@@ -1,6 +1,6 @@
 //! `ralph image`: builds, pulls and shows the images of container sandboxes.
 //!
-//! - `args` is what can be typed, `command` runs it.
+//! - `args` defines the arguments, `command` runs them.
 //! - `progress` shows the progress of a build or a pull, `status` the status of an image.
 
 mod args;

@@ -1,4 +1,4 @@
-//! Shows the progress of an image.
+//! Shows the progress of a build or a pull.
 
 use ralph_app::config::Settings;
 use ralph_app::format;
@@ -9,18 +9,18 @@ use crate::cli::context::Context;
 use crate::terminal::styled_line::{StyledLine, Tone};
 use crate::terminal::{OutputMode, ProgressDisplay};
 
-/// Work with an image, shown on standard output.
+/// The progress of a build or a pull on standard output.
 pub(in crate::cli) struct ImageProgressOutput {
     work: ProgressDisplay,
 }
 
 impl ImageProgressOutput {
-    /// Shows it as it fits standard output and the settings.
+    /// Creates a display that fits standard output and the settings.
     pub(super) fn new(context: &Context, settings: &Settings) -> Self {
         Self::with_mode(context.view_mode(false, settings))
     }
 
-    /// Shows it in this way.
+    /// Creates a display with this mode.
     pub(in crate::cli) fn with_mode(mode: OutputMode) -> Self {
         Self {
             work: ProgressDisplay::new(Box::new(std::io::stdout()), mode),
@@ -32,12 +32,12 @@ impl ImageProgressOutput {
         show_progress(&mut self.work, progress);
     }
 
-    /// Shows a line that stays.
+    /// Prints a permanent line.
     pub(super) fn line(&self, line: &StyledLine) {
         self.work.line(line);
     }
 
-    /// Ends the display. The error keeps the end of the build's output only if a spinner hid that output.
+    /// Ends the display. The error includes the end of the build log only if a spinner hid it.
     pub(in crate::cli) fn into_error(self, mut error: AppError) -> AppError {
         if !self.work.has_spinner() && matches!(*error.details, ErrorDetails::BuildLog(_)) {
             *error.details = ErrorDetails::None;
@@ -46,7 +46,7 @@ impl ImageProgressOutput {
     }
 }
 
-/// Shows one thing that was told.
+/// Shows one progress event.
 fn show_progress(work: &mut ProgressDisplay, progress: ImageProgress) {
     match progress {
         ImageProgress::Started(what) => {

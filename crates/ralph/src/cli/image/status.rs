@@ -1,4 +1,4 @@
-//! The status of an image for people.
+//! Formats the status of an image.
 
 use jiff::Timestamp;
 use ralph_app::format;
