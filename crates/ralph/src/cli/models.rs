@@ -1,4 +1,4 @@
-//! `ralph models`: which profiles there are, what they cost and since when, and whether one works.
+//! `ralph models`: lists the profiles with their prices, and tests one.
 
 use std::time::Duration;
 
@@ -63,17 +63,17 @@ pub(super) enum ModelsCommand {
     },
 }
 
-/// The question of a test. Its answer is a reply that does nothing.
+/// The prompt of a test. The expected reply does nothing.
 const TEST_SYSTEM_PROMPT: &str = "You answer with one JSON object and nothing else.";
 const TEST_PROMPT: &str = r#"This is a test of the connection. Answer with exactly this JSON object:
 {"summary": "ready", "actions": [], "claims": {"checkboxes_checked": [], "milestones_completed": []}}"#;
 
-/// How much of an answer is shown, in columns.
+/// The number of columns of a reply that are shown.
 const SHOWN_COLUMNS: usize = 200;
 
 const HEADER: [&str; 5] = ["PROFILE", "MODEL", "$/M IN·OUT", "KEY", "TAGS"];
 
-/// Lists the profiles, or asks one of their models.
+/// Lists the profiles, or tests one of their models.
 pub(super) fn run(args: ModelsArgs, context: &Context) -> Result<ExitCode, AppError> {
     match args.command {
         None => list_profiles(args.json, context),
@@ -96,17 +96,16 @@ struct ProfileEntry {
     max_output_tokens: Option<u32>,
     temperature: Option<f64>,
     api_base: Option<String>,
-    /// In dollars for a million tokens; none if nobody knows.
+    /// In dollars per million tokens; `None` if unknown.
     price: Option<Price>,
-    /// Where the price is from.
     price_source: Option<PriceSource>,
     key: Option<ProfileKeyInfo>,
     usable: bool,
-    /// Why it cannot be used.
+    /// The reason why the profile cannot be used.
     problem: Option<String>,
 }
 
-/// Whether a key is there; its value is never shown.
+/// Whether a key exists; its value is never shown.
 #[derive(Debug, Serialize)]
 struct ProfileKeyInfo {
     variables: Vec<String>,
@@ -176,7 +175,7 @@ fn profile_entry(
     }
 }
 
-/// Returns which price maps are in force, the first one first.
+/// Describes the effective price maps, in order of precedence.
 fn prices_in_force(sources: &[(PriceSource, PriceBook)]) -> StyledLine {
     let built_in = PriceSource::BuiltIn {
         litellm: PriceBook::EMBEDDED_VERSION,
@@ -275,12 +274,12 @@ fn row(entry: &ProfileEntry) -> [String; 5] {
     ]
 }
 
-/// Returns a price for people: `0.6 · 2.2`.
+/// Formats a price: `0.6 · 2.2`.
 fn format_price(price: &Price) -> String {
     format!("{} · {}", price.input.dollars(), price.output.dollars())
 }
 
-/// Asks a model once.
+/// Sends one request to a model.
 async fn test_model(name: String, is_json: bool, context: &Context) -> Result<ExitCode, AppError> {
     let chosen = choose_model(&name, context)?;
     let request = ModelRequest {
@@ -321,7 +320,7 @@ async fn test_model(name: String, is_json: bool, context: &Context) -> Result<Ex
     })
 }
 
-/// Takes a profile, or a model by its name.
+/// Returns the model of a profile, or a model by its name.
 fn choose_model(name: &str, context: &Context) -> Result<ChosenModel, AppError> {
     let models = context.app.models()?;
     let profiles = context.app.profiles()?;
@@ -355,7 +354,7 @@ fn test_failed(choice: &ModelChoice, error: ModelError) -> AppError {
     AppError::runtime(what, why, hint)
 }
 
-/// Says why an answer could not be performed.
+/// Returns why a reply could not be executed.
 fn reply_problem(reply: &ModelReply) -> Option<String> {
     match reply.finish {
         FinishReason::Length => Some("the answer was cut off at the output limit".into()),

@@ -1,4 +1,4 @@
-//! Standard output and standard error of the reading commands.
+//! Standard output and standard error of commands.
 
 use std::io::{self, Write};
 
@@ -11,33 +11,33 @@ use crate::terminal::StdoutStyle;
 use crate::terminal::sanitize;
 use crate::terminal::styled_line::{Colour, StyledLine};
 
-/// Whether whoever reads standard output is still there.
+/// Whether standard output still has a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StdoutReader {
-    /// It is.
+    /// The reader is connected.
     Connected,
-    /// It is not: `ralph logs last | head` has seen enough. That is no error.
+    /// The reader is gone, as in `ralph logs last | head`. This is not an error.
     Disconnected,
 }
 
-/// Where commands print.
+/// The output of commands.
 #[derive(Debug, Clone, Copy)]
 pub struct CliOutput {
     look: StdoutStyle,
 }
 
 impl CliOutput {
-    /// Prints with this look.
+    /// Creates an output with this style.
     pub fn new(look: StdoutStyle) -> Self {
         Self { look }
     }
 
-    /// Returns the look.
+    /// Returns the style.
     pub fn look(self) -> StdoutStyle {
         self.look
     }
 
-    /// Prints lines for people.
+    /// Prints styled lines.
     pub fn print_lines<'a>(
         self,
         lines: impl IntoIterator<Item = &'a StyledLine>,
@@ -57,7 +57,7 @@ impl CliOutput {
         self.print_text(&format!("{}\n", printable::escape_json(&line)))
     }
 
-    /// Prints text as it is. It must be safe for a terminal.
+    /// Prints text unchanged. It must be safe for a terminal.
     pub fn print_text(self, text: &str) -> Result<StdoutReader, AppError> {
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -81,7 +81,7 @@ impl CliOutput {
         }
     }
 
-    /// Prints an error where people see it, and for scripts also where they read.
+    /// Prints an error on standard error, and for scripts also as JSON on standard output.
     pub fn print_error(self, error: &AppError, is_json: bool) {
         self.print_stderr_lines(&detail_lines(&error.details));
         // Without standard error there is no place to report that it failed.
@@ -92,7 +92,7 @@ impl CliOutput {
     }
 }
 
-/// Returns the one line of an error, whatever is in its parts.
+/// Formats an error as one line, regardless of its content.
 fn error_line(error: &AppError) -> String {
     let parts: Vec<String> = error.parts().map(sanitize::line).collect();
     format!("ralph: {}", parts.join(" — "))

@@ -1,4 +1,4 @@
-//! `ralph preflight`: checks everything that a run needs, and changes nothing.
+//! `ralph preflight`: checks everything that a run needs, without changing anything.
 
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ pub(super) struct PreflightArgs {
     pub json: bool,
 }
 
-/// Makes all checks and prints each. A failed one makes the exit code 1.
+/// Runs and prints all checks. A failed check sets the exit code to 1.
 pub(super) async fn run(args: PreflightArgs, context: &Context) -> Result<ExitCode, AppError> {
     let mut checks = CheckReport::new("preflight", context, args.json);
     let request = RunRequest {

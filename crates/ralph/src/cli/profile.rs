@@ -1,4 +1,4 @@
-//! `ralph profile`: lets the model of another profile answer from the next iteration on.
+//! `ralph profile`: switches to the model of another profile from the next iteration on.
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
@@ -21,7 +21,7 @@ pub(super) struct ProfileArgs {
     pub profile: String,
 }
 
-/// Looks whether the profile can be used, and sends the command.
+/// Checks that the profile is usable, and sends the command.
 pub(super) async fn run(args: ProfileArgs, context: &Context) -> Result<ExitCode, AppError> {
     context.app.models()?.for_profile(&args.profile)?;
     let command = Command::Profile {

@@ -1,4 +1,4 @@
-//! `ralph proxy`: the stand-alone port that adds credentials.
+//! `ralph proxy`: the standalone credential port.
 
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
@@ -37,7 +37,7 @@ pub(super) struct ProxyArgs {
     pub idle_timeout: Duration,
 }
 
-/// Reads the credential and serves until nobody needs it any more.
+/// Reads the credential and serves until the proxy is idle or ended.
 pub(super) fn run(args: &ProxyArgs, context: &Context) -> Result<ExitCode, AppError> {
     let agent = AgentAuth::for_agent(&args.agent);
     let upstream = ProxyUpstream::for_agent(&agent, args.target.as_ref()).ok_or_else(|| {
@@ -70,7 +70,7 @@ pub(super) fn run(args: &ProxyArgs, context: &Context) -> Result<ExitCode, AppEr
     block_on(serve_proxy(args, upstream, credential, context))
 }
 
-/// Refuses to send a credential to the provider that may be for somebody else.
+/// Refuses to send a credential to the provider that may belong to another API.
 async fn require_own_credential(
     agent: &AgentName,
     upstream: &ProxyUpstream,
@@ -103,7 +103,7 @@ async fn require_own_credential(
     Ok(())
 }
 
-/// Returns the address that a credential was stored with, if this very one was.
+/// Returns the address that exactly this credential was stored with.
 async fn stored_address(
     agent: &AgentName,
     secret: &str,
@@ -111,7 +111,7 @@ async fn stored_address(
 ) -> Result<Option<BaseUrl>, AppError> {
     let tokens = context.app.tokens_read_only()?;
     for mode in AuthMode::ALL {
-        // What cannot be read there was not piped in from there.
+        // An unreadable credential cannot be the piped one.
         if let Ok(found) = tokens.find(agent, Some(mode)).await
             && found.token.secret.expose() == secret
             && let Some(address) = found.token.base_url
@@ -169,7 +169,7 @@ async fn serve_proxy(
         context.app.clock(),
     )
     .await?;
-    // Before anybody is told: the one who replaces it ends it this way.
+    // Registered before the announcement: a replacing proxy ends this one with a signal.
     let told = shutdown_signal()?;
     lease.publish(&notice)?;
     announce(args, "listens", &notice, context)?;
@@ -187,7 +187,7 @@ async fn serve_proxy(
     })
 }
 
-/// Says where the proxy is, and prints what programs need to use it.
+/// Announces the proxy and prints the variables that programs need to use it.
 fn announce(
     args: &ProxyArgs,
     does: &str,
@@ -230,7 +230,7 @@ fn print_notice(context: &Context, text: &str) {
         .print_stderr_lines([&StyledLine::from_text(text)]);
 }
 
-/// Returns what waits for a signal that ends the proxy.
+/// Returns a future that completes on a signal to end.
 fn shutdown_signal() -> Result<impl Future<Output = ()>, AppError> {
     let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
     let [Ok(mut interrupt), Ok(mut terminate)] = kinds.map(signal) else {

@@ -1,4 +1,4 @@
-//! `ralph prune-sandboxes`: removes stale sandboxes, and prints which.
+//! `ralph prune-sandboxes`: removes stale sandboxes and lists them.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ impl From<ProviderName> for LocalOrDocker {
     }
 }
 
-/// Removes stale sandboxes. A failed removal makes the exit code 1.
+/// Removes stale sandboxes. A failed removal sets the exit code to 1.
 pub(super) async fn run(args: PruneArgs, context: &Context) -> Result<ExitCode, AppError> {
     let request = PruneRequest {
         provider: args.provider.map(LocalOrDocker::from),

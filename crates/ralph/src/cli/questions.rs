@@ -8,7 +8,8 @@ use ralph_app::trust::TrustReview;
 use super::trust::review_lines;
 use crate::terminal::styled_line::Colour;
 
-/// Asks on standard error and reads the answer from standard input. Without a terminal every answer is no.
+/// Asks on standard error and reads the answer from standard input. Without a terminal, every
+/// answer is no.
 pub(super) struct TerminalQuestions;
 
 impl StartQuestions for TerminalQuestions {
@@ -36,7 +37,7 @@ pub(super) fn confirm_proposals(review: &TrustReview, question: &str) -> bool {
     )
 }
 
-/// Returns the answer in lower case; none without a terminal, or if it cannot be read.
+/// Returns the answer in lower case, or `None` without a terminal or a readable answer.
 fn ask(question: &str) -> Option<String> {
     let mut stderr = io::stderr();
     if !(io::stdin().is_terminal() && stderr.is_terminal()) {

@@ -29,7 +29,7 @@ fn notes(name: &str) -> String {
     }
 }
 
-/// Returns every command with its full name, parents first; hidden commands are left out.
+/// Returns every command with its full name, parents first, without hidden commands.
 fn commands(command: &Command, parent: &str, found: &mut Vec<(String, Command)>) {
     for command in command.get_subcommands() {
         if command.is_hide_set() || command.get_name() == "help" {
@@ -162,7 +162,7 @@ fn the_manual_pages_are_current() {
     );
     for (name, command) in &pages {
         let mut page = Vec::new();
-        // clap takes names for the life of the program only.
+        // clap accepts only static names.
         let static_name: &'static str = name.clone().leak();
         let command = command
             .clone()

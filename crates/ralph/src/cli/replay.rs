@@ -1,4 +1,4 @@
-//! `ralph replay`: shows again what a run showed, from its journal.
+//! `ralph replay`: repeats the display of a run from its journal.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use crate::terminal::{RunView, SpinnerVisibility};
 /// Shows all records.
 pub(super) fn run(args: &RunArg, context: &Context) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&args.run)?;
-    // Nothing is waited for any more, so nothing turns.
+    // Nothing is in progress, so there is no spinner.
     let mode = context
         .output()
         .look()

@@ -1,4 +1,4 @@
-//! `ralph run`: takes a task to a verified branch, or to an honest reason why not.
+//! `ralph run`: works on a task until its branch is verified, or reports why it is not.
 
 use std::path::PathBuf;
 
@@ -103,7 +103,7 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
     let request = args.request();
     let (file, task) = planning::read_task(&request.file, app)?;
     let unfinished = match find_unfinished(&file.to_string_lossy(), &app.state_dir()?) {
-        // A run that cannot be read does not prevent a new one.
+        // An unreadable run does not prevent a new one.
         Err(_) if args.again.new || args.dry_run => None,
         found => found?,
     };
@@ -197,8 +197,8 @@ pub(super) async fn prepare(
     }
 }
 
-/// Shows the plan of a run that its repository's proposals keep from being started, as far as it can be
-/// made without them, and refuses it.
+/// Shows the possible part of the plan of a run that unapproved proposals prevent, and returns the
+/// error.
 async fn show_refused(
     request: &RunRequest,
     task: (PathBuf, TaskFile),

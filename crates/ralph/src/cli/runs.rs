@@ -23,10 +23,10 @@ const HEADER: [&str; 8] = [
     "RUN", "TASK", "STATUS", "ITER", "LOOP", "COST", "ACTIVE", "PR",
 ];
 const STATUS_COLUMN: usize = 2;
-/// The widest a column gets, but for the last.
+/// The maximum width of a column, except the last one.
 const MAX_COLUMN_WIDTH: usize = 40;
 
-/// Prints the runs, the newest first.
+/// Prints the runs, newest first.
 pub(super) fn run(args: &RunsArgs, context: &Context) -> Result<ExitCode, AppError> {
     let state = context.app.state_dir()?;
     let summaries: Vec<RunSummary> = state
@@ -107,7 +107,8 @@ fn row(summary: &RunSummary, now: jiff::Timestamp) -> [String; 8] {
     ]
 }
 
-/// Says why a run cannot be read, below the table: the column has room for one word.
+/// Returns why a run cannot be read, for a line below the table, because the column has space for
+/// one word only.
 fn unreadable_note(summary: &RunSummary) -> Option<StyledLine> {
     let reason = summary.reason.as_ref()?;
     Some(StyledLine::from_text("note: ").wrapped(Tone::Plain, reason))

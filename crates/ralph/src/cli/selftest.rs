@@ -1,4 +1,4 @@
-//! `ralph selftest`: tries out a sandbox provider on this machine.
+//! `ralph selftest`: tests a sandbox provider on this machine.
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
@@ -32,7 +32,7 @@ pub(super) struct SelftestArgs {
     pub json: bool,
 }
 
-/// Tries out a provider. A failed check makes the exit code 1.
+/// Tests a provider. A failed check sets the exit code to 1.
 pub(super) async fn run(args: SelftestArgs, context: &Context) -> Result<ExitCode, AppError> {
     let mut checks = CheckReport::new("selftest", context, args.json);
     let request = SelftestRequest {

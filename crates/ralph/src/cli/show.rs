@@ -1,4 +1,4 @@
-//! `ralph show`: tells where a run stands.
+//! `ralph show`: shows the status of a run.
 
 use clap::Args;
 use ralph_app::AppError;
@@ -28,7 +28,7 @@ pub(super) struct ShowArgs {
     pub json: bool,
 }
 
-/// Prints a block for people, or the fields for scripts.
+/// Prints a text block, or the fields as JSON.
 pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&args.run.run)?;
     let state = dir.state()?;
@@ -57,7 +57,7 @@ pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, AppErr
     Ok(ExitCode::Success)
 }
 
-/// A run for scripts: what `runs` says of it, and what people can do about it.
+/// The JSON of a run: its summary and its steering details.
 #[derive(Serialize)]
 struct RunDetails {
     #[serde(flatten)]
@@ -67,7 +67,7 @@ struct RunDetails {
     /// The tests of the last verification, if they could be counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     tests: Option<TestCount>,
-    /// What qualifies the last verdict of a clean room.
+    /// The qualifications of the last clean-room verdict.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     findings: Vec<VerifyFinding>,
 }
@@ -113,7 +113,7 @@ fn run_lines(
     lines
 }
 
-/// Tells whether the run goes in circles, why that looks so, and what was done about it.
+/// Describes whether the run is circling, the signals, and the responses.
 fn circling_lines(state: &RunState) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     let report = state.last_metrics.as_ref();

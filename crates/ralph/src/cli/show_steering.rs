@@ -6,12 +6,12 @@ use ralph_core::event::MessageState;
 use crate::terminal::lines::field_line;
 use crate::terminal::styled_line::StyledLine;
 
-/// How many hosts are listed for people; a script gets all.
+/// The number of hosts in the text output; the JSON contains all.
 const MAX_LISTED_HOSTS: usize = 20;
-/// How much of a message is shown for people.
+/// The number of characters of a message in the text output.
 const MAX_MESSAGE_CHARACTERS: usize = 100;
 
-/// Returns lines for people; none if there is nothing to say.
+/// Returns the lines of the text output, which may be empty.
 pub(super) fn steering_lines(details: &SteeringDetails) -> Vec<StyledLine> {
     let blocked = details.blocked_hosts.iter().take(MAX_LISTED_HOSTS);
     let whom = if details.is_over {
@@ -52,7 +52,7 @@ pub(super) fn steering_lines(details: &SteeringDetails) -> Vec<StyledLine> {
     told.extend(messages.map(|said| ("message", message_line(said))));
     let mut last = "";
     let lines = told.iter().map(|(name, text)| {
-        // A name is written once.
+        // A name is written only once.
         let shown = if *name == last { "" } else { name };
         last = name;
         field_line(shown, text)

@@ -127,7 +127,7 @@ pub(super) async fn note(args: NoteArgs, context: &Context) -> Result<ExitCode, 
     send_and_report(&args.run, Command::Note(note), context).await
 }
 
-/// Sends a message to who does the work.
+/// Sends a message to the worker.
 pub(super) async fn message(args: MessageArgs, context: &Context) -> Result<ExitCode, AppError> {
     let text = args.words.join(" ");
     send_and_report(&args.run, Command::Message { text }, context).await
@@ -152,7 +152,7 @@ async fn send_and_report(
     Ok(ExitCode::Success)
 }
 
-/// Tells something about a run in a line.
+/// Formats a line about a run.
 pub(super) fn run_line(state: &RunState, said: &str) -> StyledLine {
     StyledLine::from_text("run ")
         .strong(state.plan.run.as_str())

@@ -1,4 +1,4 @@
-//! `ralph task`: puts a changed task file in force for a run.
+//! `ralph task`: applies a changed task file to a run.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub(super) struct TaskArgs {
     pub file: Option<PathBuf>,
 }
 
-/// Checks the file, shows what it changes, and sends the command.
+/// Checks the file, shows its changes, and sends the command.
 pub(super) async fn run(args: TaskArgs, context: &Context) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&args.run.run)?;
     let state = dir.state()?;

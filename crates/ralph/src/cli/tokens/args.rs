@@ -1,4 +1,4 @@
-//! What can be typed about credentials.
+//! The arguments of the token commands.
 
 use clap::{Args, ValueEnum};
 use ralph_app::tokens::{AgentName, AuthMode, BaseUrl};

@@ -21,13 +21,13 @@ use crate::cli::dispatch::block_on;
 use crate::cli::exit::ExitCode;
 use crate::terminal::styled_line::StyledLine;
 
-/// Gets a credential, asks its API about it, and keeps it.
+/// Obtains a credential, validates it with its API, and stores it.
 pub(in crate::cli) fn store(
     args: &StoreTokenArgs,
     context: &Context,
 ) -> Result<ExitCode, AppError> {
     require_known(&args.token.agent, context)?;
-    // Asked for before anything is typed: a wrong place should cost nobody a token.
+    // Opened before the user types: an unusable store should not cost a token.
     let tokens = tokens_in_store(args.token.store, context)?;
     let agent = AgentAuth::for_agent(&args.token.agent);
     let asked = args.token.auth.map(AuthMode::from);
@@ -72,7 +72,7 @@ pub(in crate::cli) fn store(
     block_on(validate_and_store(args, slot, token, &tokens, context))
 }
 
-/// Refuses an agent that there is not: nothing would ever use its token.
+/// Rejects an unknown agent: nothing would ever use its token.
 fn require_known(agent: &AgentName, context: &Context) -> Result<(), AppError> {
     if AgentAuth::KNOWN.contains(&agent.as_str()) {
         return Ok(());
@@ -125,7 +125,7 @@ async fn validate_and_store(
     Ok(ExitCode::Success)
 }
 
-/// Tells whether an agent has a credential that holds.
+/// Checks whether an agent has a valid credential.
 pub(in crate::cli) async fn check(
     args: TokenArgs,
     context: &Context,
@@ -146,7 +146,7 @@ pub(in crate::cli) async fn check(
     Ok(ExitCode::Success)
 }
 
-/// Prints the credential of an agent, and nothing else.
+/// Prints only the credential of an agent.
 pub(in crate::cli) async fn get(args: TokenArgs, context: &Context) -> Result<ExitCode, AppError> {
     let tokens = tokens_in_store(args.store, context)?;
     let found = find_token(&tokens, &args, context).await?;
@@ -165,7 +165,7 @@ async fn find_token(
     Ok(found)
 }
 
-/// Returns the credentials in the place that was asked for.
+/// Returns the credentials in the requested store.
 fn tokens_in_store(store: Option<StoreName>, context: &Context) -> Result<TokenStorage, AppError> {
     let path = context.app.search_path();
     let (keyring, program) = match store {
@@ -201,7 +201,7 @@ fn read_piped_token(context: &Context) -> Result<AuthToken, AppError> {
     Ok(given.token)
 }
 
-/// Lets the agent's own program make a token where it can, and asks for one otherwise.
+/// Lets the agent's program create a token if it can, or else asks for one.
 fn obtain_token(
     args: &StoreTokenArgs,
     mode: AuthMode,
@@ -271,7 +271,7 @@ fn validation_error(slot: &TokenSlot, error: &ProbeError) -> AppError {
     AppError::runtime(what, error.to_string(), fix)
 }
 
-/// Says where a token went, if that is a place that somebody should know about.
+/// Prints the location of a token if the user should know about it.
 fn print_storage_notice(kept: &SavedToken, context: &Context) {
     let TokenStoreKind::File(path) = &kept.store else {
         return;
@@ -295,7 +295,8 @@ fn print_notice(context: &Context, text: &str) {
     context.output().print_stderr_lines([&line]);
 }
 
-/// Returns the error of a check, whose words scripts know: that a token's time is over is all it says.
+/// Returns the error of a check. Scripts know its text: for an expired token it contains nothing
+/// else.
 fn check_error(error: TokenError) -> AppError {
     let is_expired = matches!(error, TokenError::Expired { .. });
     let mut told = AppError::from(error);

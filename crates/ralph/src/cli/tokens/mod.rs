@@ -1,8 +1,8 @@
 //! `ralph store-token`, `check-token` and `get-token`: the credentials of agents.
 //!
-//! - `args` is what can be typed, `command` runs the three commands.
-//! - `prompt`, `setup_token` and `stdin_token` are the ways in which `store-token` gets a credential,
-//!   `terminal_mode` hides what is typed.
+//! - `args` defines the arguments, `command` runs the three commands.
+//! - `prompt`, `setup_token` and `stdin_token` are the input methods of `store-token`,
+//!   `terminal_mode` hides typed text.
 
 mod args;
 mod command;

@@ -1,4 +1,4 @@
-//! A credential that somebody types or pastes; the terminal does not show it.
+//! Reads a credential that the user types or pastes, without showing it.
 
 use std::io::{self, Read, Write};
 
@@ -8,26 +8,26 @@ use rustix::fd::AsFd;
 
 use super::terminal_mode::{TerminalInput, TerminalModeGuard};
 
-/// How much is read.
+/// The limit of the input, in bytes.
 const MAX_BYTES: usize = 64 << 10;
 
 const CTRL_C: u8 = 3;
 const CTRL_D: u8 = 4;
 const BACKSPACE: [u8; 2] = [8, 127];
 
-/// Why nothing was typed.
+/// The reason why no credential was read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PromptError {
-    /// Somebody typed Ctrl-C.
+    /// The user pressed Ctrl-C.
     #[error("interrupted")]
     Interrupted,
-    /// There was nothing before the end of the line.
+    /// The line was empty.
     #[error("no token was typed")]
     Empty,
     /// The terminal cannot be used.
     #[error("the terminal cannot be used: {0}")]
     Terminal(#[from] io::Error),
-    /// It is no credential.
+    /// The input is not a valid credential.
     #[error(transparent)]
     Bad(#[from] TokenParseError),
 }
@@ -50,7 +50,7 @@ pub(super) fn prompt_for_token(
 
 /// Reads one line, key by key.
 fn read_line(mut keys: impl Read) -> Result<Secret, PromptError> {
-    // Of one size from the start: growing would leave copies behind that nobody wipes.
+    // Allocated at full size: growing would leave copies of the credential in memory.
     let mut line = String::with_capacity(MAX_BYTES);
     let mut key = [0];
     while line.len() < MAX_BYTES - 1 && keys.read(&mut key)? == 1 {

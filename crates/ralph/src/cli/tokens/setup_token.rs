@@ -1,7 +1,8 @@
-//! `claude setup-token`: the program that makes a token for a subscription, in a terminal of its own.
+//! `claude setup-token`: the program that creates a token of a subscription, in a separate
+//! terminal.
 //!
-//! It wants a terminal and writes the token there, so it gets one that is wide enough for the token
-//! to stay in one piece. What it shows is passed on without the token.
+//! It requires a terminal and prints the token there, so it gets one that is wide enough for the
+//! token to stay on one line. Its output is forwarded without the token.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -19,7 +20,7 @@ use zeroize::Zeroizing;
 
 use super::terminal_mode::{TerminalInput, TerminalModeGuard};
 
-/// What a token of a subscription begins with.
+/// The prefix of a subscription's token.
 const TOKEN_PREFIX: &str = "sk-ant-oat01-";
 
 /// The size of the terminal.
@@ -30,27 +31,24 @@ const PTY_SIZE: Winsize = Winsize {
     ws_ypixel: 0,
 };
 
-/// How much of what it shows is looked at.
+/// The number of bytes of its output that are searched.
 const MAX_OUTPUT_BYTES: usize = 4 << 20;
 
 const CTRL_C: u8 = 3;
 
-/// Why there is no token.
+/// The reason why there is no token.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SetupError {
-    /// Somebody typed Ctrl-C.
+    /// The user pressed Ctrl-C.
     #[error("interrupted")]
     Interrupted,
-    /// It showed no token.
+    /// The program printed no token.
     #[error("it ended with {code} and showed no token")]
-    NoToken {
-        /// Its exit code.
-        code: i32,
-    },
-    /// It cannot be run in a terminal.
+    NoToken { code: i32 },
+    /// The program cannot be run in a terminal.
     #[error("it cannot be run in a terminal: {0}")]
     Terminal(#[from] io::Error),
-    /// What it showed is no credential.
+    /// The printed text is not a valid credential.
     #[error(transparent)]
     Bad(#[from] TokenParseError),
 }
