@@ -25,27 +25,27 @@ use tracing::{Event, Metadata, Subscriber};
 use self::filter::LogFilter;
 use self::log_file::LogFile;
 
-/// The longest line, in bytes, without its line break.
+/// The length limit of a line in bytes, without its line break.
 const MAX_LINE_BYTES: usize = 4096;
 
 /// The name of the log in the state directory.
 const LOG_PATH: &str = "log/ralph.log";
 
-/// Which events are logged, and where.
+/// The filter and the destinations of the log.
 #[derive(Debug, Clone, Default)]
 pub struct LogSettings {
-    /// The state directory, if there is a place for one. The log never creates it.
+    /// The state directory, if its location is known. The log never creates it.
     pub state_dir: Option<PathBuf>,
     /// The value of `RALPH_LOG`.
     pub filter: Option<String>,
-    /// How often `-v` was given. Any number also prints the log on standard error.
+    /// The number of `-v` flags. Any number also prints the log on standard error.
     pub verbosity: u8,
 }
 
 /// Returns the redactor that knows all secrets of this process at the time of the call.
 type CurrentRedactor = Box<dyn Fn() -> Redactor + Send + Sync>;
 
-/// Starts to log the events of this process.
+/// Starts logging the events of this process.
 pub fn install(settings: LogSettings, redactor: impl Fn() -> Redactor + Send + Sync + 'static) {
     let (filter, problems) = LogFilter::new(settings.filter.as_deref(), settings.verbosity);
     for problem in problems {
@@ -72,13 +72,13 @@ struct DiagnosticsLog {
 
 /// A span that some handle still refers to.
 struct OpenSpan {
-    /// The fields that every line inside of the span repeats, each with a blank before it.
+    /// The fields that every line inside the span repeats, each with a leading space.
     fields: String,
     handles: usize,
 }
 
 thread_local! {
-    /// The spans that this thread is in, the innermost last.
+    /// The spans that this thread is in, innermost last.
     static ENTERED: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -159,7 +159,7 @@ impl Subscriber for DiagnosticsLog {
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        // Spans are few and name the run, whatever the level of the events inside of them.
+        // Spans are few and name the run, regardless of the level of the events inside them.
         metadata.is_span() && metadata.target().starts_with("ralph")
             || self.filter.enables(metadata)
     }

@@ -1,8 +1,9 @@
-//! The program `ralph`: its command line, and the output on a terminal. Everything else is in [`ralph_app`].
+//! The program `ralph`: its command line and its terminal output. Everything else is in
+//! [`ralph_app`].
 //!
-//! - [`cli`] reads the arguments and has one file per command; messages and exit codes are its API.
-//! - [`terminal`] shows the records of a run to a person, and lets nothing through that a terminal
-//!   would obey.
+//! - [`cli`] parses the arguments and has one file per command; messages and exit codes are its
+//!   API.
+//! - [`terminal`] shows the records of a run, and removes everything that would control a terminal.
 
 pub mod cli;
 pub mod diagnostics_log;

@@ -1,4 +1,4 @@
-//! The program `ralph`; everything it does is in the library.
+//! The program `ralph`; its implementation is in the library.
 
 fn main() -> std::process::ExitCode {
     ralph::cli::main()

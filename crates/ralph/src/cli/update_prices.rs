@@ -1,4 +1,4 @@
-//! `ralph models update-prices`: stores a newer price map, and shows what it changes.
+//! `ralph models update-prices`: stores a newer price map and shows its changes.
 
 use std::path::Path;
 
@@ -15,10 +15,10 @@ use crate::terminal::lines::field_line;
 use crate::terminal::sanitize;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
-/// How many changed prices are shown.
+/// The number of changed prices that are shown.
 const MAX_SHOWN_CHANGES: usize = 5;
 
-/// Validates a price map of a file or an address and stores it. A map that is rejected changes nothing.
+/// Validates the price map of a file or URL and stores it. A rejected map changes nothing.
 pub(super) async fn run(
     source: &str,
     is_json: bool,
@@ -26,7 +26,7 @@ pub(super) async fn run(
 ) -> Result<ExitCode, AppError> {
     let is_address = source.contains("://");
     let (bytes, origin) = if is_address {
-        // What follows is not needed to name the source, and may be a secret.
+        // The rest is not needed to name the source, and may be a secret.
         let origin = source.split(['?', '#']).next().unwrap_or_default();
         (fetch_prices(source, context).await?, origin.to_owned())
     } else {

@@ -1,4 +1,4 @@
-//! Turns clap's refusals into one line: what, why, what to do.
+//! Shortens clap's errors to one line: what, why, what to do.
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use super::exit::ExitCode;
 use super::output::CliOutput;
 use crate::terminal::StdoutStyle;
 
-/// Prints what clap has to say and returns how the program ends.
+/// Prints clap's message and returns the exit code.
 pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     let is_help = matches!(
         error.kind(),
@@ -22,7 +22,7 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if is_help {
-        // Nobody is left to tell when this does not work.
+        // A failure here can no longer be reported.
         error.print().ok();
         return if error.use_stderr() {
             ExitCode::Usage
@@ -39,7 +39,7 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     ExitCode::Usage
 }
 
-/// Returns the refusal in one line, for the kinds that one line can say.
+/// Returns the error in one line, for the kinds that fit in one.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "clap's list of kinds is open; its own words serve for the rest"
@@ -128,7 +128,7 @@ fn context_text(error: &clap::Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// Returns the command that was meant: `ralph image build` of `ralph image build --foo`.
+/// Returns the command in the arguments: `ralph image build` of `ralph image build --foo`.
 fn command_name(arguments: &[OsString]) -> String {
     let known = Cli::command();
     let mut meant = &known;

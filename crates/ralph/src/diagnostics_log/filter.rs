@@ -1,4 +1,4 @@
-//! Which events the diagnostics log takes: the value of `RALPH_LOG`.
+//! The filter of the diagnostics log: the value of `RALPH_LOG`.
 
 use tracing::Metadata;
 use tracing::level_filters::LevelFilter;
@@ -10,13 +10,13 @@ const OWN_TARGETS: &str = "ralph";
 /// Levels by target. The longest target that matches an event decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LogFilter {
-    /// Sorted by the length of the target, the longest first.
+    /// Sorted by the length of the target, longest first.
     levels: Vec<(String, LevelFilter)>,
 }
 
 impl LogFilter {
-    /// Reads the value of `RALPH_LOG`, such as `debug` or `ralph_gate=trace,warn`. Without one the number
-    /// of `-v` decides. Also returns a message for each part that cannot be read.
+    /// Parses the value of `RALPH_LOG`, such as `debug` or `ralph_gate=trace,warn`. Without one,
+    /// the number of `-v` flags decides. Also returns a message for each invalid part.
     pub(super) fn new(value: Option<&str>, verbosity: u8) -> (Self, Vec<String>) {
         let default = match verbosity {
             0 => LevelFilter::INFO,

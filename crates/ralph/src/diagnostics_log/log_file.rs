@@ -1,4 +1,5 @@
-//! The file of the diagnostics log: appended to by all processes, rotated once at a fixed size.
+//! The file of the diagnostics log: all processes append to it, and it is rotated once at a fixed
+//! size.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// The size at which the file becomes `ralph.log.1` and a new one is begun.
+/// The size at which the file becomes `ralph.log.1` and a new one is started.
 const MAX_BYTES: u64 = 8 << 20;
 
 /// A log file that is opened with its first line.
@@ -75,7 +76,7 @@ fn open(path: &Path) -> io::Result<File> {
             .mode(0o700)
             .create(directory)?;
     }
-    // Never waits, whatever has been put there in place of a file.
+    // Never blocks, even if the path is not a regular file.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     OpenOptions::new()
         .append(true)
@@ -140,7 +141,7 @@ mod tests {
         let mut file = log_file(state.path(), 10);
         file.append("one").unwrap();
         fs::remove_file(&path).unwrap();
-        // The limit is reached: the path is looked up again.
+        // The limit is reached, so the path is opened again.
         file.append("two 67890").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "two 67890\n");
     }

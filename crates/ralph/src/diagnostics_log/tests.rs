@@ -60,7 +60,7 @@ fn secrets_are_redacted_in_messages_fields_and_spans() {
     let text = logged(state.path(), "info", || {
         let span = info_span!("run", run = "s3nt1nel-value");
         span.in_scope(|| info!(key = "s3nt1nel-value", "the key is s3nt1nel-value"));
-        // Cut in the middle of the secret, it would not be recognized any more.
+        // Cut in the middle, the secret would no longer be recognized.
         info!("{}s3nt1nel-value", "x".repeat(MAX_LINE_BYTES - 70));
         info!("Authorization: Bearer abcdefghijklmnopqrstuvwxyz0123456789");
     });

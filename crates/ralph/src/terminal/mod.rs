@@ -1,12 +1,12 @@
-//! What a person sees on a terminal.
+//! The terminal output.
 //!
-//! - [`RunView`] takes the records of a run one by one and shows them: with colours, budget bars and a
-//!   spinner on a terminal, as plain lines in a pipe, as JSON for scripts.
-//! - [`ProgressDisplay`] shows what is no run and takes its time.
-//! - [`mod@lines`] says what each event looks like; [`mod@styled_line`] is one line of it, [`ralph_app::format`]
+//! - [`RunView`] shows the records of a run one by one: with colours, budget bars and a spinner on
+//!   a terminal, as plain lines in a pipe, as JSON for scripts.
+//! - [`ProgressDisplay`] shows long operations other than runs.
+//! - [`mod@lines`] formats each event; [`mod@styled_line`] is a line, [`ralph_app::format`] formats
 //!   its numbers.
-//! - [`sanitize`] and [`width`] keep text from doing anything but being read, within the width.
-//! - [`StdoutStyle`] decides once what this terminal can show.
+//! - [`sanitize`] and [`width`] remove control sequences from text and fit it to the width.
+//! - [`StdoutStyle`] determines the capabilities of the terminal once.
 
 pub mod lines;
 mod progress;

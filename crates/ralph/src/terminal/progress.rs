@@ -1,4 +1,4 @@
-//! Shows work that takes its time and is no run: what is done now, what it prints, how it ended.
+//! Shows long operations other than runs: the current step, its output and its result.
 
 use std::io::Write;
 
@@ -6,7 +6,7 @@ use super::spinner::Screen;
 use super::styled_line::{Colour, StyledLine};
 use super::view::{OutputMode, SpinnerVisibility};
 
-/// Shows work as it goes on.
+/// Shows an operation in progress.
 pub struct ProgressDisplay {
     screen: Screen,
     mode: OutputMode,
@@ -14,7 +14,8 @@ pub struct ProgressDisplay {
 }
 
 impl ProgressDisplay {
-    /// Writes to `out`. Errors of `out` are ignored: the work goes on unseen.
+    /// Creates a display that writes to `out`. Ignores errors of `out`: the operation continues
+    /// without output.
     pub fn new(out: Box<dyn Write + Send>, mode: OutputMode) -> Self {
         let screen = match mode {
             OutputMode::Rich(width, SpinnerVisibility::Shown) => Screen::with_spinner(out, width),
@@ -29,7 +30,7 @@ impl ProgressDisplay {
         }
     }
 
-    /// Shows a line that stays.
+    /// Prints a permanent line.
     pub fn line(&self, line: &StyledLine) {
         let (colour, columns) = match self.mode {
             OutputMode::Rich(width, _) => (Colour::Used, Some(width.columns())),
@@ -40,7 +41,7 @@ impl ProgressDisplay {
         self.screen.write(&text, self.step.clone());
     }
 
-    /// Says what is done now: beside the spinner where one turns, else as a line.
+    /// Shows the current step: next to the spinner if there is one, or else as a line.
     pub fn step(&mut self, step: &str) {
         if self.has_spinner() {
             self.step = Some(step.to_owned());
@@ -50,21 +51,21 @@ impl ProgressDisplay {
         }
     }
 
-    /// Says how far a step has come; without a spinner that is not worth a line.
+    /// Updates the progress of a step; without a spinner, it prints nothing.
     pub fn update_step(&mut self, step: &str) {
         if self.has_spinner() {
             self.step(step);
         }
     }
 
-    /// Shows what the work prints, where no spinner stands for it.
+    /// Prints the output of the operation, unless a spinner replaces it.
     pub fn output(&self, text: &str) {
         if !self.has_spinner() {
             self.line(&StyledLine::new().quiet(text).indented());
         }
     }
 
-    /// Tells whether output is hidden behind a spinner.
+    /// Returns whether a spinner hides the output.
     pub fn has_spinner(&self) -> bool {
         matches!(self.mode, OutputMode::Rich(_, SpinnerVisibility::Shown))
     }
@@ -77,7 +78,7 @@ mod tests {
     use super::super::stdout_style::Width;
     use super::*;
 
-    /// Keeps what is written where the test can see it.
+    /// Records the output for the test.
     #[derive(Clone, Default)]
     struct ProgressOutput(Arc<Mutex<Vec<u8>>>);
 

@@ -1,26 +1,27 @@
-//! Makes a text safe for a terminal, whoever wrote it.
+//! Sanitizes untrusted text for a terminal.
 //!
-//! What comes out of a sandbox or a model is data: it must not move the cursor, set the title, write
-//! the clipboard, hide text or show it in another order than it has. Escape sequences are removed;
-//! invisible characters and control characters become `�`, so a reader sees that something was there.
+//! Output of a sandbox or a model is data: it must not move the cursor, set the title, write the
+//! clipboard, hide text or reorder it. Escape sequences are removed; invisible characters and
+//! control characters become `�`, so that the reader notices them.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Stands for a character that must not reach a terminal.
+/// Replaces a character that must not reach a terminal.
 const MARK: char = char::REPLACEMENT_CHARACTER;
 
-/// How far the end of an escape string is looked for, so that many openings cost little.
+/// The search limit for the end of an escape string, so that many openings cost little.
 const MAX_STRING_CHARS: usize = 4096;
 
-/// Returns the text without anything a terminal would obey; lines and tabs stay.
+/// Returns the text without control sequences; line breaks and tabs are preserved.
 pub fn text(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(next) = rest.next() {
         match next {
             '\n' | '\t' => safe.push(next),
-            // Alone it would let a line overwrite itself; a reader sees both parts.
+            // A lone carriage return would let a line overwrite itself; the reader should see both
+            // parts.
             '\r' => {
                 if rest.peek() != Some(&'\n') {
                     safe.push('\n');
@@ -42,7 +43,7 @@ pub fn line(text: &str) -> String {
     self::text(text.trim()).replace(['\n', '\t'], " ")
 }
 
-/// Skips what follows an escape character.
+/// Skips the sequence after an escape character.
 fn skip_escape(rest: &mut Peekable<Chars<'_>>) {
     match rest.peek() {
         Some('[') => {
@@ -67,8 +68,8 @@ fn skip_control_sequence(rest: &mut Peekable<Chars<'_>>) {
     rest.next_if(|c| ('@'..='~').contains(c));
 }
 
-/// Skips a string such as a title or a link up to its end. One that does not end soon and on its
-/// line stays readable: otherwise an opening alone would hide all that follows.
+/// Skips a string such as a title or a link up to its end. A string that does not end soon and on
+/// its line stays readable: otherwise an opening alone would hide all following text.
 fn skip_string(rest: &mut Peekable<Chars<'_>>) {
     let mut ahead = rest.clone();
     for _ in 0..MAX_STRING_CHARS {
@@ -88,7 +89,7 @@ fn skip_string(rest: &mut Peekable<Chars<'_>>) {
     }
 }
 
-/// Tells whether a character shows nothing or changes the order of what is shown.
+/// Returns whether a character is invisible or changes the order of the text.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'

@@ -1,4 +1,4 @@
-//! The last line of a terminal: it turns while something takes its time, and makes way for text.
+//! The last line of a terminal: a spinner during long operations, with text printed above it.
 
 use std::io::Write;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -16,7 +16,7 @@ const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 const REDRAW: Duration = Duration::from_millis(100);
 const CLEAR: &str = "\r\u{1b}[2K";
 
-/// Where text goes, with or without a spinner below it.
+/// The output of text, with or without a spinner below it.
 pub(super) struct Screen {
     shared: Arc<Mutex<SpinnerState>>,
     spinner: Option<SpinnerThread>,
@@ -26,7 +26,7 @@ struct SpinnerState {
     out: Box<dyn Write + Send>,
     width: Width,
     waiting: Option<(String, Instant)>,
-    /// The latest output of the operation that is waited for.
+    /// The latest output of the operation in progress.
     latest_output: String,
     drawn: bool,
     frame: usize,
@@ -39,7 +39,7 @@ struct SpinnerThread {
 }
 
 impl Screen {
-    /// Takes text only.
+    /// Creates a screen without a spinner.
     pub(super) fn without_spinner(out: Box<dyn Write + Send>) -> Self {
         let shared = SpinnerState {
             out,
@@ -55,7 +55,7 @@ impl Screen {
         }
     }
 
-    /// Takes text, and turns below it while something takes its time.
+    /// Creates a screen with a spinner below the text during long operations.
     pub(super) fn with_spinner(out: Box<dyn Write + Send>, width: Width) -> Self {
         let mut screen = Self::without_spinner(out);
         screen.lock().width = width;
@@ -70,7 +70,7 @@ impl Screen {
         screen
     }
 
-    /// Writes text in the place of the spinner, which goes on below it with what is waited for now.
+    /// Writes text in place of the spinner, which continues below it with the new label.
     pub(super) fn write(&self, text: &str, waiting: Option<String>) {
         let mut shared = self.lock();
         shared.write(text);
@@ -91,7 +91,7 @@ impl Screen {
         }
     }
 
-    /// Shows a line of output beside the spinner.
+    /// Shows a line of output next to the spinner.
     pub(super) fn set_latest_output(&self, line: String) {
         self.lock().latest_output = line;
     }
@@ -123,7 +123,7 @@ impl SpinnerState {
         self.print(text);
     }
 
-    /// Writes text. A run continues when its output cannot be written any more.
+    /// Writes text. A run continues if its output can no longer be written.
     fn print(&mut self, text: &str) {
         let written = self.out.write_all(text.as_bytes());
         if let Err(error) = written.and_then(|()| self.out.flush()) {
@@ -174,7 +174,7 @@ impl SpinnerState {
 mod tests {
     use super::*;
 
-    /// Keeps what is written where the test can see it.
+    /// Records the output for the test.
     #[derive(Clone, Default)]
     struct SpinnerOutput(Arc<Mutex<Vec<u8>>>);
 

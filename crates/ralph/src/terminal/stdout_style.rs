@@ -1,4 +1,4 @@
-//! Decides once what the terminal can show.
+//! Determines the capabilities of the terminal once.
 
 use std::io::IsTerminal as _;
 
@@ -7,18 +7,18 @@ use ralph_app::config::Environment;
 use super::styled_line::Colour;
 use super::view::{OutputMode, SpinnerVisibility};
 
-/// Where the number of columns comes from.
+/// The source of the number of columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
-    /// The terminal is asked each time, because people resize windows; the number is for when it
-    /// does not answer.
+    /// The terminal is queried each time, because windows can be resized; the number is the
+    /// fallback.
     Terminal(usize),
-    /// Always the same.
+    /// A fixed number.
     Fixed(usize),
 }
 
 impl Width {
-    /// Returns the number of columns now.
+    /// Returns the current number of columns.
     pub fn columns(self) -> usize {
         match self {
             Self::Fixed(columns) => columns,
@@ -33,7 +33,7 @@ impl Width {
     }
 }
 
-/// How things may look on standard output.
+/// The style of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StdoutStyle {
     /// A terminal with colours.
@@ -43,7 +43,7 @@ pub enum StdoutStyle {
 }
 
 impl StdoutStyle {
-    /// Looks at standard output and at what the environment says about it.
+    /// Detects the style from standard output and the environment.
     pub fn detect(environment: &Environment) -> Self {
         Self::for_terminal(environment, std::io::stdout().is_terminal())
     }
@@ -64,7 +64,7 @@ impl StdoutStyle {
         }
     }
 
-    /// Returns the columns that a line may take, if that is limited.
+    /// Returns the maximum number of columns of a line, if limited.
     pub fn columns(self) -> Option<usize> {
         match self {
             Self::Rich(width) => Some(width.columns()),

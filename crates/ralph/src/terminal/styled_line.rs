@@ -1,25 +1,25 @@
-//! One line of output: pieces of text with a meaning, painted only at the very end.
+//! A line of output: pieces of text with a tone, rendered at the end.
 //!
-//! Every piece is sanitised when it is put in, so nothing that is shown can carry an escape
-//! sequence of its own; the only ones are those that painting adds.
+//! Every piece is sanitised when it is added, so it cannot contain escape sequences; the only ones
+//! in the output are those that rendering adds.
 
 use super::sanitize;
 use super::width;
 
-/// What a piece of text means to the reader. Colour never carries a meaning alone.
+/// The meaning of a piece of text. Colour is never the only indication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
     /// Ordinary text.
     Plain,
-    /// What matters most in its line.
+    /// The most important text of its line.
     Strong,
-    /// What can be skipped.
+    /// Text of low importance.
     Quiet,
-    /// It went well.
+    /// A success.
     Good,
-    /// It went wrong.
+    /// A failure.
     Bad,
-    /// Somebody should look.
+    /// A warning.
     Warn,
     /// A heading or a name.
     Accent,
@@ -42,13 +42,13 @@ impl Tone {
 /// Whether colours are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
-    /// They are.
+    /// Colours are used.
     Used,
-    /// They are not: no escape sequence at all is printed.
+    /// Colours are not used, and neither is any other escape sequence.
     Unused,
 }
 
-/// One line of output.
+/// A line of output.
 #[derive(Debug, Clone, Default)]
 pub struct StyledLine {
     margin: Option<(Tone, &'static str)>,
@@ -58,17 +58,18 @@ pub struct StyledLine {
 }
 
 impl StyledLine {
-    /// Starts an empty line.
+    /// Creates an empty line.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Starts a line with ordinary text.
+    /// Creates a line with ordinary text.
     pub fn from_text(text: &str) -> Self {
         Self::new().plain(text)
     }
 
-    /// Adds text with a tone. Spaces at its ends stay, they separate pieces.
+    /// Adds text with a tone. Leading and trailing spaces are preserved, because they separate
+    /// pieces.
     #[must_use]
     pub fn span(mut self, tone: Tone, text: &str) -> Self {
         let safe = sanitize::text(text).replace(['\n', '\t'], " ");
@@ -82,47 +83,47 @@ impl StyledLine {
         self.span(Tone::Plain, text)
     }
 
-    /// Adds what matters most.
+    /// Adds important text.
     #[must_use]
     pub fn strong(self, text: &str) -> Self {
         self.span(Tone::Strong, text)
     }
 
-    /// Adds what can be skipped.
+    /// Adds text of low importance.
     #[must_use]
     pub fn quiet(self, text: &str) -> Self {
         self.span(Tone::Quiet, text)
     }
 
-    /// Draws something at the left edge, also of what goes on below.
+    /// Adds a text at the left edge, also of continuation lines.
     #[must_use]
     pub fn margin(mut self, tone: Tone, text: &'static str) -> Self {
         self.margin = Some((tone, text));
         self
     }
 
-    /// Puts the whole line two columns further to the right.
+    /// Indents the whole line by two columns.
     #[must_use]
     pub fn indented(mut self) -> Self {
         self.spans.insert(0, (Tone::Plain, "  ".to_owned()));
         self
     }
 
-    /// Puts a text at the right edge, such as a duration; without a width it follows in brackets.
+    /// Adds a text at the right edge, such as a duration; without a width it follows in brackets.
     #[must_use]
     pub fn right_aligned(mut self, text: &str) -> Self {
         self.right = sanitize::line(text);
         self
     }
 
-    /// Ends the line with a text that must be read whole: where it does not fit, it goes on below.
+    /// Ends the line with a text that must not be cut: if it does not fit, it continues below.
     #[must_use]
     pub fn wrapped(mut self, tone: Tone, text: &str) -> Self {
         self.wrapped = Some((tone, sanitize::line(text)));
         self
     }
 
-    /// Returns the line, cut and folded to `width` columns if there is a width.
+    /// Renders the line, cut and folded to `width` columns if there is a width.
     pub fn render(&self, colour: Colour, width: Option<usize>) -> String {
         let (tone, text) = self.margin.unwrap_or((Tone::Plain, ""));
         let width = width.map(|width| width.saturating_sub(width::columns(text)));

@@ -1,4 +1,4 @@
-//! Shows a run as it goes: one record after the other.
+//! Shows a run while it progresses, record by record.
 
 use std::io::Write;
 
@@ -12,23 +12,23 @@ use super::spinner::Screen;
 use super::stdout_style::Width;
 use super::styled_line::Colour;
 
-/// Whether a spinner turns while something takes its time.
+/// Whether a spinner is shown during long operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpinnerVisibility {
-    /// It turns.
+    /// The spinner is shown.
     Shown,
-    /// It does not.
+    /// The spinner is not shown.
     Hidden,
 }
 
-/// How records are shown.
+/// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputMode {
-    /// With colours and bars, for a person at a terminal.
+    /// Colours and bars for a terminal.
     Rich(Width, SpinnerVisibility),
-    /// As plain lines that do not depend on a terminal.
+    /// Plain lines that do not depend on a terminal.
     Plain,
-    /// As JSON, one record per line, as the journal has them.
+    /// JSON, one record per line, as in the journal.
     Json,
 }
 
@@ -39,7 +39,8 @@ pub struct RunView {
 }
 
 impl RunView {
-    /// Makes a view that writes to `out`. Errors of `out` are ignored: a run goes on unseen.
+    /// Creates a view that writes to `out`. Ignores errors of `out`: a run continues without
+    /// output.
     pub fn new(out: Box<dyn Write + Send>, mode: OutputMode) -> Self {
         let screen = match mode {
             OutputMode::Rich(width, SpinnerVisibility::Shown) => Screen::with_spinner(out, width),
@@ -50,7 +51,7 @@ impl RunView {
         Self { mode, screen }
     }
 
-    /// Shows one record; `state` is where the run stands with it.
+    /// Shows one record; `state` is the state of the run after it.
     pub fn show(&mut self, record: &JournalRecord, state: &RunState) {
         if self.mode != OutputMode::Json && record.event == Event::Run(RunEvent::StillActive {}) {
             return;
@@ -73,7 +74,7 @@ impl RunView {
         }
     }
 
-    /// Shows lines of the live output. Those of an agent are left out: its records say the same.
+    /// Shows lines of live output. Skips those of an agent, because its records contain the same.
     pub fn show_live(&self, lines: &[LiveLine]) {
         for line in lines.iter().filter(|line| !is_recorded(line)) {
             let text = match self.mode {
@@ -90,7 +91,7 @@ impl RunView {
         }
     }
 
-    /// Shows the last of some lines of the live output beside the spinner.
+    /// Shows the last of some lines of live output next to the spinner.
     pub fn show_latest_output(&self, lines: &[LiveLine]) {
         let is_output = |line: &&LiveLine| {
             line.kind == LiveLineKind::CommandOutput && !line.text.trim().is_empty()
@@ -100,13 +101,13 @@ impl RunView {
         }
     }
 
-    /// Returns whether a spinner is shown, which has room for a line of output.
+    /// Returns whether a spinner is shown, which has space for a line of output.
     pub fn has_spinner(&self) -> bool {
         matches!(self.mode, OutputMode::Rich(_, SpinnerVisibility::Shown))
     }
 }
 
-/// Returns whether records of the journal show a line, too.
+/// Returns whether the journal's records also show a line.
 fn is_recorded(line: &LiveLine) -> bool {
     match line.kind {
         LiveLineKind::Agent | LiveLineKind::AgentOutput => true,

@@ -1,11 +1,11 @@
-//! How many columns a text takes on a terminal, and cutting it to fit.
+//! Computes the width of text on a terminal and fits it.
 
-/// Returns the columns that a sanitised line takes.
+/// Returns the width of a sanitised line in columns.
 pub fn columns(text: &str) -> usize {
     text.chars().map(char_columns).sum()
 }
 
-/// Cuts a sanitised line to at most `max` columns; what is missing shows as `…`.
+/// Cuts a sanitised line to at most `max` columns and marks the omission with `…`.
 pub fn truncate(text: &str, max: usize) -> String {
     if columns(text) <= max {
         return text.to_owned();
@@ -25,7 +25,7 @@ pub fn truncate(text: &str, max: usize) -> String {
     short
 }
 
-/// Breaks a sanitised line into pieces of at most `max` columns, between words where that is possible.
+/// Breaks a sanitised line into pieces of at most `max` columns, between words if possible.
 pub fn wrap(text: &str, max: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for word in text.split(' ').flat_map(|word| split_word(word, max)) {
@@ -66,7 +66,7 @@ pub fn pad(text: &str, width: usize) -> String {
 
 fn char_columns(c: char) -> usize {
     match c {
-        // Marks that sit on the character before them.
+        // Combining characters.
         '\u{300}'..='\u{36f}'
         | '\u{1ab0}'..='\u{1aff}'
         | '\u{1dc0}'..='\u{1dff}'

@@ -53,7 +53,7 @@ pub(super) enum SetupError {
     Bad(#[from] TokenParseError),
 }
 
-/// Runs `claude setup-token` for the person at a terminal and returns the token that it shows. It finds
+/// Runs `claude setup-token` on the user's terminal and returns the token that it prints. It finds
 /// other programs by `search_path`.
 pub(super) fn setup_token(
     program: &Path,
@@ -80,12 +80,12 @@ pub(super) fn setup_token(
     Ok(AuthToken::from_secret(token)?)
 }
 
-/// A child that does not outlive us.
+/// A child process that is killed on drop.
 struct KillOnDrop(Child);
 
 impl Drop for KillOnDrop {
     fn drop(&mut self) {
-        // It has ended already, or nothing else can be done about it.
+        // The child has already ended, or cannot be killed.
         self.0.kill().ok();
         self.0.wait().ok();
     }
@@ -103,7 +103,7 @@ fn open_pty() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((ours, theirs))
 }
 
-/// Passes keys and screen on until the program closes its terminal; returns what it has shown.
+/// Forwards input and output until the program closes its terminal; returns the output.
 fn relay(
     mut terminal: File,
     mut keys: impl AsFd + Read,
@@ -153,7 +153,7 @@ fn relay(
     }
 }
 
-/// Returns the longest token in what was shown: parts of it may have been drawn before it was whole.
+/// Returns the longest token in the output, which may also contain partially drawn ones.
 fn longest_token(shown: &[u8]) -> Option<Secret> {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let starts = shown

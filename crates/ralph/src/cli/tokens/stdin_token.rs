@@ -1,42 +1,41 @@
-//! A credential that is piped in: a bare token, or the JSON that is kept of one.
+//! Reads a piped credential: a bare token, or its stored JSON.
 
 use std::io::{self, Read};
 
 use ralph_app::tokens::{AuthToken, TokenParseError};
 use ralph_core::secret::Secret;
 
-/// How much is read.
+/// The limit of the input, in bytes.
 const MAX_BYTES: usize = 64 << 10;
 
-/// What was piped in.
+/// A piped credential.
 #[derive(Debug)]
 pub(super) struct PipedToken {
-    /// The credential.
     pub token: AuthToken,
-    /// Whether it is JSON without a credential, taken as it stands.
+    /// Whether the token is JSON without a credential, used unchanged.
     pub is_unrecognized_json: bool,
 }
 
-/// Why nothing could be taken from a pipe.
+/// The reason why no credential was read from a pipe.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PipedTokenError {
-    /// There was nothing.
+    /// The input was empty.
     #[error("no token provided on stdin")]
     Empty,
-    /// There was too much.
+    /// The input was too long.
     #[error("more than {MAX_BYTES} bytes came in")]
     TooLong,
-    /// It could not be read.
+    /// The input could not be read.
     #[error("standard input cannot be read: {0}")]
     Read(#[from] io::Error),
-    /// It is no credential.
+    /// The input is not a valid credential.
     #[error(transparent)]
     Bad(#[from] TokenParseError),
 }
 
-/// Reads what is piped in, up to its end.
+/// Reads the input until its end.
 pub(super) fn read_piped(input: impl Read) -> Result<PipedToken, PipedTokenError> {
-    // Of one size from the start: growing would leave copies behind that nobody wipes.
+    // Allocated at full size: growing would leave copies of the credential in memory.
     let mut text = String::with_capacity(MAX_BYTES + 1);
     let read = input.take(MAX_BYTES as u64 + 1).read_to_string(&mut text);
     let text = Secret::new(text);

@@ -1,27 +1,27 @@
-//! A terminal that neither shows nor interprets what is typed, until it is let go.
+//! Switches a terminal to a mode that neither shows nor interprets typed text, and restores it.
 
 use std::io;
 
 use rustix::fd::BorrowedFd;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 
-/// What a terminal still does with what is typed.
+/// The processing of typed text by a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TerminalInput {
-    /// It shows nothing; keys come one by one, Ctrl-C as a byte.
+    /// The terminal shows nothing; keys arrive one by one, Ctrl-C as a byte.
     Hidden,
-    /// It hands everything on.
+    /// The terminal forwards everything.
     Raw,
 }
 
-/// Puts a terminal back as it was when dropped.
+/// Restores the mode of a terminal when dropped.
 pub(super) struct TerminalModeGuard<'a> {
     terminal: BorrowedFd<'a>,
     original: Termios,
 }
 
 impl<'a> TerminalModeGuard<'a> {
-    /// Takes a terminal.
+    /// Switches the mode of a terminal.
     pub(super) fn enter(terminal: BorrowedFd<'a>, typing: TerminalInput) -> io::Result<Self> {
         let before = rustix::termios::tcgetattr(terminal)?;
         let mut quiet = before.clone();
@@ -45,7 +45,7 @@ impl<'a> TerminalModeGuard<'a> {
 
 impl Drop for TerminalModeGuard<'_> {
     fn drop(&mut self) {
-        // There is nobody left to tell when this does not work.
+        // A failure here can no longer be reported.
         rustix::termios::tcsetattr(self.terminal, OptionalActions::Now, &self.original).ok();
     }
 }

@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The arguments of `ralph trust`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `ralph trust`: shows what a repository proposes, and approves it.
+//! `ralph trust`: shows and approves the proposals of a repository.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ use crate::cli::exit::ExitCode;
 use crate::cli::questions::confirm_proposals;
 use crate::terminal::styled_line::StyledLine;
 
-/// Shows, approves, lists or ends approvals.
+/// Shows, approves, lists or revokes approvals.
 pub(in crate::cli) async fn run(args: TrustArgs, context: &Context) -> Result<ExitCode, AppError> {
     if args.task.list {
         return list_approvals(args.json, context);
@@ -71,7 +71,7 @@ fn decide(
             .output()
             .print_lines(&[vec![first], lines].concat())?;
     }
-    // With `--json` an error would be a second document.
+    // With `--json`, an error would be a second document.
     if !review.overreach.is_empty() && !args.json {
         return Err(refusal_error(&review, Path::new(TASK_FILE), layers));
     }
@@ -98,8 +98,8 @@ fn named_directory(named: &Path) -> Result<PathBuf, AppError> {
     })
 }
 
-/// Returns the named task file, or that of the named directory if it has one. A file that a run
-/// refuses to read is refused here, too.
+/// Returns the named task file, or that of the named directory if it has one. Rejects a file that a
+/// run would reject.
 fn named_task(named: &Path, context: &Context) -> Result<Option<(PathBuf, TaskFile)>, AppError> {
     let file = if named.is_dir() {
         named.join(TASK_FILE)
@@ -136,7 +136,7 @@ async fn task_repository(
 ) -> Option<PathBuf> {
     let url = task.contract.repo_url.as_ref()?.as_str();
     let named = planning::local_path(url, context.app.environment().working_dir());
-    // A repository that cannot be used is reported by the plan.
+    // Planning reports a repository that cannot be used.
     let Ok(path) = named else {
         return None;
     };
@@ -148,7 +148,7 @@ async fn task_repository(
     planning::top_level(&path, git).await.ok()
 }
 
-/// Adds the image of the commit that a run would start from; outside of a repository, that of the
+/// Adds the image of the commit that a run would start from; outside a repository, that of the
 /// directory.
 async fn add_image(
     review: &mut TrustReview,
@@ -170,7 +170,7 @@ async fn add_image(
     }
 }
 
-/// Ends the approvals of a repository, whatever its files contain.
+/// Revokes the approvals of a repository, regardless of its files.
 fn revoke(layers: &ConfigLayers, context: &Context) -> Result<ExitCode, AppError> {
     let mut approvals = layers.approvals().clone();
     let count = approvals.revoke()?;

@@ -1,4 +1,4 @@
-//! What a review looks like.
+//! Formats a review.
 
 use ralph_app::trust::{TrustReview, proposal_text};
 use ralph_core::trust::TrustProposal;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::terminal::styled_line::{StyledLine, Tone};
 
-/// Returns the lines of a review; none if the repository asks for nothing.
+/// Returns the lines of a review, which are empty if the repository proposes nothing.
 pub(in crate::cli) fn review_lines(review: &TrustReview) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for overreach in &review.overreach {
@@ -57,7 +57,7 @@ fn detail_line(text: &str) -> StyledLine {
     StyledLine::from_text("                  ").quiet(text)
 }
 
-/// Returns a review for scripts.
+/// Returns a review as JSON for scripts.
 pub(in crate::cli) fn review_json(review: &TrustReview) -> Value {
     let proposal = |proposal: &TrustProposal| {
         json!({

@@ -1,6 +1,6 @@
-//! `ralph trust`: shows what a repository's files propose, and approves it.
+//! `ralph trust`: shows and approves the proposals of a repository's files.
 //!
-//! - `args` is what can be typed, `command` runs it, `lines` is what a review looks like.
+//! - `args` defines the arguments, `command` runs them, `lines` formats a review.
 
 mod args;
 mod command;

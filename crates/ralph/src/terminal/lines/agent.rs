@@ -1,4 +1,4 @@
-//! What an agent's program does in the sandbox, and what happens at the gate.
+//! Lines about the agent's work in the sandbox and events at the gate.
 
 use ralph_app::format;
 use ralph_core::event::{AgentSessionEvent, EgressEvent};
@@ -60,7 +60,7 @@ pub(super) fn egress_lines(event: &EgressEvent, state: &RunState) -> Vec<StyledL
     }
 }
 
-/// Describes blocked hosts that have no lines of their own.
+/// Describes blocked hosts without separate lines.
 fn further_blocked_text(count: u64, examples: &[String]) -> String {
     let hosts = format::plural(count, "further host", "further hosts");
     match examples {
@@ -90,9 +90,9 @@ fn provider_tool_line(
     format!("a request to {provider} was {decided} {what}{more}")
 }
 
-/// Says what wanted to reach a host, shortened.
+/// Describes the command that requested a host, shortened.
 fn requested_by(command: &str) -> String {
-    /// How many characters are enough to know it again.
+    /// The number of characters that identify a command.
     const MOST: usize = 60;
     let line = command.lines().next().unwrap_or_default();
     let shown: String = line.chars().take(MOST).collect();
@@ -100,7 +100,7 @@ fn requested_by(command: &str) -> String {
     format!(", wanted by `{shown}{more}`")
 }
 
-/// Returns the reason of a refusal as people say it.
+/// Describes the reason of a refusal.
 fn reason_text(reason: &str) -> &str {
     match reason {
         "blocked-by-policy" => "this run has no network",
@@ -110,7 +110,7 @@ fn reason_text(reason: &str) -> &str {
     }
 }
 
-/// Returns what is being waited for while an agent works.
+/// Returns the label while an agent works.
 pub(super) fn working_label(agent: &str, attempt: u32) -> String {
     match attempt {
         0 | 1 => format!("{agent} works"),

@@ -6,7 +6,7 @@ use super::Style;
 use crate::terminal::styled_line::{StyledLine, Tone};
 use crate::terminal::width;
 
-/// How many blocks a full bar has.
+/// The number of blocks in a full bar.
 const BAR_BLOCKS: u8 = 10;
 /// The columns of a budget's name.
 const NAME_COLUMNS: usize = 11;
@@ -30,7 +30,7 @@ fn bars(uses: &[BudgetUse], columns: usize) -> Vec<StyledLine> {
         .unwrap_or_default()
         + 2;
     let cell = NAME_COLUMNS + usize::from(BAR_BLOCKS) + room;
-    // The indent and the gap behind the last bar take the same two columns.
+    // The indent and the gap after the last bar have the same two columns.
     let per_line = (columns / cell).max(1);
     uses.chunks(per_line).map(|uses| row(uses, room)).collect()
 }

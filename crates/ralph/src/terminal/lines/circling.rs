@@ -1,4 +1,4 @@
-//! A run that goes in circles, and what is done about it.
+//! Lines about a circling run and the responses.
 
 use ralph_app::format;
 use ralph_core::doctor::DoctorReport;

@@ -80,9 +80,9 @@ pub(super) fn verification_lines(event: &VerificationEvent, style: Style) -> Vec
     }
 }
 
-/// Tells which checks were green before any work.
+/// Lists the checks that were green before any work.
 fn baseline_line(commit: &CommitId, checks: usize, green: &[String], cached: bool) -> StyledLine {
-    /// How many are named.
+    /// The number of checks that are named.
     const SHOWN: usize = 12;
     let known = if cached {
         ", known from an earlier run"
@@ -118,7 +118,7 @@ fn pull_request_line(pull: &PullRequest, opened: bool) -> StyledLine {
         .strong(&pull.url)
 }
 
-/// Returns the word that scripts and people see for a pull request's state.
+/// Returns the printed name of a pull request's state.
 pub(super) fn state_name(state: PullState) -> &'static str {
     match state {
         PullState::Draft => "draft",

@@ -11,14 +11,11 @@ use ralph_core::state::RunState;
 use super::{agent, circling, delivery, iteration, lifecycle, pieces};
 use crate::terminal::styled_line::StyledLine;
 
-/// How much the lines may rely on a terminal.
+/// The capabilities that the lines may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Drawn for this many columns; a spinner shows the work in progress.
-    Rich {
-        /// The columns.
-        columns: usize,
-    },
+    /// A terminal of this width; a spinner shows the work in progress.
+    Rich { columns: usize },
     /// Plain lines, also for work that starts.
     Plain,
 }
@@ -39,7 +36,8 @@ pub fn event_lines(record: &JournalRecord, state: &RunState, style: Style) -> Ve
     }
 }
 
-/// Returns a label for the work in progress after a record; none if no process works on the run.
+/// Returns a label for the work in progress after a record, or `None` if no process works on the
+/// run.
 pub fn waiting_label(record: &JournalRecord, state: &RunState) -> Option<String> {
     if let RunStatus::WaitingQuota(wait) = &state.status {
         let until = wait.until.strftime("%Y-%m-%d %H:%M UTC");

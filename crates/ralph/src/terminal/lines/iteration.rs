@@ -1,4 +1,4 @@
-//! What the model does in an iteration, and what the runner finds out about it.
+//! Lines about the model's actions in an iteration and their results.
 
 use ralph_app::format;
 use ralph_core::event::{
@@ -14,7 +14,7 @@ use super::pieces::{
 use super::{Style, budgets, circling, pieces};
 use crate::terminal::styled_line::{StyledLine, Tone};
 
-/// How many lines of a failed command's output are shown; the rest is in its file.
+/// The number of lines of a failed command's output that are shown; the rest is in its file.
 const TAIL_LINES: usize = 8;
 
 pub(super) fn iteration_lines(
@@ -130,7 +130,7 @@ pub(super) fn model_lines(event: &ModelEvent, style: Style) -> Vec<StyledLine> {
     }
 }
 
-/// Returns the line for a step that takes time; on a terminal the spinner shows it instead.
+/// Returns the line for a step in progress; on a terminal the spinner shows it instead.
 pub(super) fn intent_lines(text: &str, style: Style) -> Vec<StyledLine> {
     match style {
         Style::Plain => vec![quiet_line(&format!("… {text}"))],

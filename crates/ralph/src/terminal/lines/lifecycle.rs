@@ -1,4 +1,4 @@
-//! The run as a whole: its plan, what happens around the iterations, and how it ends.
+//! Lines about the whole run: its plan, the events around the iterations, and its end.
 
 use ralph_app::format;
 use ralph_core::event::{CommandEvent, MessageState, RunEvent, SandboxEvent, SandboxPurpose};
@@ -120,7 +120,7 @@ pub(super) fn sandbox_lines(event: &SandboxEvent, state: &RunState) -> Vec<Style
     }
 }
 
-/// Returns where commands run, and how well they are kept there.
+/// Describes the sandbox of the commands and its isolation.
 fn sandbox_summary(plan: &RunPlan) -> String {
     let isolation = match plan.isolation {
         Isolation::None => "no isolation: commands run as you",
@@ -138,7 +138,7 @@ fn sandbox_summary(plan: &RunPlan) -> String {
     )
 }
 
-/// Says which model answers from now on, and where it is asked if that is not the usual place.
+/// Names the new model, and its address if it is not the default.
 fn model_line(choice: &ModelChoice) -> StyledLine {
     let profile = choice.profile.as_ref();
     let profile = profile.map_or_else(String::new, |name| format!(" of profile `{name}`"));
@@ -148,7 +148,7 @@ fn model_line(choice: &ModelChoice) -> StyledLine {
     StyledLine::from_text("  » ").wrapped(Tone::Plain, &text)
 }
 
-/// Returns a plan for people.
+/// Formats a plan.
 pub fn plan_lines(plan: &RunPlan) -> Vec<StyledLine> {
     let delivery = match plan.delivery {
         Delivery::PullRequest => "pull request",
@@ -202,7 +202,7 @@ pub fn plan_lines(plan: &RunPlan) -> Vec<StyledLine> {
     lines
 }
 
-/// Names the allowed hosts where a command can use a credential of its own unseen.
+/// Names the allowed hosts at which a command can use its own credential without inspection.
 fn uninspected_hosts_line(network: &NetworkPlan) -> Option<StyledLine> {
     let hosts = network.uninspected();
     let hosts = (!hosts.is_empty()).then(|| hosts.join(", "))?;
@@ -210,7 +210,7 @@ fn uninspected_hosts_line(network: &NetworkPlan) -> Option<StyledLine> {
     Some(field_line("", &format!("not inspected: {hosts} · {risk}")))
 }
 
-/// Lists the work outside of the sandbox that requests may ask the provider for.
+/// Lists the tools outside the sandbox that requests may ask the provider for.
 fn provider_tools_line(plan: &RunPlan) -> Option<StyledLine> {
     let allowed = &plan.agent.as_ref()?.provider_tools;
     let names: Vec<&str> = allowed.iter().map(|tool| tool.name()).collect();
@@ -221,9 +221,9 @@ fn provider_tools_line(plan: &RunPlan) -> Option<StyledLine> {
     (!names.is_empty()).then(|| field_line("provider", &text))
 }
 
-/// Says which hosts the project names that commands cannot reach.
+/// Lists the unreachable hosts that the project names.
 fn suggested_hosts_lines(hosts: &[SuggestedHost]) -> Vec<StyledLine> {
-    /// How many are told.
+    /// The number of hosts that are listed.
     const MOST: usize = 8;
     let told = hosts.iter().take(MOST).map(|suggested| {
         let SuggestedHost { host, file, why } = suggested;
@@ -241,7 +241,7 @@ fn suggested_hosts_lines(hosts: &[SuggestedHost]) -> Vec<StyledLine> {
     lines
 }
 
-/// Says who does the work.
+/// Names the worker.
 fn engine_line(plan: &RunPlan) -> StyledLine {
     let Some(agent) = &plan.agent else {
         let model = format!("{} · {}", plan.model, engine_name(plan.engine));
@@ -255,7 +255,7 @@ fn engine_line(plan: &RunPlan) -> StyledLine {
     field_line("agent", &format!("{} · {model}{login}", agent.name))
 }
 
-/// Returns the word that scripts and people see for an engine.
+/// Returns the printed name of an engine.
 pub fn engine_name(engine: EngineKind) -> &'static str {
     match engine {
         EngineKind::Actions => "actions",
@@ -265,7 +265,7 @@ pub fn engine_name(engine: EngineKind) -> &'static str {
 
 fn status_lines(status: &RunStatus, state: &RunState, style: Style) -> Vec<StyledLine> {
     match (status, style) {
-        // On a terminal the spinner says these.
+        // On a terminal, the spinner shows these.
         (
             RunStatus::Created | RunStatus::Preparing | RunStatus::Running | RunStatus::Verifying,
             Style::Rich { .. },
@@ -291,7 +291,7 @@ fn status_lines(status: &RunStatus, state: &RunState, style: Style) -> Vec<Style
     }
 }
 
-/// Returns the block that says how a run ended or why it waits.
+/// Returns the block that describes the end of a run or why it waits.
 pub fn ending_lines(state: &RunState, style: Style) -> Vec<StyledLine> {
     let status = &state.status;
     let (mark, tone) = match status {
@@ -371,12 +371,12 @@ fn result_lines(state: &RunState) -> Vec<String> {
     lines
 }
 
-/// Returns a pull request in one text: `#3 (draft) https://…`.
+/// Formats a pull request: `#3 (draft) https://…`.
 pub fn pull_request_text(pull: &PullRequest) -> String {
     format!("#{} ({}) {}", pull.number, state_name(pull.state), pull.url)
 }
 
-/// Returns what a run has used: `3 iterations · 2m 10s · 12,345 tokens · $0.12`.
+/// Formats the usage of a run: `3 iterations · 2m 10s · 12,345 tokens · $0.12`.
 pub fn usage_summary(state: &RunState) -> String {
     format!(
         "{} · {} · {} · {}",

@@ -4,7 +4,7 @@ use ralph_engine::live_output::{LiveLine, LiveLineKind};
 
 use crate::terminal::styled_line::StyledLine;
 
-/// Returns a line of the live output as it is shown below the events.
+/// Formats a line of live output as shown below the events.
 pub fn live_line(line: &LiveLine) -> StyledLine {
     let mark = match line.kind {
         LiveLineKind::Command => "$ ",

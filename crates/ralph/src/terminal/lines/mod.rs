@@ -1,8 +1,9 @@
-//! What each event looks like to a person.
+//! The text output for each event.
 //!
-//! [`event_lines`] gives the lines of a record and [`waiting_label`] what the spinner says after it; both decide
-//! exhaustively. The looks themselves: [`lifecycle`] for the run as a whole, `iteration` for what the
-//! model does, `delivery` for commits, pull request and verification, [`budgets`] for the bars.
+//! [`event_lines`] returns the lines of a record and [`waiting_label`] the spinner's label after
+//! it; both match exhaustively. The lines are defined in [`lifecycle`] for the whole run,
+//! `iteration` for the model's actions, `delivery` for commits, pull request and verification, and
+//! [`budgets`] for the bars.
 
 mod agent;
 pub mod budgets;

@@ -1,4 +1,4 @@
-//! Pieces that several lines share.
+//! Building blocks that several lines share.
 
 use ralph_app::format;
 use ralph_core::verdict::{CheckResult, VerifyFinding};
@@ -7,13 +7,13 @@ use super::Style;
 use crate::terminal::styled_line::{StyledLine, Tone};
 use crate::terminal::width;
 
-/// A thing that went well.
+/// Marks a success.
 pub(super) const GOOD: &str = "✓";
-/// A thing that went wrong.
+/// Marks a failure.
 pub(super) const BAD: &str = "✗";
-/// A thing that was not done.
+/// Marks a skipped step.
 pub(super) const SKIPPED: &str = "⊘";
-/// A thing that somebody should look at.
+/// Marks a warning.
 pub(super) const WARN: &str = "⚠";
 
 /// Starts a line with a mark in its tone.
@@ -21,7 +21,7 @@ pub(super) fn marked_line(mark: &str, tone: Tone) -> StyledLine {
     StyledLine::from_text("  ").span(tone, mark).plain(" ")
 }
 
-/// Starts a line that tells whether something went well.
+/// Starts a line with the mark of a success or a failure.
 pub(super) fn result_line(good: bool) -> StyledLine {
     if good {
         marked_line(GOOD, Tone::Good)
@@ -30,24 +30,24 @@ pub(super) fn result_line(good: bool) -> StyledLine {
     }
 }
 
-/// Makes a line that warns.
+/// Creates a warning.
 pub(super) fn warning_line(text: &str) -> StyledLine {
     marked_line(WARN, Tone::Warn).wrapped(Tone::Warn, text)
 }
 
-/// Makes a line that can be skipped.
+/// Creates a line of low importance.
 pub(super) fn quiet_line(text: &str) -> StyledLine {
     StyledLine::from_text("  ").quiet(text)
 }
 
-/// Makes a line with a name and a value.
+/// Creates a line with a name and a value.
 pub fn field_line(name: &str, value: &str) -> StyledLine {
     StyledLine::new()
         .quiet(&width::pad(&format!("  {name}"), 11))
         .wrapped(Tone::Plain, value)
 }
 
-/// Makes lines for a list of reasons below a line.
+/// Creates lines for a list of reasons below a line.
 pub(super) fn reason_lines<'a>(reasons: impl IntoIterator<Item = &'a str>) -> Vec<StyledLine> {
     reasons
         .into_iter()
@@ -59,10 +59,10 @@ pub(super) fn reason_lines<'a>(reasons: impl IntoIterator<Item = &'a str>) -> Ve
         .collect()
 }
 
-/// How many findings of a verdict are shown.
+/// The number of a verdict's findings that are shown.
 const SHOWN_FINDINGS: usize = 8;
 
-/// Returns the findings that qualify a verdict, a line each, the most important first.
+/// Returns the findings that qualify a verdict, one per line, the most important first.
 pub fn finding_lines(findings: &[VerifyFinding]) -> Vec<String> {
     let shown = findings.iter().take(SHOWN_FINDINGS);
     let mut lines: Vec<String> = shown
@@ -76,7 +76,7 @@ pub fn finding_lines(findings: &[VerifyFinding]) -> Vec<String> {
     lines
 }
 
-/// Makes a heading that divides the output.
+/// Creates a heading that divides the output.
 pub(super) fn heading_lines(title: &str, style: Style) -> Vec<StyledLine> {
     let rule = match style {
         Style::Rich { columns } => {
@@ -92,7 +92,7 @@ pub(super) fn heading_lines(title: &str, style: Style) -> Vec<StyledLine> {
     vec![StyledLine::new(), line]
 }
 
-/// Names an action with what it works on.
+/// Names an action and its object.
 pub(super) fn action_label(action: &str, label: &str) -> String {
     if label.starts_with(action) {
         label.to_owned()
@@ -101,7 +101,7 @@ pub(super) fn action_label(action: &str, label: &str) -> String {
     }
 }
 
-/// Says that the model is asked.
+/// Returns the label of a request to the model.
 pub(super) fn asking_label(attempt: u32) -> String {
     if attempt > 1 {
         format!("asking the model, attempt {attempt}")
@@ -110,7 +110,7 @@ pub(super) fn asking_label(attempt: u32) -> String {
     }
 }
 
-/// Tells one check: its name, command, end and tests.
+/// Formats a check: its name, command, exit and tests.
 pub(super) fn check_line(check: &CheckResult) -> StyledLine {
     let counts = check
         .tests

@@ -1,4 +1,4 @@
-//! Single events, for the stories of the tests.
+//! Single events for the scenarios of the tests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -13,7 +13,7 @@ use ralph_core::state::RunState;
 
 use super::*;
 
-/// Keeps what is written where a test can see it.
+/// Records the output for a test.
 #[derive(Clone, Default)]
 struct RunViewOutput(Arc<Mutex<Vec<u8>>>);
 
@@ -34,7 +34,7 @@ impl Write for RunViewOutput {
     }
 }
 
-/// Shows events as they would be in a journal, and returns what was written for each chapter.
+/// Shows events like those of a journal, and returns the output of each chapter.
 fn show_chapters<const N: usize>(chapters: [Vec<Event>; N], mode: OutputMode) -> [String; N] {
     let kept = RunViewOutput::default();
     let mut view = RunView::new(Box::new(kept.clone()), mode);

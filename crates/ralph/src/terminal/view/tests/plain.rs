@@ -1,4 +1,4 @@
-//! How a run looks in a pipe.
+//! Tests of the output in a pipe.
 
 use ralph_core::event::RunEvent;
 use ralph_core::net::{Allowlist, EgressPolicy, ProviderTool};
@@ -9,7 +9,7 @@ use super::*;
 use crate::terminal::lines::lifecycle;
 use crate::terminal::styled_line::Colour;
 
-/// Returns one chapter of the story.
+/// Returns the output of one chapter.
 fn chapter(number: usize) -> String {
     show_chapters(scenarios::chapters(), OutputMode::Plain)[number].clone()
 }

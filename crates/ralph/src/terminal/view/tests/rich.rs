@@ -1,4 +1,4 @@
-//! How a run looks on a terminal of 80 columns.
+//! Tests of the output on a terminal of 80 columns.
 
 use ralph_core::budget::Budget;
 use ralph_core::run::FailReason;
@@ -8,12 +8,12 @@ use super::*;
 
 const MODE: OutputMode = OutputMode::Rich(Width::Fixed(80), SpinnerVisibility::Hidden);
 
-/// Returns one chapter of the story with visible escape sequences.
+/// Returns the output of one chapter with visible escape sequences.
 fn chapter(number: usize) -> String {
     visible(&show_chapters(scenarios::chapters(), MODE)[number])
 }
 
-/// Makes escape sequences visible: `\x1b[32m` becomes `<32>`, its end `</>`.
+/// Replaces escape sequences with visible text: `\x1b[32m` becomes `<32>`, its end `</>`.
 fn visible(text: &str) -> String {
     let text = text.replace("\u{1b}[0m", "</>");
     let mut parts = text.split("\u{1b}[");

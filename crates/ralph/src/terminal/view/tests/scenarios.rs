@@ -1,4 +1,4 @@
-//! The events of a run that meets everything that can happen.
+//! The events of a run that covers all cases.
 
 use ralph_core::budget::{Budget, BudgetLimits};
 use ralph_core::event::{
@@ -16,12 +16,12 @@ use super::events::{
     started, status,
 };
 
-/// Returns the whole story in its chapters.
+/// Returns all chapters.
 pub(super) fn chapters() -> [Vec<Event>; 5] {
     [beginning(), actions(), checks(), steering(), verdict()]
 }
 
-/// The beginning of a run, up to the model's first usable answer.
+/// The start of a run, up to the model's first usable response.
 pub(super) fn beginning() -> Vec<Event> {
     let sandbox = SandboxId("local-1".into());
     vec![
@@ -72,7 +72,7 @@ pub(super) fn beginning() -> Vec<Event> {
     ]
 }
 
-/// What actions come to.
+/// The results of actions.
 pub(super) fn actions() -> Vec<Event> {
     vec![
         started(0, "write", "src/hello.txt"),
@@ -120,7 +120,7 @@ pub(super) fn actions() -> Vec<Event> {
     ]
 }
 
-/// What the runner finds out about an iteration.
+/// The runner's checks of an iteration.
 pub(super) fn checks() -> Vec<Event> {
     vec![
         Event::Iteration(IterationEvent::ClaimChecked {
@@ -164,7 +164,7 @@ pub(super) fn checks() -> Vec<Event> {
     ]
 }
 
-/// What people do, and what becomes of the commits.
+/// User commands, and the delivery of commits.
 pub(super) fn steering() -> Vec<Event> {
     vec![
         Event::Command(CommandEvent::CommandReceived {
@@ -257,7 +257,7 @@ pub(super) fn verdict() -> Vec<Event> {
     ]
 }
 
-/// What the gate reports besides single hosts.
+/// Events of the gate other than single hosts.
 pub(super) fn gate() -> Vec<Event> {
     vec![
         Event::Egress(EgressEvent::FurtherHostsBlocked {
@@ -294,7 +294,7 @@ fn blocked_host() -> Event {
     })
 }
 
-/// What an agent's program does, what the gate says, and what people tell it.
+/// Events of an agent, of the gate, and messages to the agent.
 pub(super) fn agent() -> Vec<Event> {
     let did = |did| Event::Agent(AgentSessionEvent::AgentDid { iteration: 1, did });
     let moved = |to| {
