@@ -8,7 +8,7 @@ use ralph_gate::{Arrival, Gate, SandboxListener};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// The delay after a failed `accept`, for example without free file descriptors.
+/// The delay after a failed `accept`.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// A port of this machine that leads to a gate's credentials. Dropping it closes it.
