@@ -255,7 +255,7 @@ fn findings_are_serialized_as_json() {
     let finding = LintFinding::missing_task_file("ralph_task.md");
     assert_eq!(
         serde_json::to_string(&finding).unwrap(),
-        r#"{"code":"missing-task-file","severity":"error","line":null,"column":null,"message":"there is no task file `ralph_task.md`","fix":"write one with `ralph init`"}"#
+        r#"{"code":"missing-task-file","severity":"error","line":null,"column":null,"message":"there is no task file `ralph_task.md`","fix":"create one with `ralph init`"}"#
     );
 }
 

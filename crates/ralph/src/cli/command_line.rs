@@ -37,7 +37,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Start and follow",
         &[
-            "init", "lint", "run", "runs", "show", "logs", "replay", "demo",
+            "init", "lint", "run", "runs", "show", "logs", "attach", "replay", "demo",
         ],
     ),
     (
@@ -107,7 +107,7 @@ fn grouped_commands(command: &clap::Command) -> String {
     version,
     arg_required_else_help = true,
     subcommand_required = true,
-    after_help = "Start with:\n  ralph init    write a task file\n  ralph lint    see what it lacks\n  ralph run     let it be done"
+    after_help = "Start with:\n  ralph init    write a task file\n  ralph lint    see what it lacks\n  ralph run     start the run"
 )]
 pub(super) struct Cli {
     /// Also print the diagnostics log on standard error; -vv prints more
@@ -128,42 +128,42 @@ pub(super) enum CliCommand {
         after_help = "Examples:\n  ralph lint\n  ralph lint tasks/login.md --json | jq '.findings[].code'\n\nExit codes: 0 no errors, 1 errors"
     )]
     Lint(LintArgs),
-    /// Work on a task until it is done, out of budget or in need of a person
+    /// Work on a task until it is done, out of budget or needs the user
     #[command(
-        after_help = "Examples:\n  ralph run\n  ralph run tasks/login.md --repo ../login --sandbox local\n  ralph run --model scripted:replies.jsonl --json\n\nExit codes: 0 succeeded, 10 failed, 11 paused for a person, 12 the task file was refused, 130 interrupted"
+        after_help = "Examples:\n  ralph run\n  ralph run tasks/login.md --repo ../login --sandbox local\n  ralph run --model scripted:replies.jsonl --json\n\nExit codes: 0 succeeded, 10 failed, 11 paused for the user, 12 the task file was refused, 130 interrupted"
     )]
     Run(RunArgs),
     /// List all runs, the newest first
     Runs(RunsArgs),
-    /// Show where a run stands
+    /// Show the status of a run
     Show(ShowArgs),
-    /// Print what a run has done
+    /// Print the log of a run
     Logs(LogsArgs),
     /// Watch a run that another process works on
     #[command(
         after_help = "Ctrl-C detaches and leaves the run alone.\n\nExit codes: 0 succeeded or detached, 10 failed, 11 paused, 130 interrupted, 1 its process is gone"
     )]
     Attach(AttachArgs),
-    /// Make a run wait at its next action
+    /// Pause a run at its next action
     Pause(RunArg),
     /// Continue a run that waits or was interrupted
     Resume(ResumeArgs),
-    /// Make a run start a fresh iteration at its next action
+    /// Start a fresh iteration at the next action of a run
     Rotate(RunArg),
-    /// End a run and keep its sandbox for a look
+    /// End a run and keep its sandbox for inspection
     Stop(RunArg),
-    /// Let the model of another profile answer from a run's next iteration on
+    /// Switch a run to another model profile
     Profile(ProfileArgs),
-    /// Put a changed task file in force for a run
+    /// Apply a changed task file to a run
     Task(TaskArgs),
-    /// Write the branch of a run into an empty directory, to look at it
+    /// Write the branch of a run into an empty directory
     Export(ExportArgs),
     /// List the model profiles, try one, or store newer prices
     #[command(
         after_help = "Examples:\n  ralph models\n  ralph models test default-cheap\n  ralph models update-prices model_prices.json\n  ralph models --json | jq '.[] | select(.usable).profile'"
     )]
     Models(ModelsArgs),
-    /// Add a sign to a run's guardrails
+    /// Add a guardrail to a run
     #[command(
         after_help = "Example:\n  ralph guardrail last --name 'no mocks' --trigger 'when a test is slow' \\\n    --instruction 'make the code faster, do not mock it'"
     )]
@@ -173,13 +173,13 @@ pub(super) enum CliCommand {
         after_help = "Example:\n  ralph note last 'the parser lives in src/parse.rs' --kind file"
     )]
     Note(NoteArgs),
-    /// Tell something to who works on a run, at once where that is possible (modes guided and debug)
+    /// Send a message to the agent or model working on a run (modes guided and debug)
     #[command(
         alias = "tell",
         after_help = "Example:\n  ralph message last 'use the parser in src/parse.rs, do not write another'\n\nAn agent that can be talked to takes it up while it works; otherwise it is in the next prompt. `ralph show` tells where it stands."
     )]
     Message(MessageArgs),
-    /// Let the commands of a run reach a host from now on
+    /// Allow the commands of a run to reach a host
     #[command(
         after_help = "Examples:\n  ralph allow last crates.example\n  ralph allow last '*.crates.example' --project\n\n`ralph show` lists the hosts that were blocked."
     )]
@@ -195,12 +195,12 @@ pub(super) enum CliCommand {
     Audit(AuditArgs),
     /// Show again what a run showed, from its journal
     Replay(RunArg),
-    /// Keep the credential of an agent
+    /// Store the credential of an agent
     #[command(
         after_help = "Examples:\n  ralph store-token\n  ralph store-token --agent codex < key.txt\n  echo '{\"accessToken\":\"…\",\"baseUrl\":\"https://gateway.example\"}' | ralph store-token --auth gateway\n\nExit codes: 0 stored, 1 not stored"
     )]
     StoreToken(StoreTokenArgs),
-    /// Tell whether an agent has a credential that holds
+    /// Check whether an agent has a valid credential
     #[command(after_help = "Exit codes: 0 it has one, 1 it has none, or its time is over")]
     CheckToken(TokenArgs),
     /// Print the credential of an agent, without a line end
@@ -213,7 +213,7 @@ pub(super) enum CliCommand {
         after_help = "Examples:\n  ralph get-token | ralph proxy\n  { echo api_key; ralph get-token --auth api-key; } | ralph proxy --listen 127.0.0.1:0\n\nThe credential comes on standard input: its mode (oauth, api_key, gateway) and itself in two lines, or itself alone. What a program needs instead of it is printed.\n\nExit codes: 0 nobody needed it any more, or one runs already, 1 it could not be started, 130 ended by a signal"
     )]
     Proxy(ProxyArgs),
-    /// Build, pull or look at the images of container sandboxes
+    /// Build, pull or inspect the images of container sandboxes
     Image(ImageArgs),
     /// Try ralph without a model, a container or a network
     Demo(DemoArgs),
@@ -229,10 +229,10 @@ pub(super) enum CliCommand {
     Trust(TrustArgs),
     /// Try out a sandbox provider on this machine
     #[command(
-        after_help = "Examples:\n  ralph selftest\n  ralph selftest --offline\n  ralph selftest --type local\n\nThe agent is asked to say ok once, with your token and a small model. With `--offline` a stand-in inside of this program answers it.\n\nExit codes: 0 all checks passed, 1 some failed"
+        after_help = "Examples:\n  ralph selftest\n  ralph selftest --offline\n  ralph selftest --type local\n\nThe agent is asked to say ok once, with your token and a small model. With `--offline` a local replacement for the provider answers it.\n\nExit codes: 0 all checks passed, 1 some failed"
     )]
     Selftest(SelftestArgs),
-    /// Remove sandboxes that nobody uses any more
+    /// Remove sandboxes that are no longer in use
     #[command(
         after_help = "Examples:\n  ralph prune-sandboxes --dry-run\n  ralph prune-sandboxes --type docker --max-age 2d\n\nA sandbox in which a process works is never removed."
     )]

@@ -25,7 +25,7 @@ pub(super) struct PreflightArgs {
     /// Look at this sandbox provider
     #[arg(long, value_name = "PROVIDER", value_parser = NonEmptyStringValueParser::new())]
     pub sandbox: Option<String>,
-    /// Choose who does the work
+    /// Choose the engine
     #[arg(long, value_enum)]
     pub engine: Option<EngineName>,
     /// Look at this agent: claude, codex, opencode, or one of config/agents.toml

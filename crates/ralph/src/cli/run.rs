@@ -41,7 +41,7 @@ pub(super) struct RunArgs {
     /// Run commands in a sandbox of this provider
     #[arg(long, value_name = "PROVIDER", value_parser = NonEmptyStringValueParser::new())]
     pub sandbox: Option<String>,
-    /// Choose who does the work
+    /// Choose the engine
     #[arg(long, value_enum)]
     pub engine: Option<EngineName>,
     /// Let this agent do the work: claude, codex, opencode, or one of config/agents.toml
@@ -53,7 +53,7 @@ pub(super) struct RunArgs {
     /// Use this model, such as zai/glm-4.7 or scripted:FILE.jsonl
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub model: Option<String>,
-    /// Look for newer versions of the image and build it anew
+    /// Check for newer base images and rebuild the image
     #[arg(long)]
     pub rebuild: bool,
     /// Print the plan and start nothing
@@ -79,7 +79,7 @@ pub(super) struct UnfinishedRunArgs {
     pub resume: bool,
 }
 
-/// Who does the work.
+/// The two engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum EngineName {
     /// The model answers with actions and ralph performs them

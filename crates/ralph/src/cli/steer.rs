@@ -57,7 +57,7 @@ pub(super) struct NoteArgs {
     /// Say what it is about
     #[arg(long, value_enum, default_value = "clarify")]
     pub kind: NoteKindName,
-    /// Say who gives it
+    /// Name the author
     #[arg(long, default_value = "")]
     pub author: String,
 }
