@@ -12,6 +12,7 @@ use crate::terminal::{OutputMode, RunView};
 
 /// Drives a run until it ends or waits.
 pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, AppError> {
+    let span = tracing::info_span!("run", run = %run.journal().state().plan.run);
     let (interrupt, interrupted) = watch::channel(false);
     let mut latest = run.journal().latest();
     let mut reader = JournalFollower::new(run.dir());
@@ -44,6 +45,7 @@ pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, A
     if let Err(error) = showing.await {
         tracing::warn!(%error, "the view of the run ended early");
     }
+    let _run = span.entered();
     let status = ended.inspect_err(|error| tracing::warn!(%error, "the run cannot continue"))?;
     tracing::info!(?status, "this process has ended its work on the run");
     Ok(ExitCode::for_status(&status))
