@@ -1,6 +1,6 @@
 //! The images of container sandboxes.
 //!
-//! - [`ImageBuild`], [`ImagePull`] and [`image_status`] are the operations of a front end.
+//! - [`PreparedImageBuild`], [`ImagePull`] and [`image_status`] are the operations of a front end.
 //! - `ensure_image` provides the image of a run, `ready_image` finds one for a check.
 
 mod build;
