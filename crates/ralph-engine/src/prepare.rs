@@ -168,7 +168,7 @@ async fn attach_existing(
     let sandbox = outside.sandboxes.attach(&id).await?;
     if sandbox.is_none() {
         let message = format!(
-            "sandbox `{id}` is gone; a new one is made from the last commit that the host has"
+            "sandbox `{id}` is gone; a new one is created from the last commit that the host has"
         );
         journal.append_all([
             Event::Run(RunEvent::Notice { message }),

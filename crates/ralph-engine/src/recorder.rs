@@ -185,10 +185,7 @@ impl Recorder {
         let due = budget::warnings(self.limits(), &self.spent_at_last_warning, &spent);
         self.spent_at_last_warning = spent;
         for (budget, percent) in due {
-            self.log_activity(&format!(
-                "{percent} % of the budget `{}` are used",
-                budget.key()
-            ))?;
+            self.log_activity(&format!("{percent} % of budget `{}` used", budget.key()))?;
             self.append(RunEvent::BudgetWarning { budget, percent })?;
         }
         Ok(())

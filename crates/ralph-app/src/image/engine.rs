@@ -14,7 +14,7 @@ pub(crate) fn configured_base(settings: &Settings) -> Result<ImageBase, AppError
     let sandbox = &settings.sandbox;
     ImageBase::from_settings(&sandbox.image, &sandbox.base_image).map_err(|error| {
         AppError::usage(
-            "`ralph.toml` names an image that cannot be one",
+            "invalid image name in `ralph.toml`",
             error.to_string(),
             "correct `image` and `base_image` under `[sandbox]`",
         )

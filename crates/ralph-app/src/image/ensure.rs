@@ -28,7 +28,7 @@ pub(crate) async fn ensure_image(
     let base_image = app.settings()?.sandbox.base_image;
     let base = ImageBase::from_settings(&container.image, &base_image).map_err(|error| {
         AppError::usage(
-            "the image of the containers cannot be one",
+            "invalid container image name",
             error.to_string(),
             "correct `sandbox_image` in the task file, or `image` in ralph.toml",
         )

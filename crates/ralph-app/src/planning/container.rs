@@ -18,7 +18,7 @@ pub(crate) fn require_known(sandbox: &str) -> Result<(), AppError> {
     let fix = match nearest(sandbox, SANDBOX_PROVIDERS) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => {
-            "use `docker`, which keeps commands in containers, or `local`, which keeps them from nothing"
+            "use `docker`, which keeps commands in containers, or `local`, which does not isolate them"
                 .to_owned()
         }
     };

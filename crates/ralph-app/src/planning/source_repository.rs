@@ -86,7 +86,7 @@ impl SourceRepository {
         }
         let files = format::plural(dirty as u64, "uncommitted change", "uncommitted changes");
         vec![format!(
-            "not taken along from `{}`: {files}; the work starts from commit {}",
+            "not part of this run: {files} in `{}`; the work starts from commit {}",
             self.path.display(),
             self.base.short()
         )]

@@ -204,7 +204,10 @@ impl ModelFactory {
         let base = self.base_url(&endpoint).ok_or_else(|| {
             AppError::usage(
                 format!("model `{name}` cannot be asked"),
-                format!("nobody says where `{}` is", endpoint.provider),
+                format!(
+                    "no address is configured for provider `{}`",
+                    endpoint.provider
+                ),
                 format!(
                     "give its profile an `api_base`, or set `{}`",
                     endpoint.base_variables.join("` or `")

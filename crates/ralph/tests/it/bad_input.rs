@@ -51,7 +51,7 @@ fn a_command_line_that_makes_no_sense_is_refused() {
         ),
         (
             &["--sandbox", "nope"],
-            "sandbox `nope` is not available — this version has local, docker — use `docker`, which keeps commands in containers, or `local`, which keeps them from nothing",
+            "sandbox `nope` is not available — this version has local, docker — use `docker`, which keeps commands in containers, or `local`, which does not isolate them",
         ),
         (
             &["--sandbox", "dockre"],

@@ -109,7 +109,7 @@ ralph: --nix does not go with --agent <NAME> — only one of them can hold — s
 ralph: --agent <NAME> does not go with --dockerfile <FILE> — an agent's image has a Dockerfile of its own — leave one of them out
 ralph: `../containers/x` is no value for --image <NAME> — `../containers/x` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — see `ralph image pull --help`
 ralph: --image <NAME> does not go with --agent <NAME> — only one of them can hold — see `ralph image status --help`
-ralph: `ralph.toml` names an image that cannot be one — `My Image` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — correct `image` and `base_image` under `[sandbox]`
+ralph: invalid image name in `ralph.toml` — `My Image` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — correct `image` and `base_image` under `[sandbox]`
 
 "]]
     );

@@ -271,7 +271,7 @@ fn a_lost_sandbox_is_recreated_from_the_host_repository() {
         notice[0]
             .as_str()
             .unwrap()
-            .ends_with("is gone; a new one is made from the last commit that the host has"),
+            .ends_with("is gone; a new one is created from the last commit that the host has"),
         "{notice:?}"
     );
     assert_eq!(project.results(2), ["ran 0", "done", "done"]);

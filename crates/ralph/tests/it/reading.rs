@@ -235,7 +235,7 @@ Say hello (one)
 ── iteration 1 ──
   the model answered: 1,200 tokens in, 34 out, $0.25 (5ms)
   boxes 2/2: M1.1, M1.2
-  took 1 commit, now at bbbbbbbbbb
+  imported 1 commit, now at bbbbbbbbbb
   pull request #3 opened (open) file:///pulls/3
   … verifying
   ✓ bbbbbbbbbb is green in a clean room

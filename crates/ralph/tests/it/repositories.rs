@@ -21,7 +21,7 @@ fn uncommitted_changes_stay_where_they_are() {
     )]);
     let before = project.git(&["status", "--porcelain"]);
     let ended = project.run().expect(0);
-    let notice = "`: 2 uncommitted changes; the work starts from commit ";
+    let notice = "not part of this run: 2 uncommitted changes in `";
     assert!(ended.stdout.contains(notice), "{}", ended.stdout);
     assert!(
         project.event_values("notice", "message")[0]

@@ -67,9 +67,7 @@ pub(super) async fn check_credential(ground: &PreflightContext<'_>) -> Option<Ch
     let preset = match &ground.worker {
         PreflightWorker::Model | PreflightWorker::Unknown => return None,
         PreflightWorker::Contradiction(_) | PreflightWorker::Agent(Err(_)) => {
-            return Some(CheckOutcome::NotRun(
-                "nobody knows which agent needs it".into(),
-            ));
+            return Some(CheckOutcome::NotRun("no agent is chosen".into()));
         }
         PreflightWorker::Agent(Ok(preset)) => preset,
     };

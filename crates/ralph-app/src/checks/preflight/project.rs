@@ -125,7 +125,7 @@ pub(super) fn check_model(ground: &PreflightContext<'_>) -> CheckOutcome {
     match &ground.worker {
         PreflightWorker::Model | PreflightWorker::Unknown => check_resolved_model(ground),
         PreflightWorker::Contradiction(_) | PreflightWorker::Agent(Err(_)) => {
-            CheckOutcome::NotRun("nobody knows which agent asks it".into())
+            CheckOutcome::NotRun("no agent is chosen".into())
         }
         PreflightWorker::Agent(Ok(preset)) => {
             let model = ground.request.model.as_deref();

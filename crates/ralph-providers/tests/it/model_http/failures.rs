@@ -63,7 +63,7 @@ async fn half_an_answer_is_an_error_that_is_charged() {
         ),
         (
             FakeResponse::stream().event(HALF).event("{\"choices\":"),
-            "cut off, an event is no JSON: EOF while parsing a value at line 1 column 11, \"{\\\"summary\\\":\", 10 tokens",
+            "cut off, an event is not valid JSON: EOF while parsing a value at line 1 column 11, \"{\\\"summary\\\":\", 10 tokens",
         ),
         (
             FakeResponse::json(200, "{\"choices\":[{\"message\":"),

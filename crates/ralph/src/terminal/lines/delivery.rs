@@ -15,7 +15,7 @@ pub(super) fn delivery_lines(event: &DeliveryEvent) -> Vec<StyledLine> {
         DeliveryEvent::CommitsImported { head, commits } => {
             let commits = format::plural(*commits, "commit", "commits");
             vec![quiet_line(&format!(
-                "took {commits}, now at {}",
+                "imported {commits}, now at {}",
                 head.short()
             ))]
         }

@@ -92,7 +92,7 @@ pub(super) fn command_lines(event: &CommandEvent) -> Vec<StyledLine> {
 pub(super) fn sandbox_lines(event: &SandboxEvent, state: &RunState) -> Vec<StyledLine> {
     match event {
         SandboxEvent::SandboxCreated { sandbox, purpose } => match purpose {
-            SandboxPurpose::Work => vec![quiet_line(&format!("sandbox `{sandbox}` is made"))],
+            SandboxPurpose::Work => vec![quiet_line(&format!("sandbox `{sandbox}` is created"))],
             SandboxPurpose::CleanRoom => Vec::new(),
         },
         SandboxEvent::SandboxRemoved { sandbox } => {

@@ -59,8 +59,9 @@ pub(super) fn read_event(
         answer.is_complete = true;
         return Ok(());
     }
-    let value: Value = serde_json::from_str(&event.data)
-        .map_err(|error| ReplyReadError::Unreadable(format!("an event is no JSON: {error}")))?;
+    let value: Value = serde_json::from_str(&event.data).map_err(|error| {
+        ReplyReadError::Unreadable(format!("an event is not valid JSON: {error}"))
+    })?;
     let refused = event.name == "error" || value["type"] == "error";
     if let Some(error) = error_in(&value, refused) {
         return Err(ReplyReadError::Rejected(

@@ -29,7 +29,7 @@ Say hello (task-001)
   tests    make test
   budgets  10 iterations · 60m wall time · $1.00 cost · 20000 tokens
   … preparing
-  sandbox `local-1` is made
+  sandbox `local-1` is created
   the repository is on `ralph/task-001/say-hello` at aaaaaaaaaa
   … running
 
@@ -100,8 +100,8 @@ fn steering() {
   ⚠ resume refused: it is not paused
   » the task file has changed: max_iterations: 10 → 20, a box was added
   ⚠ the changed task file is not used: `max_iterations` is missing
-  » the working tree has changes that were not taken along
-  took 2 commits, now at bbbbbbbbbb
+  » 3 uncommitted changes in `repo` are not part of this run
+  imported 2 commits, now at bbbbbbbbbb
   ✗ the commits were not taken: branch `main` was moved
   pushed bbbbbbbbbb to `ralph/task-001/say-hello`
   pull request #7 opened (draft) file:///home/me/pulls/7

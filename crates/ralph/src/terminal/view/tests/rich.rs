@@ -38,7 +38,7 @@ fn the_beginning() {
 <2>  model    </>scripted:replies.jsonl · actions
 <2>  tests    </>make test
 <2>  budgets  </>10 iterations · 60m wall time · $1.00 cost · 20000 tokens
-  <2>sandbox `local-1` is made</>
+  <2>sandbox `local-1` is created</>
   <2>the repository is on `ralph/task-001/say-hello` at aaaaaaaaaa</>
 
 <36>── </><1>iteration 1</><36> ─────────────────────────────────────────────────────────────────</>
@@ -107,8 +107,8 @@ fn steering() {
   <33>⚠</> <33>resume refused: it is not paused</>
   » the task file has changed: max_iterations: 10 → 20, a box was added
   <33>⚠</> <33>the changed task file is not used: `max_iterations` is missing</>
-  » the working tree has changes that were not taken along
-  <2>took 2 commits, now at bbbbbbbbbb</>
+  » 3 uncommitted changes in `repo` are not part of this run
+  <2>imported 2 commits, now at bbbbbbbbbb</>
   <31>✗</> the commits were not taken: branch `main` was moved
   <2>pushed bbbbbbbbbb to `ralph/task-001/say-hello`</>
   <36>pull request #7</> opened (draft) <1>file:///home/me/pulls/7</>

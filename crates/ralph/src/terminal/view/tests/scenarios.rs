@@ -188,7 +188,7 @@ pub(super) fn steering() -> Vec<Event> {
             why: "`max_iterations` is missing".into(),
         }),
         Event::Run(RunEvent::Notice {
-            message: "the working tree has changes that were not taken along".into(),
+            message: "3 uncommitted changes in `repo` are not part of this run".into(),
         }),
         Event::Delivery(DeliveryEvent::CommitsImported {
             head: commit("b"),
