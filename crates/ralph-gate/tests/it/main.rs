@@ -18,5 +18,6 @@ mod meter;
 mod overshoot;
 mod policy;
 mod provider_tools;
+mod reservations;
 mod support;
 mod tls;
