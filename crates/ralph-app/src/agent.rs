@@ -60,14 +60,26 @@ impl AgentAccess {
     }
 
     /// Returns the plan's description of the agent.
-    pub fn to_plan(&self, asked: Option<&String>, provider_tools: &[ProviderTool]) -> AgentPlan {
-        AgentPlan {
+    pub fn to_plan(
+        &self,
+        asked: Option<&String>,
+        provider_tools: &[ProviderTool],
+    ) -> Result<AgentPlan, AppError> {
+        let definition = serde_json::to_value(&self.preset).map_err(|error| {
+            AppError::usage(
+                format!("cannot plan with the agent `{}`", self.preset.name),
+                error.to_string(),
+                "correct its entry in agents.toml",
+            )
+        })?;
+        Ok(AgentPlan {
+            definition: Some(definition),
             name: self.preset.name.clone(),
             model: asked.cloned(),
             auth: self.login.as_ref().map(|login| login.mode.to_string()),
             renew: self.login.as_ref().map(|login| login.renew_command.clone()),
             provider_tools: provider_tools.iter().copied().collect(),
-        }
+        })
     }
 }
 

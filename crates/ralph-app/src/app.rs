@@ -43,6 +43,20 @@ impl App {
         }
     }
 
+    /// Returns the context of another working directory. Both contexts share the redactor.
+    #[must_use]
+    pub fn in_directory(&self, directory: &Path) -> Self {
+        let app = Self {
+            environment: self.environment.in_directory(directory),
+            clock: self.clock,
+            redactor: self.redactor.clone(),
+        };
+        for (name, value) in app.environment.secrets() {
+            app.redactor.learn(&name, Secret::new(value));
+        }
+        app
+    }
+
     /// Returns the environment.
     pub fn environment(&self) -> &Environment {
         &self.environment

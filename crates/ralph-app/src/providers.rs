@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ralph_core::outage::OutagePolicy;
-use ralph_core::plan::{ContainerPlan, RunPlan};
+use ralph_core::plan::{ContainerPlan, PinnedSettings, RunPlan};
 use ralph_core::ports::{Clock, Model, SandboxProvider};
 use ralph_core::price::Price;
 use ralph_core::profile::ModelChoice;
 use ralph_core::secret::Redactor;
+use ralph_core::state::RunState;
 use ralph_engine::git::HostGit;
 use ralph_engine::run::{ProfileSelector, Services};
 use ralph_engine::store::StateDir;
@@ -151,16 +151,34 @@ impl Providers {
         Ok(DockerImages::new(engine, directory, self.clock.clone()))
     }
 
-    /// Returns the external services of a run. `used` are the entries of a script that the run has
-    /// already used.
+    /// Returns the external services of a new run.
     pub fn services(
         &self,
         plan: &RunPlan,
         choice: &ModelChoice,
-        used: &[String],
         joined: GateSetup,
     ) -> Result<Services, AppError> {
-        let model = self.models.create(choice, used)?;
+        let model = self.models.create(choice, &[])?;
+        self.services_with_model(plan, (model, models::price_or_highest(choice)), joined)
+    }
+
+    /// Returns the services of an existing run. If the user requested another profile, the present
+    /// model need not be usable.
+    pub fn services_for_existing(
+        &self,
+        (plan, state): (&RunPlan, &RunState),
+        joined: GateSetup,
+    ) -> Result<Services, AppError> {
+        let choice = &state.model_choice();
+        let model = self.models.create(choice, &state.used_script_lines);
+        let model = match (model, &state.wanted_profile) {
+            (Ok(model), _) => model,
+            (Err(error), Some(profile)) => {
+                tracing::info!(%error, profile, "the run switches to another profile");
+                Arc::new(AbsentModel::new(&choice.model))
+            }
+            (Err(error), None) => return Err(error),
+        };
         self.services_with_model(plan, (model, models::price_or_highest(choice)), joined)
     }
 
@@ -179,6 +197,7 @@ impl Providers {
         (model, price): (Arc<dyn Model>, Price),
         joined: GateSetup,
     ) -> Result<Services, AppError> {
+        let settings = plan.settings.clone().unwrap_or_default();
         let host = self.git()?;
         let (program, config) = host.program();
         let git = GitProgram {
@@ -209,8 +228,8 @@ impl Providers {
             },
             model,
             price,
-            outage: OutagePolicy::default(),
-            profiles: self.profiles(),
+            outage: settings.outage,
+            profiles: self.profiles(settings),
             agent: joined.agent,
             gate: joined.gate,
             scm: Arc::new(scm),
@@ -221,12 +240,12 @@ impl Providers {
     }
 
     /// Returns the profiles that a run can switch to while it is active.
-    fn profiles(&self) -> ProfileSelector {
+    fn profiles(&self, settings: PinnedSettings) -> ProfileSelector {
         let models = self.models.clone();
         ProfileSelector {
-            doctor: models.doctor_profile(),
+            doctor: settings.doctor_profile.clone(),
             choose: Arc::new(move |name| {
-                let chosen = models.for_profile(name);
+                let chosen = models.for_pinned_profile(name, &settings);
                 chosen.map_err(|error| format!("{}, {}", error.what, error.why))
             }),
         }

@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ports::MAX_RETRY_WAIT;
 
 /// Quick retries before the run waits.
@@ -20,7 +22,8 @@ const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
 const FIRST_AGENT_DELAY_STEP: u32 = 3;
 
 /// The delays between attempts, and the longest outage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "OutageMilliseconds", into = "OutageMilliseconds")]
 pub struct OutagePolicy {
     /// Doubles with each failure.
     pub first_delay: Duration,
@@ -28,6 +31,36 @@ pub struct OutagePolicy {
     pub longest_delay: Duration,
     /// Total waiting time before the run pauses.
     pub max_outage: Duration,
+}
+
+/// An [`OutagePolicy`] in the journal.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct OutageMilliseconds {
+    first_delay_ms: u64,
+    longest_delay_ms: u64,
+    max_outage_ms: u64,
+}
+
+impl From<OutageMilliseconds> for OutagePolicy {
+    fn from(stored: OutageMilliseconds) -> Self {
+        Self {
+            first_delay: Duration::from_millis(stored.first_delay_ms),
+            longest_delay: Duration::from_millis(stored.longest_delay_ms),
+            max_outage: Duration::from_millis(stored.max_outage_ms),
+        }
+    }
+}
+
+impl From<OutagePolicy> for OutageMilliseconds {
+    fn from(policy: OutagePolicy) -> Self {
+        let milliseconds =
+            |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        Self {
+            first_delay_ms: milliseconds(policy.first_delay),
+            longest_delay_ms: milliseconds(policy.longest_delay),
+            max_outage_ms: milliseconds(policy.max_outage),
+        }
+    }
 }
 
 impl Default for OutagePolicy {

@@ -1,13 +1,15 @@
 //! The complete plan of a run, before the first sandbox exists. `ralph run --dry-run` prints it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::budget::BudgetLimits;
 use crate::id::{CommitId, Digest, RunId, TaskId};
 use crate::net::{Allowlist, EgressPolicy, ProviderTool};
+use crate::outage::OutagePolicy;
 use crate::ports::{Confinement, Isolation};
+use crate::profile::ModelChoice;
 use crate::task::RunMode;
 
 /// The engine that does the work of an iteration.
@@ -78,6 +80,23 @@ pub struct AgentPlan {
     /// The work outside the sandbox that its requests may ask the model provider for.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub provider_tools: BTreeSet<ProviderTool>,
+    /// Its definition in `agents.toml` with all inherited values. Plans of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<serde_json::Value>,
+}
+
+/// The configuration that a run was planned with. A resumed run uses it from any directory, and
+/// whatever the files contain by then.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PinnedSettings {
+    /// The directory whose configuration and `.env` were read.
+    pub directory: String,
+    /// The profiles that the run can switch to, with absolute paths and the prices at that time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub profiles: BTreeMap<String, ModelChoice>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doctor_profile: Option<String>,
+    pub outage: OutagePolicy,
 }
 
 /// The network access of a run's commands. The gate is the only way out.
@@ -133,7 +152,7 @@ pub struct SuggestedHost {
 }
 
 /// The plan of one run. It is the first record of the journal and never changes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunPlan {
     pub run: RunId,
     pub task_id: TaskId,
@@ -174,4 +193,7 @@ pub struct RunPlan {
     pub checkboxes: usize,
     #[serde(default)]
     pub mode: RunMode,
+    /// Plans of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<PinnedSettings>,
 }

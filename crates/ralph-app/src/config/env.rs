@@ -24,6 +24,9 @@ const DOTENV_VARIABLES: [&str; 3] = [
     PROVIDER_VARIABLE,
 ];
 
+/// The variables with directories that may be relative to the working directory.
+const DIRECTORY_VARIABLES: [&str; 2] = ["RALPH_HOME", "RALPH_CONFIG_DIR"];
+
 /// The variable with the default sandbox provider.
 const PROVIDER_VARIABLE: &str = "RALPH_DEFAULT_PROVIDER";
 
@@ -85,6 +88,23 @@ impl Environment {
             dotenv_problem: problem,
             ..Self::from_variables(variables, directory, &dotenv)
         }
+    }
+
+    /// Returns this environment as it would be with another working directory: with the `.env`
+    /// there, and with the same directories for state and configuration.
+    #[must_use]
+    pub fn in_directory(&self, directory: &Path) -> Self {
+        let variables = self.variables.iter();
+        let own = variables.filter(|(name, _)| !self.from_dotenv.contains(*name));
+        let own = own.map(|(name, value)| {
+            let value = if DIRECTORY_VARIABLES.contains(&name.as_str()) && !value.is_empty() {
+                self.directory.join(value).into_os_string()
+            } else {
+                value.into()
+            };
+            (name.into(), value)
+        });
+        Self::new(own, directory.to_owned())
     }
 
     fn from_variables(
@@ -351,6 +371,28 @@ impl From<NoStateDirError> for AppError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_directory_has_its_own_dotenv_and_the_same_state_directory() {
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(
+            here.path().join(".env"),
+            "ONE_API_KEY=here\nTWO_API_KEY=here\n",
+        )
+        .unwrap();
+        std::fs::write(there.path().join(".env"), "ONE_API_KEY=there\n").unwrap();
+        let variables = [("RALPH_HOME", "state"), ("THREE_API_KEY", "real")]
+            .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let first = Environment::new(variables, here.path().to_owned());
+        let second = first.in_directory(there.path());
+        let keys = ["ONE_API_KEY", "TWO_API_KEY", "THREE_API_KEY"];
+        assert_eq!(
+            keys.map(|name| second.credential(name)),
+            [Some("there"), None, Some("real")]
+        );
+        assert_eq!(second.state_dir(), Ok(here.path().join("state")));
+        assert_eq!(second.working_dir(), there.path());
+    }
 
     #[test]
     fn the_state_directory_comes_from_the_nearest_setting() {

@@ -70,6 +70,16 @@ pub fn load_profiles(layers: &ConfigLayers) -> Result<Layered<ModelProfiles>, Co
     })
 }
 
+/// Returns whether the user's own file sends the key in a variable to an address.
+pub fn user_sends_key(
+    layers: &ConfigLayers,
+    variable: &str,
+    base: &str,
+) -> Result<bool, ConfigFileError> {
+    let own = user_profiles(layers)?;
+    Ok(own.is_some_and(|own| own.sends_key(variable, base)))
+}
+
 /// Returns the profiles of the user's file, if it exists.
 fn user_profiles(layers: &ConfigLayers) -> Result<Option<ModelProfiles>, ConfigFileError> {
     let Some(path) = layers.user_file(TrustFile::Models) else {

@@ -31,7 +31,7 @@ pub use allow_host::{AllowHostError, AllowedHost, allow_host_in_project};
 pub use approvals::{ApprovalRecord, Approvals};
 pub use env::{Environment, NoStateDirError};
 pub use error::ConfigFileError;
-pub use layered_models::load_profiles;
+pub use layered_models::{load_profiles, user_sends_key};
 pub use layered_settings::{load_settings, user_provider};
 pub use layers::{ConfigLayers, Layered, TrustFindings};
 pub use models::{KeyDestinations, ModelProfile, ModelProfiles, ProfileError, origin};

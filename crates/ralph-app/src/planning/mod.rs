@@ -5,11 +5,13 @@
 //!   work.
 //! - [`worker`] chooses the engine and the agent, `sandbox_choice`, [`container`] and [`network`]
 //!   the sandbox.
+//! - `pinned_settings` stores the configuration in the plan, for processes in other directories.
 //! - [`secrets`] rejects plans and task files with known secrets.
 
 pub(crate) mod agent_script;
 pub mod container;
 pub mod network;
+pub(crate) mod pinned_settings;
 mod plan;
 mod repository;
 mod request;

@@ -67,7 +67,8 @@ pub(crate) fn agent_plan(
     app: &App,
 ) -> Result<Option<AgentPlan>, AppError> {
     let allowed = app.settings()?.sandbox.network.provider_tools;
-    Ok(access.map(|access| access.to_plan(request.model.as_ref(), &allowed)))
+    let plan = access.map(|access| access.to_plan(request.model.as_ref(), &allowed));
+    plan.transpose()
 }
 
 /// Describes the hosts that commands can reach.

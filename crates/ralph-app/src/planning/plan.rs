@@ -17,7 +17,7 @@ use ralph_engine::git::{GitVersion, HostGit};
 use super::request::RunRequest;
 use super::source_repository::{SourceRepository, free_branch};
 use super::task_file::{describe_finding, rejected};
-use super::{agent_script, container, network, sandbox_choice, secrets, worker};
+use super::{agent_script, container, network, pinned_settings, sandbox_choice, secrets, worker};
 use crate::agent::AgentAccess;
 use crate::app::App;
 use crate::error::AppError;
@@ -118,6 +118,7 @@ async fn complete(
         test_command: contract.test_command.clone().unwrap_or_default(),
         checkboxes: task.checkboxes.len(),
         mode: contract.mode,
+        settings: Some(pinned_settings::pin_settings(app)?),
     };
     Ok((plan, choice, notices))
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use ralph_core::plan::{AgentPlan, EngineKind};
 use ralph_core::task::Contract;
 use ralph_providers::agent::Preset;
+use serde::Deserialize as _;
 
 use crate::agent::{AgentAccess, find_credential, login_from_credential, require_model};
 use crate::app::App;
@@ -49,6 +50,7 @@ pub async fn agent_for_run(
         auth: None,
         renew: None,
         provider_tools: BTreeSet::new(),
+        definition: None,
     };
     access_for_plan(&plan, app).await.map(Some)
 }
@@ -85,9 +87,24 @@ pub fn find_preset(name: &str, app: &App) -> Result<Preset, AppError> {
     Ok(preset.clone())
 }
 
+/// Returns the definition of a plan's agent: the pinned one, or for a new run and for plans of older
+/// versions the one in the configuration.
+fn preset_for_plan(plan: &AgentPlan, app: &App) -> Result<Preset, AppError> {
+    let Some(definition) = &plan.definition else {
+        return find_preset(&plan.name, app);
+    };
+    Preset::deserialize(definition).map_err(|error| {
+        AppError::runtime(
+            format!("cannot use the agent `{}` of the plan", plan.name),
+            error.to_string(),
+            "start the task again with `ralph run`",
+        )
+    })
+}
+
 /// Returns the agent of a plan, ready to start with the same kind of credential.
 pub async fn access_for_plan(plan: &AgentPlan, app: &App) -> Result<AgentAccess, AppError> {
-    let preset = find_preset(&plan.name, app)?;
+    let preset = preset_for_plan(plan, app)?;
     require_model(&preset, plan.model.as_deref())?;
     let wanted = plan.auth.as_deref().and_then(parse_auth_mode);
     let found = find_credential(&preset, wanted, &app.tokens(StoreSelection::All)?).await?;

@@ -1,11 +1,12 @@
 //! Creates models from model choices and the environment.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::net;
-use ralph_core::plan::AgentPlan;
+use ralph_core::plan::{AgentPlan, PinnedSettings};
 use ralph_core::ports::{Clock, Model};
 use ralph_core::price::{self, Price, PriceBook};
 use ralph_core::profile::ModelChoice;
@@ -19,7 +20,9 @@ use ralph_providers::model::http::{
 };
 use ralph_providers::model::{AbsentModel, RecordedReply, ReplayModel, ScriptedModel};
 
-use crate::config::{ConfigLayers, Environment, ModelProfiles, PriceSource, load_profiles, origin};
+use crate::config::{
+    ConfigLayers, Environment, ModelProfiles, PriceSource, load_profiles, origin, user_sends_key,
+};
 use crate::error::AppError;
 
 /// The prefix in the names of models that only an agent asks.
@@ -74,19 +77,64 @@ impl ModelFactory {
         Ok(Arc::new(self.http_model(choice)?))
     }
 
+    fn layers(&self) -> ConfigLayers {
+        ConfigLayers::for_working_dir(&self.environment)
+    }
+
     /// Returns the effective profiles of the working directory.
     fn profiles(&self) -> Result<ModelProfiles, AppError> {
-        Ok(load_profiles(&ConfigLayers::for_working_dir(&self.environment))?.value)
+        Ok(load_profiles(&self.layers())?.value)
     }
 
     /// Returns the model of a profile in the working directory.
     pub fn for_profile(&self, name: &str) -> Result<ChosenModel, AppError> {
         let profiles = self.profiles()?;
-        let mut choice = profiles.resolve(name)?.to_model_choice(name);
+        let choice = profiles.resolve(name)?.to_model_choice(name);
+        let sources = profiles.price_sources()?;
+        self.chosen_model(self.complete_choice(choice, &sources))
+    }
+
+    /// Returns the model of a profile that a run was planned with. A profile that was added later is
+    /// read from the configuration.
+    pub fn for_pinned_profile(
+        &self,
+        name: &str,
+        settings: &PinnedSettings,
+    ) -> Result<ChosenModel, AppError> {
+        match settings.profiles.get(name) {
+            Some(choice) => self.chosen_model(choice.clone()),
+            None => self.for_profile(name),
+        }
+    }
+
+    /// Returns all profiles of the working directory as choices, and the name of the doctor's.
+    pub fn pinned_profiles(
+        &self,
+    ) -> Result<(BTreeMap<String, ModelChoice>, Option<String>), AppError> {
+        let profiles = self.profiles()?;
+        let sources = profiles.price_sources()?;
+        let choices = profiles.iter().map(|(name, profile)| {
+            let choice = self.complete_choice(profile.to_model_choice(name), &sources);
+            (name.to_owned(), choice)
+        });
+        Ok((choices.collect(), profiles.doctor_name().map(str::to_owned)))
+    }
+
+    /// Adds the directory of a script and the listed price to a choice.
+    fn complete_choice(
+        &self,
+        mut choice: ModelChoice,
+        sources: &[(PriceSource, PriceBook)],
+    ) -> ModelChoice {
         choice.model = absolute_script(&choice.model, self.environment.working_dir());
-        choice.price = choice
-            .price
-            .or(listed_price(&profiles, &choice, &self.environment)?);
+        if choice.price.is_none() {
+            let listed = sourced_price(sources, &choice, &self.environment);
+            choice.price = listed.map(|(price, _)| price);
+        }
+        choice
+    }
+
+    fn chosen_model(&self, choice: ModelChoice) -> Result<ChosenModel, AppError> {
         Ok(ChosenModel {
             model: self.create(&choice, &[])?,
             price: price_or_highest(&choice),
@@ -97,13 +145,6 @@ impl ModelFactory {
     /// Returns the prices of the working directory that precede the built-in ones.
     pub fn prices(&self) -> Result<PriceBook, AppError> {
         Ok(self.profiles()?.prices()?)
-    }
-
-    /// Returns the doctor's profile. Returns `None` if the file cannot be read, which is reported
-    /// when one of its profiles is chosen.
-    pub fn doctor_profile(&self) -> Option<String> {
-        let profiles = self.profiles().ok()?;
-        profiles.doctor_name().map(str::to_owned)
     }
 
     /// Returns the status of a model's key, or `None` for a model without network access.
@@ -140,7 +181,7 @@ impl ModelFactory {
                 continue;
             };
             if self.is_provider_address(choice, endpoint, name, base)
-                || self.profiles()?.sends_key(name, base)
+                || user_sends_key(&self.layers(), name, base)?
             {
                 return Ok(Some((name.clone(), value)));
             }
@@ -181,7 +222,7 @@ impl ModelFactory {
     }
 
     fn key_withheld_error(&self, choice: &ModelChoice, variable: &str, base: &str) -> AppError {
-        let file = ConfigLayers::for_working_dir(&self.environment).user_path("models.yaml");
+        let file = self.layers().user_path("models.yaml");
         AppError::usage(
             format!("model `{}` cannot be asked", choice.model),
             format!(

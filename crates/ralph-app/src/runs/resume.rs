@@ -5,12 +5,11 @@ use ralph_core::plan::RunPlan;
 use ralph_core::ports::SandboxProvider;
 use ralph_core::run::{self, Command};
 use ralph_engine::journal::Journal;
-use ralph_engine::run::Services;
 
 use super::ready_run::ReadyRun;
 use crate::app::App;
 use crate::error::AppError;
-use crate::planning::{secrets, worker};
+use crate::planning::{pinned_settings, secrets, worker};
 use crate::providers::gate_setup::pin_prices;
 use crate::prune;
 use crate::steering::{self, SteerReport};
@@ -35,8 +34,9 @@ pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, App
         let sent = steering::steer(query, &Command::Resume, app).await?;
         return Ok(ResumeOutcome::Sent(sent));
     }
-    let access = match state.plan.agent {
-        Some(plan) => Some(worker::access_for_plan(&plan, app).await?),
+    let (plan, app) = pinned_settings::for_existing_run(&state.plan, app)?;
+    let access = match &plan.agent {
+        Some(plan) => Some(worker::access_for_plan(plan, &app).await?),
         None => None,
     };
     let wiring = app.providers()?;
@@ -52,20 +52,12 @@ pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, App
             )
         })?;
     }
-    secrets::refuse_redacted_plan(&state.plan)?;
-    let joined = wiring.set_up_gate(&state.plan, access, dir.root()).await?;
+    secrets::refuse_redacted_plan(&plan)?;
+    let joined = wiring.set_up_gate(&plan, access, dir.root()).await?;
     pin_prices(joined.unpinned_prices.as_ref(), dir.root())?;
-    let services = Services {
-        outage: app.settings()?.model.outage_policy(),
-        ..wiring.services(
-            &state.plan,
-            &state.model_choice(),
-            &state.used_script_lines,
-            joined,
-        )?
-    };
-    let weaker = changed_confinement(&state.plan, &*services.sandboxes);
-    let notices = prune::prune_orphans(&state.plan, &wiring).await;
+    let services = wiring.services_for_existing((&plan, state), joined)?;
+    let weaker = changed_confinement(&plan, &*services.sandboxes);
+    let notices = prune::prune_orphans(&plan, &wiring).await;
     for message in notices.into_iter().chain(weaker) {
         journal.append(RunEvent::Notice { message })?;
     }

@@ -1,7 +1,6 @@
 //! Prepares the image, the gate and the journal of a planned run.
 
 use ralph_core::image::{AgentImage, ImageEffort};
-use ralph_engine::run::Services;
 use ralph_engine::store::RunDir;
 
 use super::create_run::{self, UnfinishedRunPolicy};
@@ -59,10 +58,7 @@ async fn prepare_in(
         .set_up_gate(&planned.plan, access, dir.root())
         .await?;
     let prices = joined.unpinned_prices.take();
-    let services = Services {
-        outage: app.settings()?.model.outage_policy(),
-        ..wiring.services(&planned.plan, &planned.choice, &[], joined)?
-    };
+    let services = wiring.services(&planned.plan, &planned.choice, joined)?;
     planned
         .notices
         .extend(prune::prune_orphans(&planned.plan, wiring).await);

@@ -9,4 +9,4 @@ mod steer;
 
 pub(crate) use run_owner::describe_owner;
 pub use send_command::{SentCommandOutcome, command_failed, send_command};
-pub use steer::{SteerReport, refused_error, steer};
+pub use steer::{SteerReport, refused_error, require_profile, steer};

@@ -12,7 +12,6 @@ use ralph_core::state::RunState;
 use ralph_engine::error::RunError;
 use ralph_engine::journal::Journal;
 use ralph_engine::mailbox::{CommandFile, Mailbox};
-use ralph_engine::run::Services;
 use ralph_engine::store::RunDir;
 use ralph_engine::user_commands::{self, CommandResult};
 use tokio::sync::watch;
@@ -21,6 +20,7 @@ use super::steer::{REPLY_TIMEOUT, new_command_id, no_reply_error, refused_error}
 use crate::app::App;
 use crate::error::AppError;
 use crate::follow::{JournalFollower, POLL_INTERVAL};
+use crate::planning::pinned_settings;
 use crate::providers::gate_setup::GateSetup;
 
 /// The outcome of a command.
@@ -72,20 +72,16 @@ pub async fn send_command(
     if let Some(done) = noted.map_err(|error| cannot_perform(&state, &error))? {
         return Ok(SentCommandOutcome::Done(done));
     }
+    let (plan, app) = pinned_settings::for_existing_run(&state.plan, app)?;
     let wiring = app.providers()?;
     let services = if letter.command.traits().offline == OfflineCommand::CallsModel {
-        let (choice, joined) = (state.model_choice(), GateSetup::default());
-        wiring.services(&state.plan, &choice, &state.used_script_lines, joined)?
+        wiring.services_for_existing((&plan, &state), GateSetup::default())?
     } else {
-        wiring.services_without_model(&state.plan)?
-    };
-    let outside = Services {
-        outage: app.settings()?.model.outage_policy(),
-        ..services
+        wiring.services_without_model(&plan)?
     };
     // Ctrl-C ends this process; commands in progress are in the journal.
     let (_interrupt, interrupted) = watch::channel(false);
-    let done = user_commands::run_offline(dir, journal, &outside, letter, interrupted).await;
+    let done = user_commands::run_offline(dir, journal, &services, letter, interrupted).await;
     let done = done.map_err(|error| cannot_perform(&state, &error))?;
     Ok(done.map_or(SentCommandOutcome::Deferred, SentCommandOutcome::Done))
 }

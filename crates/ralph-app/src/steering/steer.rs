@@ -19,6 +19,7 @@ use super::run_owner;
 use crate::app::App;
 use crate::error::AppError;
 use crate::follow::{JournalFollower, POLL_INTERVAL};
+use crate::planning::pinned_settings;
 
 /// The timeout of an answer.
 pub(super) const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -51,6 +52,16 @@ pub async fn steer(query: &str, command: &Command, app: &App) -> Result<SteerRep
         effect: command.effect(state.plan.agent.is_some()),
         run: state.plan.run,
     })
+}
+
+/// Checks that a run can switch to a profile: one of its plan, or one that was added to the
+/// configuration later.
+pub fn require_profile(query: &str, profile: &str, app: &App) -> Result<(), AppError> {
+    let state = app.find_run(query)?.state()?;
+    let (plan, app) = pinned_settings::for_existing_run(&state.plan, app)?;
+    let settings = plan.settings.clone().unwrap_or_default();
+    app.models()?.for_pinned_profile(profile, &settings)?;
+    Ok(())
 }
 
 /// The answer of the process that works on the run.

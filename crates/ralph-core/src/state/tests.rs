@@ -43,6 +43,7 @@ fn plan() -> RunPlan {
         test_command: "true".into(),
         checkboxes: 2,
         mode: RunMode::Autonomous,
+        settings: None,
     }
 }
 

@@ -37,6 +37,7 @@ fn plan() -> RunPlan {
         test_command: "true".into(),
         checkboxes: 2,
         mode: ralph_core::task::RunMode::Autonomous,
+        settings: None,
     }
 }
 

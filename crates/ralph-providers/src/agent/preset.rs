@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// How an agent is started and its requirements.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preset {
     pub name: String,
     pub command: Vec<String>,
@@ -26,7 +26,7 @@ pub struct Preset {
 }
 
 /// One way for an agent to authenticate.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentCredential {
     pub kind: CredentialKind,
@@ -49,7 +49,7 @@ impl AgentCredential {
 }
 
 /// The kind of credential an agent authenticates with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CredentialKind {
     /// An Anthropic API key.
@@ -63,7 +63,7 @@ pub enum CredentialKind {
 }
 
 /// How the prompt is passed to an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PromptDelivery {
     /// As its entire standard input.
@@ -75,7 +75,7 @@ pub enum PromptDelivery {
 }
 
 /// The output format of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentOutputFormat {
     /// The events of `claude --output-format stream-json`.
@@ -89,7 +89,8 @@ pub enum AgentOutputFormat {
 }
 
 /// Time limits of an agent session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "TimeoutSeconds", into = "TimeoutSeconds")]
 pub struct PresetTimeouts {
     /// Until the first output.
     pub first_output: Duration,
@@ -97,6 +98,34 @@ pub struct PresetTimeouts {
     pub idle: Duration,
     /// For the whole session.
     pub total: Duration,
+}
+
+/// [`PresetTimeouts`] in the plan of a run. The units of `agents.toml` are whole seconds, too.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct TimeoutSeconds {
+    first_output_seconds: u64,
+    idle_seconds: u64,
+    total_seconds: u64,
+}
+
+impl From<TimeoutSeconds> for PresetTimeouts {
+    fn from(stored: TimeoutSeconds) -> Self {
+        Self {
+            first_output: Duration::from_secs(stored.first_output_seconds),
+            idle: Duration::from_secs(stored.idle_seconds),
+            total: Duration::from_secs(stored.total_seconds),
+        }
+    }
+}
+
+impl From<PresetTimeouts> for TimeoutSeconds {
+    fn from(timeouts: PresetTimeouts) -> Self {
+        Self {
+            first_output_seconds: timeouts.first_output.as_secs(),
+            idle_seconds: timeouts.idle.as_secs(),
+            total_seconds: timeouts.total.as_secs(),
+        }
+    }
 }
 
 impl Default for PresetTimeouts {

@@ -40,7 +40,7 @@ pub(super) struct AttachArgs {
 /// Shows the run until it ends, no process works on it, or the user detaches.
 pub(super) async fn run(args: &AttachArgs, context: &Context) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&args.run.run)?;
-    let mode = context.view_mode(args.json, &context.app.settings()?);
+    let mode = context.existing_run_view_mode(args.json);
     let output = context.output();
     let state = dir.state()?;
     if mode != OutputMode::Json && dir.is_held() {

@@ -54,4 +54,14 @@ impl Context {
         };
         self.output.look().output_mode(progress)
     }
+
+    /// Returns how an existing run is shown. The run does not depend on the settings of the working
+    /// directory, so invalid ones only lose their effect on the display.
+    pub fn existing_run_view_mode(&self, is_json: bool) -> OutputMode {
+        let settings = self.app.settings().unwrap_or_else(|error| {
+            tracing::warn!(%error, "the settings of the working directory are not used");
+            Settings::default()
+        });
+        self.view_mode(is_json, &settings)
+    }
 }

@@ -3,6 +3,7 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use ralph_app::AppError;
+use ralph_app::steering::require_profile;
 use ralph_core::run::Command;
 
 use super::context::Context;
@@ -23,7 +24,7 @@ pub(super) struct ProfileArgs {
 
 /// Checks that the profile is usable, and sends the command.
 pub(super) async fn run(args: ProfileArgs, context: &Context) -> Result<ExitCode, AppError> {
-    context.app.models()?.for_profile(&args.profile)?;
+    require_profile(&args.run.run, &args.profile, &context.app)?;
     let command = Command::Profile {
         name: args.profile.clone(),
     };

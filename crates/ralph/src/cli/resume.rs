@@ -35,7 +35,7 @@ pub(super) async fn resume(
     match Box::pin(prepare_resume(&run.run, &context.app)).await? {
         ResumeOutcome::Sent(report) => steer::print_report(&report, context),
         ResumeOutcome::Ready(run) => {
-            let mode = context.view_mode(is_json, &context.app.settings()?);
+            let mode = context.existing_run_view_mode(is_json);
             Box::pin(drive(*run, mode)).await
         }
     }

@@ -7,6 +7,7 @@
 
 mod advice;
 mod agents;
+mod any_directory;
 mod bad_input;
 mod baseline;
 #[cfg(target_os = "linux")]

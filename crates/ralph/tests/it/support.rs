@@ -232,5 +232,6 @@ fn plan(id: &str, task: &str) -> RunPlan {
         test_command: "make test".into(),
         checkboxes: 2,
         mode: ralph_core::task::RunMode::Autonomous,
+        settings: None,
     }
 }

@@ -50,6 +50,7 @@ pub(super) fn created() -> Event {
         test_command: "make test".into(),
         checkboxes: 2,
         mode: ralph_core::task::RunMode::Autonomous,
+        settings: None,
     };
     Event::Run(RunEvent::RunCreated {
         plan: Box::new(plan),

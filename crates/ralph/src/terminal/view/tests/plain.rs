@@ -205,6 +205,7 @@ fn a_plan_names_hosts_that_are_not_inspected_and_tools_of_the_provider() {
         auth: None,
         renew: None,
         provider_tools: [ProviderTool::Urls, ProviderTool::WebSearch].into(),
+        definition: None,
     });
     let lines = lifecycle::plan_lines(&plan);
     let shown: Vec<String> = lines
