@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ralph_core::lint::LintFinding;
+use ralph_core::ports::ProviderProblem;
 use ralph_core::secret::Redactor;
 use ralph_engine::durable::StoreError;
 use ralph_engine::journal::{JournalError, RALPH_VERSION, lost_to};
@@ -39,6 +40,8 @@ pub enum ErrorDetails {
     },
     /// The last lines of an image build.
     BuildLog(Vec<String>),
+    /// Further errors of the same request.
+    Others(Vec<AppError>),
 }
 
 /// The reason why an operation failed.
@@ -86,6 +89,21 @@ impl AppError {
         }
     }
 
+    /// Combines all errors of a request into one, or returns `None` if there are none. An invalid
+    /// request stays one, whatever else is missing; otherwise the first error determines the kind.
+    pub fn combine(errors: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let mut errors = errors.into_iter();
+        let mut first = errors.next()?;
+        let others: Vec<Self> = errors.collect();
+        if others.iter().any(|other| other.kind == ErrorKind::Usage) {
+            first.kind = ErrorKind::Usage;
+        }
+        if !others.is_empty() {
+            first.details = Box::new(ErrorDetails::Others(others));
+        }
+        Some(first)
+    }
+
     /// Returns the error with secrets redacted: arguments and file names may contain one.
     #[must_use]
     pub fn redacted(self, redactor: &Redactor) -> Self {
@@ -94,7 +112,16 @@ impl AppError {
             what: clean(self.what),
             why: clean(self.why),
             fix: clean(self.fix),
-            ..self
+            details: match *self.details {
+                ErrorDetails::Others(others) => {
+                    let others = others.into_iter().map(|other| other.redacted(redactor));
+                    Box::new(ErrorDetails::Others(others.collect()))
+                }
+                details @ (ErrorDetails::None
+                | ErrorDetails::Findings { .. }
+                | ErrorDetails::BuildLog(_)) => Box::new(details),
+            },
+            kind: self.kind,
         }
     }
 
@@ -109,7 +136,21 @@ impl AppError {
 
     /// Returns the error as JSON for scripts.
     pub fn json(&self) -> serde_json::Value {
-        json!({"error": {"what": self.what, "why": self.why, "fix": self.fix}})
+        let mut error = self.json_parts();
+        if let ErrorDetails::Others(others) = &*self.details {
+            error["others"] = others.iter().map(Self::json_parts).collect();
+        }
+        json!({ "error": error })
+    }
+
+    fn json_parts(&self) -> serde_json::Value {
+        json!({"what": self.what, "why": self.why, "fix": self.fix})
+    }
+}
+
+impl From<ProviderProblem> for AppError {
+    fn from(problem: ProviderProblem) -> Self {
+        Self::runtime(problem.what, "", problem.fix)
     }
 }
 

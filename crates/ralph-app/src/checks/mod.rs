@@ -1,6 +1,7 @@
 //! Checks of the machine, the project and the sandbox providers.
 //!
-//! - [`run_preflight`] checks everything that a run needs and changes nothing.
+//! - [`run_preflight`] checks everything that a run needs and changes nothing; [`check_start`] runs the
+//!   same checks before a run starts.
 //! - [`run_selftest`] tries out a sandbox provider with a real sandbox.
 //! - A [`CheckSink`] receives each [`CheckOutcome`] as soon as it is known.
 
@@ -9,5 +10,5 @@ mod preflight;
 mod selftest;
 
 pub use outcome::{CheckOutcome, CheckSink};
-pub use preflight::run_preflight;
+pub use preflight::{check_start, run_preflight};
 pub use selftest::{SelftestRequest, load_project_config, run_selftest};

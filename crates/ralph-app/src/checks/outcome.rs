@@ -19,8 +19,8 @@ pub trait CheckSink: Send {
 pub enum CheckOutcome {
     /// The check passed; the text describes the observation.
     Passed(String),
-    /// The check found these problems.
-    Failed(Vec<ProviderProblem>),
+    /// The check found these errors.
+    Failed(Vec<AppError>),
     /// The check was not run, for this reason.
     NotRun(String),
 }
@@ -29,19 +29,22 @@ impl CheckOutcome {
     /// Creates an outcome from the problems of a check, or a passed one with the given text if
     /// there are none.
     pub fn from_problems(problems: Vec<ProviderProblem>, seen: impl FnOnce() -> String) -> Self {
-        if problems.is_empty() {
+        Self::from_errors(problems.into_iter().map(AppError::from).collect(), seen)
+    }
+
+    /// Creates an outcome from the errors of a check, or a passed one with the given text if there
+    /// are none.
+    pub fn from_errors(errors: Vec<AppError>, seen: impl FnOnce() -> String) -> Self {
+        if errors.is_empty() {
             Self::Passed(seen())
         } else {
-            Self::Failed(problems)
+            Self::Failed(errors)
         }
     }
 
     /// Creates the outcome of a check that found one problem.
     pub fn failed(what: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self::Failed(vec![ProviderProblem {
-            what: what.into(),
-            fix: fix.into(),
-        }])
+        Self::Failed(vec![AppError::runtime(what, "", fix)])
     }
 
     /// Returns the outcome with secrets redacted: typed or configured text may contain one.
@@ -50,15 +53,10 @@ impl CheckOutcome {
         let clean = |text: String| redactor.redact(&text).into_owned();
         match self {
             Self::Passed(seen) => Self::Passed(clean(seen)),
-            Self::Failed(problems) => Self::Failed(
-                problems
-                    .into_iter()
-                    .map(|problem| ProviderProblem {
-                        what: clean(problem.what),
-                        fix: clean(problem.fix),
-                    })
-                    .collect(),
-            ),
+            Self::Failed(errors) => {
+                let errors = errors.into_iter().map(|error| error.redacted(redactor));
+                Self::Failed(errors.collect())
+            }
             Self::NotRun(why) => Self::NotRun(clean(why)),
         }
     }
@@ -71,17 +69,12 @@ impl CheckOutcome {
 
 impl From<ProviderProblem> for CheckOutcome {
     fn from(problem: ProviderProblem) -> Self {
-        Self::Failed(vec![problem])
+        AppError::from(problem).into()
     }
 }
 
 impl From<AppError> for CheckOutcome {
     fn from(error: AppError) -> Self {
-        let what = if error.why.is_empty() {
-            error.what
-        } else {
-            format!("{}: {}", error.what, error.why)
-        };
-        Self::failed(what, error.fix)
+        Self::Failed(vec![error])
     }
 }

@@ -21,8 +21,8 @@ mod source_repository;
 mod task_file;
 pub mod worker;
 
-pub(crate) use plan::random_number;
 pub use plan::{PlannedRun, model_choice, plan_run, require_git};
+pub(crate) use plan::{provider_errors, random_number, resolve_model};
 pub use request::{RunRequest, TASK_FILE};
 pub(crate) use source_repository::free_branch;
 pub use source_repository::{SourceRepository, commit_at, local_path, top_level};

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use ralph_core::id::RunId;
 use ralph_core::lint;
 use ralph_core::plan::{Delivery, EngineKind, RunPlan};
-use ralph_core::ports::SandboxProvider;
+use ralph_core::ports::{ProviderProblem, SandboxProvider};
 use ralph_core::profile::ModelChoice;
 use ralph_core::task::{Contract, TaskFile};
 use ralph_engine::contract;
@@ -22,7 +22,7 @@ use crate::agent::AgentAccess;
 use crate::app::App;
 use crate::error::AppError;
 use crate::providers::Providers;
-use crate::providers::models::{absolute_script, agent_model_name, listed_price};
+use crate::providers::models::{ModelFactory, absolute_script, agent_model_name, listed_price};
 
 /// A plan with its task.
 pub struct PlannedRun {
@@ -71,10 +71,12 @@ async fn complete(
     let sandbox = sandbox_choice::require_known_provider(request, task, app)?;
     let (container, limits) = container::resource_plans(&sandbox, contract, app).await?;
     let provider = wiring.sandbox_provider(&sandbox, container.as_ref(), limits)?;
-    require_provider(&*provider).await?;
+    if let Some(error) = AppError::combine(provider_errors(&*provider).await) {
+        return Err(error);
+    }
     let choice = match &agent {
         Some(agent) => ModelChoice::for_model(agent_model_name(agent)),
-        None => resolve_model(request, task, app, wiring)?,
+        None => resolve_model(request, Some(task), app, &wiring.models)?,
     };
     let source = SourceRepository::find(request, task, file, &git, app).await?;
     if let Some(access) = access {
@@ -136,28 +138,29 @@ pub(crate) fn random_number() -> u64 {
 }
 
 /// Returns the model, after checking that it is usable and determining its price.
-fn resolve_model(
+pub(crate) fn resolve_model(
     request: &RunRequest,
-    task: &TaskFile,
+    task: Option<&TaskFile>,
     app: &App,
-    wiring: &Providers,
+    models: &ModelFactory,
 ) -> Result<ModelChoice, AppError> {
     let (model, profile) = (request.model.as_deref(), request.profile.as_deref());
-    let choice = model_choice(model, profile, Some(task), app)?;
-    require_price(&choice, task, &request.file)?;
-    wiring.models.create(&choice, &[])?;
+    let choice = model_choice(model, profile, task, app)?;
+    if let Some(task) = task {
+        require_price(&choice, task, &request.file)?;
+    }
+    models.create(&choice, &[])?;
     Ok(choice)
 }
 
-async fn require_provider(provider: &dyn SandboxProvider) -> Result<(), AppError> {
-    match provider.preflight().await.into_iter().next() {
-        None => Ok(()),
-        Some(problem) => Err(AppError::runtime(
-            format!("sandbox `{}` cannot be used", provider.name()),
-            problem.what,
-            problem.fix,
-        )),
-    }
+/// Returns the reasons why a sandbox provider does not work on this machine.
+pub(crate) async fn provider_errors(provider: &dyn SandboxProvider) -> Vec<AppError> {
+    let error = |problem: ProviderProblem| {
+        let what = format!("sandbox `{}` cannot be used", provider.name());
+        AppError::runtime(what, problem.what, problem.fix)
+    };
+    let problems = provider.preflight().await.into_iter();
+    problems.map(error).collect()
 }
 
 fn delivery_for(contract: &Contract) -> Delivery {

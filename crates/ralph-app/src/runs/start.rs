@@ -1,14 +1,18 @@
 //! Prepares the image, the gate and the journal of a planned run.
 
+use std::path::PathBuf;
+
 use ralph_core::image::{AgentImage, ImageEffort};
+use ralph_core::task::TaskFile;
 use ralph_engine::store::RunDir;
 
 use super::create_run::{self, UnfinishedRunPolicy};
 use super::ready_run::ReadyRun;
 use crate::app::App;
+use crate::checks::check_start;
 use crate::error::AppError;
 use crate::image::{self, ImageProgressSink};
-use crate::planning::PlannedRun;
+use crate::planning::{self, PlannedRun, RunRequest};
 use crate::providers::Providers;
 use crate::providers::gate_setup::pin_prices;
 use crate::prune;
@@ -20,6 +24,18 @@ pub struct RunStart {
     pub effort: ImageEffort,
     /// Whether the task may have another unfinished run.
     pub unfinished_runs: UnfinishedRunPolicy,
+}
+
+/// Checks that a run can start, and completes its plan. Returns all reasons if it cannot.
+pub async fn plan_start(
+    request: &RunRequest,
+    task: (PathBuf, TaskFile),
+    app: &App,
+) -> Result<PlannedRun, AppError> {
+    let notices = check_start(request, app).await?;
+    let mut planned = planning::plan_run(request, task, app).await?;
+    planned.notices.extend(notices);
+    Ok(planned)
 }
 
 /// Reserves an id, builds a missing image, opens the gate and creates the journal. `progress`

@@ -2,7 +2,6 @@
 
 use ralph_app::AppError;
 use ralph_app::checks::{CheckOutcome, CheckSink};
-use ralph_core::ports::ProviderProblem;
 use ralph_core::secret::Redactor;
 use serde_json::{Value, json};
 
@@ -99,8 +98,8 @@ fn check_lines(name: &str, outcome: &CheckOutcome) -> Vec<StyledLine> {
         CheckOutcome::Passed(seen) => vec![line(Tone::Good, "PASS", seen)],
         CheckOutcome::Failed(problems) => problems
             .iter()
-            .map(|problem| {
-                let text = format!("{} — {}", problem.what, problem.fix);
+            .map(|error| {
+                let text = format!("{} — {}", cause(error), error.fix);
                 line(Tone::Bad, "FAIL", &text)
             })
             .collect(),
@@ -108,8 +107,17 @@ fn check_lines(name: &str, outcome: &CheckOutcome) -> Vec<StyledLine> {
     }
 }
 
+/// Returns the problem and its cause in one text.
+fn cause(error: &AppError) -> String {
+    if error.why.is_empty() {
+        error.what.clone()
+    } else {
+        format!("{}: {}", error.what, error.why)
+    }
+}
+
 fn check_json(name: &str, outcome: &CheckOutcome) -> Value {
-    let problem = |problem: &ProviderProblem| json!({"what": problem.what, "fix": problem.fix});
+    let problem = |error: &AppError| json!({"what": cause(error), "fix": error.fix});
     let (status, detail, problems) = match outcome {
         CheckOutcome::Passed(seen) => ("pass", Some(seen), Vec::new()),
         CheckOutcome::Failed(problems) => ("fail", None, problems.iter().map(problem).collect()),
@@ -125,10 +133,7 @@ mod tests {
 
     #[test]
     fn a_line_per_problem() {
-        let problem = |what: &str| ProviderProblem {
-            what: what.into(),
-            fix: "mend it".into(),
-        };
+        let problem = |what: &str| AppError::runtime(what, "", "mend it");
         let outcomes = [
             CheckOutcome::Passed("2.39".into()),
             CheckOutcome::Failed(vec![problem("one"), problem("two\n\u{1b}[31m")]),

@@ -84,8 +84,14 @@ impl CliOutput {
     /// Prints an error on standard error, and for scripts also as JSON on standard output.
     pub fn print_error(self, error: &AppError, is_json: bool) {
         self.print_stderr_lines(&detail_lines(&error.details));
-        // Without standard error there is no place to report that it failed.
-        let _written = writeln!(io::stderr(), "{}", error_line(error));
+        let others = match &*error.details {
+            ErrorDetails::Others(others) => others.as_slice(),
+            ErrorDetails::None | ErrorDetails::Findings { .. } | ErrorDetails::BuildLog(_) => &[],
+        };
+        for error in std::iter::once(error).chain(others) {
+            // Without standard error there is no place to report that it failed.
+            let _written = writeln!(io::stderr(), "{}", error_line(error));
+        }
         if is_json {
             let _printed = self.print_json(&error.json());
         }
@@ -100,7 +106,7 @@ fn error_line(error: &AppError) -> String {
 
 fn detail_lines(details: &ErrorDetails) -> Vec<StyledLine> {
     match details {
-        ErrorDetails::None => Vec::new(),
+        ErrorDetails::None | ErrorDetails::Others(_) => Vec::new(),
         ErrorDetails::Findings { file, findings } => finding_lines(file, findings),
         ErrorDetails::BuildLog(lines) => lines
             .iter()

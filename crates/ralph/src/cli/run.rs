@@ -9,7 +9,7 @@ use ralph_app::planning::TASK_FILE;
 use ralph_app::planning::{self, PlannedRun, RunRequest};
 use ralph_app::runs::{
     ApprovalMode, ReadyRun, RunStart, UnfinishedRunChoice, UnfinishedRunPolicy, find_unfinished,
-    prepare_start, require_approval,
+    plan_start, prepare_start, require_approval,
 };
 use ralph_app::trust::{TrustReview, refusal_error};
 use ralph_core::image::ImageEffort;
@@ -134,7 +134,7 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
         ))
         .await;
     }
-    let planned = planning::plan_run(&request, (file, task), app).await?;
+    let planned = plan_start(&request, (file, task), app).await?;
     if args.dry_run {
         show_plan(&planned, &review, args.json, context)?;
         return Ok(ExitCode::Success);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ralph_guest::best_effort;
+use snapbox::{assert_data_eq, str};
 
 use crate::project::{Project, ProjectOutput, actions, finish, run};
 
@@ -189,11 +190,14 @@ fn a_task_file_that_breaks_the_rules_is_refused() {
 #[test]
 fn a_repository_that_cannot_be_used_is_refused() {
     let project = ready().env("PATH", "/nowhere");
-    assert_refused(
-        &project,
-        project.run(),
-        1,
-        "git cannot be used — cannot run git: No such file or directory (os error 2) — install git and make sure it is on PATH",
+    let refused = project.run().expect(1).stderr;
+    assert_data_eq!(
+        refused,
+        str![[r"
+ralph: git cannot be used — cannot run git: No such file or directory (os error 2) — install git and make sure it is on PATH
+ralph: sandbox `local` cannot be used — no directory of `PATH` has a program `sh` — add the directory of `sh`, usually `/bin`, to `PATH`
+
+"]]
     );
     let project = ready().without("base_branch");
     project.git(&["checkout", "--quiet", "--detach"]);
@@ -318,7 +322,9 @@ fn a_full_disk_loses_nothing() {
         assert!(!both.contains("panicked at"), "{both}");
         if ended.code != 0 {
             filled += 1;
-            let told: Vec<&str> = both.lines().filter(|line| line.contains(" — ")).collect();
+            // The warning about the small disk is a notice, marked with `»`.
+            let is_error = |line: &&str| line.contains(" — ") && !line.contains('»');
+            let told: Vec<&str> = both.lines().filter(is_error).collect();
             assert_eq!(told.len(), 1, "{pages} pages: {both}");
             assert!(told[0].contains("ralph resume"), "{both}");
             disk.remount("size=16m");

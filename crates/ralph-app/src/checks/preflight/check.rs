@@ -22,6 +22,18 @@ pub(super) enum PreflightCheck {
     Disk,
 }
 
+/// The effect of a failed check on the start of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StartEffect {
+    /// The run does not start.
+    Refuse,
+    /// The run starts with a notice.
+    Warn,
+    /// The start has a step of its own for this: it lints the task, asks for approval, or builds the
+    /// image.
+    OwnStep,
+}
+
 impl PreflightCheck {
     /// All checks, in the order of the report.
     pub(super) const ALL: [Self; 13] = [
@@ -75,6 +87,23 @@ impl PreflightCheck {
             Self::Sandbox => Some(sandbox::check_provider(ground).await),
             Self::Image => sandbox::check_image(ground).await,
             Self::Disk => Some(machine::check_disk(ground)),
+        }
+    }
+
+    /// Returns the effect of a failed check on the start of a run.
+    pub(super) fn start_effect(self) -> StartEffect {
+        match self {
+            Self::Git
+            | Self::State
+            | Self::Settings
+            | Self::Repository
+            | Self::Agent
+            | Self::Credential
+            | Self::Model
+            | Self::Network
+            | Self::Sandbox => StartEffect::Refuse,
+            Self::Disk => StartEffect::Warn,
+            Self::Task | Self::Trust | Self::Image => StartEffect::OwnStep,
         }
     }
 

@@ -14,7 +14,7 @@ const MIN_STATE_BYTES: u64 = 1 << 30;
 const MIN_ENGINE_BYTES: u64 = 2 << 30;
 
 /// Checks that git can be started.
-pub(super) fn check_git(ground: &PreflightContext<'_>) -> CheckOutcome {
+pub(in crate::checks) fn check_git(ground: &PreflightContext<'_>) -> CheckOutcome {
     match &ground.git {
         Ok(version) => CheckOutcome::Passed(version.trim().to_owned()),
         Err(error) => error.clone().into(),
@@ -109,6 +109,7 @@ fn nearest_existing(path: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::AppError;
 
     #[test]
     fn too_little_space_is_reported_with_numbers() {
@@ -127,14 +128,8 @@ mod tests {
                 (engine, 0, MIN_ENGINE_BYTES, fix),
             ]),
             CheckOutcome::Failed(vec![
-                ProviderProblem {
-                    what: "`/state` has 0.2 GiB free, 1.0 GiB is needed".into(),
-                    fix: fix.into(),
-                },
-                ProviderProblem {
-                    what: "`/docker` has 0.0 GiB free, 2.0 GiB is needed".into(),
-                    fix: fix.into(),
-                },
+                AppError::runtime("`/state` has 0.2 GiB free, 1.0 GiB is needed", "", fix),
+                AppError::runtime("`/docker` has 0.0 GiB free, 2.0 GiB is needed", "", fix),
             ])
         );
     }

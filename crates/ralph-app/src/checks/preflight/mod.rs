@@ -1,4 +1,5 @@
-//! Checks everything that a run needs, all of it at once, and changes nothing.
+//! Checks everything that a run needs, all of it at once, and changes nothing. `ralph preflight` and
+//! the start of a run use the same list of checks, `ralph selftest` those of the machine.
 //!
 //! - `check` is the list of checks; a new one is a variant there.
 //! - `preflight_context` is what they inspect, read once.
@@ -6,23 +7,46 @@
 
 mod agent;
 mod check;
-mod machine;
+pub(super) mod machine;
 mod network;
 mod preflight_context;
 mod project;
-mod sandbox;
+pub(super) mod sandbox;
 
 use std::path::PathBuf;
 
-use self::check::PreflightCheck;
-use self::preflight_context::PreflightContext;
-use super::outcome::CheckSink;
+use self::check::{PreflightCheck, StartEffect};
+pub(super) use self::preflight_context::PreflightContext;
+use super::outcome::{CheckOutcome, CheckSink};
 use crate::app::App;
 use crate::error::AppError;
 use crate::planning::RunRequest;
 
 pub(super) use agent::describe_credential;
 pub(super) use network::{describe_policy, gate_error};
+
+/// Runs the same checks before a run starts. Returns notices for the user, or all errors combined.
+pub async fn check_start(request: &RunRequest, app: &App) -> Result<Vec<String>, AppError> {
+    let file = Some(request.file.clone());
+    let ground = PreflightContext::load(file, request.clone(), app).await;
+    let (mut errors, mut notices) = (Vec::new(), Vec::new());
+    for check in PreflightCheck::ALL {
+        let effect = check.start_effect();
+        if effect == StartEffect::OwnStep {
+            continue;
+        }
+        let Some(CheckOutcome::Failed(found)) = check.run(&ground).await else {
+            continue;
+        };
+        match effect {
+            StartEffect::Refuse => errors.extend(found),
+            StartEffect::Warn | StartEffect::OwnStep => {
+                notices.extend(found.iter().map(ToString::to_string));
+            }
+        }
+    }
+    AppError::combine(errors).map_or(Ok(notices), Err)
+}
 
 /// Checks everything that a run of this request needs. Without `file`, checks the default task file
 /// if it exists.

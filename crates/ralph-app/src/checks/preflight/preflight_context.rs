@@ -66,7 +66,7 @@ impl PreflightWorker {
 }
 
 /// The input of the checks.
-pub(super) struct PreflightContext<'a> {
+pub(in crate::checks) struct PreflightContext<'a> {
     pub(super) app: &'a App,
     pub(super) request: RunRequest,
     pub(super) providers: Result<Providers, AppError>,
@@ -79,7 +79,7 @@ pub(super) struct PreflightContext<'a> {
     /// The name of the sandbox provider.
     pub(super) sandbox: Result<String, AppError>,
     /// The container plan, if the provider uses containers.
-    pub(super) container: Option<Result<ContainerPlan, AppError>>,
+    pub(in crate::checks) container: Option<Result<ContainerPlan, AppError>>,
     /// The container engine, if it answers.
     pub(super) engine: Option<(DockerEngine, DockerInfo)>,
 }
@@ -92,6 +92,19 @@ impl<'a> PreflightContext<'a> {
             file: file.unwrap_or_else(|| TASK_FILE.into()),
             ..request
         };
+        Self::with_task(task, request, app).await
+    }
+
+    /// Reads the input of the checks of a sandbox provider, without a task.
+    pub(in crate::checks) async fn for_provider(name: &str, app: &'a App) -> Self {
+        let request = RunRequest {
+            sandbox: Some(name.to_owned()),
+            ..RunRequest::for_file(TASK_FILE)
+        };
+        Self::with_task(None, request, app).await
+    }
+
+    async fn with_task(task: Option<PreflightTask>, request: RunRequest, app: &'a App) -> Self {
         let wiring = app.providers_read_only();
         let settings = app.settings();
         let usable = task.as_ref().and_then(PreflightTask::usable);

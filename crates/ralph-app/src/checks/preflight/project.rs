@@ -5,7 +5,6 @@ use ralph_core::ports::ProviderProblem;
 
 use super::preflight_context::{PreflightContext, PreflightTask, PreflightWorker};
 use crate::checks::CheckOutcome;
-use crate::error::AppError;
 use crate::format;
 use crate::planning::{self, SourceRepository, secrets};
 use crate::{agent, trust};
@@ -14,12 +13,8 @@ use crate::{agent, trust};
 pub(super) fn check_settings(ground: &PreflightContext<'_>) -> CheckOutcome {
     let settings = ground.settings.as_ref().err();
     let profiles = ground.profiles.as_ref().err();
-    let errors = settings.into_iter().chain(profiles);
-    let problems = errors.map(|error| ProviderProblem {
-        what: format!("{}: {}", error.what, error.why),
-        fix: error.fix.clone(),
-    });
-    CheckOutcome::from_problems(problems.collect(), || {
+    let errors = settings.into_iter().chain(profiles).cloned();
+    CheckOutcome::from_errors(errors.collect(), || {
         let warning = secrets::unredacted_warning(&ground.app.redactor());
         warning.map_or_else(
             || "they can be read".into(),
@@ -147,15 +142,9 @@ fn check_resolved_model(ground: &PreflightContext<'_>) -> CheckOutcome {
     let (Ok(wiring), Ok(_)) = (&ground.providers, &ground.profiles) else {
         return CheckOutcome::NotRun("the settings cannot be used".into());
     };
-    let chosen = || -> Result<String, AppError> {
-        let (request, task) = (&ground.request, ground.usable_task());
-        let (model, profile) = (request.model.as_deref(), request.profile.as_deref());
-        let choice = planning::model_choice(model, profile, task, ground.app)?;
-        wiring.models.create(&choice, &[])?;
-        Ok(choice.model)
-    };
-    match chosen() {
-        Ok(name) => CheckOutcome::Passed(name),
+    let (request, task) = (&ground.request, ground.usable_task());
+    match planning::resolve_model(request, task, ground.app, &wiring.models) {
+        Ok(choice) => CheckOutcome::Passed(choice.model),
         Err(error) => error.into(),
     }
 }

@@ -3,15 +3,16 @@
 use ralph_core::image::AgentImage;
 use ralph_core::plan::ContainerPlan;
 use ralph_core::ports::{Isolation, ProviderProblem};
+use ralph_providers::docker::{DockerEngine, DockerInfo};
 
 use super::preflight_context::PreflightContext;
 use crate::checks::CheckOutcome;
 use crate::image;
-use crate::planning::container;
+use crate::planning::{self, container};
 use crate::providers::image::ImageBase;
 
 /// Checks that the provider works on this machine.
-pub(super) async fn check_provider(ground: &PreflightContext<'_>) -> CheckOutcome {
+pub(in crate::checks) async fn check_provider(ground: &PreflightContext<'_>) -> CheckOutcome {
     let (Ok(name), Ok(wiring)) = (&ground.sandbox, &ground.providers) else {
         return CheckOutcome::NotRun("the settings cannot be used".into());
     };
@@ -48,12 +49,26 @@ pub(super) async fn check_provider(ground: &PreflightContext<'_>) -> CheckOutcom
         });
     let engine = ground.engine.as_ref();
     let engine = engine.map_or_else(String::new, |(engine, facts)| {
-        let (version, address) = (&facts.version, engine.address());
-        format!("; Docker Engine {version} at {address}")
+        format!("; {}", describe_engine(engine, facts))
     });
-    CheckOutcome::from_problems(provider.preflight().await, || {
+    CheckOutcome::from_errors(planning::provider_errors(&*provider).await, || {
         format!("{name}: {isolation}{confined}{engine}")
     })
+}
+
+fn describe_engine(engine: &DockerEngine, facts: &DockerInfo) -> String {
+    let DockerInfo {
+        version,
+        api_version,
+        architecture,
+        cpus,
+        ..
+    } = facts;
+    format!(
+        "Docker Engine {version} (API {api_version}) at {}: linux/{architecture}, {cpus} processors, {} GiB of memory",
+        engine.address(),
+        facts.memory >> 30
+    )
 }
 
 /// Checks that the image exists for the platform of the engine.

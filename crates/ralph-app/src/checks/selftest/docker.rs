@@ -1,20 +1,18 @@
 //! The checks of Docker sandboxes.
 
 use ralph_core::plan::ContainerPlan;
-use ralph_core::ports::{ProviderProblem, SandboxProvider as _};
-use ralph_providers::docker::{DockerEngine, DockerInfo};
 
 use super::SelftestRequest;
 use super::account::SelftestAccount;
 use super::gate::SelftestGate;
 use super::interrupts::Interrupts;
 use super::session::{SelftestSession, sandbox_failure};
-use super::{PREREQUISITES, prerequisites, skip_checks};
+use super::{PREREQUISITES, skip_checks};
 use super::{auth, basics, image, isolation};
 use crate::app::App;
+use crate::checks::preflight::{PreflightContext, machine, sandbox};
 use crate::checks::{CheckOutcome, CheckSink};
 use crate::error::{AppError, ErrorKind};
-use crate::planning::container;
 use crate::providers::Providers;
 
 const TOKEN: &str = "check token";
@@ -91,19 +89,14 @@ impl DockerSelftest {
             }
         };
         checks.add(TOKEN, CheckOutcome::Passed(account.description.clone()))?;
-        if !add_and_test(checks, PREREQUISITES, prerequisites(app).await)? {
+        let machine = PreflightContext::for_provider("docker", app).await;
+        if !add_and_test(checks, PREREQUISITES, machine::check_git(&machine))? {
             return missing(PREREQUISITES, "a program is missing");
         }
-        let plan = container::container_plan_for(None, app).await;
-        let plan = match check_engine(plan, wiring).await {
-            Ok((plan, told)) => {
-                checks.add(ENGINE, CheckOutcome::Passed(told))?;
-                plan
-            }
-            Err(outcome) => {
-                checks.add(ENGINE, outcome)?;
-                return missing(ENGINE, "no engine can be used");
-            }
+        let engine = sandbox::check_provider(&machine).await;
+        let is_usable = add_and_test(checks, ENGINE, engine)?;
+        let Some(Ok(plan)) = machine.container.filter(|_| is_usable) else {
+            return missing(ENGINE, "no engine can be used");
         };
         let gateway = match SelftestGate::open(&mut account, app, wiring).await {
             Ok(gateway) => gateway,
@@ -246,21 +239,7 @@ fn combine_outcomes(outcomes: [Option<CheckOutcome>; 2]) -> CheckOutcome {
             CheckOutcome::Failed(more) => problems.extend(more),
         }
     }
-    CheckOutcome::from_problems(problems, || seen.join(", "))
-}
-
-/// Checks that the engine answers and that its machine has the resources that the settings ask for.
-async fn check_engine(
-    plan: Result<ContainerPlan, AppError>,
-    wiring: &Providers,
-) -> Result<(ContainerPlan, String), CheckOutcome> {
-    let plan = plan?;
-    let problems = wiring.docker_provider(Some(&plan)).preflight().await;
-    if !problems.is_empty() {
-        return Err(CheckOutcome::Failed(problems));
-    }
-    let (engine, facts) = connect_engine(&plan).await?;
-    Ok((plan, describe_engine(&engine, &facts)))
+    CheckOutcome::from_errors(problems, || seen.join(", "))
 }
 
 /// Returns the error for a selftest that a signal ended.
@@ -270,29 +249,5 @@ pub(super) fn interrupted_error() -> AppError {
         "the selftest was interrupted",
         "the program was told to end",
         "start it again",
-    )
-}
-
-async fn connect_engine(
-    plan: &ContainerPlan,
-) -> Result<(DockerEngine, DockerInfo), ProviderProblem> {
-    let engine = DockerEngine::connect(plan.engine.as_deref()).await;
-    let engine = engine.map_err(|error| error.problem())?;
-    let facts = engine.info().await.map_err(|error| error.problem())?;
-    Ok((engine, facts))
-}
-
-fn describe_engine(engine: &DockerEngine, facts: &DockerInfo) -> String {
-    let DockerInfo {
-        version,
-        api_version,
-        architecture,
-        cpus,
-        ..
-    } = facts;
-    format!(
-        "Docker Engine {version} (API {api_version}) at {}: linux/{architecture}, {cpus} processors, {} GiB of memory",
-        engine.address(),
-        facts.memory >> 30
     )
 }

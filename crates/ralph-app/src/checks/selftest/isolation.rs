@@ -8,6 +8,7 @@ use ralph_engine::preflight::{PreflightProbe, PreflightReport};
 
 use super::session::{QUICK_TIMEOUT, SelftestSession, sandbox_failure};
 use crate::checks::CheckOutcome;
+use crate::error::AppError;
 
 /// The limits of a selftest sandbox, small enough to be exceeded quickly.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +82,7 @@ pub(super) async fn check_network(
     let mut problems = seen.leaks(look);
     problems.extend(seen.missing_results(look));
     if !problems.is_empty() {
-        return CheckOutcome::Failed(problems);
+        return CheckOutcome::from_problems(problems, String::new);
     }
     let mut words = PreflightReport::blocked_summary(look);
     for looked in [
@@ -164,10 +165,11 @@ async fn check_names(
 pub(super) async fn check_limits(session: &SelftestSession<'_>) -> CheckOutcome {
     let mut problems = Vec::new();
     let mut check = |found: Result<bool, CheckOutcome>, what: String| match found {
-        Ok(false) => problems.push(ProviderProblem {
+        Ok(false) => problems.push(AppError::runtime(
             what,
-            fix: "look whether the engine's machine has cgroups, and the engine uses them".into(),
-        }),
+            "",
+            "check that the engine's machine has cgroups and that the engine uses them",
+        )),
         Err(CheckOutcome::Failed(more)) => problems.extend(more),
         Ok(true) | Err(CheckOutcome::Passed(_) | CheckOutcome::NotRun(_)) => {}
     };
@@ -202,7 +204,7 @@ pub(super) async fn check_limits(session: &SelftestSession<'_>) -> CheckOutcome 
         hits_process_limit(session, &crowd).await,
         format!("a command could start more than {processes} processes"),
     );
-    CheckOutcome::from_problems(problems, || {
+    CheckOutcome::from_errors(problems, || {
         format!(
             "memory, disk and processes end at {} MiB, {} MiB and {processes}",
             megabytes(memory),

@@ -6,8 +6,9 @@ use super::basics;
 use super::docker::interrupted_error;
 use super::interrupts::Interrupts;
 use super::session::{SelftestSession, sandbox_failure};
-use super::{PREREQUISITES, prerequisites, skip_checks};
+use super::{PREREQUISITES, skip_checks};
 use crate::app::App;
+use crate::checks::preflight::{PreflightContext, machine, sandbox};
 use crate::checks::{CheckOutcome, CheckSink};
 use crate::error::AppError;
 use crate::planning::container;
@@ -25,19 +26,12 @@ const SANDBOX_CHECKS: [&str; 4] = [EXEC, FILES, TIMEOUT, CLEANUP];
 /// Tests local sandboxes.
 pub(super) async fn run(checks: &mut dyn CheckSink, app: &App) -> Result<(), AppError> {
     let wiring = app.providers()?;
-    checks.add(PREREQUISITES, prerequisites(app).await)?;
-    let limits = container::local_limits(None, app)?;
-    let provider = wiring.local_provider(limits);
-    let outcome = CheckOutcome::from_problems(provider.preflight().await, || {
-        wiring.state.sandboxes().display().to_string()
-    });
+    let machine = PreflightContext::for_provider("local", app).await;
+    checks.add(PREREQUISITES, machine::check_git(&machine))?;
+    let outcome = sandbox::check_provider(&machine).await;
     let is_usable = !outcome.is_failure();
     checks.add(MACHINE, outcome)?;
-    checks.note("there is no isolation: commands of local sandboxes run as you".into())?;
-    if let Some(confinement) = provider.confinement() {
-        checks.note(confinement.describe_isolation())?;
-        checks.note(confinement.describe_limits())?;
-    }
+    let provider = wiring.local_provider(container::local_limits(None, app)?);
     if !is_usable {
         let why = "this machine cannot be used";
         checks.add(CREATE, CheckOutcome::NotRun(why.into()))?;

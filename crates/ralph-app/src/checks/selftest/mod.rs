@@ -21,7 +21,6 @@ mod session;
 use super::outcome::{CheckOutcome, CheckSink};
 use crate::app::App;
 use crate::error::AppError;
-use crate::planning;
 use crate::providers::LocalOrDocker;
 
 pub use image::load_project_config;
@@ -48,14 +47,6 @@ pub async fn run_selftest(
     match request.provider {
         LocalOrDocker::Docker => Box::pin(docker::run(request, checks, app)).await,
         LocalOrDocker::Local => Box::pin(local::run(checks, app)).await,
-    }
-}
-
-/// Checks the programs that every run needs.
-async fn prerequisites(app: &App) -> CheckOutcome {
-    match planning::require_git(&app.git_read_only()).await {
-        Ok(version) => CheckOutcome::Passed(version.trim().to_owned()),
-        Err(error) => error.into(),
     }
 }
 

@@ -74,7 +74,10 @@ fn flags_that_make_no_sense_are_refused() {
         ),
         (
             &["--agent", "opencode"],
-            "ralph: agent `opencode` has no model — it cannot choose one by itself — name one with `--model`\n",
+            "ralph: there is no `opencode` on PATH, which the agent `opencode` is started as — install it, or let it \
+             work in a container with `--sandbox docker`\n\
+             ralph: no token found for agent opencode — run: ralph store-token --agent opencode\n\
+             ralph: agent `opencode` has no model — it cannot choose one by itself — name one with `--model`\n",
         ),
     ] {
         let refused = project.ralph(&[&["run"], flags].concat()).expect(2);
@@ -83,14 +86,16 @@ fn flags_that_make_no_sense_are_refused() {
     let missing = project.ralph(&["run", "--agent", "claude"]).expect(1);
     assert_eq!(
         missing.stderr,
-        "ralph: no token found for agent claude — run: ralph store-token\n"
+        "ralph: there is no `claude` on PATH, which the agent `claude` is started as — install it, or let it work in a \
+         container with `--sandbox docker`\n\
+         ralph: no token found for agent claude — run: ralph store-token\n"
     );
 }
 
 #[test]
 fn only_a_credential_that_the_agent_can_use_is_used() {
     let project = with_script("true");
-    let agents = "[keys]\nlike = \"claude\"\ncredentials = [{ kind = \"anthropic-api-key\", \
+    let agents = "[keys]\nlike = \"claude\"\ncommand = [\"sh\"]\ncredentials = [{ kind = \"anthropic-api-key\", \
                   environment = { ANTHROPIC_API_KEY = \"{token}\" } }]\n";
     project.configure("agents.toml", agents);
     let login = format!("sk-ant-{}-{}", "oat01", "Canary7x".repeat(6));

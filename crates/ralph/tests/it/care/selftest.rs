@@ -47,7 +47,7 @@ fn docker_sandboxes_pass() {
         str![[r"
   PASS: check token — made up: a stand-in for the provider takes it
   PASS: prerequisites — git version [..]
-  PASS: engine — Docker Engine [..] (API [..]) at [..]: linux/[..], [..] processors, [..] GiB of memory
+  PASS: engine — docker: containers without a network; Docker Engine [..] (API [..]) at [..]: linux/[..], [..] processors, [..] GiB of memory
   PASS: proxy health — `ralph-gate ok` at http://127.0.0.1:[..]
   PASS: build image — ralph-base:bookworm
   note: no .agent-loop/ config in cwd, skipping
@@ -145,10 +145,7 @@ fn local_sandboxes_pass() {
         seen.stdout,
         str![[r"
   PASS: prerequisites — git version [..]
-  PASS: machine — [..]/sandboxes
-  note: there is no isolation: commands of local sandboxes run as you
-  note: state directory hidden: [..]
-  note: memory 8 GiB[..]
+  PASS: machine — local: no isolation: commands run as you; state directory hidden: [..]; memory 8 GiB[..]
   PASS: create sandbox — local-[..]
   PASS: run a command — a command answered in [..]
   PASS: files — 1048576 bytes in and out
@@ -216,7 +213,7 @@ fn without_an_engine_or_an_image_the_rest_is_not_tried() {
                 ("prerequisites", "pass"),
                 ("engine", "fail")
             ]),
-            "no Docker Engine runs here: there is no socket `/nonexistent/docker.sock`".to_owned()
+            "sandbox `docker` cannot be used: no Docker Engine runs here: there is no socket `/nonexistent/docker.sock`".to_owned()
         )
     );
     let mut command = ralph.command(&["selftest", "--offline"]);
