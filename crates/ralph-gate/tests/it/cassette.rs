@@ -73,6 +73,6 @@ fn a_broken_cassette_names_the_line() {
         .unwrap();
     assert_eq!(
         error.to_string(),
-        "line 2 of the cassette is not an exchange"
+        "line 2 of the cassette is not a valid exchange"
     );
 }

@@ -274,8 +274,8 @@ async fn errors_use_the_format_of_the_provider() {
     assert_eq!(status(&answer), 401);
     assert_eq!(
         body(&answer),
-        "{\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"ralph: this is not \
-         the stand-in of this run's credential — use the one in the environment\"}}"
+        "{\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"ralph: the token \
+         is not this run's placeholder token — use the one from the environment\"}}"
     );
     let mut world = GateTestbed::new();
     let (gate, _) = start_provider(&mut world, Route::openai(secret()).unwrap(), OK_RESPONSE).await;
@@ -289,7 +289,7 @@ async fn errors_use_the_format_of_the_provider() {
     assert_eq!(status(&answer), 404);
     assert_eq!(
         body(&answer),
-        "{\"error\":{\"message\":\"ralph: the credential `openai` is not for `POST /files`\",\
+        "{\"error\":{\"message\":\"ralph: the credential `openai` cannot be used for `POST /files`\",\
          \"type\":\"invalid_request_error\",\"param\":null,\"code\":null}}"
     );
 }
