@@ -30,7 +30,7 @@ async fn blocked_hosts_are_refused_with_a_reason() {
     assert_eq!(
         body(&answer),
         "ralph: `evil.example` is blocked — it is not on this run's allowlist — \
-         ask for `ralph allow run-1 evil.example`\n"
+         ask the user to run `ralph allow run-1 evil.example`\n"
     );
     assert_eq!(
         world.sink.wait_for_decisions(2).await,
