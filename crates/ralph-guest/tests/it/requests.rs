@@ -128,11 +128,11 @@ async fn a_command_that_cannot_start_is_reported() {
         panic!("{reply:?}")
     };
     assert_eq!(number, Some(2));
-    let nowhere = ExecRequest {
+    let outside = ExecRequest {
         cwd: "../..".into(),
         ..shell_request("pwd")
     };
-    let (reply, _, _) = guest.request(&GuestRequest::Exec(nowhere)).await;
+    let (reply, _, _) = guest.request(&GuestRequest::Exec(outside)).await;
     assert_eq!(reply, GuestReply::Failed(GuestFailure::Escapes));
 }
 
@@ -169,9 +169,9 @@ async fn files_of_any_size_round_trip() {
                 GuestReply::TooLarge { size: limit }
             );
         }
-        let told = guest.request(&GuestRequest::Stat { path }).await.0;
+        let reply = guest.request(&GuestRequest::Stat { path }).await.0;
         let kind = ralph_guest::files::GuestEntryKind::File;
-        assert_eq!(told, GuestReply::Stat(PathStat { kind, size: limit }));
+        assert_eq!(reply, GuestReply::Stat(PathStat { kind, size: limit }));
     }
 }
 
@@ -328,7 +328,7 @@ async fn an_unknown_request_is_rejected() {
     };
     assert_eq!(number, None);
     assert!(
-        text.starts_with("the request is not understood: unknown variant `dance`"),
+        text.starts_with("invalid request: unknown variant `dance`"),
         "{text}"
     );
 }
