@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 #[derive(Debug, thiserror::Error)]
 pub enum ConfinedFileError {
     /// The path or a link in it leads outside the directory.
-    #[error("the path leads outside the sandbox")]
+    #[error("the path leads outside the directory")]
     Escapes,
     /// The entry is not a regular file.
     #[error("it is not a regular file")]
