@@ -73,8 +73,8 @@ impl HttpRefusal {
                 ralph_core::net::EgressDecider::Gate,
             ),
             text: format!(
-                "ralph: request to `{host}` refused — {part} carries a credential that does not belong to \
-                 this run — send the request without it"
+                "ralph: request to `{host}` refused — {part} carries a credential that does not \
+                 belong to this run — send the request without it"
             ),
         }
     }

@@ -26,7 +26,7 @@ impl Timer for ReusableTimer {
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
         let deadline = tokio::time::Instant::from(deadline);
         let idle = self.lock_sleep().take();
-        // A timer that fires too early is reset when it fires; one that fires too late cannot be used.
+        // A timer that fires too early is reset then; one that fires too late cannot be used.
         let reusable = idle.filter(|sleep| sleep.deadline() <= deadline && !sleep.is_elapsed());
         Box::pin(TimerDeadline {
             sleep: Some(reusable.unwrap_or_else(|| Box::pin(tokio::time::sleep_until(deadline)))),

@@ -47,7 +47,8 @@ impl ProviderToolUse {
         match self.kind {
             Some(kind) => format!(
                 "the request asks the provider for {what} — this run does not allow `{kind}` — \
-                 send the data itself, or allow `{kind}` in `sandbox.network.provider_tools`"
+                 send the data itself, or ask the user to allow `{kind}` in \
+                 `sandbox.network.provider_tools`"
             ),
             None => format!(
                 "the request asks the provider for {what} — it would run outside the sandbox — \
