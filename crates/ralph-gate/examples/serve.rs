@@ -89,7 +89,7 @@ fn gate(route: Route, address: SocketAddr) -> Result<Gate, AnyError> {
         },
     };
     let (budgets, spent) = (Budgets::default(), Spent::default());
-    let outside = GateDeps {
+    let deps = GateDeps {
         resolver: Arc::new(SingleHostResolver(address)),
         reachable: Reachable::public().with_address(address),
         credential_reachable: Reachable::public().with_address(address),
@@ -99,7 +99,7 @@ fn gate(route: Route, address: SocketAddr) -> Result<Gate, AnyError> {
         sink: Arc::new(DiscardingSink),
         cassette: None,
     };
-    Ok(Gate::new(settings, outside)?)
+    Ok(Gate::new(settings, deps)?)
 }
 
 async fn listen(gate: &Gate, listener: SandboxListener, port: u16) -> io::Result<()> {

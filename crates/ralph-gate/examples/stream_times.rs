@@ -87,7 +87,7 @@ async fn serve_upstream(
     loop {
         let (stream, _) = sockets.accept().await?;
         stream.set_nodelay(true)?;
-        let service = service_fn(move |request| answer(request, interval));
+        let service = service_fn(move |request| respond(request, interval));
         let connection = hyper::server::conn::http1::Builder::new()
             .serve_connection(TokioIo::new(stream), service);
         // The reader notices a broken connection.
@@ -96,7 +96,7 @@ async fn serve_upstream(
     }
 }
 
-async fn answer(
+async fn respond(
     request: Request<Incoming>,
     interval: Duration,
 ) -> Result<Response<Events>, StreamTimesError> {
@@ -105,14 +105,14 @@ async fn answer(
         max_tokens: u64,
     }
     let body = request.into_body().collect().await?.to_bytes();
-    let asked: StreamTimesRequest = serde_json::from_slice(&body)?;
+    let parsed: StreamTimesRequest = serde_json::from_slice(&body)?;
     let start = tokio::time::Instant::now() + interval;
     let mut ticks = tokio::time::interval_at(start, interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut response = Response::new(Events {
         ticks,
         next: 0,
-        deltas: asked.max_tokens,
+        deltas: parsed.max_tokens,
     });
     let kind = "text/event-stream; charset=utf-8".parse()?;
     response.headers_mut().insert(CONTENT_TYPE, kind);
@@ -173,22 +173,22 @@ impl Body for Events {
 // Runs the client.
 
 async fn measure(order: StreamTimesOrder, interval: Duration) -> Result<(), StreamTimesError> {
-    let flowing = Arc::new(Semaphore::new(0));
+    let started = Arc::new(Semaphore::new(0));
     let mut readers = JoinSet::new();
     for stream in 0..order.streams {
-        let (order, flowing) = (order.clone(), flowing.clone());
+        let (order, started) = (order.clone(), started.clone());
         // Staggered, because the events of many providers coincide only by chance.
-        let late = interval * stream / order.streams;
+        let delay = interval * stream / order.streams;
         readers.spawn(async move {
-            tokio::time::sleep(late).await;
-            read(&order, &flowing).await
+            tokio::time::sleep(delay).await;
+            read(&order, &started).await
         });
     }
     let mut times: Vec<u64> = Vec::new();
     let mut is_open = false;
     loop {
         tokio::select! {
-            all = flowing.acquire_many(order.streams), if !is_open => {
+            all = started.acquire_many(order.streams), if !is_open => {
                 all?.forget();
                 is_open = true;
                 print_json(&serde_json::json!({"is_open": true}))?;
@@ -204,15 +204,15 @@ async fn measure(order: StreamTimesOrder, interval: Duration) -> Result<(), Stre
     print_json(&serde_json::json!({"events": times.len(), "p50": at(50), "p99": at(99)}))
 }
 
-fn print_json(fact: &serde_json::Value) -> Result<(), StreamTimesError> {
+fn print_json(value: &serde_json::Value) -> Result<(), StreamTimesError> {
     let mut output = std::io::stdout().lock();
-    writeln!(output, "{fact}")?;
+    writeln!(output, "{value}")?;
     output.flush()?;
     Ok(())
 }
 
 /// Reads one response and returns the latencies of its events, in nanoseconds.
-async fn read(order: &StreamTimesOrder, flowing: &Semaphore) -> Result<Vec<u64>, StreamTimesError> {
+async fn read(order: &StreamTimesOrder, started: &Semaphore) -> Result<Vec<u64>, StreamTimesError> {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, order.port)).await?;
     stream.set_nodelay(true)?;
     let (mut sender, connection) =
@@ -244,7 +244,7 @@ async fn read(order: &StreamTimesOrder, flowing: &Semaphore) -> Result<Vec<u64>,
             rest.drain(..end);
             seen += 1;
             if seen == 1 {
-                flowing.add_permits(1);
+                started.add_permits(1);
             }
             if seen > WARM_UP {
                 times.push(arrived.saturating_sub(written));

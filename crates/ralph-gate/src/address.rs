@@ -101,18 +101,18 @@ impl Reachable {
         }
     }
 
-    /// Returns the reason the gate must not connect to the address in an allowlist entry on any
-    /// port.
+    /// Returns the reason the gate must not connect to the address of an allowlist entry, unless the
+    /// entry covers an exception.
     pub(crate) fn refusal_of_entry(&self, entry: &AllowlistEntry) -> Option<AddressRefusal> {
         let address = entry.host().address()?;
-        let mut also = self.exceptions.iter();
-        let is_named = also.any(|address| {
+        let mut exceptions = self.exceptions.iter();
+        let is_exception = exceptions.any(|address| {
             entry.covers(&Endpoint {
                 host: Host::from(address.ip()),
                 port: address.port(),
             })
         });
-        if is_named {
+        if is_exception {
             return None;
         }
         self.refusal(SocketAddr::new(address, 0))
@@ -123,14 +123,14 @@ impl Reachable {
 const SPECIAL_V4_BLOCKS: [([u8; 4], u32); 17] = [
     ([0, 0, 0, 0], 8),          // this network
     ([10, 0, 0, 0], 8),         // private
-    ([100, 64, 0, 0], 10),      // shared by carriers
+    ([100, 64, 0, 0], 10),      // carrier-grade NAT
     ([127, 0, 0, 0], 8),        // loopback
-    ([168, 63, 129, 16], 32),   // metadata of a cloud, at an address that looks public
-    ([169, 254, 0, 0], 16),     // link-local, metadata of most clouds
+    ([168, 63, 129, 16], 32),   // Azure platform services, outside the reserved blocks
+    ([169, 254, 0, 0], 16),     // link-local, cloud metadata services
     ([172, 16, 0, 0], 12),      // private
     ([192, 0, 0, 0], 24),       // protocol assignments
     ([192, 0, 2, 0], 24),       // documentation
-    ([192, 88, 99, 0], 24),     // relays to version 6
+    ([192, 88, 99, 0], 24),     // 6to4 relays
     ([192, 168, 0, 0], 16),     // private
     ([198, 18, 0, 0], 15),      // benchmarks
     ([198, 51, 100, 0], 24),    // documentation
@@ -142,8 +142,9 @@ const SPECIAL_V4_BLOCKS: [([u8; 4], u32); 17] = [
 
 /// IPv6 blocks inside the public range that are not public.
 const SPECIAL_V6_BLOCKS: [(Ipv6Addr, u32); 3] = [
-    // Tunnels that embed an IPv4 address, benchmarks, identifiers.
+    // Protocol assignments: Teredo, benchmarks, ORCHID.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
+    // Documentation.
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];

@@ -1,5 +1,5 @@
-//! Announces blocked hosts: each host once, at a bounded rate. Hosts beyond the rate are only
-//! counted.
+//! Decides which blocked hosts are announced: each host and port once, at a bounded rate. Hosts
+//! beyond the rate are only counted.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
@@ -158,7 +158,7 @@ impl Announcements {
         }
     }
 
-    /// Returns the token of an endpoint to its domain.
+    /// Lets the domain of an endpoint announce one more host.
     fn release(&mut self, endpoint: &Endpoint) {
         let domain = domain(&endpoint.host);
         if let Some(used) = self.per_domain.get_mut(&domain) {
@@ -233,8 +233,9 @@ fn is_local_name(listener: SandboxListener, host: &Host) -> bool {
 /// Returns whether no allowlist entry could make a host reachable: the sandbox itself and
 /// non-public addresses.
 fn is_never_reachable(host: &Host) -> bool {
-    let is_here = |name: &str| name == "localhost" || name.ends_with(".localhost");
-    host.name().is_some_and(is_here) || host.address().is_some_and(|address| !is_public(address))
+    let is_localhost = |name: &str| name == "localhost" || name.ends_with(".localhost");
+    host.name().is_some_and(is_localhost)
+        || host.address().is_some_and(|address| !is_public(address))
 }
 
 #[cfg(test)]
@@ -249,14 +250,14 @@ mod tests {
             .is_some()
     }
 
-    fn news(
+    fn announced_endpoint(
         announced: &AnnouncedHosts,
         listener: SandboxListener,
         endpoint: &str,
     ) -> Option<String> {
         let endpoint = Endpoint::parse(endpoint, 1).unwrap();
-        let news = announced.endpoint_to_announce(Duration::ZERO, listener, &endpoint);
-        news.map(|endpoint| endpoint.to_string())
+        let new_endpoint = announced.endpoint_to_announce(Duration::ZERO, listener, &endpoint);
+        new_endpoint.map(|endpoint| endpoint.to_string())
     }
 
     #[test]
@@ -276,7 +277,11 @@ mod tests {
             (SandboxListener::Proxy, "1.1.1.1:443", Some("1.1.1.1:443")),
         ] {
             let expected = expected.map(str::to_owned);
-            assert_eq!(news(&announced, listener, endpoint), expected, "{endpoint}");
+            assert_eq!(
+                announced_endpoint(&announced, listener, endpoint),
+                expected,
+                "{endpoint}"
+            );
         }
     }
 
@@ -307,10 +312,11 @@ mod tests {
         for (index, (forget, expected)) in forgets.into_iter().enumerate() {
             let announced = AnnouncedHosts::default();
             for endpoint in endpoints {
-                assert!(news(&announced, SandboxListener::Proxy, endpoint).is_some());
+                assert!(announced_endpoint(&announced, SandboxListener::Proxy, endpoint).is_some());
             }
             forget(&announced);
-            let again = endpoints.map(|it| news(&announced, SandboxListener::Proxy, it).is_some());
+            let again = endpoints
+                .map(|it| announced_endpoint(&announced, SandboxListener::Proxy, it).is_some());
             assert_eq!(again, expected, "{index}");
         }
     }

@@ -257,12 +257,12 @@ pub(crate) fn sanitize_text(text: &str) -> String {
 
 /// Like `sanitize_text`, but reuses the string if it needs no change.
 fn sanitize_owned_text(text: String) -> String {
-    let is_harmless = |b: u8| b.is_ascii_graphic() || b == b' ';
-    if text.len() <= MAX_TEXT_BYTES && text.bytes().all(is_harmless) {
+    let is_printable = |b: u8| b.is_ascii_graphic() || b == b' ';
+    if text.len() <= MAX_TEXT_BYTES && text.bytes().all(is_printable) {
         return text;
     }
     text.bytes()
         .take(MAX_TEXT_BYTES)
-        .map(|b| if is_harmless(b) { char::from(b) } else { '?' })
+        .map(|b| if is_printable(b) { char::from(b) } else { '?' })
         .collect()
 }

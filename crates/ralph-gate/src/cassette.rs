@@ -1,8 +1,8 @@
 //! Cassettes: recordings of the model responses of a run, for replay.
 //!
-//! A cassette is a file with one exchange per line. An exchange is identified by the digest of its
-//! request. Requests that differ only in values that change between runs (a date, an ID) are
-//! answered in the order of the recording.
+//! A cassette is a file with one exchange per line. Each exchange answers one request: the one with
+//! the same path and body, or else the next request for its path. Bodies contain values that change
+//! between runs, such as dates and IDs, so an exact match cannot be required.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,7 +40,7 @@ pub struct Cassette {
 enum CassetteMode {
     Record(Arc<Mutex<dyn Write + Send>>),
     Replay {
-        left: Mutex<Vec<RecordedExchange>>,
+        remaining: Mutex<Vec<RecordedExchange>>,
         pace: ReplayPace,
     },
 }
@@ -49,7 +49,7 @@ enum CassetteMode {
 #[derive(Debug, thiserror::Error)]
 pub enum CassetteError {
     /// A line is not a valid exchange.
-    #[error("line {line} of the cassette is not an exchange")]
+    #[error("line {line} of the cassette is not a valid exchange")]
     Line {
         line: usize,
         source: serde_json::Error,
@@ -88,7 +88,7 @@ impl Cassette {
     /// Answers requests from the text of a cassette instead of a provider.
     pub fn replay(text: &str, pace: ReplayPace) -> Result<Arc<Self>, CassetteError> {
         let lines = text.lines().enumerate();
-        let left = lines
+        let remaining = lines
             .filter(|(_, line)| !line.trim().is_empty())
             .map(|(index, line)| {
                 serde_json::from_str(line).map_err(|source| CassetteError::Line {
@@ -97,12 +97,13 @@ impl Cassette {
                 })
             })
             .collect::<Result<_, _>>()?;
-        let left = Mutex::new(left);
-        let mode = CassetteMode::Replay { left, pace };
+        let remaining = Mutex::new(remaining);
+        let mode = CassetteMode::Replay { remaining, pace };
         Ok(Arc::new(Self { mode }))
     }
 
-    /// Starts recording an exchange, or returns the recorded one.
+    /// Starts recording an exchange, or returns the recorded exchange that answers the request, if
+    /// one is left.
     pub(crate) fn exchange(
         &self,
         path: &str,
@@ -111,30 +112,32 @@ impl Cassette {
         let request = digest(request);
         match &self.mode {
             CassetteMode::Record(to) => {
-                let line = RecordedExchange {
+                let exchange = RecordedExchange {
                     path: path.to_owned(),
                     request,
                     status: 0,
                     content_type: String::new(),
                     chunks: Vec::new(),
                 };
-                let tape = ExchangeRecorder {
+                let recorder = ExchangeRecorder {
                     output: to.clone(),
-                    exchange: line,
+                    exchange,
                     started: Instant::now(),
                     bytes: 0,
                 };
-                (Some(tape), None)
+                (Some(recorder), None)
             }
-            CassetteMode::Replay { left, pace } => {
-                let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
-                let same = |line: &RecordedExchange| line.path == path && line.request == request;
-                let index = left
+            CassetteMode::Replay { remaining, pace } => {
+                let mut remaining = remaining.lock().unwrap_or_else(PoisonError::into_inner);
+                let is_same = |recorded: &RecordedExchange| {
+                    recorded.path == path && recorded.request == request
+                };
+                let index = remaining
                     .iter()
-                    .position(same)
-                    .or_else(|| left.iter().position(|line| line.path == path));
+                    .position(is_same)
+                    .or_else(|| remaining.iter().position(|recorded| recorded.path == path));
                 let found = index.map(|index| ReplayedExchange {
-                    exchange: left.remove(index),
+                    exchange: remaining.remove(index),
                     pace: *pace,
                 });
                 (None, found)
@@ -162,7 +165,7 @@ pub(crate) struct ExchangeRecorder {
 }
 
 impl ExchangeRecorder {
-    /// Records the status and headers of the response.
+    /// Records the status and the content type of the response.
     pub(crate) fn with_response_head(mut self, status: StatusCode, headers: &HeaderMap) -> Self {
         self.exchange.status = status.as_u16();
         let kind = headers.get(CONTENT_TYPE).and_then(header_text);
@@ -186,7 +189,8 @@ impl ExchangeRecorder {
         });
     }
 
-    /// Writes the exchange. Interrupted exchanges are not recorded.
+    /// Writes the exchange to the cassette, unless the response is too long. An interrupted exchange
+    /// never gets here and is not recorded.
     pub(crate) fn finish(self) {
         if self.bytes > MAX_RECORDED_BYTES {
             return;
@@ -242,7 +246,7 @@ impl RecordedChunk {
         match self.base64.map(|encoded| STANDARD.decode(encoded)) {
             Some(Ok(decoded)) => decoded.into(),
             Some(Err(error)) => {
-                tracing::warn!(%error, "a recorded chunk is not base64");
+                tracing::warn!(%error, "invalid base64 in a recorded chunk");
                 text.into()
             }
             None => text.into(),

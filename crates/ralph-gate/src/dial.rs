@@ -36,8 +36,8 @@ impl Resolver for SystemResolver {
         }
         // `localhost` is always this machine. Hosts files do not contain names with a trailing dot.
         if endpoint.host.name() == Some("localhost") {
-            let here = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-            return Ok(here
+            let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+            return Ok(loopback
                 .map(|address: IpAddr| SocketAddr::new(address, endpoint.port))
                 .into());
         }
@@ -51,18 +51,18 @@ impl Resolver for SystemResolver {
 /// The reason a connection failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DialError {
-    /// Sandboxes may not reach any address of the name.
-    #[error("`{host}` leads to `{address}`, which is {refusal}")]
+    /// The gate must not connect to any address of the name.
+    #[error("`{host}` resolves to `{address}`, which is {refusal}")]
     Refused {
         host: Host,
         address: SocketAddr,
         refusal: AddressRefusal,
     },
     /// The name does not resolve.
-    #[error("`{host}` has no address: {why}")]
+    #[error("cannot resolve `{host}`: {why}")]
     NoAddress { host: Host, why: String },
-    /// The endpoint does not respond.
-    #[error("`{endpoint}` does not answer: {why}")]
+    /// No connection to the endpoint can be established.
+    #[error("`{endpoint}` is unreachable: {why}")]
     Unreachable { endpoint: Endpoint, why: String },
     /// The certificate of the host is not trusted.
     #[error("the certificate of `{endpoint}` is not trusted: {why}")]
@@ -98,12 +98,17 @@ impl Dialer {
             match timeout(self.connect_timeout, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => {
                     if let Err(error) = stream.set_nodelay(true) {
-                        tracing::debug!(%error, "cannot send small packets at once");
+                        tracing::debug!(%error, "cannot disable Nagle's algorithm");
                     }
                     return Ok(stream);
                 }
                 Ok(Err(error)) => last = Some(error.to_string()),
-                Err(_) => last = Some(format!("nothing for {}s", self.connect_timeout.as_secs())),
+                Err(_) => {
+                    last = Some(format!(
+                        "no connection after {}s",
+                        self.connect_timeout.as_secs()
+                    ))
+                }
             }
         }
         Err(DialError::Unreachable {
@@ -121,7 +126,7 @@ impl Dialer {
         let found = match timeout(self.connect_timeout, self.resolver.lookup(endpoint)).await {
             Ok(Ok(found)) => found,
             Ok(Err(error)) => return Err(no_address(error.to_string())),
-            Err(_) => return Err(no_address("the lookup took too long".to_owned())),
+            Err(_) => return Err(no_address("the lookup timed out".to_owned())),
         };
         let mut first_refused = None;
         let mut checked = Vec::new();
@@ -141,7 +146,7 @@ impl Dialer {
                 address,
                 refusal,
             }),
-            (true, None) => Err(no_address("the answer was empty".to_owned())),
+            (true, None) => Err(no_address("it has no addresses".to_owned())),
         }
     }
 }

@@ -71,7 +71,7 @@ pub enum GateError {
         source: rustls::Error,
     },
     /// The run's certificate authority cannot be created.
-    #[error("cannot make the authority of the run")]
+    #[error("cannot create the certificate authority of the run")]
     Authority {
         #[from]
         source: CertificateError,
@@ -117,37 +117,37 @@ pub(crate) struct GateInner {
 
 impl Gate {
     /// Creates the gate of a sandbox.
-    pub fn new(settings: GateSettings, outside: GateDeps) -> Result<Self, GateError> {
-        Self::build(settings, outside, None)
+    pub fn new(settings: GateSettings, deps: GateDeps) -> Result<Self, GateError> {
+        Self::build(settings, deps, None)
     }
 
     /// Creates a standalone gate: a port that adds credentials for other programs. It answers
     /// `/health` with the given text and reports an unreachable provider in plain text.
     pub fn standalone(
         settings: GateSettings,
-        outside: GateDeps,
+        deps: GateDeps,
         health: String,
     ) -> Result<Self, GateError> {
-        Self::build(settings, outside, Some(health))
+        Self::build(settings, deps, Some(health))
     }
 
     fn build(
         settings: GateSettings,
-        outside: GateDeps,
-        alone: Option<String>,
+        deps: GateDeps,
+        health: Option<String>,
     ) -> Result<Self, GateError> {
         let dialer = Dialer {
-            resolver: outside.resolver,
-            reachable: outside.reachable,
+            resolver: deps.resolver,
+            reachable: deps.reachable,
             connect_timeout: settings.limits.connect_timeout,
         };
         let connector = http::GateHttpConnector {
             dialer: dialer.clone(),
-            tls: client_config(outside.roots)?,
+            tls: client_config(deps.roots)?,
         };
         let credential_connector = http::GateHttpConnector {
             dialer: Dialer {
-                reachable: outside.credential_reachable,
+                reachable: deps.credential_reachable,
                 ..dialer.clone()
             },
             ..connector.clone()
@@ -175,12 +175,12 @@ impl Gate {
             limits: settings.limits,
             audit_log: GateAuditLog {
                 identity: settings.identity,
-                clock: outside.clock,
-                sink: outside.sink,
+                clock: deps.clock,
+                sink: deps.sink,
             },
-            meter: outside.meter,
-            cassette: outside.cassette,
-            standalone_health: alone,
+            meter: deps.meter,
+            cassette: deps.cassette,
+            standalone_health: health,
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -189,18 +189,18 @@ impl Gate {
 
     /// Serves one connection from the sandbox until it ends or the gate closes.
     pub async fn serve(&self, arrival: Arrival, stream: impl ByteStream + 'static) {
-        let mut closing = self.inner.is_closed.subscribe();
-        if *closing.borrow_and_update() {
+        let mut closed = self.inner.is_closed.subscribe();
+        if *closed.borrow_and_update() {
             let decision =
                 EgressDecision::denied(EgressReason::BlockedByPolicy, EgressDecider::Gate);
-            let book = &self.inner.audit_log;
-            drop(book.open_unparsed(arrival.listener, "", 0, decision));
+            let audit_log = &self.inner.audit_log;
+            drop(audit_log.open_unparsed(arrival.listener, "", 0, decision));
             return;
         }
         tokio::select! {
             () = self.dispatch(arrival, stream) => {}
             // The sender lives as long as the gate and only ever signals the close.
-            _ = closing.changed() => {}
+            _ = closed.changed() => {}
         }
     }
 
@@ -223,7 +223,8 @@ impl Gate {
             gate.limits.idle_timeout,
             gate.limits.connection_bytes,
         );
-        // The peer sees how its connection ended, and the audit record contains the decision.
+        // Errors are dropped: the peer sees that its connection ended, and the audit record contains
+        // the decision.
         match listener {
             SandboxListener::Proxy => http::serve_proxy(gate, stream).await,
             SandboxListener::Http => http::serve_http(gate, stream, address).await,
@@ -233,7 +234,7 @@ impl Gate {
         }
     }
 
-    /// Allows one more host from now on.
+    /// Adds an allowlist entry. Later refusals of its hosts are announced again.
     pub fn allow(&self, entry: AllowlistEntry) {
         self.inner.announced.forget_entry(&entry);
         let mut rules = self
@@ -244,13 +245,14 @@ impl Gate {
         rules.add(entry);
     }
 
-    /// Returns why an allowlist entry stays refused even if it is added, if it does.
+    /// Returns why an allowlist entry would have no effect, or `None` if it can be added.
     pub fn permanent_refusal(&self, entry: &AllowlistEntry) -> Option<String> {
         let host = entry.host();
         // A wildcard for subdomains does not cover the host itself and may be allowed.
         if self.inner.routes.is_exclusive_host(host) && entry.matches_host(host) {
             return Some(format!(
-                "`{host}` has a credential of this run: it is reached through the credential port alone"
+                "`{host}` has a credential of this run, so it is only reachable through the \
+                 credential port"
             ));
         }
         host.address()?;
@@ -303,7 +305,7 @@ impl GateInner {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Decides about a connection.
+    /// Decides whether the sandbox may connect to an endpoint.
     pub(crate) fn decide(&self, endpoint: &Endpoint) -> EgressDecision {
         if self.routes.is_exclusive_host(&endpoint.host) {
             return EgressDecision::denied(EgressReason::CredentialHost, EgressDecider::Credential);
@@ -326,7 +328,7 @@ impl GateInner {
         endpoint.port == 443 && self.inspect.covers(endpoint)
     }
 
-    /// Opens the record of a decision and announces a first-time refusal.
+    /// Opens the record of a decision and announces a refusal that the allowlist could resolve.
     pub(crate) fn open_record(
         &self,
         listener: SandboxListener,
@@ -373,8 +375,8 @@ impl GateInner {
 
     fn announce(&self, listener: SandboxListener, endpoint: &Endpoint, reason: EgressReason) {
         let now = self.audit_log.clock.monotonic();
-        let news = self.announced.endpoint_to_announce(now, listener, endpoint);
-        if let Some(Endpoint { host, port }) = news {
+        let new_endpoint = self.announced.endpoint_to_announce(now, listener, endpoint);
+        if let Some(Endpoint { host, port }) = new_endpoint {
             self.audit_log.sink.record_blocked_host(BlockedHostNotice {
                 at: self.audit_log.clock.now(),
                 host,

@@ -17,7 +17,7 @@ pub struct GateLimits {
     pub head_fields: usize,
     /// Time that a connection may be idle.
     pub idle_timeout: Duration,
-    /// Time to connect to one address.
+    /// Time to resolve a name, to connect to one address, and for a TLS handshake with it.
     pub connect_timeout: Duration,
     /// Maximum bytes per connection in each direction.
     pub connection_bytes: u64,

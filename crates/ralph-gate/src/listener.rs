@@ -49,16 +49,16 @@ impl SandboxListener {
     }
 }
 
-/// The origin of a connection.
+/// The listener and destination of a connection from the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
     pub listener: SandboxListener,
-    /// The destination address inside the sandbox, if the carrier reports it.
+    /// The destination address inside the sandbox, if the transport reports it.
     pub address: Option<SocketAddr>,
 }
 
 impl Arrival {
-    /// An arrival through a listener at an unknown address.
+    /// A connection to a listener, with an unknown destination address.
     pub fn new(listener: SandboxListener) -> Self {
         Self {
             listener,
@@ -66,7 +66,7 @@ impl Arrival {
         }
     }
 
-    /// An arrival through a listener at an address.
+    /// A connection to a listener, with its destination address.
     pub fn with_address(listener: SandboxListener, address: SocketAddr) -> Self {
         Self {
             listener,

@@ -42,14 +42,14 @@ impl ByteBudget {
 
 impl HeldBytes {
     /// Waits until the share has this size; returns false if the bytes stay in use for longer than
-    /// `patience`.
-    pub(crate) async fn grow_to(&mut self, bytes: usize, patience: Duration) -> bool {
+    /// `max_wait`.
+    pub(crate) async fn grow_to(&mut self, bytes: usize, max_wait: Duration) -> bool {
         let more = self.missing(bytes);
         if more == 0 || self.try_grow_to(bytes) {
             return true;
         }
         let acquired = self.budget.units.clone().acquire_many_owned(more);
-        match timeout(patience, acquired).await {
+        match timeout(max_wait, acquired).await {
             Ok(Ok(permit)) => {
                 self.add(permit);
                 true
@@ -114,9 +114,9 @@ mod tests {
     async fn holders_wait_for_bytes_held_by_others() {
         let budget = ByteBudget::new(64 * 1024);
         let (mut one, mut other) = (budget.hold(), budget.hold());
-        let (patience, briefly) = (Duration::from_mins(1), Duration::from_millis(20));
+        let (max_wait, briefly) = (Duration::from_mins(1), Duration::from_millis(20));
         assert!(
-            one.grow_to(FREE_BYTES_PER_HOLDER + 60 * 1024, patience)
+            one.grow_to(FREE_BYTES_PER_HOLDER + 60 * 1024, max_wait)
                 .await
         );
         assert!(other.try_grow_to(FREE_BYTES_PER_HOLDER + 4 * 1024));
@@ -126,17 +126,17 @@ mod tests {
                 .grow_to(FREE_BYTES_PER_HOLDER + 5 * 1024, briefly)
                 .await
         );
-        assert!(other.grow_to(FREE_BYTES_PER_HOLDER, patience).await);
+        assert!(other.grow_to(FREE_BYTES_PER_HOLDER, max_wait).await);
         one.shrink_to(FREE_BYTES_PER_HOLDER + 10 * 1024);
         assert!(
             other
-                .grow_to(FREE_BYTES_PER_HOLDER + 54 * 1024, patience)
+                .grow_to(FREE_BYTES_PER_HOLDER + 54 * 1024, max_wait)
                 .await
         );
         drop(one);
         assert!(
             other
-                .grow_to(FREE_BYTES_PER_HOLDER + 64 * 1024, patience)
+                .grow_to(FREE_BYTES_PER_HOLDER + 64 * 1024, max_wait)
                 .await
         );
         assert!(!other.grow_to(usize::MAX, briefly).await);

@@ -28,13 +28,13 @@ pub(crate) struct LimitedStream<S> {
 }
 
 impl<S> LimitedStream<S> {
-    pub(crate) fn new(inner: S, idle: Duration, most: u64) -> Self {
+    pub(crate) fn new(inner: S, idle: Duration, max_bytes: u64) -> Self {
         Self {
             inner,
             idle,
             last_activity: Instant::now(),
             idle_timer: Box::pin(tokio::time::sleep(idle)),
-            max_bytes: most,
+            max_bytes,
             read: 0,
             written: 0,
         }
@@ -47,7 +47,7 @@ impl<S> LimitedStream<S> {
             ready!(self.idle_timer.as_mut().poll(cx));
             let end = self.last_activity + self.idle;
             if end <= Instant::now() {
-                let text = format!("nothing moved for {}s", self.idle.as_secs());
+                let text = format!("no data for {}s", self.idle.as_secs());
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, text)));
             }
             self.idle_timer.as_mut().reset(end);
@@ -147,10 +147,10 @@ pub(crate) struct CountingStream<S> {
 }
 
 impl<S> CountingStream<S> {
-    pub(crate) fn new(inner: S, ahead: Vec<u8>, traffic: Arc<Traffic>) -> Self {
+    pub(crate) fn new(inner: S, read_ahead: Vec<u8>, traffic: Arc<Traffic>) -> Self {
         Self {
             inner,
-            read_ahead: ahead,
+            read_ahead,
             replayed: 0,
             traffic,
         }

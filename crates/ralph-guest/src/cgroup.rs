@@ -17,12 +17,14 @@ pub struct CgroupCounters {
 }
 
 impl CgroupCounters {
-    /// Returns the outcome of a command, corrected by the difference to the counters `before` it
-    /// started. An exit code alone hides that a process in a pipeline was killed.
+    /// Returns the outcome of a command, corrected by the difference to the counters `before` its
+    /// start: an exit code does not show that a process in a pipeline was killed.
     pub fn apply_to(self, outcome: CommandOutcome, before: Self) -> CommandOutcome {
-        let starved = self.out_of_memory > before.out_of_memory;
+        let was_oom_killed = self.out_of_memory > before.out_of_memory;
         let ended = match outcome.ended {
-            CommandEnd::Exited(_) | CommandEnd::Signalled(_) if starved => CommandEnd::OutOfMemory,
+            CommandEnd::Exited(_) | CommandEnd::Signalled(_) if was_oom_killed => {
+                CommandEnd::OutOfMemory
+            }
             ended @ (CommandEnd::Exited(_)
             | CommandEnd::Signalled(_)
             | CommandEnd::TimedOut
@@ -95,8 +97,8 @@ fn read_counter(file: Option<&File>, name: &str) -> u64 {
 /// Returns the number on the line that starts with a name.
 fn parse_value(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| {
-        let (found, number) = line.split_once(' ')?;
-        (found == name).then(|| available(number.trim().parse()))?
+        let (key, number) = line.split_once(' ')?;
+        (key == name).then(|| available(number.trim().parse()))?
     })
 }
 
@@ -124,11 +126,11 @@ mod tests {
             process_limit,
         };
         let none = CgroupCounters::default();
-        let starved = CgroupCounters {
+        let oom_killed = CgroupCounters {
             out_of_memory: 1,
             too_many_processes: 0,
         };
-        let crowded = CgroupCounters {
+        let refused_start = CgroupCounters {
             out_of_memory: 0,
             too_many_processes: 9,
         };
@@ -140,22 +142,22 @@ mod tests {
             ),
             (
                 CommandEnd::Exited(0),
-                starved,
+                oom_killed,
                 outcome(CommandEnd::OutOfMemory, false),
             ),
             (
                 CommandEnd::Signalled(9),
-                starved,
+                oom_killed,
                 outcome(CommandEnd::OutOfMemory, false),
             ),
             (
                 CommandEnd::TimedOut,
-                starved,
+                oom_killed,
                 outcome(CommandEnd::TimedOut, false),
             ),
             (
                 CommandEnd::Exited(2),
-                crowded,
+                refused_start,
                 outcome(CommandEnd::Exited(2), true),
             ),
         ] {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 #[cfg(target_os = "linux")]
 #[expect(
     clippy::print_stderr,
-    reason = "what it says here is all that the log of the container has"
+    reason = "standard error is the only log of the container"
 )]
 fn main() -> ExitCode {
     use ralph_guest::launch::{self, LAUNCH, LauncherSupport, PROBE};
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 #[cfg(target_os = "linux")]
 #[expect(
     clippy::disallowed_methods,
-    reason = "the variable is the sandbox's own: commands find the proxy by it"
+    reason = "the sandbox sets this variable, and commands find the proxy by it"
 )]
 fn probe_network() -> ExitCode {
     use ralph_guest::probe::ProbeSettings;

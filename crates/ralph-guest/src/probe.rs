@@ -64,12 +64,12 @@ impl ProbeSettings {
     /// Runs all probes concurrently and writes a line for each that ends in time.
     pub fn run(self, output: &mut impl Write) -> io::Result<()> {
         writeln!(output, "ok")?;
-        let (send, lines) = mpsc::channel();
-        let mut waiting = 0;
+        let (sender, lines) = mpsc::channel();
+        let mut pending = 0;
         let mut start = |probe: Box<dyn FnOnce() -> String + Send>| {
-            waiting += 1;
-            let send = send.clone();
-            thread::spawn(move || send.send(probe()));
+            pending += 1;
+            let sender = sender.clone();
+            thread::spawn(move || sender.send(probe()));
         };
         if let Some(gate) = self.gate {
             start(Box::new(move || result_line("gate", probe_gate(gate))));
@@ -88,7 +88,7 @@ impl ProbeSettings {
             }));
         }
         let end = Instant::now() + TOTAL_TIMEOUT;
-        for _ in 0..waiting {
+        for _ in 0..pending {
             let left = end.saturating_duration_since(Instant::now());
             match lines.recv_timeout(left) {
                 Ok(line) => writeln!(output, "{line}")?,
@@ -134,15 +134,15 @@ fn request_status(address: SocketAddr, head: &str) -> io::Result<u16> {
     stream.set_read_timeout(Some(STEP_TIMEOUT))?;
     stream.set_write_timeout(Some(STEP_TIMEOUT))?;
     stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes())?;
-    let mut answer = Vec::new();
-    let mut piece = [0; 512];
-    while !answer.contains(&b'\n') && answer.len() < MAX_RESPONSE_BYTES {
-        match stream.read(&mut piece)? {
+    let mut response = Vec::new();
+    let mut chunk = [0; 512];
+    while !response.contains(&b'\n') && response.len() < MAX_RESPONSE_BYTES {
+        match stream.read(&mut chunk)? {
             0 => break,
-            count => answer.extend(&piece[..count]),
+            count => response.extend(&chunk[..count]),
         }
     }
-    let line = String::from_utf8_lossy(&answer);
+    let line = String::from_utf8_lossy(&response);
     let mut words = line.split_whitespace();
     let is_http = words.next().is_some_and(|word| word.starts_with("HTTP/"));
     let status = words.next().and_then(|word| available(word.parse()));
@@ -167,8 +167,8 @@ mod tests {
                 let mut stream = stream.unwrap();
                 let mut lines = BufReader::new(&stream).lines();
                 while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
-                let answer = format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
-                stream.write_all(answer.as_bytes()).unwrap();
+                let response = format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
+                stream.write_all(response.as_bytes()).unwrap();
             }
         });
         address
@@ -191,21 +191,21 @@ mod tests {
 
     #[test]
     fn every_probe_reports() {
-        let standing = ProbeSettings {
+        let isolated = ProbeSettings {
             gate: Some(serve_status(200)),
             host: Some("forbidden.invalid".to_owned()),
             proxy: Some(serve_status(403)),
             direct: Some(closed_address()),
         };
         let expected = ["direct blocked", "gate 200", "host 403", "name 000"];
-        assert_eq!(printed_lines(standing), expected);
-        let broken = ProbeSettings {
+        assert_eq!(printed_lines(isolated), expected);
+        let reachable = ProbeSettings {
             gate: Some(closed_address()),
             host: Some("localhost".to_owned()),
             proxy: Some(serve_status(200)),
             direct: Some(serve_status(200)),
         };
-        let lines = printed_lines(broken);
+        let lines = printed_lines(reachable);
         assert_eq!(lines[..3], ["direct reached", "gate 000", "host 200"]);
         assert_eq!(
             printed_lines(ProbeSettings::default()),

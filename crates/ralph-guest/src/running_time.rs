@@ -1,9 +1,9 @@
 //! The time during which this process runs.
 //!
-//! A budget or a timeout must not be used up while the process is stopped (`SIGSTOP`, Ctrl-Z), frozen by
-//! its cgroup or virtual machine, or while the machine sleeps. `CLOCK_MONOTONIC` excludes only the last. A
-//! thread therefore samples the clock ten times a second: a gap between two samples that the load of the
-//! machine does not explain is a time during which the process did not run.
+//! A budget or a timeout must not be used up while the process is stopped (`SIGSTOP`, Ctrl-Z), while
+//! its cgroup or virtual machine is frozen, or while the machine sleeps. `CLOCK_MONOTONIC` excludes
+//! only the last. A thread therefore samples the clock ten times a second: if the load of the machine
+//! does not explain a gap between two samples, the process did not run during the gap.
 
 use crate::available;
 use std::fs::File;
@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 
 /// The interval between two samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
-/// The shortest gap that counts as an absence if the kernel reports how long the sampling thread waited
-/// for a processor: that part of the gap is load.
+/// The shortest gap that counts as an absence if the kernel reports how long the sampling thread
+/// waited for a processor. That part of a gap is load and does not count.
 const MIN_GAP: Duration = Duration::from_secs(2);
 /// The shortest gap that counts as an absence if the kernel does not report it.
 const MIN_UNEXPLAINED_GAP: Duration = Duration::from_secs(5);
 
-/// The time during which this process existed and did not run.
+/// The time during which this process existed but did not run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessAbsence {
     /// It was stopped or frozen.
@@ -36,8 +36,8 @@ pub struct RunningTimeout;
 
 /// Returns how long this process has been running since the first call.
 pub fn now() -> Duration {
-    let heartbeat = ClockSampler::global();
-    heartbeat.lock_time().at(heartbeat.start.elapsed())
+    let sampler = ClockSampler::global();
+    sampler.lock_time().at(sampler.start.elapsed())
 }
 
 /// Returns how long this process has not been running since the first call of [`now`].
@@ -63,7 +63,7 @@ pub async fn timeout_at<T>(
 ) -> Result<T, RunningTimeout> {
     tokio::select! {
         biased;
-        done = work => Ok(done),
+        result = work => Ok(result),
         () = sleep_until(time) => Err(RunningTimeout),
     }
 }
@@ -83,11 +83,11 @@ struct ClockSampler {
 }
 
 impl ClockSampler {
-    /// Returns the one of this process. The first call starts the thread.
+    /// Returns the sampler of this process. The first call starts its thread.
     fn global() -> &'static Self {
         static SAMPLER: OnceLock<ClockSampler> = OnceLock::new();
         let mut is_new = false;
-        let heartbeat = SAMPLER.get_or_init(|| {
+        let sampler = SAMPLER.get_or_init(|| {
             is_new = true;
             Self {
                 start: Instant::now(),
@@ -97,11 +97,11 @@ impl ClockSampler {
         if is_new {
             let started = thread::Builder::new()
                 .name("running-time".to_owned())
-                .spawn(|| heartbeat.sample_forever());
+                .spawn(|| sampler.sample_forever());
             // Without a thread all time counts.
-            heartbeat.lock_time().is_sampled = started.is_ok();
+            sampler.lock_time().is_sampled = started.is_ok();
         }
-        heartbeat
+        sampler
     }
 
     fn lock_time(&self) -> MutexGuard<'_, RunningTime> {
@@ -109,14 +109,14 @@ impl ClockSampler {
     }
 
     fn sample_forever(&self) -> ! {
-        let waited = available(File::open("/proc/thread-self/schedstat"));
+        let schedstat = available(File::open("/proc/thread-self/schedstat"));
         let uptime = available(File::open("/proc/uptime"));
         loop {
             thread::sleep(SAMPLE_INTERVAL);
             let sample = ClockSample {
                 monotonic: self.start.elapsed(),
                 uptime: uptime.as_ref().and_then(read_uptime),
-                queued: waited.as_ref().and_then(read_queued),
+                queued: schedstat.as_ref().and_then(read_queued),
             };
             self.lock_time().observe(sample);
         }
@@ -146,11 +146,11 @@ fn read_word(file: &File, index: usize) -> Option<String> {
 /// The clocks of the kernel at one moment.
 #[derive(Debug, Clone, Copy, Default)]
 struct ClockSample {
-    /// The time since the first sample, without the machine's sleep.
+    /// The time since the sampler was created, without the machine's sleep.
     monotonic: Duration,
-    /// The time since the machine was started, with its sleep.
+    /// The time since the machine was started, including its sleep.
     uptime: Option<Duration>,
-    /// How long the sampling thread has waited for a processor in all.
+    /// The total time that the sampling thread has waited for a processor.
     queued: Option<Duration>,
 }
 
@@ -164,8 +164,8 @@ struct RunningTime {
 }
 
 impl RunningTime {
-    /// Returns the running time at a moment. Since the last sample at most one interval counts: the rest
-    /// counts once the next sample shows that it was no gap.
+    /// Returns the running time at a moment. Of the time since the last sample, at most one interval
+    /// counts; the rest counts once the next sample shows that it was not a gap.
     fn at(&self, monotonic: Duration) -> Duration {
         let since = monotonic.saturating_sub(self.last.monotonic);
         self.running

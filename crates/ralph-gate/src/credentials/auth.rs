@@ -35,24 +35,30 @@ const STRIPPED_HEADERS: [HeaderName; 14] = [
 ];
 
 /// Returns whether a request carries the placeholder token and no other credential.
-pub(super) fn carries_only_placeholder(headers: &HeaderMap, phantom: &PlaceholderToken) -> bool {
+pub(super) fn carries_only_placeholder(
+    headers: &HeaderMap,
+    placeholder: &PlaceholderToken,
+) -> bool {
     let keys = headers.get_all(API_KEY_HEADER).iter();
-    let keys = keys.map(|value| phantom.matches(value.as_bytes()));
+    let keys = keys.map(|value| placeholder.matches(value.as_bytes()));
     let logins = headers.get_all(AUTHORIZATION).iter();
-    let logins = logins.map(|value| authorization_matches(value.as_bytes(), phantom));
+    let logins = logins.map(|value| authorization_matches(value.as_bytes(), placeholder));
     let mut count = 0;
-    let all_are = keys.chain(logins).inspect(|_| count += 1).all(|is| is);
-    all_are && count > 0
+    let all_match = keys
+        .chain(logins)
+        .inspect(|_| count += 1)
+        .all(|matches| matches);
+    all_match && count > 0
 }
 
-fn authorization_matches(value: &[u8], phantom: &PlaceholderToken) -> bool {
+fn authorization_matches(value: &[u8], placeholder: &PlaceholderToken) -> bool {
     let Some(space) = value.iter().position(|b| *b == b' ') else {
         return false;
     };
     let (scheme, rest) = value.split_at(space);
     let rest = rest.trim_ascii();
     if scheme.eq_ignore_ascii_case(b"bearer") || scheme.eq_ignore_ascii_case(b"token") {
-        return phantom.matches(rest);
+        return placeholder.matches(rest);
     }
     if !scheme.eq_ignore_ascii_case(b"basic") {
         return false;
@@ -60,11 +66,12 @@ fn authorization_matches(value: &[u8], phantom: &PlaceholderToken) -> bool {
     // The password is the placeholder token; the user name does not matter.
     STANDARD.decode(rest).is_ok_and(|pair| {
         let colon = pair.iter().position(|b| *b == b':');
-        colon.is_some_and(|at| phantom.matches(&pair[at + 1..]))
+        colon.is_some_and(|at| placeholder.matches(&pair[at + 1..]))
     })
 }
 
-/// Removes headers that must not be forwarded and adds the credential.
+/// Removes headers that must not be forwarded and adds the credential. Returns `None` if the
+/// credential is not a valid header value.
 pub(super) fn replace_credentials(headers: &mut HeaderMap, route: &Route) -> Option<()> {
     strip_hop_by_hop(headers);
     for name in [
@@ -96,7 +103,6 @@ pub(super) fn replace_credentials(headers: &mut HeaderMap, route: &Route) -> Opt
             (AUTHORIZATION, format!("Basic {pair}"))
         }
     };
-    // Only a credential that a header cannot carry fails, and the caller refuses the request.
     let Ok(mut value) = HeaderValue::try_from(value) else {
         return None;
     };
@@ -156,8 +162,8 @@ mod tests {
 
     #[test]
     fn only_the_placeholder_token_is_accepted() {
-        let phantom = PlaceholderToken::random("sk-", 20, "");
-        let p = phantom.as_str();
+        let placeholder = PlaceholderToken::random("sk-", 20, "");
+        let p = placeholder.as_str();
         let bearer = format!("Bearer {p}");
         let basic = format!("Basic {}", STANDARD.encode(format!("git:{p}")));
         let short = format!("Bearer {}", &p[..22]);
@@ -182,7 +188,7 @@ mod tests {
             (&[("cookie", p)], false),
         ] {
             assert_eq!(
-                carries_only_placeholder(&headers(pairs), &phantom),
+                carries_only_placeholder(&headers(pairs), &placeholder),
                 ours,
                 "{pairs:?}"
             );

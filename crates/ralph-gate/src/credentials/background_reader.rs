@@ -32,8 +32,8 @@ impl BackgroundReader {
 
     /// Reads the rest of a response in the background. The call keeps its reservation and counts as
     /// a concurrent call.
-    pub(super) fn spawn(self, upstream: UpstreamBody, gauge: ResponseMeter) {
-        let reading = self.read_to_end(upstream, gauge);
+    pub(super) fn spawn(self, upstream: UpstreamBody, response_meter: ResponseMeter) {
+        let reading = self.read_to_end(upstream, response_meter);
         // Without a runtime the process is exiting, and the reservation is charged.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
@@ -44,8 +44,8 @@ impl BackgroundReader {
         }
     }
 
-    async fn read_to_end(self, mut upstream: UpstreamBody, mut gauge: ResponseMeter) {
-        let Some(meter) = gauge.call().map(|call| call.meter().clone()) else {
+    async fn read_to_end(self, mut upstream: UpstreamBody, mut response_meter: ResponseMeter) {
+        let Some(meter) = response_meter.call().map(|call| call.meter().clone()) else {
             return;
         };
         let rest = async {
@@ -55,7 +55,7 @@ impl BackgroundReader {
                     continue;
                 };
                 bytes += chunk.len();
-                if bytes > self.max_bytes || gauge.feed(&chunk) == CallControl::Cut {
+                if bytes > self.max_bytes || response_meter.feed(&chunk) == CallControl::Cut {
                     return;
                 }
             }
@@ -80,14 +80,14 @@ pub(super) struct UpstreamCall {
 
 impl UpstreamCall {
     pub(super) fn new(
-        answering: impl Future<Output = Result<Response<UpstreamBody>, BoxError>> + Send + 'static,
-        paid: Option<AdmittedCall>,
-        read_on: BackgroundReader,
+        response: impl Future<Output = Result<Response<UpstreamBody>, BoxError>> + Send + 'static,
+        admitted: Option<AdmittedCall>,
+        background_reader: BackgroundReader,
     ) -> Self {
         Self {
-            response: Some(Box::pin(answering)),
-            admitted: paid,
-            background_reader: read_on,
+            response: Some(Box::pin(response)),
+            admitted,
+            background_reader,
         }
     }
 }
@@ -100,14 +100,14 @@ impl Future for UpstreamCall {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        let Some(answering) = &mut this.response else {
+        let Some(response) = &mut this.response else {
             return Poll::Pending;
         };
-        match answering.as_mut().poll(cx) {
+        match response.as_mut().poll(cx) {
             Poll::Pending => Poll::Pending,
-            Poll::Ready(answered) => {
+            Poll::Ready(result) => {
                 this.response = None;
-                Poll::Ready((answered, this.admitted.take()))
+                Poll::Ready((result, this.admitted.take()))
             }
         }
     }
@@ -115,31 +115,34 @@ impl Future for UpstreamCall {
 
 impl Drop for UpstreamCall {
     fn drop(&mut self) {
-        let (Some(answering), Some(paid)) = (self.response.take(), self.admitted.take()) else {
+        let (Some(response), Some(admitted)) = (self.response.take(), self.admitted.take()) else {
             return;
         };
         let Ok(runtime) = Handle::try_current() else {
             return;
         };
-        let read_on = self.background_reader;
-        let meter = paid.call.meter().clone();
+        let background_reader = self.background_reader;
+        let meter = admitted.call.meter().clone();
         let reading = async move {
-            match answering.await {
+            match response.await {
                 Ok(response) if response.status().is_success() => {
-                    let gauge = ResponseMeter::new(paid.wire, paid.call, paid.memory);
-                    read_on.read_to_end(response.into_body(), gauge).await;
+                    let response_meter =
+                        ResponseMeter::new(admitted.wire, admitted.call, admitted.memory);
+                    background_reader
+                        .read_to_end(response.into_body(), response_meter)
+                        .await;
                 }
-                Ok(_) => paid.call.release(),
+                Ok(_) => admitted.call.release(),
                 Err(error) => {
                     if find_dial_error(&*error).is_some() {
-                        paid.call.release();
+                        admitted.call.release();
                     }
                 }
             }
         };
         runtime.spawn(async move {
             tokio::select! {
-                _ = timeout(read_on.timeout, reading) => {}
+                _ = timeout(background_reader.timeout, reading) => {}
                 () = meter.background_reads_stopped() => {}
             }
         });

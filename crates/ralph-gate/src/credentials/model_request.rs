@@ -34,7 +34,7 @@ impl ParsedModelRequest {
         received: ReceivedBody,
     ) -> Result<Self, CredentialRefusal> {
         if headers.contains_key(CONTENT_ENCODING) {
-            let text = "the request is compressed — the gate reads model requests — send it \
+            let text = "the request is compressed — the gate must read model requests — send it \
                         uncompressed";
             return Err(CredentialRefusal::new(
                 415,
@@ -51,17 +51,17 @@ impl ParsedModelRequest {
         let Value::Object(fields) = parsed.value else {
             return Err(json_refusal(JsonFault::Malformed));
         };
-        let ask = Self {
+        let request = Self {
             wire,
             fields,
             original: bytes,
             is_changed: false,
             memory,
         };
-        if ask.text("model").is_none() {
+        if request.text("model").is_none() {
             return Err(json_refusal(JsonFault::Malformed));
         }
-        Ok(ask)
+        Ok(request)
     }
 
     /// Returns the requested model.
@@ -165,18 +165,18 @@ fn json_refusal(fault: JsonFault) -> CredentialRefusal {
         JsonFault::Malformed => (
             400,
             EgressReason::Malformed,
-            "the request is not a JSON object with a `model` — send what the API takes".to_owned(),
+            "the request is not a JSON object with a `model` — send a valid API request".to_owned(),
         ),
         JsonFault::DuplicateKey => (
             400,
             EgressReason::Malformed,
-            "the request has an object with the same key twice — send each key once".to_owned(),
+            "an object in the request has a duplicate key — send each key once".to_owned(),
         ),
         JsonFault::TooManyValues => (
             413,
             EgressReason::LimitReached,
             format!(
-                "the request has more than {} values — send less",
+                "the request has more than {} values — send a smaller request",
                 json::MAX_VALUES
             ),
         ),
@@ -201,9 +201,9 @@ pub(super) mod tests {
     }
 
     fn rewritten_body(wire: ModelWireFormat, body: &str) -> Result<String, u16> {
-        let mut ask = parse_request(wire, body).map_err(|refused| refused.status.as_u16())?;
-        ask.request_usage();
-        Ok(String::from_utf8(ask.into_body().to_vec()).unwrap())
+        let mut request = parse_request(wire, body).map_err(|refused| refused.status.as_u16())?;
+        request.request_usage();
+        Ok(String::from_utf8(request.into_body().to_vec()).unwrap())
     }
 
     #[test]

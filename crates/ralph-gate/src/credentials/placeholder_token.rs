@@ -9,15 +9,15 @@ pub struct PlaceholderToken(String);
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 impl PlaceholderToken {
-    /// Generates a token in the format of the real credential: a prefix, a number of random
-    /// letters, a suffix.
-    pub(super) fn random(prefix: &str, letters: usize, suffix: &str) -> Self {
-        let mut bytes = vec![0; letters];
+    /// Generates a token in the format of the real credential: a prefix, random characters
+    /// and a suffix.
+    pub(super) fn random(prefix: &str, length: usize, suffix: &str) -> Self {
+        let mut bytes = vec![0; length];
         let random = rustls::crypto::ring::default_provider().secure_random;
         // Without randomness the token would be guessable, so the process must not continue.
         assert!(
             random.fill(&mut bytes).is_ok(),
-            "the system has no randomness"
+            "the system's random number generator failed"
         );
         let text: String = bytes
             .into_iter()

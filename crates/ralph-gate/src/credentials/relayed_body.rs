@@ -49,8 +49,8 @@ impl RelayedBody {
         if let Some(record) = &self.record {
             record.add_received(chunk.len());
         }
-        let step = self.meter.as_mut().map(|gauge| gauge.feed(chunk));
-        if step == Some(CallControl::Cut) {
+        let control = self.meter.as_mut().map(|meter| meter.feed(chunk));
+        if control == Some(CallControl::Cut) {
             self.state = RelayState::SendingError;
             self.settle();
             return budget_error_event(self.dialect);
@@ -58,34 +58,35 @@ impl RelayedBody {
         let Some(redact) = &mut self.redact else {
             return Bytes::new();
         };
-        let mut shown = Vec::with_capacity(chunk.len());
-        redact.push(chunk, &mut shown);
-        self.record_chunk(shown)
+        let mut output = Vec::with_capacity(chunk.len());
+        redact.push(chunk, &mut output);
+        self.record_chunk(output)
     }
 
     /// Ends the response and returns the bytes that were held back.
     fn finish(&mut self) -> Bytes {
         self.state = RelayState::Finished;
-        let mut shown = Vec::new();
+        let mut output = Vec::new();
         if let Some(redact) = self.redact.take() {
-            redact.finish(&mut shown);
+            redact.finish(&mut output);
         }
-        let shown = self.record_chunk(shown);
-        if let Some(tape) = self.recorder.take() {
-            tape.finish();
+        let output = self.record_chunk(output);
+        if let Some(recorder) = self.recorder.take() {
+            recorder.finish();
         }
         self.settle();
-        shown
+        output
     }
 
-    fn record_chunk(&mut self, shown: Vec<u8>) -> Bytes {
-        if let Some(tape) = &mut self.recorder {
-            tape.push(&shown);
+    fn record_chunk(&mut self, output: Vec<u8>) -> Bytes {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.push(&output);
         }
-        shown.into()
+        output.into()
     }
 
-    /// Settles the call and the recording.
+    /// Drops the upstream response, the meter and the audit record. This settles the call and writes
+    /// the record.
     fn settle(&mut self) {
         drop(self.upstream.take());
         drop(self.meter.take());
@@ -94,21 +95,21 @@ impl RelayedBody {
 }
 
 impl Drop for RelayedBody {
-    /// The provider bills the whole response even if the client disconnects, so it is read to the
-    /// end.
+    /// The provider bills the whole response even if the client disconnects, so the rest is read in
+    /// the background to learn its cost.
     fn drop(&mut self) {
-        if let (Some(upstream), Some(gauge)) = (self.upstream.take(), self.meter.take()) {
-            self.background_reader.spawn(upstream, gauge);
+        if let (Some(upstream), Some(meter)) = (self.upstream.take(), self.meter.take()) {
+            self.background_reader.spawn(upstream, meter);
         }
     }
 }
 
 /// Returns the event that reports a budget exhausted during the response.
 fn budget_error_event(dialect: ErrorDialect) -> Bytes {
-    let spent = "the run's budget is spent — the answer was cut — stop here";
-    let spent =
-        CredentialRefusal::new(402, EgressReason::BudgetSpent, EgressDecider::Budget, spent);
-    spent.to_stream_event(dialect).into()
+    let text = "the run's budget is spent — the response was cut off — stop here";
+    let refusal =
+        CredentialRefusal::new(402, EgressReason::BudgetSpent, EgressDecider::Budget, text);
+    refusal.to_stream_event(dialect).into()
 }
 
 impl Body for RelayedBody {
@@ -137,7 +138,7 @@ impl Body for RelayedBody {
             let Some(upstream) = &mut this.upstream else {
                 return Poll::Ready(None);
             };
-            let shown = match upstream.poll_frame(cx) {
+            let output = match upstream.poll_frame(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
                     Ok(chunk) => this.relay_chunk(&chunk),
@@ -150,8 +151,8 @@ impl Body for RelayedBody {
                 }
                 Poll::Ready(None) => this.finish(),
             };
-            if !shown.is_empty() {
-                return Poll::Ready(Some(Ok(Frame::data(shown))));
+            if !output.is_empty() {
+                return Poll::Ready(Some(Ok(Frame::data(output))));
             }
         }
     }

@@ -30,7 +30,9 @@ pub(super) async fn receive(
     let collecting = timeout(limits.body_timeout, collect(limits, budget, body));
     collecting.await.unwrap_or_else(|_| {
         let seconds = limits.body_timeout.as_secs_f64();
-        let text = format!("the request took longer than {seconds} s to arrive — send it whole");
+        let text = format!(
+            "the request body took longer than {seconds}s to arrive — send it without pauses"
+        );
         Err(limit_reached(408, &text))
     })
 }
@@ -40,32 +42,33 @@ async fn collect(
     budget: &ByteBudget,
     mut body: Incoming,
 ) -> Result<ReceivedBody, CredentialRefusal> {
-    let most = limits.model_request_bytes;
+    let max_bytes = limits.model_request_bytes;
     let mut memory = budget.hold();
     let mut bytes: Vec<u8> = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| {
-            let text = "the request ended too early — send it whole";
+            let text = "the request body is incomplete — send all of it";
             CredentialRefusal::new(400, EgressReason::Malformed, EgressDecider::Gate, text)
         })?;
-        let Ok(piece) = frame.into_data() else {
+        let Ok(chunk) = frame.into_data() else {
             continue;
         };
-        let needed = bytes.len() + piece.len();
-        if needed > most {
-            let text = format!("the request has more than {most} bytes — send less");
+        let needed = bytes.len() + chunk.len();
+        if needed > max_bytes {
+            let text =
+                format!("the request has more than {max_bytes} bytes — send a smaller request");
             return Err(limit_reached(413, &text));
         }
         if needed > bytes.capacity() {
             let capacity = needed
                 .max(bytes.capacity() * 2)
-                .clamp(INITIAL_CAPACITY, most.max(INITIAL_CAPACITY));
+                .clamp(INITIAL_CAPACITY, max_bytes.max(INITIAL_CAPACITY));
             if !memory.grow_to(capacity, limits.memory_wait).await {
                 return Err(memory_exhausted());
             }
             bytes.reserve_exact(capacity - bytes.len());
         }
-        bytes.extend_from_slice(&piece);
+        bytes.extend_from_slice(&chunk);
     }
     Ok(ReceivedBody {
         bytes: bytes.into(),
@@ -75,7 +78,7 @@ async fn collect(
 
 /// Refuses a request that exceeds the byte budget.
 pub(super) fn memory_exhausted() -> CredentialRefusal {
-    let text = "too much is being sent at once — other requests hold the memory — send it later";
+    let text = "the gate is out of memory — other requests are using it — retry later";
     CredentialRefusal {
         retry_after: Some(RETRY_AFTER_SECONDS),
         ..limit_reached(503, text)

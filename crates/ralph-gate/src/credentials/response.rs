@@ -23,15 +23,15 @@ use crate::meter::ResponseMeter;
 pub(super) fn build_response(
     route: &Route,
     method: &Method,
-    paid: Option<AdmittedCall>,
+    admitted: Option<AdmittedCall>,
     response: Response<UpstreamBody>,
     record: &mut Option<OpenRecord>,
-    read_on: BackgroundReader,
+    background_reader: BackgroundReader,
 ) -> Result<Response<GateBody>, CredentialRefusal> {
     let (mut parts, upstream) = response.into_parts();
     if let Err(refused) = sanitize_headers(route, method, &mut parts.headers) {
-        if let Some(paid) = paid.filter(|_| !parts.status.is_success()) {
-            paid.call.release();
+        if let Some(admitted) = admitted.filter(|_| !parts.status.is_success()) {
+            admitted.call.release();
         }
         return Err(refused);
     }
@@ -39,30 +39,37 @@ pub(super) fn build_response(
     if let Some(record) = &mut record {
         record.set_status(parts.status.as_u16());
     }
-    let (mut metered, mut tape) = (None, None);
-    if let Some(mut paid) = paid {
-        let recorded = paid.recorder.take();
-        tape = recorded.map(|tape| tape.with_response_head(parts.status, &parts.headers));
+    let (mut meter, mut recorder) = (None, None);
+    if let Some(mut admitted) = admitted {
+        recorder = admitted
+            .recorder
+            .take()
+            .map(|recorder| recorder.with_response_head(parts.status, &parts.headers));
         if parts.status.is_success() {
-            metered = Some(ResponseMeter::new(paid.wire, paid.call, paid.memory));
+            meter = Some(ResponseMeter::new(
+                admitted.wire,
+                admitted.call,
+                admitted.memory,
+            ));
         } else {
-            paid.call.release();
+            admitted.call.release();
         }
     }
     let relay = RelayedBody {
         upstream: Some(upstream),
         redact: Some(route.redactor.stream()),
-        meter: metered,
-        recorder: tape,
+        meter,
+        recorder,
         dialect: route.dialect,
         record,
         state: RelayState::Open,
-        background_reader: read_on,
+        background_reader,
     };
     Ok(Response::from_parts(parts, relay.boxed_unsync()))
 }
 
-/// Removes headers that the sandbox must not see.
+/// Removes, rewrites or redacts headers that the sandbox must not see. Refuses compressed responses
+/// and redirects to other hosts.
 fn sanitize_headers(
     route: &Route,
     method: &Method,
@@ -75,11 +82,11 @@ fn sanitize_headers(
         // Redaction can change the length.
         headers.remove(CONTENT_LENGTH);
     }
-    let unreadable = headers
+    let is_compressed = headers
         .get(CONTENT_ENCODING)
         .is_some_and(|encoding| encoding != "identity");
-    if unreadable {
-        let text = "the provider compressed its answer although it was not asked to";
+    if is_compressed {
+        let text = "the provider compressed its response, although the request did not accept that";
         return Err(CredentialRefusal::new(
             502,
             EgressReason::UnsupportedProtocol,
@@ -91,7 +98,8 @@ fn sanitize_headers(
         let location = header_text(location).and_then(|text| rewrite_location(route, text));
         let location = location.map(HeaderValue::try_from);
         let Some(Ok(location)) = location else {
-            let text = "the provider redirects to another host, which the credential is not for";
+            let text =
+                "the provider redirects to another host — the credential must not be sent there";
             return Err(CredentialRefusal::new(
                 502,
                 EgressReason::ForeignRedirect,
@@ -118,9 +126,9 @@ fn redact_headers(redactor: &Redactor, headers: &mut HeaderMap) {
         return;
     }
     for value in headers.values_mut() {
-        let shown = redactor.redact_bytes(value.as_bytes());
-        if let Cow::Owned(shown) = shown {
-            *value = HeaderValue::from_bytes(&shown)
+        let redacted = redactor.redact_bytes(value.as_bytes());
+        if let Cow::Owned(redacted) = redacted {
+            *value = HeaderValue::from_bytes(&redacted)
                 .unwrap_or_else(|_| HeaderValue::from_static("[REDACTED]"));
         }
     }

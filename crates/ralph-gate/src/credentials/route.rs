@@ -52,7 +52,7 @@ pub(super) enum CredentialScheme {
     GitBasic,
 }
 
-/// The provider format of errors.
+/// The format of error responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ErrorDialect {
     Anthropic,
@@ -101,7 +101,7 @@ impl QueryPattern {
 }
 
 impl Route {
-    /// Returns the route name: `anthropic`, `openai`, `github`.
+    /// Returns the route name, such as `anthropic`, `openai` or `github`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -137,8 +137,8 @@ impl Route {
         path: &str,
         query: Option<&str>,
     ) -> Option<&AllowedRequest> {
-        self.allowed_requests.iter().find(|use_| {
-            use_.method == *method && use_.path.matches(path) && use_.query.matches(query)
+        self.allowed_requests.iter().find(|allowed| {
+            allowed.method == *method && allowed.path.matches(path) && allowed.query.matches(query)
         })
     }
 
@@ -148,7 +148,7 @@ impl Route {
     }
 }
 
-/// The credentials of a sandbox.
+/// The routes of a sandbox. Their prefixes are unique.
 pub(crate) struct Routes {
     routes: Vec<Route>,
 }

@@ -25,27 +25,29 @@ pub enum RouteError {
     /// The host of the base URL is invalid.
     #[error("`{url}`: the host {reason}")]
     Host { url: String, reason: HostError },
-    /// The name cannot be part of a path.
-    #[error("`{name}` cannot be part of a path: only letters, digits, `-`, `_` and `.` can")]
+    /// The name is not a valid path segment.
+    #[error("invalid name `{name}`: only letters, digits, `-`, `_`, `.`, `:` and `@` are allowed")]
     Name { name: String },
-    /// The credential contains characters that are not valid in a header.
-    #[error("the credential `{name}` is empty or has characters that no header can carry")]
+    /// The credential is empty or contains characters that are not valid in a header.
+    #[error(
+        "the credential `{name}` is empty or contains characters that are not valid in a header"
+    )]
     Secret { name: String },
 }
 
 impl Route {
     /// Creates a route for an Anthropic API key.
     pub fn anthropic_key(secret: Secret) -> Result<Self, RouteError> {
-        let phantom = PlaceholderToken::random("sk-ant-api03-", 93, "AA");
-        let draft = RouteBuilder::new("anthropic", CredentialScheme::ApiKey, phantom);
-        draft.anthropic("https://api.anthropic.com", secret)
+        let placeholder = PlaceholderToken::random("sk-ant-api03-", 93, "AA");
+        let builder = RouteBuilder::new("anthropic", CredentialScheme::ApiKey, placeholder);
+        builder.anthropic("https://api.anthropic.com", secret)
     }
 
     /// Creates a route for an Anthropic login from `claude setup-token`.
     pub fn anthropic_login(secret: Secret) -> Result<Self, RouteError> {
-        let phantom = PlaceholderToken::random("sk-ant-oat01-", 93, "AA");
-        let draft = RouteBuilder::new("anthropic", CredentialScheme::AnthropicLogin, phantom);
-        draft.anthropic("https://api.anthropic.com", secret)
+        let placeholder = PlaceholderToken::random("sk-ant-oat01-", 93, "AA");
+        let builder = RouteBuilder::new("anthropic", CredentialScheme::AnthropicLogin, placeholder);
+        builder.anthropic("https://api.anthropic.com", secret)
     }
 
     /// Creates a route for an Anthropic-compatible provider at a base URL without `/v1`.
@@ -54,15 +56,15 @@ impl Route {
         base_url: &str,
         secret: Secret,
     ) -> Result<Self, RouteError> {
-        let phantom = PlaceholderToken::random("sk-", 48, "");
-        RouteBuilder::new(name, CredentialScheme::Bearer, phantom).anthropic(base_url, secret)
+        let placeholder = PlaceholderToken::random("sk-", 48, "");
+        RouteBuilder::new(name, CredentialScheme::Bearer, placeholder).anthropic(base_url, secret)
     }
 
     /// Creates a route for an OpenAI API key.
     pub fn openai(secret: Secret) -> Result<Self, RouteError> {
-        let phantom = PlaceholderToken::random("sk-proj-", 48, "");
-        let draft = RouteBuilder::new("openai", CredentialScheme::Bearer, phantom);
-        draft.openai("https://api.openai.com/v1", secret)
+        let placeholder = PlaceholderToken::random("sk-proj-", 48, "");
+        let builder = RouteBuilder::new("openai", CredentialScheme::Bearer, placeholder);
+        builder.openai("https://api.openai.com/v1", secret)
     }
 
     /// Creates a route for an OpenAI-compatible provider at a base URL with everything before
@@ -72,15 +74,15 @@ impl Route {
         base_url: &str,
         secret: Secret,
     ) -> Result<Self, RouteError> {
-        let phantom = PlaceholderToken::random("sk-", 48, "");
-        RouteBuilder::new(name, CredentialScheme::Bearer, phantom).openai(base_url, secret)
+        let placeholder = PlaceholderToken::random("sk-", 48, "");
+        RouteBuilder::new(name, CredentialScheme::Bearer, placeholder).openai(base_url, secret)
     }
 
     /// Creates a route for a Z.AI key.
     pub fn zai(secret: Secret) -> Result<Self, RouteError> {
-        let phantom = PlaceholderToken::random("", 32, ".ralphralphralph0");
-        let draft = RouteBuilder::new("zai", CredentialScheme::Bearer, phantom);
-        draft.openai("https://api.z.ai/api/paas/v4", secret)
+        let placeholder = PlaceholderToken::random("", 32, ".ralphralphralph0");
+        let builder = RouteBuilder::new("zai", CredentialScheme::Bearer, placeholder);
+        builder.openai("https://api.z.ai/api/paas/v4", secret)
     }
 
     /// Creates a route for a GitHub token that may only read one repository over HTTPS.
@@ -93,11 +95,11 @@ impl Route {
         }
         let repository = repository.strip_suffix(".git").unwrap_or(repository);
         let path = |rest: &str| PathPattern::Exact(format!("/{owner}/{repository}.git/{rest}"));
-        let phantom = PlaceholderToken::random("ghp_", 36, "");
-        let mut draft = RouteBuilder::new("github", CredentialScheme::GitBasic, phantom);
-        draft.is_exclusive = false;
-        draft.dialect = ErrorDialect::Plain;
-        draft.allowed_requests = vec![
+        let placeholder = PlaceholderToken::random("ghp_", 36, "");
+        let mut builder = RouteBuilder::new("github", CredentialScheme::GitBasic, placeholder);
+        builder.is_exclusive = false;
+        builder.dialect = ErrorDialect::Plain;
+        builder.allowed_requests = vec![
             AllowedRequest {
                 method: Method::GET,
                 path: path("info/refs"),
@@ -111,7 +113,7 @@ impl Route {
                 billing: RequestBilling::Passthrough,
             },
         ];
-        draft.build("https://github.com", secret)
+        builder.build("https://github.com", secret)
     }
 
     /// Sends the credential to another base URL.
@@ -133,11 +135,11 @@ struct RouteBuilder<'a> {
 }
 
 impl<'a> RouteBuilder<'a> {
-    fn new(name: &'a str, kind: CredentialScheme, phantom: PlaceholderToken) -> Self {
+    fn new(name: &'a str, kind: CredentialScheme, placeholder: PlaceholderToken) -> Self {
         Self {
             name,
             kind,
-            placeholder: phantom,
+            placeholder,
             prefix: format!("/{name}"),
             dialect: ErrorDialect::Plain,
             allowed_requests: Vec::new(),
@@ -207,12 +209,12 @@ impl<'a> RouteBuilder<'a> {
     }
 }
 
-fn post(path: &str, asks: RequestBilling) -> AllowedRequest {
+fn post(path: &str, billing: RequestBilling) -> AllowedRequest {
     AllowedRequest {
         method: Method::POST,
         path: PathPattern::Exact(path.to_owned()),
         query: QueryPattern::Any,
-        billing: asks,
+        billing,
     }
 }
 
@@ -237,22 +239,22 @@ fn model_list_requests(path: &str) -> Vec<AllowedRequest> {
 }
 
 fn parse_upstream(url: &str) -> Result<RouteUpstream, RouteError> {
-    let fails = || RouteError::Url {
+    let invalid_url = || RouteError::Url {
         url: url.to_owned(),
     };
-    let (scheme, rest) = url.split_once("://").ok_or_else(fails)?;
+    let (scheme, rest) = url.split_once("://").ok_or_else(invalid_url)?;
     let (authority, base) = match rest.find('/') {
         Some(at) => rest.split_at(at),
         None => (rest, ""),
     };
     let base = base.strip_suffix('/').unwrap_or(base);
     if !base.is_empty() && !is_canonical_path(base) {
-        return Err(fails());
+        return Err(invalid_url());
     }
     let (scheme, port) = match scheme {
         "https" => (Scheme::HTTPS, 443),
         "http" => (Scheme::HTTP, 80),
-        _ => return Err(fails()),
+        _ => return Err(invalid_url()),
     };
     let endpoint = Endpoint::parse(authority, port).map_err(|reason| RouteError::Host {
         url: url.to_owned(),
@@ -260,7 +262,7 @@ fn parse_upstream(url: &str) -> Result<RouteUpstream, RouteError> {
     })?;
     // Credentials must not cross a network unencrypted.
     if scheme == Scheme::HTTP && !is_loopback_host(&endpoint.host) {
-        return Err(fails());
+        return Err(invalid_url());
     }
     let text = endpoint.to_string();
     let host = if matches!(endpoint.port, 80 | 443) {
@@ -271,9 +273,9 @@ fn parse_upstream(url: &str) -> Result<RouteUpstream, RouteError> {
     Ok(RouteUpstream {
         origin: HttpOrigin {
             scheme,
-            authority: Authority::try_from(text).map_err(|_| fails())?,
+            authority: Authority::try_from(text).map_err(|_| invalid_url())?,
         },
-        host_header: HeaderValue::try_from(host).map_err(|_| fails())?,
+        host_header: HeaderValue::try_from(host).map_err(|_| invalid_url())?,
         endpoint,
         base_path: base.to_owned(),
     })

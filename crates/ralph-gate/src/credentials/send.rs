@@ -26,12 +26,12 @@ use crate::meter::{
     TokenBound,
 };
 
-/// The context window of models whose request asks for the extended one.
+/// The input window of a request with a `context-1m` beta flag, in tokens.
 const EXTENDED_WINDOW: u64 = 1_000_000;
 /// The `Retry-After` of a request refused for too many concurrent calls, in seconds.
 const RETRY_AFTER_SECONDS: u64 = 5;
 
-/// A call that passed all checks.
+/// A metered call with a reservation.
 pub(super) struct AdmittedCall {
     pub(super) wire: ModelWireFormat,
     pub(super) call: MeteredCall,
@@ -46,13 +46,13 @@ pub(super) async fn send(
     gate: &Arc<GateInner>,
     route: &Route,
     rest: &str,
-    use_: &AllowedRequest,
+    allowed: &AllowedRequest,
     request: Request<Incoming>,
     record: &mut Option<OpenRecord>,
 ) -> Result<Response<GateBody>, CredentialRefusal> {
     let (mut parts, body) = request.into_parts();
     let traffic = record.as_ref().map(OpenRecord::traffic).unwrap_or_default();
-    let (body, paid) = match use_.billing {
+    let (body, admitted) = match allowed.billing {
         RequestBilling::Passthrough => {
             if route.dialect != ErrorDialect::Plain {
                 gate.meter.admit().map_err(admission_refusal)?;
@@ -60,22 +60,22 @@ pub(super) async fn send(
             (http::counted_request_body(body, traffic), None)
         }
         RequestBilling::Free(wire) => {
-            let ask = read_model_request(gate, (route, rest), wire, &parts.headers, body).await?;
+            let parsed = read_request(gate, (route, rest), wire, &parts.headers, body).await?;
             gate.meter.admit().map_err(admission_refusal)?;
-            let body = ask.into_body();
+            let body = parsed.into_body();
             traffic.add_sent(body.len());
             (full_body(body), None)
         }
         RequestBilling::Metered(wire) | RequestBilling::MeteredUnlimited(wire) => {
-            let ask = read_model_request(gate, (route, rest), wire, &parts.headers, body).await?;
-            let is_limitable = matches!(use_.billing, RequestBilling::Metered(_));
-            let bound = bound_tokens(gate, route, &ask, &parts.headers, is_limitable)?;
-            let (body, paid) = admit_call(gate, route, rest, ask, bound).await?;
+            let parsed = read_request(gate, (route, rest), wire, &parts.headers, body).await?;
+            let is_limitable = matches!(allowed.billing, RequestBilling::Metered(_));
+            let bound = bound_tokens(gate, route, &parsed, &parts.headers, is_limitable)?;
+            let (body, admitted) = admit_call(gate, route, rest, parsed, bound).await?;
             traffic.add_sent(body.len());
-            (full_body(body), Some(paid))
+            (full_body(body), Some(admitted))
         }
     };
-    let paid = match paid {
+    let admitted = match admitted {
         Some(AdmittedCall {
             replayed: Some(exchange),
             call,
@@ -87,11 +87,11 @@ pub(super) async fn send(
             }
             return Ok(exchange.response());
         }
-        Some(_) | None => paid,
+        Some(_) | None => admitted,
     };
     let method = parts.method.clone();
     if rewrite_request(&mut parts, route, rest).is_none() {
-        let text = "the request cannot be rewritten — send what the API takes";
+        let text = "the request cannot be forwarded — send a valid API request";
         return Err(CredentialRefusal::new(
             400,
             EgressReason::Malformed,
@@ -99,26 +99,26 @@ pub(super) async fn send(
             text,
         ));
     }
-    let is_whole = use_.billing != RequestBilling::Passthrough;
+    let is_buffered = allowed.billing != RequestBilling::Passthrough;
     let request = Request::from_parts(parts, body);
-    let place = route.upstream.origin.clone();
-    let answering = send_upstream(gate.clone(), place, is_whole, request);
-    let read_on = BackgroundReader::new(&gate.limits);
-    match UpstreamCall::new(answering, paid, read_on).await {
-        (Ok(response), paid) => build_response(route, &method, paid, response, record, read_on),
-        (Err(error), paid) => Err(upstream_failure(gate, &*error, paid)),
+    let origin = route.upstream.origin.clone();
+    let response = send_upstream(gate.clone(), origin, is_buffered, request);
+    let reader = BackgroundReader::new(&gate.limits);
+    match UpstreamCall::new(response, admitted, reader).await {
+        (Ok(response), call) => build_response(route, &method, call, response, record, reader),
+        (Err(error), call) => Err(upstream_failure(gate, &*error, call)),
     }
 }
 
-/// Refuses a request to which the provider did not respond.
+/// Returns the refusal for a request to which the provider did not respond.
 fn upstream_failure(
     gate: &GateInner,
     error: &(dyn std::error::Error + 'static),
-    paid: Option<AdmittedCall>,
+    admitted: Option<AdmittedCall>,
 ) -> CredentialRefusal {
     // Without a connection, the provider received nothing to bill.
-    if let (Some(_), Some(paid)) = (find_dial_error(error), paid) {
-        paid.call.release();
+    if let (Some(_), Some(admitted)) = (find_dial_error(error), admitted) {
+        admitted.call.release();
     }
     if gate.standalone_health.is_some() {
         let why = find_dial_error(error).map(ToString::to_string);
@@ -130,19 +130,19 @@ fn upstream_failure(
     CredentialRefusal::new(502, reason, EgressDecider::Gate, text)
 }
 
-/// Sends a request to a provider; a body that is not buffered is streamed.
+/// Sends a request to a provider, over the connection pool if its body is buffered.
 async fn send_upstream(
     gate: Arc<GateInner>,
-    place: HttpOrigin,
-    is_whole: bool,
+    origin: HttpOrigin,
+    is_buffered: bool,
     mut request: Request<GateBody>,
 ) -> Result<Response<UpstreamBody>, BoxError> {
-    if is_whole {
-        return gate.connection_pool.request(&place, request).await;
+    if is_buffered {
+        return gate.connection_pool.request(&origin, request).await;
     }
     let mut uri = std::mem::take(request.uri_mut()).into_parts();
-    uri.scheme = Some(place.scheme);
-    uri.authority = Some(place.authority);
+    uri.scheme = Some(origin.scheme);
+    uri.authority = Some(origin.authority);
     *request.uri_mut() = Uri::from_parts(uri)?;
     Ok(gate
         .credential_client
@@ -169,7 +169,7 @@ fn rewrite_request(parts: &mut Parts, route: &Route, rest: &str) -> Option<()> {
 }
 
 /// Reads, parses and screens a model request.
-async fn read_model_request(
+async fn read_request(
     gate: &GateInner,
     (route, rest): (&Route, &str),
     wire: ModelWireFormat,
@@ -177,9 +177,9 @@ async fn read_model_request(
     body: Incoming,
 ) -> Result<ParsedModelRequest, CredentialRefusal> {
     let received = request_body::receive(&gate.limits, &gate.memory, body).await?;
-    let mut ask = ParsedModelRequest::parse(wire, headers, received)?;
-    screen(gate, (route, rest), &mut ask)?;
-    Ok(ask)
+    let mut model_request = ParsedModelRequest::parse(wire, headers, received)?;
+    screen(gate, (route, rest), &mut model_request)?;
+    Ok(model_request)
 }
 
 /// Refuses or rewrites options that must not reach the provider. Every model request is screened
@@ -187,9 +187,9 @@ async fn read_model_request(
 fn screen(
     gate: &GateInner,
     (route, rest): (&Route, &str),
-    ask: &mut ParsedModelRequest,
+    model_request: &mut ParsedModelRequest,
 ) -> Result<(), CredentialRefusal> {
-    let screening = ask.screen_tools(&gate.provider_tools);
+    let screening = model_request.screen_tools(&gate.provider_tools);
     for found in &screening.findings {
         gate.record_provider_tool(&route.upstream.endpoint, ("POST", rest), found);
     }
@@ -202,32 +202,35 @@ fn screen(
             &text,
         ));
     }
-    unmetered::screen(&route.name, gate.meter.has_cost_budget(), ask)
+    unmetered::screen(&route.name, gate.meter.has_cost_budget(), model_request)
 }
 
 /// Returns an upper bound on the tokens that a request can be billed for.
 fn bound_tokens(
     gate: &GateInner,
     route: &Route,
-    ask: &ParsedModelRequest,
+    model_request: &ParsedModelRequest,
     headers: &HeaderMap,
     is_limitable: bool,
 ) -> Result<TokenBound, CredentialRefusal> {
-    let mut window = gate.meter.window(&route.name, ask.model());
+    let mut window = gate.meter.window(&route.name, model_request.model());
     if let Some(window) = &mut window
         && auth::betas(headers).any(|beta| beta.starts_with("context-1m"))
     {
         window.max_input = window.max_input.max(EXTENDED_WINDOW);
     }
     let measured = BoundedRequest {
-        wire: ask.wire,
-        fields: ask.fields(),
-        bytes: ask.len() as u64,
+        wire: model_request.wire,
+        fields: model_request.fields(),
+        bytes: model_request.len() as u64,
         window,
         is_limitable,
     };
     measured.bound().map_err(|BadField(key)| {
-        let text = format!("the request cannot be priced — `{key}` is not a count — send a number");
+        let text = format!(
+            "the request cannot be priced — `{key}` is not a valid count — send a positive \
+             whole number"
+        );
         CredentialRefusal::new(400, EgressReason::Malformed, EgressDecider::Budget, &text)
     })
 }
@@ -238,14 +241,14 @@ async fn admit_call(
     gate: &GateInner,
     route: &Route,
     rest: &str,
-    mut ask: ParsedModelRequest,
+    mut model_request: ParsedModelRequest,
     bound: TokenBound,
 ) -> Result<(Bytes, AdmittedCall), CredentialRefusal> {
-    ask.request_usage();
-    let wire = ask.wire;
-    let account = MeteredRequest {
+    model_request.request_usage();
+    let wire = model_request.wire;
+    let metered_request = MeteredRequest {
         provider: route.name.clone(),
-        model: ask.model().to_owned(),
+        model: model_request.model().to_owned(),
         bound,
     };
     let wait = gate.limits.reservation_wait;
@@ -253,20 +256,27 @@ async fn admit_call(
     let Ok(Ok(slot)) = timeout(wait, acquiring).await else {
         return Err(too_many_calls(gate.limits.model_calls));
     };
-    let admitted = MeteredCall::admit(&gate.meter, &gate.audit_log.sink, account, slot, wait).await;
-    let (call, limit) = admitted.map_err(admission_refusal)?;
+    let result = MeteredCall::admit(
+        &gate.meter,
+        &gate.audit_log.sink,
+        metered_request,
+        slot,
+        wait,
+    )
+    .await;
+    let (call, limit) = result.map_err(admission_refusal)?;
     if let Some(limit) = limit {
-        ask.limit_output(&route.name, limit);
+        model_request.limit_output(&route.name, limit);
     }
-    let body = ask.into_body();
-    let (mut tape, mut replayed) = (None, None);
+    let body = model_request.into_body();
+    let (mut recorder, mut replayed) = (None, None);
     if let Some(cassette) = &gate.cassette {
         let path = format!("{}{rest}", route.prefix);
-        (tape, replayed) = cassette.exchange(&path, &body);
+        (recorder, replayed) = cassette.exchange(&path, &body);
     }
-    if gate.cassette.is_some() && tape.is_none() && replayed.is_none() {
+    if gate.cassette.is_some() && recorder.is_none() && replayed.is_none() {
         call.release();
-        let text = "the cassette has no answer to this — record it again";
+        let text = "the cassette has no response for this request — record it again";
         return Err(CredentialRefusal::new(
             404,
             EgressReason::Unreachable,
@@ -274,32 +284,32 @@ async fn admit_call(
             text,
         ));
     }
-    let paid = AdmittedCall {
+    let admitted = AdmittedCall {
         wire,
         call,
         memory: gate.memory.hold(),
-        recorder: tape,
+        recorder,
         replayed,
     };
-    Ok((body, paid))
+    Ok((body, admitted))
 }
 
 /// Refuses a call beyond the concurrency limit.
-fn too_many_calls(most: usize) -> CredentialRefusal {
-    let text = format!("{most} calls to models are under way — wait for one of them to end");
+fn too_many_calls(max: usize) -> CredentialRefusal {
+    let text = format!("{max} model calls are already running — wait for one of them to end");
     CredentialRefusal {
         retry_after: Some(RETRY_AFTER_SECONDS),
         ..CredentialRefusal::new(429, EgressReason::LimitReached, EgressDecider::Gate, &text)
     }
 }
 
-fn admission_refusal(unpaid: AdmissionError) -> CredentialRefusal {
-    match unpaid {
+fn admission_refusal(error: AdmissionError) -> CredentialRefusal {
+    match error {
         AdmissionError::Insufficient(budget) => {
             let key = budget.key();
             let text = format!(
-                "the run's budget does not cover this request — what is left of `{key}` pays for less \
-                 than its input and a short answer — stop here, or send less"
+                "the run's budget does not cover this request — the rest of `{key}` pays for less \
+                 than its input and a short response — stop here, or send a smaller request"
             );
             CredentialRefusal::new(402, EgressReason::BudgetSpent, EgressDecider::Budget, &text)
         }
@@ -310,7 +320,7 @@ fn admission_refusal(unpaid: AdmissionError) -> CredentialRefusal {
         }
         AdmissionError::RateLimited(wait) => {
             let seconds = wait.as_secs().max(1);
-            let text = format!("too many requests in a minute — wait {seconds}s");
+            let text = format!("too many requests per minute — wait {seconds}s");
             CredentialRefusal {
                 retry_after: Some(seconds),
                 ..CredentialRefusal::new(

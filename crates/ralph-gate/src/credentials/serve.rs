@@ -17,12 +17,12 @@ use crate::{ByteStream, SandboxListener};
 
 /// Serves one connection to the credential port.
 pub(crate) async fn serve(gate: &Arc<GateInner>, stream: impl ByteStream + 'static) {
-    let answering = gate.clone();
-    let answer = move |request: Request<Incoming>| -> HandlerFuture<'static> {
-        let gate = answering.clone();
+    let shared_gate = gate.clone();
+    let handler = move |request: Request<Incoming>| -> HandlerFuture<'static> {
+        let gate = shared_gate.clone();
         Box::pin(async move { handle_request(&gate, request).await })
     };
-    http::serve_connection(gate, SandboxListener::Credentials, stream, answer).await;
+    http::serve_connection(gate, SandboxListener::Credentials, stream, handler).await;
 }
 
 async fn handle_request(gate: &Arc<GateInner>, request: Request<Incoming>) -> Response<GateBody> {
@@ -33,8 +33,8 @@ async fn handle_request(gate: &Arc<GateInner>, request: Request<Incoming>) -> Re
     let path = uri.path();
     let found = gate.routes.find(path);
     let route = found.map(|(route, _)| route);
-    let judged = authorize(&request, found);
-    let decision = match &judged {
+    let authorized = authorize(&request, found);
+    let decision = match &authorized {
         Ok(_) => EgressDecision::allowed(EgressReason::CredentialRoute, EgressDecider::Credential),
         Err(refused) => refused.decision,
     };
@@ -50,14 +50,14 @@ async fn handle_request(gate: &Arc<GateInner>, request: Request<Incoming>) -> Re
     };
     record.set_request(request.method().as_str(), path);
     let mut record = Some(record);
-    let answered = match judged {
-        Ok((route, rest, use_)) => send(gate, route, rest, use_, request, &mut record).await,
+    let result = match authorized {
+        Ok((route, rest, allowed)) => send(gate, route, rest, allowed, request, &mut record).await,
         Err(refused) => {
             http::drain_request(request).await;
             Err(refused)
         }
     };
-    answered.unwrap_or_else(|refused| {
+    result.unwrap_or_else(|refused| {
         if let Some(record) = &mut record {
             record.set_decision(refused.decision);
             record.set_status(refused.status.as_u16());
@@ -68,7 +68,7 @@ async fn handle_request(gate: &Arc<GateInner>, request: Request<Incoming>) -> Re
 
 /// Answers requests that need no credential.
 fn answer_locally(gate: &GateInner, request: &Request<Incoming>) -> Option<Response<GateBody>> {
-    let is_asked = matches!(*request.method(), Method::GET | Method::HEAD);
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     let path = request.uri().path();
     // `claude` probes the second one to check for connectivity.
     let is_known = path == "/health"
@@ -77,7 +77,7 @@ fn answer_locally(gate: &GateInner, request: &Request<Incoming>) -> Option<Respo
             && path::is_canonical_path(path));
     let is_plain = request.uri().authority().is_none();
     let text = gate.standalone_health.as_deref().unwrap_or("ralph-gate ok");
-    (is_asked && is_known && is_plain).then(|| text_response(StatusCode::OK, format!("{text}\n")))
+    (is_read && is_known && is_plain).then(|| text_response(StatusCode::OK, format!("{text}\n")))
 }
 
 /// Checks whether a request may use a credential.
@@ -90,28 +90,30 @@ fn authorize<'r, 'p>(
         CredentialRefusal::new(status, reason, EgressDecider::Credential, text)
     };
     if request.uri().authority().is_some() || method == Method::CONNECT {
-        let text = "this port is no proxy — it only adds credentials — send the path alone";
+        let text =
+            "this port is not a proxy — it only adds credentials — send the path without a host";
         return Err(refused(400, EgressReason::Malformed, text));
     }
     if request.headers().contains_key(UPGRADE) {
-        let text = "no WebSocket goes through the gate — use plain HTTP";
+        let text = "the gate does not support WebSocket — use plain HTTP";
         return Err(refused(426, EgressReason::UnsupportedProtocol, text));
     }
     let Some((route, rest)) = found.filter(|(_, rest)| path::is_canonical_path(rest)) else {
-        let text = "no credential is for this path — use the base URL that the environment names";
+        let text =
+            "no credential is configured for this path — use the base URL from the environment";
         return Err(refused(404, EgressReason::PathNotAllowed, text));
     };
     if !auth::carries_only_placeholder(request.headers(), &route.placeholder) {
         let text =
-            "this is not the stand-in of this run's credential — use the one in the environment";
+            "the token is not this run's placeholder token — use the one from the environment";
         return Err(refused(401, EgressReason::WrongPhantom, text));
     }
-    let Some(use_) = route.find_allowed_request(method, rest, request.uri().query()) else {
+    let Some(allowed) = route.find_allowed_request(method, rest, request.uri().query()) else {
         let text = format!(
-            "the credential `{}` is not for `{method} {rest}`",
+            "the credential `{}` cannot be used for `{method} {rest}`",
             route.name
         );
         return Err(refused(404, EgressReason::PathNotAllowed, &text));
     };
-    Ok((route, rest, use_))
+    Ok((route, rest, allowed))
 }

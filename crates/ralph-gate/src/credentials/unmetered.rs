@@ -20,34 +20,37 @@ const OPENAI: &str = "openai";
 pub(super) fn screen(
     provider: &str,
     has_cost_budget: bool,
-    ask: &mut ParsedModelRequest,
+    request: &mut ParsedModelRequest,
 ) -> Result<(), CredentialRefusal> {
-    if ask.field("background").is_some_and(|value| *value != false) {
+    if request
+        .field("background")
+        .is_some_and(|value| *value != false)
+    {
         return Err(unmetered_refusal(
-            "`background` jobs report their usage to no one who waits",
+            "the response to a `background` request does not report its usage",
             "send the request without `background`",
         ));
     }
-    set_standard_tier(provider == OPENAI && has_cost_budget, ask)?;
+    set_standard_tier(provider == OPENAI && has_cost_budget, request)?;
     for (key, standard) in [("speed", "standard"), ("inference_geo", "global")] {
-        if ask.field(key).is_some_and(|value| value != standard) {
+        if request.field(key).is_some_and(|value| value != standard) {
             return Err(unmetered_refusal(
-                &format!("`{key}` other than `{standard}` has another price"),
+                &format!("`{key}` other than `{standard}` has a different price"),
                 &format!("send the request without `{key}`"),
             ));
         }
     }
     for key in ["prediction", "audio"] {
-        if ask.field(key).is_some() {
+        if request.field(key).is_some() {
             return Err(unmetered_refusal(
                 &format!("`{key}` is billed beyond the output limit"),
                 &format!("send the request without `{key}`"),
             ));
         }
     }
-    reject_audio_output(ask)?;
-    reject_server_compaction(ask)?;
-    shorten_cache_writes(ask);
+    reject_audio_output(request)?;
+    reject_server_compaction(request)?;
+    shorten_cache_writes(request);
     Ok(())
 }
 
@@ -55,34 +58,34 @@ pub(super) fn screen(
 /// missing tier if requested.
 fn set_standard_tier(
     sets_absent: bool,
-    ask: &mut ParsedModelRequest,
+    request: &mut ParsedModelRequest,
 ) -> Result<(), CredentialRefusal> {
-    let (standard, same): (_, &[&str]) = match ask.wire {
+    let (standard, same): (_, &[&str]) = match request.wire {
         ModelWireFormat::AnthropicMessages => ("standard_only", &["standard_only"]),
         ModelWireFormat::OpenAiChat | ModelWireFormat::OpenAiResponses => {
             ("default", &["default", "standard"])
         }
     };
-    let is_rewritten = match ask.field("service_tier").map(Value::as_str) {
-        None => sets_absent && ask.wire != ModelWireFormat::AnthropicMessages,
+    let is_rewritten = match request.field("service_tier").map(Value::as_str) {
+        None => sets_absent && request.wire != ModelWireFormat::AnthropicMessages,
         Some(Some("auto")) => true,
         Some(Some(tier)) if same.contains(&tier) => false,
         Some(_) => {
             return Err(unmetered_refusal(
-                "the `service_tier` has another price",
+                "this `service_tier` has a different price",
                 "send the request without `service_tier`",
             ));
         }
     };
     if is_rewritten {
-        let fields = ask.fields_mut();
+        let fields = request.fields_mut();
         fields.insert("service_tier".to_owned(), json!(standard));
     }
     Ok(())
 }
 
-fn reject_audio_output(ask: &ParsedModelRequest) -> Result<(), CredentialRefusal> {
-    let modalities = ask.field("modalities").and_then(Value::as_array);
+fn reject_audio_output(request: &ParsedModelRequest) -> Result<(), CredentialRefusal> {
+    let modalities = request.field("modalities").and_then(Value::as_array);
     if modalities.is_some_and(|list| list.iter().any(|kind| kind != "text")) {
         return Err(unmetered_refusal(
             "only text output has a known price",
@@ -93,8 +96,8 @@ fn reject_audio_output(ask: &ParsedModelRequest) -> Result<(), CredentialRefusal
 }
 
 /// Compaction by the provider is a separate call whose tokens are not part of the reported usage.
-fn reject_server_compaction(ask: &ParsedModelRequest) -> Result<(), CredentialRefusal> {
-    let Some(management) = ask.field("context_management") else {
+fn reject_server_compaction(request: &ParsedModelRequest) -> Result<(), CredentialRefusal> {
+    let Some(management) = request.field("context_management") else {
         return Ok(());
     };
     let edits = management.get("edits").unwrap_or(management).as_array();
@@ -104,7 +107,7 @@ fn reject_server_compaction(ask: &ParsedModelRequest) -> Result<(), CredentialRe
     };
     if edits.is_some_and(|edits| edits.iter().any(compacts)) {
         return Err(unmetered_refusal(
-            "compaction by the provider is billed apart from the answer",
+            "the provider bills compaction separately from the response",
             "compact the conversation in the client",
         ));
     }
@@ -112,7 +115,7 @@ fn reject_server_compaction(ask: &ParsedModelRequest) -> Result<(), CredentialRe
 }
 
 /// Shortens cache entries to the default lifetime, because one-hour entries cost more.
-fn shorten_cache_writes(ask: &mut ParsedModelRequest) {
+fn shorten_cache_writes(request: &mut ParsedModelRequest) {
     fn is_long(control: &Value) -> bool {
         control.get("ttl").is_some_and(|ttl| *ttl != "5m")
     }
@@ -139,15 +142,15 @@ fn shorten_cache_writes(ask: &mut ParsedModelRequest) {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
-    if ask.wire != ModelWireFormat::AnthropicMessages {
+    if request.wire != ModelWireFormat::AnthropicMessages {
         return;
     }
-    let is_own_long = ask.field("cache_control").is_some_and(is_long);
+    let is_own_long = request.field("cache_control").is_some_and(is_long);
     if is_own_long {
-        ask.fields_mut()["cache_control"]["ttl"] = json!("5m");
+        request.fields_mut()["cache_control"]["ttl"] = json!("5m");
     }
-    if ask.fields().values().any(any) {
-        ask.fields_mut().values_mut().for_each(shorten);
+    if request.fields().values().any(any) {
+        request.fields_mut().values_mut().for_each(shorten);
     }
 }
 
@@ -163,13 +166,13 @@ mod tests {
 
     /// Returns the screened request body, or the text of the refusal.
     fn screened(provider: &str, wire: ModelWireFormat, body: &Value) -> Result<Value, String> {
-        let mut ask = parse_request(wire, &body.to_string()).map_err(|refused| refused.text)?;
-        screen(provider, true, &mut ask).map_err(|refused| {
+        let mut request = parse_request(wire, &body.to_string()).map_err(|refused| refused.text)?;
+        screen(provider, true, &mut request).map_err(|refused| {
             assert_eq!(refused.status.as_u16(), 400);
             assert_eq!(refused.decision.reason, EgressReason::NotMetered);
             refused.text
         })?;
-        Ok(serde_json::from_slice(&ask.into_body()).unwrap())
+        Ok(serde_json::from_slice(&request.into_body()).unwrap())
     }
 
     fn request_with(extra: &Value) -> Value {

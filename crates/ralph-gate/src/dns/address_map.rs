@@ -21,20 +21,20 @@ pub(crate) struct DnsAddressMap {
 impl DnsAddressMap {
     /// Returns the address of a name, which is stable until it is reassigned.
     pub(crate) fn address(&mut self, host: &Host) -> Ipv4Addr {
-        if let Some(&number) = self.by_name.get(host) {
-            return address_of_slot(number);
+        if let Some(&slot) = self.by_name.get(host) {
+            return address_of_slot(slot);
         }
-        let number = self.next;
-        self.next = (number + 1) % MAX_NAMES;
-        match self.by_slot.get_mut(usize::from(number)) {
+        let slot = self.next;
+        self.next = (slot + 1) % MAX_NAMES;
+        match self.by_slot.get_mut(usize::from(slot)) {
             Some(old) => {
                 self.by_name.remove(old);
                 *old = host.clone();
             }
             None => self.by_slot.push(host.clone()),
         }
-        self.by_name.insert(host.clone(), number);
-        address_of_slot(number)
+        self.by_name.insert(host.clone(), slot);
+        address_of_slot(slot)
     }
 
     /// Returns the name that an address is assigned to.
@@ -43,7 +43,7 @@ impl DnsAddressMap {
             IpAddr::V4(address) => match address.octets() {
                 [127, 1, high, low] => u16::from_be_bytes([high, low])
                     .checked_sub(1)
-                    .and_then(|number| self.by_slot.get(usize::from(number)))
+                    .and_then(|slot| self.by_slot.get(usize::from(slot)))
                     .map_or(DnsAddressOwner::Unassigned, DnsAddressOwner::Name),
                 _ => DnsAddressOwner::NotMapped,
             },
@@ -63,10 +63,10 @@ pub(crate) enum DnsAddressOwner<'a> {
     Name(&'a Host),
 }
 
-fn address_of_slot(number: u16) -> Ipv4Addr {
+fn address_of_slot(slot: u16) -> Ipv4Addr {
     // The first address of the block is skipped, because programs treat a trailing zero as a
     // network address.
-    let [high, low] = (number + 1).to_be_bytes();
+    let [high, low] = (slot + 1).to_be_bytes();
     Ipv4Addr::new(127, 1, high, low)
 }
 

@@ -25,13 +25,13 @@ pub(crate) async fn serve(gate: &GateInner, mut stream: impl ByteStream) -> io::
         };
         message.resize(usize::from(length), 0);
         timeout(gate.limits.head_timeout, stream.read_exact(&mut message)).await??;
-        let Some(reply) = respond(gate, &message) else {
+        let Some(response) = respond(gate, &message) else {
             return Ok(());
         };
-        let length = u16::try_from(reply.len()).map_err(io::Error::other)?;
-        let mut framed = Vec::with_capacity(2 + reply.len());
+        let length = u16::try_from(response.len()).map_err(io::Error::other)?;
+        let mut framed = Vec::with_capacity(2 + response.len());
         framed.extend(length.to_be_bytes());
-        framed.extend(reply);
+        framed.extend(response);
         stream.write_all(&framed).await?;
         stream.flush().await?;
     }
@@ -40,13 +40,13 @@ pub(crate) async fn serve(gate: &GateInner, mut stream: impl ByteStream) -> io::
 fn respond(gate: &GateInner, message: &[u8]) -> Option<Vec<u8>> {
     match DnsQuery::parse(message) {
         Ok(query) => Some(query.encode_response(resolve(gate, &query.name))),
-        Err(DnsParseError { response: reply }) => {
+        Err(DnsParseError { response }) => {
             let decision = EgressDecision::denied(EgressReason::Malformed, EgressDecider::Gate);
             drop(
                 gate.audit_log
                     .open_unparsed(SandboxListener::Dns, "", DNS_PORT, decision),
             );
-            reply
+            response
         }
     }
 }

@@ -28,15 +28,15 @@ impl CoalescingWaker {
         Self { shared, waker }
     }
 
-    /// Polls several parts that may wake each other. `poll` must poll all parts, and must be polled
-    /// again after it was ready.
+    /// Polls several parts that may wake each other. `poll` must poll all parts. A wake is dropped
+    /// when `poll` returns ready, so the caller must poll the parts again afterwards.
     pub(super) fn poll<T>(
         &self,
         cx: &mut Context<'_>,
         mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        /// Parts that are still awake after this wait for the task's next turn, so that other tasks
-        /// can run.
+        /// The polls per turn of the task. Parts that are woken again after that wait for its next
+        /// turn, so that other tasks can run.
         const MAX_POLLS: usize = 3;
         self.shared.set_task(cx.waker());
         self.shared.is_polled.store(true, Ordering::SeqCst);
@@ -102,29 +102,29 @@ mod tests {
         let task = Waker::from(count.clone());
         let mut cx = Context::from_waker(&task);
         let wakes = || count.0.load(Ordering::SeqCst);
-        let nudge = CoalescingWaker::new();
-        let (mut kept, mut looks) = (None, 0);
+        let waker = CoalescingWaker::new();
+        let (mut kept, mut polls) = (None, 0);
         // Polled again after it wakes itself.
-        let result = nudge.poll(&mut cx, |cx| {
+        let result = waker.poll(&mut cx, |cx| {
             kept = Some(cx.waker().clone());
-            looks += 1;
-            if looks == 1 {
+            polls += 1;
+            if polls == 1 {
                 cx.waker().wake_by_ref();
             }
             Poll::<()>::Pending
         });
-        assert_eq!((result, looks, wakes()), (Poll::Pending, 2, 0));
+        assert_eq!((result, polls, wakes()), (Poll::Pending, 2, 0));
         // Woken from outside.
         kept.unwrap().wake();
         assert_eq!(wakes(), 1);
         // A future that always wakes itself must wait for its turn.
-        let result = nudge.poll(&mut cx, |cx| {
+        let result = waker.poll(&mut cx, |cx| {
             cx.waker().wake_by_ref();
             Poll::<()>::Pending
         });
         assert_eq!((result, wakes()), (Poll::Pending, 2));
         // A ready result is polled again by the caller.
-        let result = nudge.poll(&mut cx, |cx| {
+        let result = waker.poll(&mut cx, |cx| {
             cx.waker().wake_by_ref();
             Poll::Ready(())
         });

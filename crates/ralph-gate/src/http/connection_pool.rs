@@ -62,13 +62,13 @@ struct PooledConnection {
 type Http1Connection = http1::Connection<TokioIo<UpstreamStream>, GateBody>;
 
 impl ConnectionPool {
-    pub(crate) fn new(connector: GateHttpConnector, most: usize) -> Self {
+    pub(crate) fn new(connector: GateHttpConnector, max_per_origin: usize) -> Self {
         let state = Mutex::default();
         Self {
             connector,
             idle: Arc::new(IdleConnections {
                 state,
-                max_per_origin: most,
+                max_per_origin,
             }),
         }
     }
@@ -76,26 +76,26 @@ impl ConnectionPool {
     /// Sends a request in origin form and returns its response.
     pub(crate) async fn request(
         &self,
-        place: &HttpOrigin,
+        origin: &HttpOrigin,
         mut request: Request<GateBody>,
     ) -> Result<Response<UpstreamBody>, BoxError> {
         loop {
-            let free = self.idle.take(place);
-            let is_used = free.is_some();
-            let mut line = match free {
-                Some(line) => line,
-                None => self.connect(place).await?,
+            let idle = self.idle.take(origin);
+            let is_reused = idle.is_some();
+            let mut connection = match idle {
+                Some(connection) => connection,
+                None => self.connect(origin).await?,
             };
-            let error = match line.send(request).await {
+            let error = match connection.send(request).await {
                 Ok(response) => {
-                    let lent = CheckedOutConnection {
-                        connection: line,
-                        origin: place.clone(),
+                    let checked_out = CheckedOutConnection {
+                        connection,
+                        origin: origin.clone(),
                         idle: self.idle.clone(),
                     };
                     return Ok(response.map(|incoming| UpstreamBody {
                         incoming,
-                        connection: Some(lent),
+                        connection: Some(checked_out),
                     }));
                 }
                 Err(error) => error,
@@ -103,16 +103,16 @@ impl ConnectionPool {
             let (error, unsent) = (error.error, error.unsent);
             match unsent {
                 // The idle connection was closed before any of the request was sent, so retry.
-                Some(unsent) if is_used => request = unsent,
+                Some(unsent) if is_reused => request = unsent,
                 Some(_) | None => return Err(error.into()),
             }
         }
     }
 
-    async fn connect(&self, place: &HttpOrigin) -> Result<PooledConnection, BoxError> {
+    async fn connect(&self, origin: &HttpOrigin) -> Result<PooledConnection, BoxError> {
         let uri = Uri::builder()
-            .scheme(place.scheme.clone())
-            .authority(place.authority.clone())
+            .scheme(origin.scheme.clone())
+            .authority(origin.authority.clone())
             .path_and_query("/")
             .build()?;
         let io = self.connector.clone().connect(uri).await?;
@@ -127,53 +127,56 @@ impl ConnectionPool {
 
 impl IdleConnections {
     /// Returns an idle connection that is still open.
-    fn take(&self, place: &HttpOrigin) -> Option<PooledConnection> {
-        let key = (thread::current().id(), place.clone());
+    fn take(&self, origin: &HttpOrigin) -> Option<PooledConnection> {
+        let key = (thread::current().id(), origin.clone());
         loop {
-            let (_, mut line) = self.lock_state().connections.get_mut(&key)?.pop_back()?;
-            if line.is_reusable() {
-                return Some(line);
+            let (_, mut connection) = self.lock_state().connections.get_mut(&key)?.pop_back()?;
+            if connection.is_reusable() {
+                return Some(connection);
             }
         }
     }
 
-    /// Returns a connection to the pool.
-    fn put(self: &Arc<Self>, place: HttpOrigin, line: PooledConnection) {
-        let key = (thread::current().id(), place);
+    /// Returns a connection to the pool and closes the oldest one if there are too many.
+    fn put(self: &Arc<Self>, origin: HttpOrigin, connection: PooledConnection) {
+        let key = (thread::current().id(), origin);
         let mut state = self.lock_state();
         let now = Instant::now();
-        let oldest = if let Some(lines) = state.connections.get_mut(&key) {
-            lines.push_back((now, line));
-            let is_full = lines.len() > self.max_per_origin;
-            is_full.then(|| lines.pop_front())
+        let oldest = if let Some(connections) = state.connections.get_mut(&key) {
+            connections.push_back((now, connection));
+            let is_full = connections.len() > self.max_per_origin;
+            is_full.then(|| connections.pop_front())
         } else {
-            let lines = VecDeque::from([(now, line)]);
-            state.connections.insert(key, lines);
+            let connections = VecDeque::from([(now, connection)]);
+            state.connections.insert(key, connections);
             None
         };
-        let is_watched = std::mem::replace(&mut state.has_reaper, true);
+        let had_reaper = std::mem::replace(&mut state.has_reaper, true);
         drop(state);
         // Closing a connection can take a while, so it happens outside the lock.
         drop(oldest);
-        if !is_watched {
+        if !had_reaper {
             tokio::spawn(reap_idle_connections(Arc::downgrade(self)));
         }
     }
 
     /// Closes connections that are idle for too long; returns whether others are left.
     fn close_unused(&self) -> bool {
+        // Declared before the lock, so that the connections are closed after its release.
         let mut unused = Vec::new();
         let mut state = self.lock_state();
         let now = Instant::now();
-        for lines in state.connections.values_mut() {
-            while lines
+        for connections in state.connections.values_mut() {
+            while connections
                 .front()
                 .is_some_and(|(since, _)| *since + IDLE_TIMEOUT <= now)
             {
-                unused.extend(lines.pop_front());
+                unused.extend(connections.pop_front());
             }
         }
-        state.connections.retain(|_, lines| !lines.is_empty());
+        state
+            .connections
+            .retain(|_, connections| !connections.is_empty());
         state.has_reaper = !state.connections.is_empty();
         state.has_reaper
     }
@@ -184,18 +187,18 @@ impl IdleConnections {
 }
 
 /// Closes idle connections until none are left or the gate is dropped.
-async fn reap_idle_connections(free: Weak<IdleConnections>) {
+async fn reap_idle_connections(idle: Weak<IdleConnections>) {
     /// The maximum delay of closing an idle connection.
     const REAP_INTERVAL: Duration = Duration::from_secs(10);
     loop {
         tokio::time::sleep(REAP_INTERVAL).await;
-        if !free.upgrade().is_some_and(|free| free.close_unused()) {
+        if !idle.upgrade().is_some_and(|idle| idle.close_unused()) {
             return;
         }
     }
 }
 
-/// A request without a response.
+/// The error of a request that got no response.
 struct UpstreamSendError {
     error: hyper::Error,
     /// The request, if none of it was sent.
@@ -210,16 +213,16 @@ impl PooledConnection {
         let Self {
             sender,
             connection,
-            waker: nudge,
+            waker,
         } = self;
-        let mut answer = pin!(sender.try_send_request(request));
-        let answered = poll_fn(|cx| {
-            nudge.poll(cx, |cx| {
+        let mut response = pin!(sender.try_send_request(request));
+        let sent = poll_fn(|cx| {
+            waker.poll(cx, |cx| {
                 poll_connection(connection, cx);
-                answer.as_mut().poll(cx)
+                response.as_mut().poll(cx)
             })
         });
-        answered.await.map_err(|mut error| UpstreamSendError {
+        sent.await.map_err(|mut error| UpstreamSendError {
             unsent: error.take_message(),
             error: error.into_error(),
         })
@@ -261,10 +264,9 @@ struct CheckedOutConnection {
 impl From<Incoming> for UpstreamBody {
     /// Wraps a body whose connection is driven by another task.
     fn from(incoming: Incoming) -> Self {
-        let lent = None;
         Self {
             incoming,
-            connection: lent,
+            connection: None,
         }
     }
 }
@@ -277,25 +279,27 @@ impl UpstreamBody {
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let Self {
             incoming,
-            connection: lent,
+            connection,
         } = self;
         let mut incoming = Pin::new(incoming);
-        let frame = match lent.as_mut().map(|lent| &mut lent.connection) {
-            Some(line) => line.waker.poll(cx, |cx| {
+        let frame = match connection.as_mut().map(|it| &mut it.connection) {
+            Some(pooled) => pooled.waker.poll(cx, |cx| {
                 let frame = incoming.as_mut().poll_frame(cx);
                 if frame.is_ready() {
                     return frame;
                 }
-                poll_connection(&mut line.connection, cx);
+                poll_connection(&mut pooled.connection, cx);
                 incoming.as_mut().poll_frame(cx)
             }),
             None => incoming.poll_frame(cx),
         };
         if matches!(frame, Poll::Ready(None | Some(Err(_))))
-            && let Some(mut lent) = self.connection.take()
-            && lent.connection.is_reusable()
+            && let Some(mut checked_out) = self.connection.take()
+            && checked_out.connection.is_reusable()
         {
-            lent.idle.put(lent.origin, lent.connection);
+            checked_out
+                .idle
+                .put(checked_out.origin, checked_out.connection);
         }
         frame
     }

@@ -29,7 +29,7 @@ const CREDENTIAL_HEADER_SUFFIXES: [&str; 9] = [
     "-credential",
     "-access-key",
 ];
-/// Query parameters that carry a credential, without `-` and `_`.
+/// Query parameters that carry a credential, in the form of `normalize_parameter`.
 const CREDENTIAL_PARAMETERS: [&str; 18] = [
     "accesskey",
     "accesstoken",
@@ -71,13 +71,13 @@ pub(super) fn find_foreign_credential(
     uri: &Uri,
     headers: &HeaderMap,
 ) -> Option<String> {
-    let field = headers
+    let header = headers
         .keys()
         .find(|name| is_credential_header(name.as_str()));
-    if let Some(name) = field {
+    if let Some(name) = header {
         return Some(format!("the header `{}`", sanitize_text(name.as_str())));
     }
-    let is_sent = !matches!(*method, Method::GET | Method::HEAD);
+    let sends_data = !matches!(*method, Method::GET | Method::HEAD);
     let mut pairs = uri.query().unwrap_or_default().split(['&', ';']);
     let name = pairs.find_map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -85,7 +85,7 @@ pub(super) fn find_foreign_credential(
         let is_listed = |list: &[&str]| list.contains(&name.as_str());
         let is_credential = is_listed(&CREDENTIAL_PARAMETERS)
             || (name == "key" && value.len() >= MIN_KEY_LENGTH)
-            || (is_sent && is_listed(&SIGNATURE_PARAMETERS));
+            || (sends_data && is_listed(&SIGNATURE_PARAMETERS));
         (is_credential && !value.is_empty()).then_some(name)
     })?;
     Some(format!("the query parameter `{}`", sanitize_text(&name)))
@@ -96,16 +96,18 @@ pub(super) fn strip_cookies(headers: &mut HeaderMap) {
     headers.remove(SET_COOKIE);
 }
 
-/// `Proxy-Authorization` is not included, because it is never forwarded.
+/// Returns whether a header carries a credential. `Proxy-Authorization` is excluded, because it is
+/// never forwarded.
 fn is_credential_header(name: &str) -> bool {
     name != "proxy-authorization"
         && (CREDENTIAL_HEADERS.contains(&name)
             || CREDENTIAL_HEADER_SUFFIXES
                 .iter()
-                .any(|ending| name.ends_with(ending)))
+                .any(|suffix| name.ends_with(suffix)))
 }
 
-/// Returns a parameter name in normalized form: decoded, lowercase, without `-`, `_` and `.`.
+/// Returns a parameter name in normalized form: decoded, lowercase, without `-`, `_`, `.`
+/// and brackets.
 fn normalize_parameter(name: &str) -> String {
     let mut bytes = name.bytes();
     let mut decoded = String::new();

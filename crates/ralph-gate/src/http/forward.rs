@@ -13,7 +13,7 @@ use super::{HttpRefusal, find_dial_error, strip_hop_by_hop};
 use crate::SandboxListener;
 use crate::gate::GateInner;
 
-/// Decides about a request and forwards it if it is allowed.
+/// Forwards a request, if the rules allow its endpoint and it carries no credential of its own.
 pub(super) async fn forward(
     gate: &GateInner,
     listener: SandboxListener,
@@ -73,7 +73,10 @@ pub(crate) fn upstream_refusal(error: &(dyn std::error::Error + 'static)) -> Htt
         Some(error) => HttpRefusal::from_dial_error(error),
         None => HttpRefusal {
             status: hyper::StatusCode::BAD_GATEWAY,
-            ..HttpRefusal::bad_request(EgressReason::Unreachable, "the host did not answer in HTTP")
+            ..HttpRefusal::bad_request(
+                EgressReason::Unreachable,
+                "the host sent no valid HTTP response",
+            )
         },
     }
 }
@@ -85,7 +88,7 @@ fn rewrite_target(
     endpoint: &Endpoint,
 ) -> Result<(), HttpRefusal> {
     let malformed =
-        || HttpRefusal::bad_request(EgressReason::Malformed, "the address cannot be rewritten");
+        || HttpRefusal::bad_request(EgressReason::Malformed, "the target address is invalid");
     let is_default = endpoint.port == if scheme == Scheme::HTTPS { 443 } else { 80 };
     let text = if is_default {
         endpoint.host.to_string()

@@ -18,17 +18,17 @@ use crate::stream::CountingStream;
 use crate::tls::{TlsClientHello, UNRECOGNIZED_NAME, read_hello};
 use crate::{ByteStream, SandboxListener};
 
-/// Serves TLS sent to the address of a name.
+/// Serves TLS sent to port 443 of a name's address.
 pub(crate) async fn serve(
     gate: &Arc<GateInner>,
-    mut inside: impl ByteStream + 'static,
+    mut client: impl ByteStream + 'static,
     address: Option<SocketAddr>,
 ) -> io::Result<()> {
     let Ok(expected) = expected_endpoint(gate, address, 443) else {
         record_unassigned_address(gate, SandboxListener::Https, address, 443);
-        return inside.write_all(&UNRECOGNIZED_NAME).await;
+        return client.write_all(&UNRECOGNIZED_NAME).await;
     };
-    let hello = match read_hello(&mut inside, Vec::new(), gate.limits.head_timeout).await {
+    let hello = match read_hello(&mut client, Vec::new(), gate.limits.head_timeout).await {
         Ok(hello) => hello,
         Err(error) => {
             let text = expected.map(|endpoint| endpoint.host.to_string());
@@ -50,28 +50,29 @@ pub(crate) async fn serve(
                 gate.audit_log
                     .open_unparsed(SandboxListener::Https, &text, 443, decision),
             );
-            return inside.write_all(&UNRECOGNIZED_NAME).await;
+            return client.write_all(&UNRECOGNIZED_NAME).await;
         }
     };
     let mut record = gate.open_record(SandboxListener::Https, &endpoint, decision);
     if !decision.is_allowed() {
-        return inside.write_all(&UNRECOGNIZED_NAME).await;
+        return client.write_all(&UNRECOGNIZED_NAME).await;
     }
     if gate.inspects(&endpoint) {
-        return serve_inspected(gate, inside, hello, endpoint, record).await;
+        return serve_inspected(gate, client, hello, endpoint, record).await;
     }
-    let mut outside = match gate.dialer.dial(&endpoint).await {
-        Ok(outside) => outside,
+    let mut upstream = match gate.dialer.dial(&endpoint).await {
+        Ok(upstream) => upstream,
         Err(error) => {
             record.set_decision(error.decision());
             return Err(io::Error::other(error));
         }
     };
-    let mut inside = CountingStream::new(inside, hello.bytes, record.traffic());
-    copy_streams(&mut inside, &mut outside).await
+    let mut client = CountingStream::new(client, hello.bytes, record.traffic());
+    copy_streams(&mut client, &mut upstream).await
 }
 
-/// Returns the endpoint of a hello and the decision about it, or the requested name and the reason to refuse it.
+/// Returns the endpoint of a hello and the decision about it, or the requested name and the reason
+/// to refuse it.
 fn decide_server_name(
     gate: &GateInner,
     hello: &TlsClientHello,
@@ -93,41 +94,41 @@ fn decide_server_name(
 /// Serves a tunnel that must contain TLS for one host; without an upstream, TLS is terminated here.
 pub(super) async fn serve_tunnel(
     gate: &Arc<GateInner>,
-    mut inside: impl ByteStream + 'static,
+    mut client: impl ByteStream + 'static,
     endpoint: &Endpoint,
     mut record: OpenRecord,
-    outside: Option<TcpStream>,
+    upstream: Option<TcpStream>,
 ) -> io::Result<()> {
-    if let Some(outside) = outside {
-        return forward_matching_tls(gate, inside, Vec::new(), endpoint, record, outside).await;
+    if let Some(upstream) = upstream {
+        return forward_matching_tls(gate, client, Vec::new(), endpoint, record, upstream).await;
     }
-    let hello = read_matching_hello(gate, &mut inside, Vec::new(), endpoint, &mut record).await?;
-    serve_inspected(gate, inside, hello, endpoint.clone(), record).await
+    let hello = read_matching_hello(gate, &mut client, Vec::new(), endpoint, &mut record).await?;
+    serve_inspected(gate, client, hello, endpoint.clone(), record).await
 }
 
 /// Forwards TLS unread if its hello matches the endpoint.
 pub(super) async fn forward_matching_tls(
     gate: &GateInner,
-    mut inside: impl ByteStream + 'static,
-    ahead: Vec<u8>,
+    mut client: impl ByteStream + 'static,
+    read_ahead: Vec<u8>,
     endpoint: &Endpoint,
     mut record: OpenRecord,
-    mut outside: TcpStream,
+    mut upstream: TcpStream,
 ) -> io::Result<()> {
-    let hello = read_matching_hello(gate, &mut inside, ahead, endpoint, &mut record).await?;
-    let mut inside = CountingStream::new(inside, hello.bytes, record.traffic());
-    copy_streams(&mut inside, &mut outside).await
+    let hello = read_matching_hello(gate, &mut client, read_ahead, endpoint, &mut record).await?;
+    let mut client = CountingStream::new(client, hello.bytes, record.traffic());
+    copy_streams(&mut client, &mut upstream).await
 }
 
-/// Reads a hello that must match the endpoint; otherwise sends an alert.
+/// Reads a hello that must match the endpoint; otherwise records the refusal and sends an alert.
 async fn read_matching_hello(
     gate: &GateInner,
-    inside: &mut impl ByteStream,
-    ahead: Vec<u8>,
+    client: &mut impl ByteStream,
+    read_ahead: Vec<u8>,
     endpoint: &Endpoint,
     record: &mut OpenRecord,
 ) -> io::Result<TlsClientHello> {
-    let hello = match read_hello(inside, ahead, gate.limits.head_timeout).await {
+    let hello = match read_hello(client, read_ahead, gate.limits.head_timeout).await {
         Ok(hello) => hello,
         Err(error) => {
             record_refusal(record, EgressReason::UnsupportedProtocol);
@@ -140,14 +141,14 @@ async fn read_matching_hello(
         None => EgressReason::NoServerName,
     };
     record_refusal(record, reason);
-    inside.write_all(&UNRECOGNIZED_NAME).await?;
-    Err(io::Error::other("the hello is for another host"))
+    client.write_all(&UNRECOGNIZED_NAME).await?;
+    Err(io::Error::other("the TLS client hello is for another host"))
 }
 
 /// Terminates TLS for the host and serves the requests, which must all be for that host.
 async fn serve_inspected(
     gate: &Arc<GateInner>,
-    inside: impl ByteStream + 'static,
+    client: impl ByteStream + 'static,
     hello: TlsClientHello,
     endpoint: Endpoint,
     record: OpenRecord,
@@ -156,21 +157,21 @@ async fn serve_inspected(
         .authority
         .server_config(&endpoint.host)
         .map_err(io::Error::other)?;
-    let inside = CountingStream::new(inside, hello.bytes, record.traffic());
-    let accept = TlsAcceptor::from(config).accept(inside);
-    let inside = tokio::time::timeout(gate.limits.head_timeout, accept).await??;
+    let client = CountingStream::new(client, hello.bytes, record.traffic());
+    let accept = TlsAcceptor::from(config).accept(client);
+    let client = tokio::time::timeout(gate.limits.head_timeout, accept).await??;
     let origin = OriginConnection::https(record.listener(), endpoint);
     // Each request has its own record; this one belongs to the connection.
-    serve_origin(gate, inside, origin).await;
+    serve_origin(gate, client, origin).await;
     drop(record);
     Ok(())
 }
 
 /// Copies both directions until both end.
 pub(super) async fn copy_streams(
-    inside: &mut impl ByteStream,
-    outside: &mut TcpStream,
+    client: &mut impl ByteStream,
+    upstream: &mut TcpStream,
 ) -> io::Result<()> {
-    copy_bidirectional_with_sizes(inside, outside, COPY_BUFFER_BYTES, COPY_BUFFER_BYTES).await?;
+    copy_bidirectional_with_sizes(client, upstream, COPY_BUFFER_BYTES, COPY_BUFFER_BYTES).await?;
     Ok(())
 }

@@ -21,24 +21,24 @@ pub(crate) struct HttpRefusal {
 }
 
 impl HttpRefusal {
-    /// Reports that the endpoint is not allowed for a run.
+    /// Refuses an endpoint that the run may not reach.
     pub(crate) fn blocked(run: &RunId, endpoint: &Endpoint, decision: EgressDecision) -> Self {
         let host = &endpoint.host;
-        let ask = format!("ask for `ralph allow {run} {host}`");
+        let ask_user = format!("ask the user to run `ralph allow {run} {host}`");
         let (why, what_to_do) = if decision.reason == EgressReason::CredentialHost {
             (
-                "it is reached through the credential port alone".to_owned(),
-                "use the base URL that the environment names".to_owned(),
+                "it is only reachable through the credential port".to_owned(),
+                "use the base URL from the environment".to_owned(),
             )
         } else if decision.reason == EgressReason::PortNotAllowed {
             (
                 format!("port {} is not allowed for it", endpoint.port),
-                format!("ask for `ralph allow {run} {endpoint}`"),
+                format!("ask the user to run `ralph allow {run} {endpoint}`"),
             )
         } else if decision.reason == EgressReason::BlockedByPolicy {
-            ("this run has no network".to_owned(), ask)
+            ("this run has no network".to_owned(), ask_user)
         } else {
-            ("it is not on this run's allowlist".to_owned(), ask)
+            ("it is not on this run's allowlist".to_owned(), ask_user)
         };
         Self {
             status: StatusCode::FORBIDDEN,
@@ -47,7 +47,7 @@ impl HttpRefusal {
         }
     }
 
-    /// Reports that the endpoint cannot be reached.
+    /// Refuses a request whose endpoint cannot be reached.
     pub(crate) fn from_dial_error(error: &DialError) -> Self {
         let decision = error.decision();
         let status = match error {
@@ -63,7 +63,7 @@ impl HttpRefusal {
         }
     }
 
-    /// Reports a credential that the gate did not add.
+    /// Refuses a request with a credential that the gate did not add.
     pub(crate) fn foreign_credential(endpoint: &Endpoint, part: &str) -> Self {
         let host = &endpoint.host;
         Self {
@@ -73,13 +73,13 @@ impl HttpRefusal {
                 ralph_core::net::EgressDecider::Gate,
             ),
             text: format!(
-                "ralph: request to `{host}` refused — {part} carries a credential that is not this run's — \
-                 send the request without it"
+                "ralph: request to `{host}` refused — {part} carries a credential that does not \
+                 belong to this run — send the request without it"
             ),
         }
     }
 
-    /// Reports an invalid request.
+    /// Refuses an invalid request. The text is limited to printable ASCII.
     pub(crate) fn bad_request(reason: EgressReason, text: &str) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,

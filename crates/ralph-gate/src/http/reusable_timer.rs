@@ -25,11 +25,11 @@ impl Timer for ReusableTimer {
 
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
         let deadline = tokio::time::Instant::from(deadline);
-        let kept = self.lock_sleep().take();
-        // A timer that fires too early is reset; one that fires too late cannot be used.
-        let clock = kept.filter(|clock| clock.deadline() <= deadline && !clock.is_elapsed());
+        let idle = self.lock_sleep().take();
+        // A timer that fires too early is reset then; one that fires too late cannot be used.
+        let reusable = idle.filter(|sleep| sleep.deadline() <= deadline && !sleep.is_elapsed());
         Box::pin(TimerDeadline {
-            sleep: Some(clock.unwrap_or_else(|| Box::pin(tokio::time::sleep_until(deadline)))),
+            sleep: Some(reusable.unwrap_or_else(|| Box::pin(tokio::time::sleep_until(deadline)))),
             deadline,
             timer: self.clone(),
         })
@@ -60,12 +60,12 @@ impl Future for TimerDeadline {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
-        while let Some(clock) = &mut this.sleep {
-            ready!(clock.as_mut().poll(cx));
-            if clock.deadline() >= this.deadline {
+        while let Some(sleep) = &mut this.sleep {
+            ready!(sleep.as_mut().poll(cx));
+            if sleep.deadline() >= this.deadline {
                 return Poll::Ready(());
             }
-            clock.as_mut().reset(this.deadline);
+            sleep.as_mut().reset(this.deadline);
         }
         Poll::Ready(())
     }

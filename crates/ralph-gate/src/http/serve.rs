@@ -35,13 +35,13 @@ pub(crate) async fn serve_connection<S, F>(
     gate: &GateInner,
     listener: SandboxListener,
     stream: S,
-    answer: F,
+    handler: F,
 ) where
     S: ByteStream + 'static,
     F: Fn(Request<Incoming>) -> HandlerFuture<'static>,
 {
     let service = service_fn(|request| {
-        let response = answer(request);
+        let response = handler(request);
         async move { Ok::<_, Infallible>(response.await) }
     });
     let limits = &gate.limits;
@@ -65,7 +65,7 @@ pub(crate) async fn serve_connection<S, F>(
 pub(crate) async fn serve_proxy(gate: &Arc<GateInner>, stream: impl ByteStream + 'static) {
     let tunnel: Arc<Mutex<Option<Tunnel>>> = Arc::default();
     let opened = tunnel.clone();
-    let answer = {
+    let handler = {
         let gate = gate.clone();
         move |request: Request<Incoming>| -> HandlerFuture<'static> {
             let (gate, opened) = (gate.clone(), opened.clone());
@@ -83,7 +83,7 @@ pub(crate) async fn serve_proxy(gate: &Arc<GateInner>, stream: impl ByteStream +
             })
         }
     };
-    serve_connection(gate, SandboxListener::Proxy, stream, answer).await;
+    serve_connection(gate, SandboxListener::Proxy, stream, handler).await;
     let tunnel = tunnel.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(tunnel) = tunnel {
         tunnel::run_tunnel(gate, tunnel).await;
@@ -112,7 +112,7 @@ async fn handle_proxy_request(gate: &GateInner, request: Request<Incoming>) -> R
     forwarded.unwrap_or_else(|refusal| refusal.to_response())
 }
 
-/// Serves plain HTTP sent to the address of a name.
+/// Serves plain HTTP sent to port 80 of a name's address.
 pub(crate) async fn serve_http(
     gate: &Arc<GateInner>,
     stream: impl ByteStream + 'static,
@@ -129,7 +129,8 @@ pub(crate) async fn serve_http(
     .await;
 }
 
-/// Returns the endpoint assigned to an address; an unassigned address is an error.
+/// Returns the endpoint that an address is assigned to, or `None` for an address outside the block
+/// for names. An unassigned address in the block is an error.
 pub(super) fn expected_endpoint(
     gate: &GateInner,
     address: Option<SocketAddr>,
@@ -164,7 +165,7 @@ pub(super) fn record_unassigned_address(
     );
 }
 
-/// The properties shared by all requests of a connection.
+/// A connection whose requests name their host in the `Host` header.
 #[derive(Clone)]
 pub(super) struct OriginConnection {
     listener: SandboxListener,
@@ -194,21 +195,21 @@ impl OriginConnection {
     }
 }
 
-/// Serves requests that name their host in the `Host` header.
+/// Serves the requests of a connection.
 pub(super) async fn serve_origin(
     gate: &Arc<GateInner>,
     stream: impl ByteStream + 'static,
     origin: OriginConnection,
 ) {
     let listener = origin.listener;
-    let answer = {
+    let handler = {
         let gate = gate.clone();
         move |request: Request<Incoming>| -> HandlerFuture<'static> {
             let (gate, origin) = (gate.clone(), origin.clone());
             Box::pin(async move { handle_origin_request(&gate, origin, request).await })
         }
     };
-    serve_connection(gate, listener, stream, answer).await;
+    serve_connection(gate, listener, stream, handler).await;
 }
 
 async fn handle_origin_request(
@@ -217,7 +218,7 @@ async fn handle_origin_request(
     request: Request<Incoming>,
 ) -> Response<GateBody> {
     let found = if request.method() == Method::CONNECT {
-        let text = "only the proxy takes CONNECT";
+        let text = "only the proxy accepts `CONNECT`";
         Err(HttpRefusal::bad_request(
             EgressReason::UnsupportedProtocol,
             text,
@@ -232,23 +233,23 @@ async fn handle_origin_request(
     forwarded.unwrap_or_else(|refusal| refusal.to_response())
 }
 
-/// Records a request without a valid target.
+/// Records the refusal of a request without a valid target, and returns it.
 pub(super) fn record_malformed(
     gate: &GateInner,
     listener: SandboxListener,
     request: &Request<Incoming>,
     refusal: HttpRefusal,
 ) -> HttpRefusal {
-    let named = request
+    let host = request
         .uri()
         .authority()
         .map(|authority| authority.as_str().as_bytes())
         .or_else(|| request.headers().get("host").map(HeaderValue::as_bytes))
         .unwrap_or_default();
-    let named = String::from_utf8_lossy(named);
+    let host = String::from_utf8_lossy(host);
     let mut record = gate
         .audit_log
-        .open_unparsed(listener, &named, 0, refusal.decision);
+        .open_unparsed(listener, &host, 0, refusal.decision);
     record.set_request(request.method().as_str(), request.uri().path());
     record.set_status(refusal.status.as_u16());
     refusal

@@ -6,7 +6,7 @@ use ralph_core::net::{EgressReason, Endpoint};
 
 use super::refusal::HttpRefusal;
 
-/// Returns the `Host` header, which must be unique.
+/// Returns the endpoint of the `Host` header, if there is one. A second header is refused.
 fn host_header(headers: &HeaderMap, default_port: u16) -> Result<Option<Endpoint>, HttpRefusal> {
     let mut values = headers.get_all(HOST).iter();
     let Some(value) = values.next() else {
@@ -15,12 +15,12 @@ fn host_header(headers: &HeaderMap, default_port: u16) -> Result<Option<Endpoint
     if values.next().is_some() {
         return Err(HttpRefusal::bad_request(
             EgressReason::Malformed,
-            "more than one Host",
+            "more than one `Host` header",
         ));
     }
-    let text = value
-        .to_str()
-        .map_err(|_| HttpRefusal::bad_request(EgressReason::Malformed, "Host is not text"))?;
+    let text = value.to_str().map_err(|_| {
+        HttpRefusal::bad_request(EgressReason::Malformed, "the `Host` header is not text")
+    })?;
     parse_endpoint(text, default_port).map(Some)
 }
 
@@ -36,14 +36,15 @@ pub(super) fn proxy_target<B>(request: &Request<B>) -> Result<Endpoint, HttpRefu
     match uri.scheme_str() {
         Some("http") => {}
         Some(_) => {
-            let text = "only http:// goes through the proxy as it is, anything else by CONNECT";
+            let text =
+                "the proxy only forwards `http://` requests; use `CONNECT` for anything else";
             return Err(HttpRefusal::bad_request(
                 EgressReason::UnsupportedProtocol,
                 text,
             ));
         }
         None => {
-            let text = "this is a proxy: it wants a whole address";
+            let text = "the proxy needs an absolute URL";
             return Err(HttpRefusal::bad_request(EgressReason::Malformed, text));
         }
     }
@@ -58,7 +59,7 @@ pub(super) fn proxy_target<B>(request: &Request<B>) -> Result<Endpoint, HttpRefu
 pub(super) fn uri_endpoint(uri: &Uri, default_port: u16) -> Result<Endpoint, HttpRefusal> {
     let authority = uri.authority().map_or("", |authority| authority.as_str());
     if authority.contains('@') {
-        let text = "the address has a user: no credential but the gate's own leaves the sandbox";
+        let text = "the URL contains user information; only the gate may add credentials";
         return Err(HttpRefusal::bad_request(
             EgressReason::ForeignCredential,
             text,
@@ -77,7 +78,7 @@ pub(super) fn origin_target<B>(
     let Some(named) = host_header(request.headers(), default_port)? else {
         return Err(HttpRefusal::bad_request(
             EgressReason::NoServerName,
-            "there is no Host",
+            "the `Host` header is missing",
         ));
     };
     if let Some(expected) = expected
@@ -95,7 +96,7 @@ pub(super) fn origin_target<B>(
 }
 
 fn mismatch(named: &Endpoint, target: &Endpoint) -> HttpRefusal {
-    let text = format!("Host says `{named}`, the connection is for `{target}`");
+    let text = format!("the `Host` header names `{named}`, but the connection is for `{target}`");
     HttpRefusal {
         status: hyper::StatusCode::FORBIDDEN,
         ..HttpRefusal::bad_request(EgressReason::NameMismatch, &text)

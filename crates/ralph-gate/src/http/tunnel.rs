@@ -33,7 +33,7 @@ pub(super) struct Tunnel {
     record: OpenRecord,
 }
 
-/// Decides about a tunnel and connects to its endpoint.
+/// Accepts or refuses a tunnel, and connects to its endpoint unless the gate terminates it.
 pub(super) async fn open(
     gate: &GateInner,
     mut request: Request<Incoming>,
@@ -60,8 +60,9 @@ pub(super) async fn open(
             decision,
         ));
     }
-    let is_read_here = endpoint.port == 80 || gate.inspects(&endpoint);
-    let outside = if is_read_here {
+    // The gate reads the requests in these tunnels and connects for each of them.
+    let is_terminated = endpoint.port == 80 || gate.inspects(&endpoint);
+    let upstream = if is_terminated {
         None
     } else {
         match gate.dialer.dial(&endpoint).await {
@@ -78,7 +79,7 @@ pub(super) async fn open(
     Ok(Tunnel {
         upgrade: hyper::upgrade::on(&mut request),
         endpoint,
-        upstream: outside,
+        upstream,
         record,
     })
 }
@@ -89,7 +90,7 @@ fn connect_target(request: &Request<Incoming>) -> Result<Endpoint, HttpRefusal> 
     if authority.is_none_or(|authority| authority.port().is_none()) {
         return Err(HttpRefusal::bad_request(
             EgressReason::Malformed,
-            "CONNECT wants host:port",
+            "`CONNECT` needs `host:port`",
         ));
     }
     let endpoint = target::uri_endpoint(request.uri(), 443)?;
@@ -105,50 +106,52 @@ pub(super) async fn run_tunnel(gate: &Arc<GateInner>, tunnel: Tunnel) {
     let Tunnel {
         upgrade,
         endpoint,
-        upstream: outside,
+        upstream,
         record,
     } = tunnel;
     let Ok(upgraded) = upgrade.await else {
         return;
     };
-    let inside = TokioIo::new(upgraded);
-    let carried = match outside {
-        Some(outside) if endpoint.port == 443 => {
-            https::serve_tunnel(gate, inside, &endpoint, record, Some(outside)).await
+    let client = TokioIo::new(upgraded);
+    let result = match upstream {
+        Some(upstream) if endpoint.port == 443 => {
+            https::serve_tunnel(gate, client, &endpoint, record, Some(upstream)).await
         }
-        Some(outside) => forward_raw(gate, inside, &endpoint, record, outside).await,
+        Some(upstream) => forward_raw(gate, client, &endpoint, record, upstream).await,
         None if endpoint.port == 80 => {
             drop(record);
             let origin = OriginConnection::http(SandboxListener::Proxy, Some(endpoint));
-            serve_origin(gate, inside, origin).await;
+            serve_origin(gate, client, origin).await;
             Ok(())
         }
-        None => https::serve_tunnel(gate, inside, &endpoint, record, None).await,
+        None => https::serve_tunnel(gate, client, &endpoint, record, None).await,
     };
-    // The peer that broke the connection knows about it; the record contains the byte counts.
-    drop(carried);
+    // Errors are dropped: the peer that broke the connection knows about it, and the record contains
+    // the byte counts.
+    drop(result);
 }
 
 /// Forwards a tunnel to an explicitly allowed port in any protocol. If the client speaks first and
 /// starts TLS, the hello must be for the right host.
 async fn forward_raw(
     gate: &GateInner,
-    mut inside: impl ByteStream + 'static,
+    mut client: impl ByteStream + 'static,
     endpoint: &Endpoint,
     record: OpenRecord,
-    mut outside: TcpStream,
+    mut upstream: TcpStream,
 ) -> io::Result<()> {
-    let (mut first, mut greeting) = (Vec::with_capacity(1024), Vec::with_capacity(1024));
+    let (mut first_bytes, mut greeting) = (Vec::with_capacity(1024), Vec::with_capacity(1024));
     tokio::select! {
-        read = inside.read_buf(&mut first) => { read?; }
-        read = outside.read_buf(&mut greeting) => { read?; }
+        read = client.read_buf(&mut first_bytes) => { read?; }
+        read = upstream.read_buf(&mut greeting) => { read?; }
     }
-    if first.first() == Some(&TLS_HANDSHAKE_BYTE) {
-        return https::forward_matching_tls(gate, inside, first, endpoint, record, outside).await;
+    if first_bytes.first() == Some(&TLS_HANDSHAKE_BYTE) {
+        return https::forward_matching_tls(gate, client, first_bytes, endpoint, record, upstream)
+            .await;
     }
-    let mut inside = CountingStream::new(inside, first, record.traffic());
-    inside.write_all(&greeting).await?;
-    https::copy_streams(&mut inside, &mut outside).await
+    let mut client = CountingStream::new(client, first_bytes, record.traffic());
+    client.write_all(&greeting).await?;
+    https::copy_streams(&mut client, &mut upstream).await
 }
 
 /// Records that the traffic in a tunnel was refused.

@@ -44,7 +44,8 @@ pub struct Charge {
 /// reads it.
 ///
 /// The maximum cost of a call is reserved before the call is sent; its actual cost is charged when
-/// the provider reports it. The sum of spent and reserved amounts never exceeds a budget.
+/// the provider reports it. A reservation is only granted if spent and reserved amounts together
+/// stay within the budgets.
 pub struct CostMeter {
     state: Mutex<MeterState>,
     prices: PriceBook,
@@ -60,7 +61,7 @@ struct MeterState {
     budgets: Budgets,
     requests_per_minute: Option<u32>,
     spent: Spent,
-    /// The reservations of running calls, not included in any sum.
+    /// The reservations of running calls, not included in `spent`.
     reserved: BudgetAmount,
     /// The budget that could not cover the last call, if none was admitted since.
     insufficient: Option<Budget>,
@@ -245,13 +246,13 @@ impl CostMeter {
         if let Some(budget) = budget::exhausted(&state.budgets, &state.spent) {
             return Err(AdmissionError::Spent(budget));
         }
-        let Some(most) = state.requests_per_minute else {
+        let Some(limit) = state.requests_per_minute else {
             return Ok(());
         };
         while state.recent.front().is_some_and(|at| *at + MINUTE <= now) {
             state.recent.pop_front();
         }
-        if state.recent.len() >= most as usize {
+        if state.recent.len() >= limit as usize {
             let oldest = state.recent.front().copied().unwrap_or(now);
             return Err(AdmissionError::RateLimited(
                 (oldest + MINUTE).saturating_sub(now),
@@ -261,48 +262,54 @@ impl CostMeter {
         Ok(())
     }
 
-    /// Reserves the maximum cost of a call, or of a part of its output.
+    /// Reserves the maximum cost of a call, or of as much output as the budgets cover.
     pub(super) fn reserve(
         &self,
-        quote: &ReservationRequest,
-        patience: ReservationWait,
+        request: &ReservationRequest,
+        wait: ReservationWait,
     ) -> ReservationOutcome {
         let mut state = self.lock_state();
-        let reserving = state.fit(quote, patience);
-        match &reserving {
-            ReservationOutcome::Granted(grant) => {
-                state.reserved = state.reserved.plus(grant.amount);
+        let outcome = state.fit(request, wait);
+        match &outcome {
+            ReservationOutcome::Granted(reservation) => {
+                state.reserved = state.reserved.plus(reservation.amount);
                 state.insufficient = None;
             }
             ReservationOutcome::Insufficient(budget) => state.insufficient = Some(*budget),
             ReservationOutcome::Wait => {}
         }
-        reserving
+        outcome
     }
 
-    /// Returns the price of a model under any of its names; an unknown model has the highest price.
-    pub(crate) fn price(&self, provider: &str, answered: Option<&str>, asked: &str) -> Price {
+    /// Returns the price of the model that responded, else of the requested one. If neither is known,
+    /// the highest known price applies.
+    pub(crate) fn price(
+        &self,
+        provider: &str,
+        answering_model: Option<&str>,
+        requested_model: &str,
+    ) -> Price {
         let find = |model: &str| {
             let full = format!("{provider}/{model}");
             self.prices
                 .price(&full)
                 .or_else(|| price::embedded_price(&full))
         };
-        answered
+        answering_model
             .and_then(find)
-            .or_else(|| find(asked))
+            .or_else(|| find(requested_model))
             .unwrap_or_else(price::highest_price)
     }
 
     /// Returns the context window of a model, if known.
     pub(crate) fn window(&self, provider: &str, model: &str) -> Option<TokenWindow> {
         let full = format!("{provider}/{model}");
-        let own = self.prices.window(&full);
-        own.or_else(|| price::embedded_window(&full))
+        let configured = self.prices.window(&full);
+        configured.or_else(|| price::embedded_window(&full))
     }
 
-    /// Replaces the reservation of a running call; returns false if the budgets do not cover the
-    /// new one.
+    /// Replaces the reservation of a running call. Returns false if the budgets do not cover the new
+    /// one, which is recorded nevertheless.
     pub(super) fn replace_reservation(&self, old: BudgetAmount, new: BudgetAmount) -> bool {
         let mut state = self.lock_state();
         state.reserved = state.reserved.minus(old).plus(new);
@@ -316,9 +323,9 @@ impl CostMeter {
     }
 
     /// Releases the reservation of a call and charges its cost.
-    pub(super) fn settle(&self, held: BudgetAmount, charged: BudgetAmount) {
+    pub(super) fn settle(&self, reserved: BudgetAmount, charged: BudgetAmount) {
         let mut state = self.lock_state();
-        state.reserved = state.reserved.minus(held);
+        state.reserved = state.reserved.minus(reserved);
         state.spent = state.spent_with(charged);
         drop(state);
         self.settled.notify_waiters();
@@ -339,13 +346,12 @@ impl MeterState {
     }
 
     /// Decides how much output the budgets cover.
-    fn fit(&self, quote: &ReservationRequest, patience: ReservationWait) -> ReservationOutcome {
-        let ReservationRequest { price, bound } = quote;
+    fn fit(&self, request: &ReservationRequest, wait: ReservationWait) -> ReservationOutcome {
+        let ReservationRequest { price, bound } = request;
         let wanted = bound.output.saturating_mul(bound.choices);
-        let (affordable, budget) = self.affordable_output(quote);
+        let (affordable, budget) = self.affordable_output(request);
         let fits = affordable.is_some_and(|output| output >= wanted);
-        let waits =
-            patience == ReservationWait::Allowed && self.reserved != BudgetAmount::default();
+        let waits = wait == ReservationWait::Allowed && self.reserved != BudgetAmount::default();
         if !fits && waits {
             return ReservationOutcome::Wait;
         }
@@ -369,12 +375,12 @@ impl MeterState {
 
     /// Returns the number of output tokens that the budgets cover after the input (`None` if they
     /// do not cover the input), and the tightest budget.
-    fn affordable_output(&self, quote: &ReservationRequest) -> (Option<u64>, Budget) {
+    fn affordable_output(&self, request: &ReservationRequest) -> (Option<u64>, Budget) {
         let total = self.spent_with(self.reserved);
-        let input = quote.bound.input;
+        let input = request.bound.input;
         let by_cost = self.budgets.max_cost.map(|limit| {
             let left = limit.saturating_sub(total.cost);
-            let output = price::affordable_output(&quote.price, input, left);
+            let output = price::affordable_output(&request.price, input, left);
             // A free model needs no budget, but a used-up budget allows no calls.
             output.filter(|_| total.cost < limit)
         });

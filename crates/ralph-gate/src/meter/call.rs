@@ -17,9 +17,9 @@ use super::{AdmissionError, Charge, CostMeter};
 use crate::GateSink;
 
 /// An upper bound on the average characters per token. A longer response shows that the provider
-/// ignores the output limit.
+/// ignores the output limit. Characters are counted as UTF-8 bytes.
 const MAX_CHARS_PER_TOKEN: u64 = 16;
-/// The characters per token for estimates, which are deliberately high.
+/// The characters per token for estimates of the output, which are deliberately high.
 const ESTIMATED_CHARS_PER_TOKEN: u64 = 4;
 /// The number of characters that any response may have.
 const GRACE_CHARS: u64 = 1024;
@@ -61,39 +61,39 @@ impl MeteredCall {
     pub(crate) async fn admit(
         meter: &Arc<CostMeter>,
         sink: &Arc<dyn GateSink>,
-        ask: MeteredRequest,
+        request: MeteredRequest,
         slot: OwnedSemaphorePermit,
         wait: Duration,
     ) -> Result<(Self, Option<u64>), AdmissionError> {
         meter.admit()?;
-        let price = meter.price(&ask.provider, None, &ask.model);
-        let bound = ask.bound;
-        let grant = reserve(meter, &ReservationRequest { price, bound }, wait).await?;
+        let price = meter.price(&request.provider, None, &request.model);
+        let bound = request.bound;
+        let reservation = reserve(meter, &ReservationRequest { price, bound }, wait).await?;
         meter.call_started();
         let call = Self {
             meter: meter.clone(),
             sink: sink.clone(),
-            request: ask,
+            request,
             answering_model: None,
             price,
             reserved_usage: TokenUsage {
                 input_tokens: bound.input,
-                output_tokens: grant.output,
+                output_tokens: reservation.output,
                 ..TokenUsage::default()
             },
-            reserved_amount: grant.amount,
+            reserved_amount: reservation.amount,
             chars: 0,
             is_open: true,
             _slot: slot,
         };
-        Ok((call, grant.limit))
+        Ok((call, reservation.limit))
     }
 
     pub(crate) fn meter(&self) -> &Arc<CostMeter> {
         &self.meter
     }
 
-    /// Sets the model that responds.
+    /// Sets the model that responds, once, and the price that applies to it.
     pub(crate) fn set_answering_model(&mut self, model: &str) {
         if self.answering_model.is_none() {
             // The price of the requested model is already known.
@@ -107,7 +107,7 @@ impl MeteredCall {
     }
 
     /// Sets the provider's input count. The excess of the reservation becomes available to other
-    /// calls.
+    /// calls; a higher count than reserved can cut the call.
     pub(crate) fn update_input(&mut self, input: TokenUsage) -> CallControl {
         let old = self.reserved_amount;
         let output = self.reserved_usage.output_tokens;
@@ -124,12 +124,12 @@ impl MeteredCall {
     /// Sets the number of characters received so far.
     pub(crate) fn update_progress(&mut self, chars: u64) -> CallControl {
         self.chars = chars;
-        let most = self
+        let max_chars = self
             .reserved_usage
             .output_tokens
             .saturating_mul(MAX_CHARS_PER_TOKEN)
             .saturating_add(GRACE_CHARS);
-        if chars > most {
+        if chars > max_chars {
             CallControl::Cut
         } else {
             CallControl::Continue
@@ -138,8 +138,8 @@ impl MeteredCall {
 
     /// Charges the usage that the provider reports.
     pub(crate) fn settle(mut self, usage: TokenUsage) {
-        let sum = BudgetAmount::for_usage(&self.price, &usage);
-        self.charge(usage, sum, false);
+        let amount = BudgetAmount::for_usage(&self.price, &usage);
+        self.charge(usage, amount, false);
     }
 
     /// Charges nothing: the provider did not respond or refused the request.
@@ -149,55 +149,57 @@ impl MeteredCall {
             .settle(self.reserved_amount, BudgetAmount::default());
     }
 
-    fn charge(&mut self, usage: TokenUsage, sum: BudgetAmount, is_estimate: bool) {
+    fn charge(&mut self, usage: TokenUsage, amount: BudgetAmount, is_estimate: bool) {
         self.is_open = false;
-        self.meter.settle(self.reserved_amount, sum);
+        self.meter.settle(self.reserved_amount, amount);
         let model = self.answering_model.take();
         self.sink.record_charge(Charge {
             at: self.meter.clock().now(),
             model: model.unwrap_or_else(|| std::mem::take(&mut self.request.model)),
             usage,
-            cost: sum.cost,
+            cost: amount.cost,
             is_estimate,
         });
     }
 
     /// Charges the reservation, or more if the response was longer.
     fn charge_reservation(&mut self) {
-        let written = self.chars / ESTIMATED_CHARS_PER_TOKEN;
+        let estimated_output = self.chars / ESTIMATED_CHARS_PER_TOKEN;
         let mut usage = self.reserved_usage;
-        let mut sum = self.reserved_amount;
-        if self.update_progress(self.chars) == CallControl::Cut && written > usage.output_tokens {
-            usage = price::with_worst_output(&self.price, usage, written);
+        let mut amount = self.reserved_amount;
+        if self.update_progress(self.chars) == CallControl::Cut
+            && estimated_output > usage.output_tokens
+        {
+            usage = price::with_worst_output(&self.price, usage, estimated_output);
             let more = BudgetAmount::for_usage(&self.price, &usage);
-            sum.cost = sum.cost.max(more.cost);
-            sum.tokens = sum.tokens.max(more.tokens);
+            amount.cost = amount.cost.max(more.cost);
+            amount.tokens = amount.tokens.max(more.tokens);
         }
-        self.charge(usage, sum, true);
+        self.charge(usage, amount, true);
     }
 }
 
 /// Reserves the amount for a call, waiting a limited time while other calls have it reserved.
 async fn reserve(
     meter: &CostMeter,
-    quote: &ReservationRequest,
+    request: &ReservationRequest,
     wait: Duration,
 ) -> Result<Reservation, AdmissionError> {
     let deadline = Instant::now() + wait;
-    let mut patience = ReservationWait::Allowed;
+    let mut reservation_wait = ReservationWait::Allowed;
     loop {
         let mut settled = pin!(meter.reservation_settled());
         // Subscribe before the check, so that no settlement is missed.
         settled.as_mut().enable();
-        match meter.reserve(quote, patience) {
-            ReservationOutcome::Granted(grant) => return Ok(grant),
+        match meter.reserve(request, reservation_wait) {
+            ReservationOutcome::Granted(reservation) => return Ok(reservation),
             ReservationOutcome::Insufficient(budget) => {
                 return Err(AdmissionError::Insufficient(budget));
             }
             ReservationOutcome::Wait => {}
         }
         if timeout_at(deadline, settled).await.is_err() {
-            patience = ReservationWait::Expired;
+            reservation_wait = ReservationWait::Expired;
         }
     }
 }

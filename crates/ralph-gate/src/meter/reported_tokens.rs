@@ -314,30 +314,30 @@ mod tests {
         }
         assert_eq!(chat(json!(0), json!(0)), None);
         for details in [json!(-1), json!(1.5), json!(8)] {
-            let told = json!({"input_tokens": 7, "output_tokens": 3, "input_tokens_details": {"cached_tokens": details}});
+            let reported = json!({"input_tokens": 7, "output_tokens": 3, "input_tokens_details": {"cached_tokens": details}});
             assert_eq!(
-                usage(ModelWireFormat::OpenAiResponses, &told),
+                usage(ModelWireFormat::OpenAiResponses, &reported),
                 None,
-                "{told}"
+                "{reported}"
             );
         }
-        let told = json!({"input_tokens": 0, "cache_read_input_tokens": 7, "output_tokens": 3});
-        let found = usage(ModelWireFormat::AnthropicMessages, &told).unwrap();
+        let reported = json!({"input_tokens": 0, "cache_read_input_tokens": 7, "output_tokens": 3});
+        let found = usage(ModelWireFormat::AnthropicMessages, &reported).unwrap();
         assert_eq!((found.input_tokens, found.cache_read_tokens), (7, 7));
         for key in ["cache_read_input_tokens", "cache_creation_input_tokens"] {
-            let mut told = json!({"input_tokens": 7, "output_tokens": 3});
-            told[key] = json!("5");
+            let mut reported = json!({"input_tokens": 7, "output_tokens": 3});
+            reported[key] = json!("5");
             assert_eq!(
-                usage(ModelWireFormat::AnthropicMessages, &told),
+                usage(ModelWireFormat::AnthropicMessages, &reported),
                 None,
-                "{told}"
+                "{reported}"
             );
         }
     }
 
     #[test]
     fn reasoning_and_cache_writes_are_counted() {
-        for (wire, told, [input, output, read, write, hour, reasoning]) in [
+        for (wire, reported, [input, output, read, write, hour, reasoning]) in [
             // OpenAI includes reasoning in the output.
             (
                 ModelWireFormat::OpenAiChat,
@@ -381,7 +381,7 @@ mod tests {
                 cache_write_1h_tokens: hour,
                 reasoning_tokens: reasoning,
             };
-            assert_eq!(usage(wire, &told), Some(expected), "{told}");
+            assert_eq!(usage(wire, &reported), Some(expected), "{reported}");
         }
     }
 
@@ -394,10 +394,14 @@ mod tests {
             json!({"prompt_tokens_details": {"cache_write_tokens": 4,
                    "cache_creation_token_details": {"ephemeral_1h_input_tokens": 5}}}),
         ] {
-            let mut told = json!({"prompt_tokens": 100, "completion_tokens": 50});
-            let fields = told.as_object_mut().unwrap();
+            let mut reported = json!({"prompt_tokens": 100, "completion_tokens": 50});
+            let fields = reported.as_object_mut().unwrap();
             fields.extend(more.as_object().unwrap().clone());
-            assert_eq!(usage(ModelWireFormat::OpenAiChat, &told), None, "{told}");
+            assert_eq!(
+                usage(ModelWireFormat::OpenAiChat, &reported),
+                None,
+                "{reported}"
+            );
         }
     }
 }

@@ -48,13 +48,13 @@ struct BufferedResponse {
     first: Bytes,
     /// All chunks, once there are several.
     all: Vec<u8>,
-    /// Whether chunks are missing, so that the rest cannot be parsed.
+    /// Whether the response was too large to buffer, so that it cannot be parsed.
     is_incomplete: bool,
 }
 
 impl BufferedResponse {
-    fn push(&mut self, piece: &Bytes, memory: &mut HeldBytes) {
-        let length = self.first.len() + self.all.len() + piece.len();
+    fn push(&mut self, chunk: &Bytes, memory: &mut HeldBytes) {
+        let length = self.first.len() + self.all.len() + chunk.len();
         let fits = length <= MAX_OBJECT_BYTES && memory.try_grow_to(length * 2);
         if self.is_incomplete || !fits {
             *self = Self {
@@ -64,12 +64,12 @@ impl BufferedResponse {
             return;
         }
         if self.first.is_empty() && self.all.is_empty() {
-            self.first = piece.clone();
+            self.first = chunk.clone();
             return;
         }
         self.all.extend_from_slice(&self.first);
         self.first.clear();
-        self.all.extend_from_slice(piece);
+        self.all.extend_from_slice(chunk);
     }
 }
 
@@ -120,50 +120,50 @@ impl ResponseMeter {
 
     /// Reads a chunk and returns whether the response may continue.
     pub(crate) fn feed(&mut self, chunk: &Bytes) -> CallControl {
-        let seen = &mut self.usage;
+        let usage = &mut self.usage;
         if matches!(self.format, MeteredFormat::Unknown) {
             self.format = MeteredFormat::detect(chunk);
         }
         match &mut self.format {
             MeteredFormat::Unknown => {}
-            MeteredFormat::Events(lines) => {
-                lines.feed(chunk, |data| seen.read_event(data));
-                if self.memory.try_grow_to(lines.buffered()) {
-                    self.memory.shrink_to(lines.buffered());
+            MeteredFormat::Events(reader) => {
+                reader.feed(chunk, |data| usage.read_event(data));
+                if self.memory.try_grow_to(reader.buffered()) {
+                    self.memory.shrink_to(reader.buffered());
                 } else {
-                    lines.skip_line();
+                    reader.skip_line();
                 }
             }
-            MeteredFormat::Object(whole) => whole.push(chunk, &mut self.memory),
+            MeteredFormat::Object(buffered) => buffered.push(chunk, &mut self.memory),
         }
-        let is_due = seen.has_update || seen.chars >= seen.checked_chars + CHECK_INTERVAL_CHARS;
+        let is_due = usage.has_update || usage.chars >= usage.checked_chars + CHECK_INTERVAL_CHARS;
         let Some(call) = self.call.as_mut().filter(|_| is_due) else {
             return CallControl::Continue;
         };
-        if let Some(model) = seen.model.take() {
+        if let Some(model) = usage.model.take() {
             call.set_answering_model(&model);
         }
-        let is_news = std::mem::take(&mut seen.has_update);
-        seen.checked_chars = seen.chars;
-        if is_news
-            && seen.stage != MeteringStage::Counted
-            && let Some(input) = seen.tokens.input(seen.wire)
+        let has_update = std::mem::take(&mut usage.has_update);
+        usage.checked_chars = usage.chars;
+        if has_update
+            && usage.stage != MeteringStage::Counted
+            && let Some(input) = usage.tokens.input(usage.wire)
             && call.update_input(input) == CallControl::Cut
         {
             return CallControl::Cut;
         }
-        call.update_progress(seen.chars)
+        call.update_progress(usage.chars)
     }
 
     /// Ends the response and charges the reported usage or the reservation.
     pub(crate) fn finish(&mut self) {
         match std::mem::replace(&mut self.format, MeteredFormat::Unknown) {
-            MeteredFormat::Object(whole) => self.usage.read_object(if whole.all.is_empty() {
-                &whole.first
+            MeteredFormat::Object(buffered) => self.usage.read_object(if buffered.all.is_empty() {
+                &buffered.first
             } else {
-                &whole.all
+                &buffered.all
             }),
-            MeteredFormat::Events(lines) => lines.finish(|data| self.usage.read_event(data)),
+            MeteredFormat::Events(reader) => reader.finish(|data| self.usage.read_event(data)),
             MeteredFormat::Unknown => {}
         }
         let Some(mut call) = self.call.take() else {

@@ -1,11 +1,11 @@
-//! Splits an event stream into lines; chunks may end anywhere.
+//! Extracts the `data:` lines of an event stream; chunks may end anywhere.
 
 /// The maximum length of a line, in bytes; longer lines are skipped.
 const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
 /// The buffer capacity retained between events, in bytes.
 const RETAINED_CAPACITY: usize = 8 * 1024;
 
-/// Assembles lines from chunks.
+/// Assembles lines from chunks and passes on their data.
 #[derive(Default)]
 pub(super) struct SseDataReader {
     rest: Vec<u8>,
@@ -13,7 +13,7 @@ pub(super) struct SseDataReader {
 }
 
 impl SseDataReader {
-    /// Reads a chunk and passes the `data:` value of every completed line to `each`.
+    /// Reads a chunk and passes the `data:` object of every completed line to `each`.
     pub(super) fn feed(&mut self, chunk: &[u8], mut each: impl FnMut(&[u8])) {
         let mut chunk = chunk;
         while let Some(end) = chunk.iter().position(|b| *b == b'\n') {
@@ -39,7 +39,7 @@ impl SseDataReader {
         }
     }
 
-    /// Passes the `data:` value of an unterminated last line to `each`.
+    /// Passes the `data:` object of an unterminated last line to `each`.
     pub(super) fn finish(self, each: impl FnMut(&[u8])) {
         data_field(&self.rest).map(each);
     }
@@ -56,7 +56,7 @@ impl SseDataReader {
     }
 }
 
-/// Returns the value after `data:`.
+/// Returns the value after `data:`, if it is a JSON object. `[DONE]` is not one.
 fn data_field(line: &[u8]) -> Option<&[u8]> {
     let data = line.strip_prefix(b"data:")?.trim_ascii();
     data.starts_with(b"{").then_some(data)
@@ -70,9 +70,9 @@ mod tests {
     fn chunks_may_end_anywhere() {
         let text = b"event: a\ndata: {\"a\":1}\r\n\r\n: ping\ndata:{\"b\":2}\n\ndata: [DONE]\n\n";
         for size in 1..text.len() {
-            let (mut lines, mut found) = (SseDataReader::default(), Vec::new());
+            let (mut reader, mut found) = (SseDataReader::default(), Vec::new());
             for chunk in text.chunks(size) {
-                lines.feed(chunk, |data| {
+                reader.feed(chunk, |data| {
                     found.push(String::from_utf8(data.to_vec()).unwrap());
                 });
             }
@@ -82,21 +82,21 @@ mod tests {
 
     #[test]
     fn a_last_line_needs_no_end() {
-        let (mut lines, mut found) = (SseDataReader::default(), Vec::new());
-        lines.feed(b"data: {\"a\":1}\n\ndata: {\"b\"", |_| {});
-        lines.feed(b":2}", |_| {});
-        lines.finish(|data| found.extend_from_slice(data));
+        let (mut reader, mut found) = (SseDataReader::default(), Vec::new());
+        reader.feed(b"data: {\"a\":1}\n\ndata: {\"b\"", |_| {});
+        reader.feed(b":2}", |_| {});
+        reader.finish(|data| found.extend_from_slice(data));
         assert_eq!(found, b"{\"b\":2}");
     }
 
     #[test]
     fn overlong_lines_are_skipped() {
-        let (mut lines, mut found) = (SseDataReader::default(), 0);
+        let (mut reader, mut found) = (SseDataReader::default(), 0);
         for _ in 0..=MAX_LINE_BYTES / (1 << 16) {
-            lines.feed(&vec![b'x'; 1 << 16], |_| found += 1);
+            reader.feed(&vec![b'x'; 1 << 16], |_| found += 1);
         }
-        assert_eq!(lines.rest.capacity(), 0);
-        lines.feed(b"end of it\ndata: {}\n", |_| found += 1);
+        assert_eq!(reader.rest.capacity(), 0);
+        reader.feed(b"end of it\ndata: {}\n", |_| found += 1);
         assert_eq!(found, 1);
     }
 }

@@ -18,9 +18,9 @@ const OVERHEAD_PER_TYPED_TOOL: u64 = 1024;
 const TOKENS_PER_IMAGE: u64 = 16 * 1024;
 /// The largest context window of a known model, used for unknown models.
 const LARGEST_WINDOW: u64 = 1_050_000;
-/// The output limit of a request without one, used for unknown models.
+/// The output limit for a request to an unknown model that sets none.
 const DEFAULT_OUTPUT: u64 = 32 * 1024;
-/// The maximum output of a model if neither the request nor the price book has a limit.
+/// The output assumed for an unknown model if the request cannot be limited.
 const LARGEST_OUTPUT: u64 = 128 * 1024;
 /// The minimum output limit for a useful response, in tokens.
 const MIN_USEFUL_OUTPUT: u64 = 256;
@@ -43,7 +43,7 @@ pub(crate) struct TokenBound {
     pub(crate) is_limitable: bool,
 }
 
-/// A field whose value is not a token count, so that the gate and the provider may read it
+/// A field whose value is not a valid count, so that the gate and the provider may read it
 /// differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BadField(pub(crate) &'static str);
@@ -54,24 +54,24 @@ pub(crate) struct BoundedRequest<'a> {
     pub(crate) fields: &'a Map<String, Value>,
     /// The length of the body, in bytes.
     pub(crate) bytes: u64,
-    /// The window of the model, if it is known and not extended by an option.
+    /// The window of the model if it is known, including an extension by a beta flag.
     pub(crate) window: Option<TokenWindow>,
     pub(crate) is_limitable: bool,
 }
 
 impl BoundedRequest<'_> {
     pub(crate) fn bound(&self) -> Result<TokenBound, BadField> {
-        let stated = self.explicit_output()?;
+        let explicit = self.explicit_output()?;
         let unknown = if self.is_limitable {
             DEFAULT_OUTPUT
         } else {
             LARGEST_OUTPUT
         };
-        let longest = self.window.map_or(unknown, |window| window.max_output);
-        let output = stated.unwrap_or(longest);
+        let max_output = self.window.map_or(unknown, |window| window.max_output);
+        let output = explicit.unwrap_or(max_output);
         let thinks = self.wire == ModelWireFormat::AnthropicMessages
             && self.fields.get("thinking").is_some_and(has_thinking_budget);
-        let useful = if thinks {
+        let min_output = if thinks {
             MIN_USEFUL_THINKING_OUTPUT
         } else {
             MIN_USEFUL_OUTPUT
@@ -80,8 +80,8 @@ impl BoundedRequest<'_> {
             input: self.input(),
             output,
             choices: self.choices()?,
-            min_output: useful.min(output),
-            is_explicit: stated.is_some(),
+            min_output: min_output.min(output),
+            is_explicit: explicit.is_some(),
             is_limitable: self.is_limitable,
         })
     }
@@ -90,15 +90,15 @@ impl BoundedRequest<'_> {
         let window = self
             .window
             .map_or(LARGEST_WINDOW, |window| window.max_input);
-        let mut found = RequestMedia::default();
-        self.fields.values().for_each(|value| found.visit(value));
+        let mut media = RequestMedia::default();
+        self.fields.values().for_each(|value| media.visit(value));
         for item in ["messages", "input"]
             .iter()
             .filter_map(|key| self.fields.get(*key)?.as_array())
             .flatten()
         {
-            found.visit_images(item.get("content"));
-            found.visit_images(item.get("output"));
+            media.visit_images(item.get("content"));
+            media.visit_images(item.get("output"));
         }
         let is_stored = [
             "previous_response_id",
@@ -109,7 +109,7 @@ impl BoundedRequest<'_> {
         .iter()
         .any(|key| self.fields.get(*key).is_some_and(|value| !value.is_null()));
         let tools = self.tools();
-        if found.is_unbounded || is_stored || tools.iter().any(|tool| runs_at_provider(tool)) {
+        if media.is_unbounded || is_stored || tools.iter().any(|tool| runs_at_provider(tool)) {
             return window;
         }
         let typed_tools = tools
@@ -118,10 +118,10 @@ impl BoundedRequest<'_> {
             .count();
         let bound = self
             .bytes
-            .saturating_sub(found.image_bytes)
+            .saturating_sub(media.image_bytes)
             .saturating_add(OVERHEAD_TOKENS)
             .saturating_add(OVERHEAD_PER_TYPED_TOOL * typed_tools as u64)
-            .saturating_add(TOKENS_PER_IMAGE.saturating_mul(found.images));
+            .saturating_add(TOKENS_PER_IMAGE.saturating_mul(media.images));
         bound.min(window)
     }
 
@@ -129,7 +129,7 @@ impl BoundedRequest<'_> {
     fn tools(&self) -> Vec<&Value> {
         let items = self.fields.get("input").and_then(Value::as_array);
         let lists = items.into_iter().flatten().filter_map(|i| i.get("tools"));
-        let mut waiting: Vec<&Value> = self
+        let mut pending: Vec<&Value> = self
             .fields
             .get("tools")
             .into_iter()
@@ -138,9 +138,9 @@ impl BoundedRequest<'_> {
             .flatten()
             .collect();
         let mut tools = Vec::new();
-        while let Some(tool) = waiting.pop() {
+        while let Some(tool) = pending.pop() {
             match tool.get("tools").and_then(Value::as_array) {
-                Some(inner) if tool["type"] == "namespace" => waiting.extend(inner),
+                Some(inner) if tool["type"] == "namespace" => pending.extend(inner),
                 Some(_) | None => tools.push(tool),
             }
         }
@@ -149,7 +149,7 @@ impl BoundedRequest<'_> {
 
     /// Returns the output limit set in the request.
     fn explicit_output(&self) -> Result<Option<u64>, BadField> {
-        let mut most: Option<u64> = None;
+        let mut max: Option<u64> = None;
         for key in limit_keys(self.wire) {
             match self.fields.get(*key) {
                 None | Some(Value::Null) => {}
@@ -157,11 +157,11 @@ impl BoundedRequest<'_> {
                     let limit = value.as_u64().filter(|limit| *limit > 0);
                     let limit = limit.ok_or(BadField(key))?;
                     // With two limits, the provider may apply either one.
-                    most = Some(most.map_or(limit, |other| other.max(limit)));
+                    max = Some(max.map_or(limit, |other| other.max(limit)));
                 }
             }
         }
-        Ok(most)
+        Ok(max)
     }
 
     fn choices(&self) -> Result<u64, BadField> {

@@ -186,14 +186,15 @@ impl UsageEvent<'_> {
         }
     }
 
-    /// Returns whether this is the last event of a chat completion.
+    /// Returns whether all choices of a chat event are finished. This includes the usage event, which
+    /// has no choices.
     pub(super) fn is_last_chat_event(&self) -> bool {
         self.choices
             .iter()
             .all(|choice| choice.finish_reason.is_some())
     }
 
-    /// Returns the number of response characters in the event.
+    /// Returns the size of the response text in the event, in bytes.
     pub(super) fn chars(&self) -> u64 {
         let own = match &self.delta {
             Some(Delta::Text(bytes)) => *bytes as u64,

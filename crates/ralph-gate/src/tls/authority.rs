@@ -21,10 +21,10 @@ const MAX_CACHED_HOSTS: usize = 256;
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// The certificate could not be issued.
-    #[error("cannot make a certificate for `{name}`")]
+    #[error("cannot issue a certificate for `{name}`")]
     Issue { name: String, source: rcgen::Error },
     /// TLS could not be configured with the certificate.
-    #[error("cannot use a certificate for `{name}`")]
+    #[error("cannot use the certificate for `{name}`")]
     Configure { name: String, source: rustls::Error },
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct CertificateAuthority {
 
 impl CertificateAuthority {
     pub(crate) fn new(name: &str) -> Result<Self, CertificateError> {
-        let fails = |source| CertificateError::Issue {
+        let issue_error = |source| CertificateError::Issue {
             name: name.to_owned(),
             source,
         };
@@ -49,9 +49,9 @@ impl CertificateAuthority {
             .push(DnType::CommonName, format!("ralph gate {name}"));
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let key = KeyPair::generate().map_err(fails)?;
-        let host_key = KeyPair::generate().map_err(fails)?;
-        let certificate = params.self_signed(&key).map_err(fails)?;
+        let key = KeyPair::generate().map_err(issue_error)?;
+        let host_key = KeyPair::generate().map_err(issue_error)?;
+        let certificate = params.self_signed(&key).map_err(issue_error)?;
         Ok(Self {
             pem: certificate.pem(),
             certificate: certificate.der().clone(),
@@ -82,11 +82,11 @@ impl CertificateAuthority {
 
     fn issue_server_config(&self, host: &Host) -> Result<ServerConfig, CertificateError> {
         let name = host.to_string();
-        let fails = |source| CertificateError::Issue {
+        let issue_error = |source| CertificateError::Issue {
             name: name.clone(),
             source,
         };
-        let mut params = CertificateParams::new(vec![name.clone()]).map_err(fails)?;
+        let mut params = CertificateParams::new(vec![name.clone()]).map_err(issue_error)?;
         params
             .distinguished_name
             .push(DnType::CommonName, "ralph gate");
@@ -94,20 +94,20 @@ impl CertificateAuthority {
         params.use_authority_key_identifier_extension = true;
         let leaf = params
             .signed_by(&self.host_key, &self.issuer)
-            .map_err(fails)?;
+            .map_err(issue_error)?;
         let chain = vec![leaf.der().clone(), self.certificate.clone()];
         let key = PrivateKeyDer::Pkcs8(self.host_key.serialize_der().into());
-        let fails = |source| CertificateError::Configure {
+        let configure_error = |source| CertificateError::Configure {
             name: name.clone(),
             source,
         };
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(fails)?
+            .map_err(configure_error)?
             .with_no_client_auth()
             .with_single_cert(chain, key)
-            .map_err(fails)?;
+            .map_err(configure_error)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(config)
     }

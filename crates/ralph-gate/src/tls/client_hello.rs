@@ -20,13 +20,14 @@ pub(crate) struct TlsClientHello {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Reads a client hello. Fails if it is malformed, too long or too slow.
+/// Reads a client hello, which may start with bytes that were already read. Fails if it is malformed,
+/// too long or takes longer than the limit.
 pub(crate) async fn read_client_hello<S: AsyncRead + Unpin>(
     stream: &mut S,
     bytes: Vec<u8>,
-    time: Duration,
+    limit: Duration,
 ) -> io::Result<TlsClientHello> {
-    timeout(time, read_until_parsed(stream, bytes))
+    timeout(limit, read_until_parsed(stream, bytes))
         .await
         .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
@@ -37,10 +38,10 @@ async fn read_until_parsed<S: AsyncRead + Unpin>(
 ) -> io::Result<TlsClientHello> {
     let invalid = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text.to_owned());
     let mut acceptor = Acceptor::default();
-    let mut seen = 0;
+    let mut consumed = 0;
     loop {
-        while seen < bytes.len() {
-            seen += acceptor.read_tls(&mut &bytes[seen..])?;
+        while consumed < bytes.len() {
+            consumed += acceptor.read_tls(&mut &bytes[consumed..])?;
             match acceptor.accept() {
                 Ok(Some(accepted)) => {
                     let server_name = accepted.client_hello().server_name().map(str::to_owned);

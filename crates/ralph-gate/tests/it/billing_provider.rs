@@ -133,7 +133,11 @@ pub(crate) struct Bill {
 }
 
 impl BillingProvider {
-    pub(crate) async fn start(wire: BillingWire, manner: BillingBehavior, pause: Duration) -> Self {
+    pub(crate) async fn start(
+        wire: BillingWire,
+        behavior: BillingBehavior,
+        pause: Duration,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let bills: Arc<Mutex<Vec<Bill>>> = Arc::default();
@@ -145,7 +149,7 @@ impl BillingProvider {
                     let ledger = ledger.clone();
                     async move {
                         Ok::<_, Infallible>(
-                            handle_request(wire, manner, pause, &ledger, request).await,
+                            handle_request(wire, behavior, pause, &ledger, request).await,
                         )
                     }
                 });
@@ -173,7 +177,7 @@ type BillingResponseBody = http_body_util::combinators::UnsyncBoxBody<Bytes, std
 
 async fn handle_request(
     wire: BillingWire,
-    manner: BillingBehavior,
+    behavior: BillingBehavior,
     pause: Duration,
     ledger: &Mutex<Vec<Bill>>,
     request: Request<Incoming>,
@@ -199,7 +203,7 @@ async fn handle_request(
         request,
     });
     tokio::time::sleep(pause).await;
-    let (kind, pieces) = match manner {
+    let (kind, chunks) = match behavior {
         BillingBehavior::Object => (
             "application/json",
             vec![object_response(wire, &wire.usage(&usage))],
@@ -211,18 +215,18 @@ async fn handle_request(
             ("application/json", vec![object_response(wire, &bad)])
         }
         BillingBehavior::Stream | BillingBehavior::HiddenReasoning | BillingBehavior::CutStream => {
-            ("text/event-stream", events(wire, manner, &usage))
+            ("text/event-stream", events(wire, behavior, &usage))
         }
     };
-    let is_cut = manner == BillingBehavior::CutStream;
-    let pieces = pieces.into_iter().map(Ok).chain(
+    let is_cut = behavior == BillingBehavior::CutStream;
+    let chunks = chunks.into_iter().map(Ok).chain(
         // An error aborts the connection during the body.
         is_cut.then(|| Err(std::io::Error::other("cut"))),
     );
-    let frames = stream::unfold(pieces, move |mut pieces| async move {
-        let piece = pieces.next()?;
+    let frames = stream::unfold(chunks, move |mut chunks| async move {
+        let chunk = chunks.next()?;
         tokio::time::sleep(pause / 4).await;
-        Some((piece.map(|text| Frame::data(Bytes::from(text))), pieces))
+        Some((chunk.map(|text| Frame::data(Bytes::from(text))), chunks))
     });
     let mut response = Response::new(StreamBody::new(Box::pin(frames)).boxed_unsync());
     let kind = kind.parse().unwrap();
@@ -234,9 +238,9 @@ fn object_response(wire: BillingWire, usage: &Value) -> String {
     json!({"model": wire.model(), "usage": usage}).to_string()
 }
 
-fn events(wire: BillingWire, manner: BillingBehavior, usage: &TokenUsage) -> Vec<String> {
+fn events(wire: BillingWire, behavior: BillingBehavior, usage: &TokenUsage) -> Vec<String> {
     let event = |value: Value| format!("data: {value}\n\n");
-    let told = wire.usage(usage);
+    let reported = wire.usage(usage);
     let (start, text, end) = match wire {
         BillingWire::Messages => (
             json!({"type": "message_start", "message": {"model": wire.model(), "usage":
@@ -248,19 +252,19 @@ fn events(wire: BillingWire, manner: BillingBehavior, usage: &TokenUsage) -> Vec
         BillingWire::Chat => (
             json!({"model": wire.model(), "choices": [{"delta": {"role": "assistant"}, "finish_reason": null}]}),
             json!({"model": wire.model(), "choices": [{"delta": {"content": "Hello there"}, "finish_reason": null}]}),
-            json!({"model": wire.model(), "choices": [], "usage": told}),
+            json!({"model": wire.model(), "choices": [], "usage": reported}),
         ),
         BillingWire::Responses => (
             json!({"type": "response.created", "response": {"model": wire.model(), "usage": null}}),
             json!({"type": "response.output_text.delta", "delta": "Hello there"}),
-            json!({"type": "response.completed", "response": {"model": wire.model(), "usage": told}}),
+            json!({"type": "response.completed", "response": {"model": wire.model(), "usage": reported}}),
         ),
     };
     let mut all = vec![event(start)];
-    if manner != BillingBehavior::HiddenReasoning {
+    if behavior != BillingBehavior::HiddenReasoning {
         all.extend([event(text.clone()), event(text)]);
     }
-    if manner != BillingBehavior::CutStream {
+    if behavior != BillingBehavior::CutStream {
         all.push(event(end));
     }
     all

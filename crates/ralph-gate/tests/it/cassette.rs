@@ -23,45 +23,49 @@ impl Write for SharedBuffer {
 }
 
 #[tokio::test]
-async fn a_recorded_answer_is_replayed() {
+async fn a_recorded_response_is_replayed() {
     let events = format!("event: ping\ndata: {{\"type\":\"ping\",\"key\":\"{REAL_SECRET}\"}}\n\n");
-    let answer = format!(
+    let response = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n{events}",
         events.len()
     );
-    let paper = SharedBuffer::default();
-    let mut world = GateTestbed::new();
-    world.cassette = Some(Cassette::record(paper.clone()));
-    let (gate, _) =
-        start_provider(&mut world, Route::anthropic_key(secret()).unwrap(), &answer).await;
+    let buffer = SharedBuffer::default();
+    let mut testbed = GateTestbed::new();
+    testbed.cassette = Some(Cassette::record(buffer.clone()));
+    let (gate, _) = start_provider(
+        &mut testbed,
+        Route::anthropic_key(secret()).unwrap(),
+        &response,
+    )
+    .await;
     let auth = format!("x-api-key: {}", placeholder(&gate));
     let request = |auth: &str, text: &str| {
-        let ask = format!("{{\"model\":\"claude-haiku-4-5\",\"x\":\"{text}\"}}");
-        post("/anthropic/v1/messages", auth, &ask)
+        let request_body = format!("{{\"model\":\"claude-haiku-4-5\",\"x\":\"{text}\"}}");
+        post("/anthropic/v1/messages", auth, &request_body)
     };
     let first = send(&gate, SandboxListener::Credentials, request(&auth, "one")).await;
     assert_eq!(status(&first), 200);
-    let tape = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
+    let recording = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
     assert!(
-        tape.contains("[REDACTED:anthropic]") && !tape.contains(REAL_SECRET),
-        "{tape}"
+        recording.contains("[REDACTED:anthropic]") && !recording.contains(REAL_SECRET),
+        "{recording}"
     );
-    assert_eq!(tape.lines().count(), 1);
+    assert_eq!(recording.lines().count(), 1);
 
     for (pace, text) in [
         (ReplayPace::Immediate, "one"),
         (ReplayPace::AsRecorded, "another day"),
     ] {
-        let mut world = GateTestbed::new();
-        world.cassette = Some(Cassette::replay(&tape, pace).unwrap());
-        world.routes = vec![Route::anthropic_key(secret()).unwrap()];
-        let (gate, meter) = world.build_gate();
+        let mut testbed = GateTestbed::new();
+        testbed.cassette = Some(Cassette::replay(&recording, pace).unwrap());
+        testbed.routes = vec![Route::anthropic_key(secret()).unwrap()];
+        let (gate, meter) = testbed.build_gate();
         let auth = format!("x-api-key: {}", placeholder(&gate));
         let again = send(&gate, SandboxListener::Credentials, request(&auth, text)).await;
         assert_eq!(header(&again, "content-type"), Some("text/event-stream"));
         assert_eq!(body(&again), body(&first));
-        let over = send(&gate, SandboxListener::Credentials, request(&auth, text)).await;
-        assert_eq!(status(&over), 404);
+        let exhausted = send(&gate, SandboxListener::Credentials, request(&auth, text)).await;
+        assert_eq!(status(&exhausted), 404);
         assert_eq!(meter.spent().tokens, 0);
     }
 }
@@ -73,6 +77,6 @@ fn a_broken_cassette_names_the_line() {
         .unwrap();
     assert_eq!(
         error.to_string(),
-        "line 2 of the cassette is not an exchange"
+        "line 2 of the cassette is not a valid exchange"
     );
 }

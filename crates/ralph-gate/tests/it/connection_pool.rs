@@ -13,51 +13,55 @@ const REQUEST_BODY: &str = r#"{"model":"claude-haiku-4-5","messages":[]}"#;
 
 #[tokio::test]
 async fn connections_are_reused() {
-    let mut world = GateTestbed::new();
+    let mut testbed = GateTestbed::new();
     let route = Route::anthropic_key(secret()).unwrap();
-    let (gate, heard) = start_provider(&mut world, route, OK_RESPONSE).await;
+    let (gate, received) = start_provider(&mut testbed, route, OK_RESPONSE).await;
     let request = post(
         "/anthropic/v1/messages",
         &format!("x-api-key: {}", placeholder(&gate)),
         REQUEST_BODY,
     );
     for _ in 0..3 {
-        let answer = send(&gate, SandboxListener::Credentials, &request).await;
-        assert_eq!((status(&answer), heard.connections()), (200, 1), "{answer}");
+        let response = send(&gate, SandboxListener::Credentials, &request).await;
+        assert_eq!(
+            (status(&response), received.connections()),
+            (200, 1),
+            "{response}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_closed_idle_connection_fails_no_request() {
-    let mut world = GateTestbed::new();
-    let acceptor = world.acceptor("api.anthropic.com");
+    let mut testbed = GateTestbed::new();
+    let acceptor = testbed.acceptor("api.anthropic.com");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    world.map_name("api.anthropic.com:443", listener.local_addr().unwrap());
-    let (tell, mut closed) = tokio::sync::mpsc::channel::<()>(1);
+    testbed.map_name("api.anthropic.com:443", listener.local_addr().unwrap());
+    let (closed_sender, mut closed) = tokio::sync::mpsc::channel::<()>(1);
     // The host answers once per connection and then closes it without notice.
     let host = tokio::spawn(async move {
         for _ in 0..3 {
             let (stream, _) = listener.accept().await.unwrap();
             let mut stream = acceptor.accept(stream).await.unwrap();
-            let (mut request, mut piece) = (Vec::new(), [0; 4096]);
+            let (mut request, mut chunk) = (Vec::new(), [0; 4096]);
             while !request.ends_with(REQUEST_BODY.as_bytes()) {
-                let count = stream.read(&mut piece).await.unwrap();
-                request.extend_from_slice(&piece[..count]);
+                let count = stream.read(&mut chunk).await.unwrap();
+                request.extend_from_slice(&chunk[..count]);
             }
             stream.write_all(OK_RESPONSE.as_bytes()).await.unwrap();
             stream.shutdown().await.unwrap();
-            tell.send(()).await.unwrap();
+            closed_sender.send(()).await.unwrap();
         }
     });
-    world.routes = vec![Route::anthropic_key(secret()).unwrap()];
-    let (gate, _) = world.build_gate();
+    testbed.routes = vec![Route::anthropic_key(secret()).unwrap()];
+    let (gate, _) = testbed.build_gate();
     let auth = format!("x-api-key: {}", placeholder(&gate));
     let request = post("/anthropic/v1/messages", &auth, REQUEST_BODY);
     for _ in 0..3 {
-        let answer = send(&gate, SandboxListener::Credentials, &request).await;
+        let response = send(&gate, SandboxListener::Credentials, &request).await;
         assert!(
-            status(&answer) == 200 && body(&answer).contains("ok"),
-            "{answer}"
+            status(&response) == 200 && body(&response).contains("ok"),
+            "{response}"
         );
         closed.recv().await.unwrap();
         // Wait until the close has arrived.

@@ -21,18 +21,21 @@ async fn response_statuses(gate: &Gate) -> [u16; 2] {
 
 #[tokio::test]
 async fn credential_addresses_accept_only_credential_requests() {
-    let mut world = GateTestbed::new();
-    world.policy = EgressPolicy::AllowAll;
-    let (address, heard) =
-        start_host(OK_RESPONSE.into(), Some(world.acceptor("gateway.example"))).await;
-    world.map_name_for_credentials("gateway.example:443", address);
+    let mut testbed = GateTestbed::new();
+    testbed.policy = EgressPolicy::AllowAll;
+    let (address, received) = start_host(
+        OK_RESPONSE.into(),
+        Some(testbed.acceptor("gateway.example")),
+    )
+    .await;
+    testbed.map_name_for_credentials("gateway.example:443", address);
     // The owner of a name can point it to any address.
     for name in ["rebind.example:80", "rebind.example:443"] {
-        world.map_name_unreachable(name, &[address]);
+        testbed.map_name_unreachable(name, &[address]);
     }
     let route = Route::openai_compatible("models", "https://gateway.example/v1", secret()).unwrap();
-    world.routes = vec![route];
-    let (gate, _) = world.build_gate();
+    testbed.routes = vec![route];
+    let (gate, _) = testbed.build_gate();
 
     let plain = "GET / HTTP/1.1\r\nHost: rebind.example\r\nConnection: close\r\n\r\n";
     let proxied = plain.replace("GET /", "GET http://rebind.example/");
@@ -40,17 +43,17 @@ async fn credential_addresses_accept_only_credential_requests() {
         (SandboxListener::Http, plain),
         (SandboxListener::Proxy, proxied.as_str()),
     ] {
-        let answer = send(&gate, listener, request).await;
-        let refused = header(&answer, "x-ralph-gate");
+        let response = send(&gate, listener, request).await;
+        let refused = header(&response, "x-ralph-gate");
         assert_eq!(refused, Some("private-address"), "{listener:?}");
     }
     let tunnel = crate::tls::open_tunnel(&gate, "rebind.example:443").await;
     let refused = tunnel.unwrap_err();
     assert_eq!(header(&refused, "x-ralph-gate"), Some("private-address"));
     let stream = connect(&gate, Arrival::new(SandboxListener::Https));
-    let tls = crate::tls::https_get(stream, world.roots(), "rebind.example", "rebind.example");
+    let tls = crate::tls::https_get(stream, testbed.roots(), "rebind.example", "rebind.example");
     assert!(tls.await.is_err());
-    let decisions = world.sink.wait_for_decisions(4).await;
+    let decisions = testbed.sink.wait_for_decisions(4).await;
     assert_eq!(
         decisions,
         [
@@ -60,20 +63,23 @@ async fn credential_addresses_accept_only_credential_requests() {
             "https rebind.example:443 - private-address gate",
         ]
     );
-    assert_eq!(heard.connections(), 0);
+    assert_eq!(received.connections(), 0);
 
     assert_eq!(response_statuses(&gate).await, [200, 200]);
 }
 
 #[tokio::test]
 async fn unlisted_private_addresses_get_no_credential() {
-    let mut world = GateTestbed::new();
-    let (address, heard) =
-        start_host(OK_RESPONSE.into(), Some(world.acceptor("gateway.example"))).await;
-    world.map_name_unreachable("gateway.example:443", &[address]);
+    let mut testbed = GateTestbed::new();
+    let (address, received) = start_host(
+        OK_RESPONSE.into(),
+        Some(testbed.acceptor("gateway.example")),
+    )
+    .await;
+    testbed.map_name_unreachable("gateway.example:443", &[address]);
     let route = Route::openai_compatible("models", "https://gateway.example/v1", secret()).unwrap();
-    world.routes = vec![route];
-    let (gate, _) = world.build_gate();
+    testbed.routes = vec![route];
+    let (gate, _) = testbed.build_gate();
     assert_eq!(response_statuses(&gate).await, [502, 502]);
-    assert_eq!(heard.connections(), 0);
+    assert_eq!(received.connections(), 0);
 }

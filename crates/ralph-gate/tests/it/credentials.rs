@@ -20,16 +20,16 @@ pub(crate) fn secret() -> Secret {
 
 /// Starts a gate with one credential for a fake provider with a fixed response.
 pub(crate) async fn start_provider(
-    world: &mut GateTestbed,
+    testbed: &mut GateTestbed,
     route: Route,
-    answer: &str,
+    response: &str,
 ) -> (Gate, ReceivedBytes) {
     let name = route.endpoint().to_string();
     let host = route.endpoint().host.to_string();
-    let heard = world.start_tls_host(&name, &host, answer).await;
-    world.routes = vec![route];
-    let (gate, _) = world.build_gate();
-    (gate, heard)
+    let received = testbed.start_tls_host(&name, &host, response).await;
+    testbed.routes = vec![route];
+    let (gate, _) = testbed.build_gate();
+    (gate, received)
 }
 
 pub(crate) fn placeholder(gate: &Gate) -> String {
@@ -47,23 +47,23 @@ pub(crate) fn post(path: &str, auth: &str, body: &str) -> String {
 
 #[tokio::test]
 async fn an_untrusted_certificate_is_distinguished_from_an_outage() {
-    let mut world = GateTestbed::new();
+    let mut testbed = GateTestbed::new();
     let route = Route::anthropic_key(secret()).unwrap();
     let name = route.endpoint().to_string();
-    let heard = world.start_tls_host(&name, "other.example", "").await;
-    world.routes = vec![route];
-    let (gate, meter) = world.build_gate();
+    let received = testbed.start_tls_host(&name, "other.example", "").await;
+    testbed.routes = vec![route];
+    let (gate, meter) = testbed.build_gate();
     let auth = format!("x-api-key: {}", placeholder(&gate));
     let request = post("/anthropic/v1/messages", &auth, REQUEST_BODY);
-    let answer = send(&gate, SandboxListener::Credentials, request).await;
-    assert_eq!(status(&answer), 502, "{answer}");
+    let response = send(&gate, SandboxListener::Credentials, request).await;
+    assert_eq!(status(&response), 502, "{response}");
     assert_eq!(
-        header(&answer, "x-ralph-gate"),
+        header(&response, "x-ralph-gate"),
         Some("untrusted-certificate")
     );
     let words = format!("the certificate of `{name}` is not trusted: ");
-    assert!(body(&answer).contains(&words), "{answer}");
-    assert_eq!(heard.text(), "");
+    assert!(body(&response).contains(&words), "{response}");
+    assert_eq!(received.text(), "");
     assert_eq!(meter.spent().tokens, 0);
 }
 
@@ -95,20 +95,20 @@ async fn only_the_provider_sees_the_real_credential() {
             format!("x-api-key: {REAL_SECRET}"),
         ),
     ] {
-        let mut world = GateTestbed::new();
-        let (gate, heard) = start_provider(&mut world, route.unwrap(), &echo).await;
+        let mut testbed = GateTestbed::new();
+        let (gate, received) = start_provider(&mut testbed, route.unwrap(), &echo).await;
         let auth = auth.replace("PHANTOM", &placeholder(&gate));
         let request = post("/anthropic/v1/messages?beta=true", &auth, REQUEST_BODY);
-        let answer = send(&gate, SandboxListener::Credentials, request).await;
-        assert_eq!(status(&answer), 200, "{answer}");
-        assert!(!answer.contains(REAL_SECRET), "{answer}");
-        assert_eq!(header(&answer, "x-echo"), Some("[REDACTED:anthropic]"));
-        assert_eq!(header(&answer, "set-cookie"), None);
+        let response = send(&gate, SandboxListener::Credentials, request).await;
+        assert_eq!(status(&response), 200, "{response}");
+        assert!(!response.contains(REAL_SECRET), "{response}");
+        assert_eq!(header(&response, "x-echo"), Some("[REDACTED:anthropic]"));
+        assert_eq!(header(&response, "set-cookie"), None);
         assert!(
-            body(&answer).contains(r#"{"key":"[REDACTED:anthropic]"}"#),
-            "{answer}"
+            body(&response).contains(r#"{"key":"[REDACTED:anthropic]"}"#),
+            "{response}"
         );
-        let seen = heard.text();
+        let seen = received.text();
         assert!(
             seen.starts_with("POST /v1/messages?beta=true HTTP/1.1\r\n"),
             "{seen}"
@@ -149,12 +149,12 @@ async fn other_providers_have_their_own_paths() {
             "POST /x/y/chat/completions ",
         ),
     ] {
-        let mut world = GateTestbed::new();
-        let (gate, heard) = start_provider(&mut world, route.unwrap(), OK_RESPONSE).await;
+        let mut testbed = GateTestbed::new();
+        let (gate, received) = start_provider(&mut testbed, route.unwrap(), OK_RESPONSE).await;
         let auth = format!("Authorization: Bearer {}", placeholder(&gate));
-        let answer = send(&gate, SandboxListener::Credentials, post(path, &auth, chat)).await;
-        assert_eq!(status(&answer), 200, "{path}: {answer}");
-        let seen = heard.text();
+        let response = send(&gate, SandboxListener::Credentials, post(path, &auth, chat)).await;
+        assert_eq!(status(&response), 200, "{path}: {response}");
+        let seen = received.text();
         assert!(seen.starts_with(upstream), "{seen}");
         assert!(
             seen.contains(&format!("authorization: Bearer {REAL_SECRET}\r\n")),
@@ -165,9 +165,9 @@ async fn other_providers_have_their_own_paths() {
 
 #[tokio::test]
 async fn git_can_read_one_repository_only() {
-    let mut world = GateTestbed::new();
+    let mut testbed = GateTestbed::new();
     let route = Route::github("owner", "repo", secret()).unwrap();
-    let (gate, heard) = start_provider(&mut world, route, OK_RESPONSE).await;
+    let (gate, received) = start_provider(&mut testbed, route, OK_RESPONSE).await;
     let auth = format!("Authorization: Bearer {}", placeholder(&gate));
     let get = |path: &str| {
         format!("GET {path} HTTP/1.1\r\nHost: x\r\n{auth}\r\nConnection: close\r\n\r\n")
@@ -182,7 +182,7 @@ async fn git_can_read_one_repository_only() {
         status(&send(&gate, SandboxListener::Credentials, pack).await),
         200
     );
-    let seen = heard.text();
+    let seen = received.text();
     assert!(
         seen.starts_with("GET /owner/repo.git/info/refs?service=git-upload-pack "),
         "{seen}"
@@ -198,28 +198,28 @@ async fn git_can_read_one_repository_only() {
         post("/github/owner/repo.git/git-receive-pack", &auth, "0000"),
         get("/github/user"),
     ] {
-        let answer = send(&gate, SandboxListener::Credentials, refused.clone()).await;
+        let response = send(&gate, SandboxListener::Credentials, refused.clone()).await;
         assert_eq!(
-            header(&answer, "x-ralph-gate"),
+            header(&response, "x-ralph-gate"),
             Some("path-not-allowed"),
             "{refused}"
         );
     }
-    let unasked = format!("GET {refs} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-    let answer = send(&gate, SandboxListener::Credentials, unasked).await;
-    assert_eq!(status(&answer), 401);
+    let without_token = format!("GET {refs} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    let response = send(&gate, SandboxListener::Credentials, without_token).await;
+    assert_eq!(status(&response), 401);
     assert_eq!(
-        header(&answer, "www-authenticate"),
+        header(&response, "www-authenticate"),
         Some("Basic realm=\"ralph\"")
     );
-    assert_eq!(heard.text().matches("HTTP/1.1").count(), 2);
+    assert_eq!(received.text().matches("HTTP/1.1").count(), 2);
 }
 
 #[tokio::test]
 async fn requests_without_credentials_are_answered_locally() {
-    let mut world = GateTestbed::new();
+    let mut testbed = GateTestbed::new();
     let route = Route::anthropic_key(secret()).unwrap();
-    let (gate, heard) = start_provider(&mut world, route, OK_RESPONSE).await;
+    let (gate, received) = start_provider(&mut testbed, route, OK_RESPONSE).await;
     for (head, code) in [
         ("GET /health", 200),
         ("HEAD /health", 200),
@@ -229,8 +229,8 @@ async fn requests_without_credentials_are_answered_locally() {
         ("GET /openai/v1/models", 404),
     ] {
         let request = format!("{head} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-        let answer = send(&gate, SandboxListener::Credentials, request).await;
-        assert_eq!(status(&answer), code, "{head}");
+        let response = send(&gate, SandboxListener::Credentials, request).await;
+        assert_eq!(status(&response), code, "{head}");
     }
     let websocket = "GET /anthropic/v1/responses HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n\
                      Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n\r\n";
@@ -239,57 +239,58 @@ async fn requests_without_credentials_are_answered_locally() {
     let mut start = [0; 12];
     stream.read_exact(&mut start).await.unwrap();
     assert_eq!(&start, b"HTTP/1.1 426");
-    assert_eq!(heard.connections(), 0);
+    assert_eq!(received.connections(), 0);
 }
 
 #[tokio::test]
 async fn head_reaches_the_provider() {
-    let answer = "HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n";
-    let mut world = GateTestbed::new();
+    let response = "HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n";
+    let mut testbed = GateTestbed::new();
     let route = Route::openai(secret()).unwrap();
-    let (gate, heard) = start_provider(&mut world, route, answer).await;
+    let (gate, received) = start_provider(&mut testbed, route, response).await;
     let auth = format!("Authorization: Bearer {}", placeholder(&gate));
     let request = format!(
         "HEAD /openai/v1/models HTTP/1.1\r\nHost: x\r\n{auth}\r\nConnection: close\r\n\r\n"
     );
-    let answer = send(&gate, SandboxListener::Credentials, request).await;
+    let response = send(&gate, SandboxListener::Credentials, request).await;
     assert_eq!(
-        (status(&answer), header(&answer, "content-length")),
+        (status(&response), header(&response, "content-length")),
         (200, Some("12"))
     );
-    assert!(heard.text().starts_with("HEAD /v1/models HTTP/1.1\r\n"));
+    assert!(received.text().starts_with("HEAD /v1/models HTTP/1.1\r\n"));
 }
 
 #[tokio::test]
 async fn errors_use_the_format_of_the_provider() {
-    let mut world = GateTestbed::new();
+    let mut testbed = GateTestbed::new();
     let route = Route::anthropic_key(secret()).unwrap();
-    let (gate, _) = start_provider(&mut world, route, OK_RESPONSE).await;
+    let (gate, _) = start_provider(&mut testbed, route, OK_RESPONSE).await;
     let request = post(
         "/anthropic/v1/messages",
         "x-api-key: sk-ant-wrong",
         REQUEST_BODY,
     );
-    let answer = send(&gate, SandboxListener::Credentials, request).await;
-    assert_eq!(status(&answer), 401);
+    let response = send(&gate, SandboxListener::Credentials, request).await;
+    assert_eq!(status(&response), 401);
     assert_eq!(
-        body(&answer),
-        "{\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"ralph: this is not \
-         the stand-in of this run's credential — use the one in the environment\"}}"
+        body(&response),
+        "{\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"ralph: the token \
+         is not this run's placeholder token — use the one from the environment\"}}"
     );
-    let mut world = GateTestbed::new();
-    let (gate, _) = start_provider(&mut world, Route::openai(secret()).unwrap(), OK_RESPONSE).await;
+    let mut testbed = GateTestbed::new();
+    let (gate, _) =
+        start_provider(&mut testbed, Route::openai(secret()).unwrap(), OK_RESPONSE).await;
     let auth = format!("Authorization: Bearer {}", placeholder(&gate));
-    let answer = send(
+    let response = send(
         &gate,
         SandboxListener::Credentials,
         post("/openai/v1/files", &auth, "{}"),
     )
     .await;
-    assert_eq!(status(&answer), 404);
+    assert_eq!(status(&response), 404);
     assert_eq!(
-        body(&answer),
-        "{\"error\":{\"message\":\"ralph: the credential `openai` is not for `POST /files`\",\
+        body(&response),
+        "{\"error\":{\"message\":\"ralph: the credential `openai` cannot be used for `POST /files`\",\
          \"type\":\"invalid_request_error\",\"param\":null,\"code\":null}}"
     );
 }
@@ -305,37 +306,37 @@ async fn only_redirects_to_the_same_host_are_returned() {
         ),
         ("https://evil.example/steal", 502, None),
     ] {
-        let answer =
+        let response =
             format!("HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
-        let mut world = GateTestbed::new();
-        let (gate, heard) =
-            start_provider(&mut world, Route::openai(secret()).unwrap(), &answer).await;
+        let mut testbed = GateTestbed::new();
+        let (gate, received) =
+            start_provider(&mut testbed, Route::openai(secret()).unwrap(), &response).await;
         let auth = format!("Authorization: Bearer {}", placeholder(&gate));
         let request = format!(
             "GET /openai/v1/models HTTP/1.1\r\nHost: x\r\n{auth}\r\nConnection: close\r\n\r\n"
         );
-        let answer = send(&gate, SandboxListener::Credentials, request).await;
+        let response = send(&gate, SandboxListener::Credentials, request).await;
         assert_eq!(
-            (status(&answer), header(&answer, "location")),
+            (status(&response), header(&response, "location")),
             (code, inside),
             "{location}"
         );
-        assert_eq!(heard.text().matches("HTTP/1.1").count(), 1);
+        assert_eq!(received.text().matches("HTTP/1.1").count(), 1);
     }
 }
 
 #[tokio::test]
 async fn stream_events_are_relayed_immediately() {
-    let mut world = GateTestbed::new();
-    let acceptor = world.acceptor("api.anthropic.com");
+    let mut testbed = GateTestbed::new();
+    let acceptor = testbed.acceptor("api.anthropic.com");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    world.map_name("api.anthropic.com:443", listener.local_addr().unwrap());
-    let (go_on, mut wait) = tokio::sync::mpsc::channel::<()>(1);
+    testbed.map_name("api.anthropic.com:443", listener.local_addr().unwrap());
+    let (event_read, mut wait) = tokio::sync::mpsc::channel::<()>(1);
     tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
         let mut stream = acceptor.accept(stream).await.unwrap();
-        let mut piece = [0; 4096];
-        assert!(stream.read(&mut piece).await.unwrap() > 0);
+        let mut chunk = [0; 4096];
+        assert!(stream.read(&mut chunk).await.unwrap() > 0);
         let head =
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
         stream.write_all(head.as_bytes()).await.unwrap();
@@ -349,8 +350,8 @@ async fn stream_events_are_relayed_immediately() {
         // The client may be gone.
         drop(stream.shutdown().await);
     });
-    world.routes = vec![Route::anthropic_key(secret()).unwrap()];
-    let (gate, _) = world.build_gate();
+    testbed.routes = vec![Route::anthropic_key(secret()).unwrap()];
+    let (gate, _) = testbed.build_gate();
     let auth = format!("x-api-key: {}", placeholder(&gate));
     let mut stream = connect(&gate, Arrival::new(SandboxListener::Credentials));
     let request = post("/anthropic/v1/messages", &auth, REQUEST_BODY);
@@ -359,26 +360,26 @@ async fn stream_events_are_relayed_immediately() {
     for number in 0..5 {
         let wanted = format!("{{\"n\":{number}}}\n\n");
         while !seen.contains(&wanted) {
-            let mut piece = [0; 4096];
-            let read = stream.read(&mut piece);
+            let mut chunk = [0; 4096];
+            let read = stream.read(&mut chunk);
             let count = tokio::time::timeout(Duration::from_secs(5), read)
                 .await
                 .unwrap()
                 .unwrap();
-            seen.push_str(std::str::from_utf8(&piece[..count]).unwrap());
+            seen.push_str(std::str::from_utf8(&chunk[..count]).unwrap());
         }
-        go_on.send(()).await.unwrap();
+        event_read.send(()).await.unwrap();
     }
 }
 
 #[tokio::test]
 async fn credential_hosts_are_reachable_only_through_the_credential_port() {
-    let mut world = GateTestbed::allowing(&["api.anthropic.com", "*.anthropic.com"]);
+    let mut testbed = GateTestbed::allowing(&["api.anthropic.com", "*.anthropic.com"]);
     let route = Route::anthropic_key(secret()).unwrap();
-    let (gate, heard) = start_provider(&mut world, route, OK_RESPONSE).await;
+    let (gate, received) = start_provider(&mut testbed, route, OK_RESPONSE).await;
     let refused = crate::tls::open_tunnel(&gate, "api.anthropic.com:443")
         .await
         .unwrap_err();
     assert_eq!(header(&refused, "x-ralph-gate"), Some("credential-host"));
-    assert_eq!(heard.connections(), 0);
+    assert_eq!(received.connections(), 0);
 }

@@ -19,8 +19,8 @@ fn query(id: u8, name: &str, kind: u8) -> Vec<u8> {
 
 #[tokio::test]
 async fn only_allowed_names_resolve() {
-    let mut world = GateTestbed::allowing(&["allowed.example", "*.wild.example"]);
-    let (gate, _) = world.build_gate();
+    let mut testbed = GateTestbed::allowing(&["allowed.example", "*.wild.example"]);
+    let (gate, _) = testbed.build_gate();
     let mut stream = connect(&gate, Arrival::new(SandboxListener::Dns));
     let (a, aaaa) = (1, 28);
     for (name, kind, code, address) in [
@@ -45,13 +45,13 @@ async fn only_allowed_names_resolve() {
         }
     }
     drop(stream);
-    let decisions = world.sink.decisions();
+    let decisions = testbed.sink.decisions();
     assert_eq!(decisions[0], "dns allowed.example:53 + listed policy");
     assert_eq!(
         decisions[4],
         "dns wild.example:53 - blocked-by-allowlist policy"
     );
-    let told: Vec<_> = world
+    let announced: Vec<_> = testbed
         .sink
         .blocked
         .lock()
@@ -59,5 +59,8 @@ async fn only_allowed_names_resolve() {
         .iter()
         .map(|n| format!("{}:{}", n.host, n.port))
         .collect();
-    assert_eq!(told, ["wild.example:443", "secret-data.evil.example:443"]);
+    assert_eq!(
+        announced,
+        ["wild.example:443", "secret-data.evil.example:443"]
+    );
 }

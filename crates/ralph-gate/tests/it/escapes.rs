@@ -24,30 +24,33 @@ struct EscapeSetup {
 }
 
 async fn escape_setup() -> EscapeSetup {
-    let mut world = GateTestbed::allowing(&["allowed.example", "rebind.example"]);
-    let allowed = world.start_host("allowed.example:80", OK_RESPONSE).await;
-    let (address, _) =
-        start_host(OK_RESPONSE.into(), Some(world.acceptor("allowed.example"))).await;
-    world.map_name("allowed.example:443", address);
-    let provider = world
+    let mut testbed = GateTestbed::allowing(&["allowed.example", "rebind.example"]);
+    let allowed = testbed.start_host("allowed.example:80", OK_RESPONSE).await;
+    let (address, _) = start_host(
+        OK_RESPONSE.into(),
+        Some(testbed.acceptor("allowed.example")),
+    )
+    .await;
+    testbed.map_name("allowed.example:443", address);
+    let provider = testbed
         .start_tls_host("api.anthropic.com:443", "api.anthropic.com", OK_RESPONSE)
         .await;
-    world.routes = vec![Route::anthropic_key(secret()).unwrap()];
-    let (inside, inside_heard) = start_host(OK_RESPONSE.into(), None).await;
-    world.map_name_unreachable("rebind.example:80", &[inside]);
-    world.map_name_unreachable("rebind.example:443", &[inside]);
+    testbed.routes = vec![Route::anthropic_key(secret()).unwrap()];
+    let (inside, internal_received) = start_host(OK_RESPONSE.into(), None).await;
+    testbed.map_name_unreachable("rebind.example:80", &[inside]);
+    testbed.map_name_unreachable("rebind.example:443", &[inside]);
     let (address, evil) = start_host(OK_RESPONSE.into(), None).await;
-    world.map_all_other_names(address);
+    testbed.map_all_other_names(address);
     // Connections that wait for more of a request end soon.
-    world.limits.head_timeout = Duration::from_secs(1);
-    world.limits.idle_timeout = Duration::from_secs(2);
-    let (gate, _) = world.build_gate();
+    testbed.limits.head_timeout = Duration::from_secs(1);
+    testbed.limits.idle_timeout = Duration::from_secs(2);
+    let (gate, _) = testbed.build_gate();
     EscapeSetup {
         gate,
         allowed,
         evil,
         evil_port: address.port(),
-        inside: inside_heard,
+        inside: internal_received,
         provider,
     }
 }
@@ -79,44 +82,47 @@ fn connect_request(authority: &str, then: &[u8]) -> Vec<u8> {
 }
 
 /// Sends all attempts to the gate and asserts that no host received anything.
-async fn assert_nothing_escapes(attempts: Vec<(SandboxListener, Vec<u8>)>, prison: EscapeSetup) {
+async fn assert_nothing_escapes(attempts: Vec<(SandboxListener, Vec<u8>)>, setup: EscapeSetup) {
     let mut tries = JoinSet::new();
     for (listener, bytes) in attempts {
-        let gate = prison.gate.clone();
+        let gate = setup.gate.clone();
         tries.spawn(async move { send(&gate, listener, bytes).await });
     }
     tries.join_all().await;
     let none = String::new();
     assert_eq!(
-        (prison.evil.connections(), prison.evil.text()),
+        (setup.evil.connections(), setup.evil.text()),
         (0, none.clone())
     );
     assert_eq!(
-        (prison.inside.connections(), prison.inside.text()),
+        (setup.inside.connections(), setup.inside.text()),
         (0, none.clone())
     );
     assert_eq!(
-        (prison.provider.connections(), prison.provider.text()),
+        (setup.provider.connections(), setup.provider.text()),
         (0, none)
     );
-    let heard = prison.allowed.text();
-    assert!(!heard.contains("evil"), "{heard}");
+    let received = setup.allowed.text();
+    assert!(!received.contains("evil"), "{received}");
     // The gate still works, and only the allowlist blocks the evil host.
-    let answer = send(
-        &prison.gate,
+    let response = send(
+        &setup.gate,
         SandboxListener::Proxy,
         get_request("http://allowed.example/", "allowed.example"),
     );
-    assert_eq!(status(&answer.await), 200);
-    prison
+    assert_eq!(status(&response.await), 200);
+    setup
         .gate
         .allow(AllowlistEntry::parse("evil.example").unwrap());
-    let answer = send(
-        &prison.gate,
+    let response = send(
+        &setup.gate,
         SandboxListener::Proxy,
         get_request("http://evil.example/", "evil.example"),
     );
-    assert_eq!((status(&answer.await), prison.evil.connections()), (200, 1));
+    assert_eq!(
+        (status(&response.await), setup.evil.connections()),
+        (200, 1)
+    );
 }
 
 /// Request targets sent to the proxy, and their `Host` headers.
@@ -179,10 +185,10 @@ const BYTES: [&str; 14] = [
 
 #[tokio::test]
 async fn no_request_to_the_proxy_gets_out() {
-    let prison = escape_setup().await;
-    let here = format!("http://127.0.0.1:{}/", prison.evil_port);
+    let setup = escape_setup().await;
+    let loopback = format!("http://127.0.0.1:{}/", setup.evil_port);
     let mut attempts = vec![
-        get_request(&here, "allowed.example"),
+        get_request(&loopback, "allowed.example"),
         client_hello("evil.example"),
     ];
     attempts.extend(ADDRESSES.map(|(target, host)| get_request(target, host)));
@@ -191,13 +197,13 @@ async fn no_request_to_the_proxy_gets_out() {
     let attempts = attempts
         .into_iter()
         .map(|bytes| (SandboxListener::Proxy, bytes));
-    assert_nothing_escapes(attempts.collect(), prison).await;
+    assert_nothing_escapes(attempts.collect(), setup).await;
 }
 
 #[tokio::test]
 async fn no_tunnel_gets_out() {
-    let prison = escape_setup().await;
-    let evil_port = prison.evil_port;
+    let setup = escape_setup().await;
+    let evil_port = setup.evil_port;
     let to =
         |authority: &str, then: &[u8]| (SandboxListener::Proxy, connect_request(authority, then));
     let plain = get_request("/", "evil.example");
@@ -222,7 +228,7 @@ async fn no_tunnel_gets_out() {
     .iter()
     .map(|authority| to(authority, &plain))
     .collect();
-    for here in [
+    for loopback in [
         "127.0.0.1",
         "127.1",
         "0x7f.1",
@@ -234,7 +240,7 @@ async fn no_tunnel_gets_out() {
         "[::ffff:127.0.0.1]",
         "[64:ff9b::7f00:1]",
     ] {
-        attempts.push(to(&format!("{here}:{evil_port}"), &plain));
+        attempts.push(to(&format!("{loopback}:{evil_port}"), &plain));
     }
     // Tunnels to the right host with other content.
     for then in [
@@ -254,12 +260,12 @@ async fn no_tunnel_gets_out() {
         attempts.push(to("allowed.example:80", &then));
     }
     assert_eq!(attempts.len(), 34);
-    assert_nothing_escapes(attempts, prison).await;
+    assert_nothing_escapes(attempts, setup).await;
 }
 
 #[tokio::test]
 async fn nothing_gets_out_through_mapped_addresses() {
-    let prison = escape_setup().await;
+    let setup = escape_setup().await;
     let http = |bytes: Vec<u8>| (SandboxListener::Http, bytes);
     let https = |bytes: Vec<u8>| (SandboxListener::Https, bytes);
     let dns = |name: &str, kind: u8| {
@@ -281,7 +287,7 @@ async fn nothing_gets_out_through_mapped_addresses() {
         http(get_request("http://allowed.example/", "evil.example")),
         http(get_request(
             "/",
-            &format!("allowed.example:{}", prison.evil_port),
+            &format!("allowed.example:{}", setup.evil_port),
         )),
         http(get_request("/", "evil.example@allowed.example")),
         http(get_request("/", "allowed.example, evil.example")),
@@ -297,7 +303,7 @@ async fn nothing_gets_out_through_mapped_addresses() {
         dns("secret.evil.example", 255),
     ];
     assert_eq!(attempts.len(), 16);
-    assert_nothing_escapes(attempts, prison).await;
+    assert_nothing_escapes(attempts, setup).await;
 }
 
 /// Paths that the credential may not be used for.
@@ -324,8 +330,8 @@ const PATHS: [&str; 18] = [
 
 #[tokio::test]
 async fn no_credential_is_used_for_anything_else() {
-    let prison = escape_setup().await;
-    let right = placeholder(&prison.gate);
+    let setup = escape_setup().await;
+    let right = placeholder(&setup.gate);
     let other = Route::anthropic_key(secret())
         .unwrap()
         .placeholder()
@@ -369,5 +375,5 @@ async fn no_credential_is_used_for_anything_else() {
     ));
     attempts.push(request("CONNECT", "api.anthropic.com:443", &key));
     assert_eq!(attempts.len(), 36);
-    assert_nothing_escapes(attempts, prison).await;
+    assert_nothing_escapes(attempts, setup).await;
 }

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use crate::support::{GateTestbed, body, header, send, status};
 use crate::tls::{connect_tls, open_tunnel};
 
-const ANSWER: &str = "HTTP/1.1 200 OK\r\nset-cookie: session=1\r\ncontent-length: 2\r\n\r\nok";
+const RESPONSE: &str = "HTTP/1.1 200 OK\r\nset-cookie: session=1\r\ncontent-length: 2\r\n\r\nok";
 
 /// Requests with a credential: method, path and header.
 const ATTEMPTS: [(&str, &str, &str); 8] = [
@@ -26,57 +26,63 @@ const ATTEMPTS: [(&str, &str, &str); 8] = [
 
 #[tokio::test]
 async fn a_foreign_credential_is_refused_in_plain_http() {
-    let mut world = GateTestbed::allowing(&["allowed.example"]);
-    let heard = world.start_host("allowed.example:80", ANSWER).await;
-    let (gate, _) = world.build_gate();
+    let mut testbed = GateTestbed::allowing(&["allowed.example"]);
+    let received = testbed.start_host("allowed.example:80", RESPONSE).await;
+    let (gate, _) = testbed.build_gate();
     for (method, path, field) in ATTEMPTS {
         let request = format!(
             "{method} http://allowed.example{path} HTTP/1.1\r\nHost: allowed.example\r\n{field}\r\n\
              Content-Length: 0\r\nConnection: close\r\n\r\n"
         );
-        let answer = send(&gate, SandboxListener::Proxy, request).await;
-        assert_eq!(status(&answer), 403, "{field} {path}");
-        assert_eq!(header(&answer, "x-ralph-gate"), Some("foreign-credential"));
+        let response = send(&gate, SandboxListener::Proxy, request).await;
+        assert_eq!(status(&response), 403, "{field} {path}");
+        assert_eq!(
+            header(&response, "x-ralph-gate"),
+            Some("foreign-credential")
+        );
     }
     let user = "GET http://me:attacker@allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\n\
                 Connection: close\r\n\r\n";
-    let answer = send(&gate, SandboxListener::Proxy, user).await;
-    assert_eq!(header(&answer, "x-ralph-gate"), Some("foreign-credential"));
-    assert_eq!(heard.text(), "", "nothing was sent");
-    let audits = world.sink.audits.lock().unwrap();
+    let response = send(&gate, SandboxListener::Proxy, user).await;
+    assert_eq!(
+        header(&response, "x-ralph-gate"),
+        Some("foreign-credential")
+    );
+    assert_eq!(received.text(), "", "nothing was sent");
+    let audits = testbed.sink.audits.lock().unwrap();
     let detail = audits[0].detail.as_deref();
     assert_eq!(detail, Some("the header `authorization`"));
 }
 
 #[tokio::test]
 async fn requests_without_a_credential_pass_and_cookies_are_removed() {
-    let mut world = GateTestbed::allowing(&["allowed.example"]);
-    let heard = world.start_host("allowed.example:80", ANSWER).await;
-    let (gate, _) = world.build_gate();
+    let mut testbed = GateTestbed::allowing(&["allowed.example"]);
+    let received = testbed.start_host("allowed.example:80", RESPONSE).await;
+    let (gate, _) = testbed.build_gate();
     let request = "GET http://allowed.example/simple/?page=2 HTTP/1.1\r\nHost: allowed.example\r\n\
                    User-Agent: pip/25\r\nConnection: close\r\n\r\n";
-    let answer = send(&gate, SandboxListener::Proxy, request).await;
-    assert_eq!((status(&answer), body(&answer)), (200, "ok"));
-    assert_eq!(header(&answer, "set-cookie"), None);
-    assert!(heard.text().contains("pip/25"));
+    let response = send(&gate, SandboxListener::Proxy, request).await;
+    assert_eq!((status(&response), body(&response)), (200, "ok"));
+    assert_eq!(header(&response, "set-cookie"), None);
+    assert!(received.text().contains("pip/25"));
 }
 
 #[tokio::test]
 async fn a_foreign_credential_is_refused_in_inspected_tls() {
-    let mut world = GateTestbed::allowing(&["front.example"]);
-    world.inspect = Allowlist::parse(["front.example"]).unwrap();
-    let heard = world
-        .start_tls_host("front.example:443", "front.example", ANSWER)
+    let mut testbed = GateTestbed::allowing(&["front.example"]);
+    testbed.inspect = Allowlist::parse(["front.example"]).unwrap();
+    let received = testbed
+        .start_tls_host("front.example:443", "front.example", RESPONSE)
         .await;
-    let (gate, _) = world.build_gate();
-    let mut trusts_gate = RootCertStore::empty();
+    let (gate, _) = testbed.build_gate();
+    let mut gate_roots = RootCertStore::empty();
     let pem = gate.certificate_pem().as_bytes();
-    trusts_gate
+    gate_roots
         .add(CertificateDer::from_pem_slice(pem).unwrap())
         .unwrap();
     for (method, path, field) in ATTEMPTS {
         let stream = open_tunnel(&gate, "front.example:443").await.unwrap();
-        let mut stream = connect_tls(stream, trusts_gate.clone(), "front.example")
+        let mut stream = connect_tls(stream, gate_roots.clone(), "front.example")
             .await
             .unwrap();
         let request = format!(
@@ -84,11 +90,14 @@ async fn a_foreign_credential_is_refused_in_inspected_tls() {
              Connection: close\r\n\r\n"
         );
         stream.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = Vec::new();
-        // The other side may end without a goodbye.
-        drop(stream.read_to_end(&mut answer).await);
-        let answer = String::from_utf8(answer).unwrap();
-        assert_eq!(header(&answer, "x-ralph-gate"), Some("foreign-credential"));
+        let mut response = Vec::new();
+        // The other side may close the connection without a TLS alert.
+        drop(stream.read_to_end(&mut response).await);
+        let response = String::from_utf8(response).unwrap();
+        assert_eq!(
+            header(&response, "x-ralph-gate"),
+            Some("foreign-credential")
+        );
     }
-    assert_eq!(heard.text(), "", "nothing was sent");
+    assert_eq!(received.text(), "", "nothing was sent");
 }

@@ -12,12 +12,12 @@ const REQUEST_BODY: &str =
 
 #[tokio::test]
 async fn connections_are_limited_and_slow_ones_are_closed() {
-    let mut world = GateTestbed::allowing(&["allowed.example"]);
-    world.start_host("allowed.example:80", OK_RESPONSE).await;
-    world.limits.connections = 20;
-    world.limits.head_timeout = Duration::from_millis(300);
-    let (gate, _) = world.build_gate();
-    let (other, _) = world.build_gate();
+    let mut testbed = GateTestbed::allowing(&["allowed.example"]);
+    testbed.start_host("allowed.example:80", OK_RESPONSE).await;
+    testbed.limits.connections = 20;
+    testbed.limits.head_timeout = Duration::from_millis(300);
+    let (gate, _) = testbed.build_gate();
+    let (other, _) = testbed.build_gate();
     let mut slow = Vec::new();
     for _ in 0..200 {
         let mut stream = connect(&gate, Arrival::new(SandboxListener::Proxy));
@@ -41,7 +41,7 @@ async fn connections_are_limited_and_slow_ones_are_closed() {
         status(&send(&gate, SandboxListener::Proxy, REQUEST_BODY).await),
         200
     );
-    let decisions = world.sink.decisions();
+    let decisions = testbed.sink.decisions();
     let refused = decisions
         .iter()
         .filter(|text| text.contains("limit-reached"))
@@ -51,10 +51,10 @@ async fn connections_are_limited_and_slow_ones_are_closed() {
 
 #[tokio::test]
 async fn request_heads_are_limited_in_bytes() {
-    let mut world = GateTestbed::allowing(&["allowed.example"]);
-    let heard = world.start_host("allowed.example:80", OK_RESPONSE).await;
-    world.limits.head_bytes = 16 * 1024;
-    let (gate, _) = world.build_gate();
+    let mut testbed = GateTestbed::allowing(&["allowed.example"]);
+    let received = testbed.start_host("allowed.example:80", OK_RESPONSE).await;
+    testbed.limits.head_bytes = 16 * 1024;
+    let (gate, _) = testbed.build_gate();
     for (fields, bytes, code) in [(1, 100, 200), (1, 20_000, 431), (200, 10, 431)] {
         let filler = format!("X-Filler: {}\r\n", "x".repeat(bytes)).repeat(fields);
         let request = REQUEST_BODY.replace("Connection", &format!("{filler}Connection"));
@@ -64,15 +64,15 @@ async fn request_heads_are_limited_in_bytes() {
             "{fields} {bytes}"
         );
     }
-    assert_eq!(heard.connections(), 1);
+    assert_eq!(received.connections(), 1);
 }
 
 #[tokio::test]
 async fn idle_connections_are_closed() {
-    let mut world = GateTestbed::allowing(&["quiet.example:99"]);
-    world.start_host("quiet.example:99", "").await;
-    world.limits.idle_timeout = Duration::from_millis(200);
-    let (gate, _) = world.build_gate();
+    let mut testbed = GateTestbed::allowing(&["quiet.example:99"]);
+    testbed.start_host("quiet.example:99", "").await;
+    testbed.limits.idle_timeout = Duration::from_millis(200);
+    let (gate, _) = testbed.build_gate();
     let mut stream = crate::tls::open_tunnel(&gate, "quiet.example:99")
         .await
         .unwrap();
@@ -86,18 +86,18 @@ async fn idle_connections_are_closed() {
 
 #[tokio::test]
 async fn connections_are_limited_in_bytes() {
-    let mut world = GateTestbed::allowing(&["big.example"]);
+    let mut testbed = GateTestbed::allowing(&["big.example"]);
     let big = format!(
         "HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n{}",
         "x".repeat(100_000)
     );
-    world.start_host("big.example:80", &big).await;
-    world.limits.connection_bytes = 50_000;
-    let (gate, _) = world.build_gate();
+    testbed.start_host("big.example:80", &big).await;
+    testbed.limits.connection_bytes = 50_000;
+    let (gate, _) = testbed.build_gate();
     let request =
         "GET http://big.example/ HTTP/1.1\r\nHost: big.example\r\nConnection: close\r\n\r\n";
-    let answer = send(&gate, SandboxListener::Proxy, request).await;
-    assert!(answer.len() < 100_000, "{}", answer.len());
+    let response = send(&gate, SandboxListener::Proxy, request).await;
+    assert!(response.len() < 100_000, "{}", response.len());
 }
 
 /// Returns the resident memory of this process, in bytes.
@@ -114,27 +114,27 @@ async fn send_incomplete_request(
     head: String,
     length: usize,
 ) -> String {
-    let piece = vec![b' '; 64 * 1024];
+    let chunk = vec![b' '; 64 * 1024];
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut sent = 0;
-    while sent + piece.len() < length && stream.write_all(&piece).await.is_ok() {
-        sent += piece.len();
+    while sent + chunk.len() < length && stream.write_all(&chunk).await.is_ok() {
+        sent += chunk.len();
     }
-    let mut answer = Vec::new();
-    // An answer may end with the connection.
-    drop(stream.read_to_end(&mut answer).await);
-    String::from_utf8_lossy(&answer).into_owned()
+    let mut response = Vec::new();
+    // A response may end with the connection.
+    drop(stream.read_to_end(&mut response).await);
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 #[tokio::test]
 async fn unfinished_requests_share_one_byte_budget() {
     const EACH: usize = 31 * 1024 * 1024;
-    let mut world = GateTestbed::new();
-    world.limits.body_timeout = Duration::from_secs(6);
-    world.limits.memory_wait = Duration::from_secs(2);
-    let most = world.limits.buffered_bytes;
+    let mut testbed = GateTestbed::new();
+    testbed.limits.body_timeout = Duration::from_secs(6);
+    testbed.limits.memory_wait = Duration::from_secs(2);
+    let max = testbed.limits.buffered_bytes;
     let route = ralph_gate::Route::openai(crate::credentials::secret()).unwrap();
-    let (gate, _) = crate::credentials::start_provider(&mut world, route, OK_RESPONSE).await;
+    let (gate, _) = crate::credentials::start_provider(&mut testbed, route, OK_RESPONSE).await;
     let auth = format!(
         "Authorization: Bearer {}",
         crate::credentials::placeholder(&gate)
@@ -169,11 +169,11 @@ async fn unfinished_requests_share_one_byte_budget() {
         200
     );
     let mut statuses = std::collections::BTreeMap::new();
-    while let Some(answer) = clients.join_next().await {
-        *statuses.entry(status(&answer.unwrap())).or_insert(0) += 1;
+    while let Some(response) = clients.join_next().await {
+        *statuses.entry(status(&response.unwrap())).or_insert(0) += 1;
     }
     highest = highest.max(resident_bytes().saturating_sub(before));
-    assert!(highest < most + (32 << 20), "{highest}");
+    assert!(highest < max + (32 << 20), "{highest}");
     assert!(
         statuses.keys().all(|code| matches!(code, 408 | 503)),
         "{statuses:?}"
@@ -187,10 +187,10 @@ async fn unfinished_requests_share_one_byte_budget() {
 
 #[tokio::test]
 async fn a_body_that_stalls_is_refused() {
-    let mut world = GateTestbed::new();
-    world.limits.body_timeout = Duration::from_millis(200);
+    let mut testbed = GateTestbed::new();
+    testbed.limits.body_timeout = Duration::from_millis(200);
     let route = ralph_gate::Route::openai(crate::credentials::secret()).unwrap();
-    let (gate, _) = crate::credentials::start_provider(&mut world, route, OK_RESPONSE).await;
+    let (gate, _) = crate::credentials::start_provider(&mut testbed, route, OK_RESPONSE).await;
     let auth = format!(
         "Authorization: Bearer {}",
         crate::credentials::placeholder(&gate)
@@ -198,6 +198,6 @@ async fn a_body_that_stalls_is_refused() {
     let request = format!(
         "POST /openai/v1/chat/completions HTTP/1.1\r\nHost: x\r\n{auth}\r\nContent-Length: 100\r\n\r\n{{"
     );
-    let answer = send(&gate, SandboxListener::Credentials, request).await;
-    assert_eq!(status(&answer), 408, "{answer}");
+    let response = send(&gate, SandboxListener::Credentials, request).await;
+    assert_eq!(status(&response), 408, "{response}");
 }

@@ -10,7 +10,7 @@ use ralph_gate::{Charge, Route, SandboxListener};
 use crate::credentials::{placeholder, post, secret, start_provider};
 use crate::support::{GateTestbed, body, header, send, status};
 
-fn answer(kind: &str, text: &str) -> String {
+fn response(kind: &str, text: &str) -> String {
     format!(
         "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n{text}",
         text.len()
@@ -18,7 +18,7 @@ fn answer(kind: &str, text: &str) -> String {
 }
 
 fn stream(text: &str) -> String {
-    answer("text/event-stream", text)
+    response("text/event-stream", text)
 }
 
 const MESSAGES: &str = "event: message_start\n\
@@ -40,30 +40,30 @@ fn usage(input: u64, output: u64, read: u64, write: u64) -> TokenUsage {
 }
 
 /// Sends one request and returns its charge.
-async fn charge_for(route: Route, path: &str, request: &str, answer: &str) -> Charge {
-    let mut world = GateTestbed::new();
-    let (gate, _) = start_provider(&mut world, route, answer).await;
+async fn charge_for(route: Route, path: &str, request: &str, response: &str) -> Charge {
+    let mut testbed = GateTestbed::new();
+    let (gate, _) = start_provider(&mut testbed, route, response).await;
     let auth = format!("Authorization: Bearer {}", placeholder(&gate));
-    let answer = send(
+    let response = send(
         &gate,
         SandboxListener::Credentials,
         post(path, &auth, request),
     )
     .await;
-    assert_eq!(status(&answer), 200, "{answer}");
-    let charges = world.sink.wait_for_charges(1).await;
+    assert_eq!(status(&response), 200, "{response}");
+    let charges = testbed.sink.wait_for_charges(1).await;
     assert_eq!(charges.len(), 1);
     charges[0].clone()
 }
 
 #[tokio::test]
 async fn anthropic_usage_is_charged() {
-    let ask = r#"{"model":"claude-haiku-4-5","stream":true,"messages":[]}"#;
+    let request = r#"{"model":"claude-haiku-4-5","stream":true,"messages":[]}"#;
     let whole = r#"{"model":"claude-haiku-4-5","usage":{"input_tokens":10,"cache_creation_input_tokens":200,"cache_read_input_tokens":3000,"output_tokens":40}}"#;
     // 10 × 1 + 200 × 1.25 + 3000 × 0.1 + 40 × 5 = 760 millionths.
-    for text in [stream(MESSAGES), answer("application/json", whole)] {
+    for text in [stream(MESSAGES), response("application/json", whole)] {
         let route = Route::anthropic_key(secret()).unwrap();
-        let charge = charge_for(route, "/anthropic/v1/messages", ask, &text).await;
+        let charge = charge_for(route, "/anthropic/v1/messages", request, &text).await;
         assert_eq!(charge.usage, usage(3210, 40, 3000, 200));
         assert_eq!(charge.cost, Usd::from_nanos(760_000));
         assert!(!charge.is_estimate && charge.model.starts_with("claude-haiku-4-5"));
@@ -88,11 +88,11 @@ async fn openai_usage_is_charged() {
         ("/openai/v1/responses", stream(responses)),
         (
             "/openai/v1/chat/completions",
-            answer("application/json", whole_chat),
+            response("application/json", whole_chat),
         ),
         (
             "/openai/v1/responses",
-            answer("application/json", whole_responses),
+            response("application/json", whole_responses),
         ),
     ] {
         let charge = charge_for(Route::openai(secret()).unwrap(), path, request, &text).await;
@@ -129,16 +129,16 @@ async fn streams_without_an_end_marker_and_other_content_types_are_charged() {
     ] {
         let route = Route::openai(secret()).unwrap();
         let path = "/openai/v1/chat/completions";
-        let charge = charge_for(route, path, request, &answer(kind, text)).await;
+        let charge = charge_for(route, path, request, &response(kind, text)).await;
         assert_eq!(charge.usage, usage(1000, 50, 0, 0), "{kind} {text}");
         assert!(!charge.is_estimate, "{kind}");
     }
-    let ask = r#"{"model":"claude-haiku-4-5","stream":true,"messages":[]}"#;
+    let request = r#"{"model":"claude-haiku-4-5","stream":true,"messages":[]}"#;
     let (without_stop, _) = MESSAGES.split_once("event: message_stop").unwrap();
     for kind in ["text/event-stream", "application/json"] {
         let route = Route::anthropic_key(secret()).unwrap();
-        let text = answer(kind, without_stop.trim_end());
-        let charge = charge_for(route, "/anthropic/v1/messages", ask, &text).await;
+        let text = response(kind, without_stop.trim_end());
+        let charge = charge_for(route, "/anthropic/v1/messages", request, &text).await;
         assert_eq!(charge.usage, usage(3210, 40, 3000, 200), "{kind}");
         assert!(!charge.is_estimate, "{kind}");
     }
@@ -155,7 +155,7 @@ async fn separately_counted_reasoning_is_charged() {
         ("/openai/v1/chat/completions", stream(chat)),
         (
             "/openai/v1/responses",
-            answer("application/json", responses),
+            response("application/json", responses),
         ),
     ] {
         let request = r#"{"model":"gpt-5","stream":true}"#;
@@ -185,7 +185,7 @@ async fn unknown_models_are_charged_the_highest_price() {
         route,
         path,
         r#"{"model":"mystery"}"#,
-        &answer("application/json", whole),
+        &response("application/json", whole),
     )
     .await;
     assert_eq!(charge.cost, highest_cost());
@@ -196,14 +196,14 @@ async fn unknown_models_are_charged_the_highest_price() {
         route,
         path,
         r#"{"model":"scripted:x"}"#,
-        &answer("application/json", &whole),
+        &response("application/json", &whole),
     )
     .await;
     assert_eq!(charge.cost, highest_cost());
 }
 
 #[tokio::test]
-async fn answers_without_usage_are_charged_their_reservation() {
+async fn responses_without_usage_are_charged_their_reservation() {
     let text = "x".repeat(4000);
     let events = format!(
         "data: {{\"model\":\"gpt-5\",\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\ndata: [DONE]\n\n"
@@ -244,63 +244,63 @@ async fn a_spent_budget_answers_402() {
             "insufficient_quota",
         ),
     ] {
-        let mut world = GateTestbed::new();
-        world.budgets.max_cost = Usd::from_dollars(0.01);
+        let mut testbed = GateTestbed::new();
+        testbed.budgets.max_cost = Usd::from_dollars(0.01);
         let whole = r#"{"usage":{"input_tokens":32100,"output_tokens":40,"prompt_tokens":32100,"completion_tokens":40}}"#;
-        let (gate, heard) = start_provider(
-            &mut world,
+        let (gate, received) = start_provider(
+            &mut testbed,
             route.unwrap(),
-            &answer("application/json", whole),
+            &response("application/json", whole),
         )
         .await;
         let auth = format!("Authorization: Bearer {}", placeholder(&gate));
         let request = post(path, &auth, &format!(r#"{{"model":"{model}"}}"#));
         let first = send(&gate, SandboxListener::Credentials, request.clone()).await;
         assert_eq!(status(&first), 200);
-        world.sink.wait_for_charges(1).await;
+        testbed.sink.wait_for_charges(1).await;
         let second = send(&gate, SandboxListener::Credentials, request).await;
         assert_eq!(status(&second), 402, "{second}");
         assert_eq!(header(&second, "x-ralph-gate"), Some("budget-spent"));
         assert!(body(&second).contains(shape), "{second}");
-        assert_eq!(heard.text().matches("HTTP/1.1").count(), 1);
+        assert_eq!(received.text().matches("HTTP/1.1").count(), 1);
     }
 }
 
 #[tokio::test]
 async fn the_token_budget_can_be_raised() {
-    let mut world = GateTestbed::new();
-    world.budgets.max_tokens = Some(3000);
+    let mut testbed = GateTestbed::new();
+    testbed.budgets.max_tokens = Some(3000);
     let route = Route::anthropic_key(secret()).unwrap();
     let name = route.endpoint().to_string();
-    world
+    testbed
         .start_tls_host(&name, "api.anthropic.com", &stream(MESSAGES))
         .await;
-    world.routes = vec![route];
-    let (gate, meter) = world.build_gate();
+    testbed.routes = vec![route];
+    let (gate, meter) = testbed.build_gate();
     let auth = format!("x-api-key: {}", placeholder(&gate));
     let request = post(
         "/anthropic/v1/messages",
         &auth,
         r#"{"model":"claude-haiku-4-5"}"#,
     );
-    for (most, code) in [(3000, 200), (3000, 402), (5000, 200), (5000, 402)] {
-        world.budgets.max_tokens = Some(most);
-        meter.set_budgets(&world.budgets);
-        let answer = send(&gate, SandboxListener::Credentials, request.clone()).await;
-        assert_eq!(status(&answer), code);
+    for (max, code) in [(3000, 200), (3000, 402), (5000, 200), (5000, 402)] {
+        testbed.budgets.max_tokens = Some(max);
+        meter.set_budgets(&testbed.budgets);
+        let response = send(&gate, SandboxListener::Credentials, request.clone()).await;
+        assert_eq!(status(&response), code);
     }
     assert_eq!(meter.spent().tokens, 6500);
 }
 
 #[tokio::test]
 async fn a_stream_far_beyond_the_budget_is_cut() {
-    let mut world = GateTestbed::new();
-    world.budgets.max_tokens = Some(2000);
+    let mut testbed = GateTestbed::new();
+    testbed.budgets.max_tokens = Some(2000);
     let delta = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"XXXX\"}}\n\n"
         .replace("XXXX", &"x".repeat(400));
     let endless = delta.repeat(200);
     let (gate, _) = start_provider(
-        &mut world,
+        &mut testbed,
         Route::anthropic_key(secret()).unwrap(),
         &stream(&endless),
     )
@@ -311,17 +311,17 @@ async fn a_stream_far_beyond_the_budget_is_cut() {
         &auth,
         r#"{"model":"claude-haiku-4-5","stream":true}"#,
     );
-    let answer = send(&gate, SandboxListener::Credentials, request.clone()).await;
-    assert_eq!(status(&answer), 200);
+    let response = send(&gate, SandboxListener::Credentials, request.clone()).await;
+    assert_eq!(status(&response), 200);
     assert!(
-        answer.contains(
+        response.contains(
             "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"billing_error\""
         ),
-        "{answer}"
+        "{response}"
     );
     // The missing last chunk shows that the response is incomplete.
-    assert!(!answer.ends_with("0\r\n\r\n"));
-    let charges = world.sink.wait_for_charges(1).await;
+    assert!(!response.ends_with("0\r\n\r\n"));
+    let charges = testbed.sink.wait_for_charges(1).await;
     let output = charges[0].usage.output_tokens;
     assert!(charges[0].is_estimate, "{charges:?}");
     // A chunk counts as a whole: 64 KiB are 16 thousand tokens.
@@ -335,45 +335,49 @@ async fn a_stream_far_beyond_the_budget_is_cut() {
 #[tokio::test]
 async fn refusals_by_the_provider_are_free() {
     let text = "HTTP/1.1 529 Overloaded\r\ncontent-type: application/json\r\nretry-after: 3\r\ncontent-length: 2\r\n\r\n{}";
-    let mut world = GateTestbed::new();
-    let (gate, _) = start_provider(&mut world, Route::anthropic_key(secret()).unwrap(), text).await;
+    let mut testbed = GateTestbed::new();
+    let (gate, _) =
+        start_provider(&mut testbed, Route::anthropic_key(secret()).unwrap(), text).await;
     let auth = format!("x-api-key: {}", placeholder(&gate));
     let request = post(
         "/anthropic/v1/messages",
         &auth,
         r#"{"model":"claude-haiku-4-5"}"#,
     );
-    let answer = send(&gate, SandboxListener::Credentials, request).await;
+    let response = send(&gate, SandboxListener::Credentials, request).await;
     assert_eq!(
-        (status(&answer), header(&answer, "retry-after")),
+        (status(&response), header(&response, "retry-after")),
         (529, Some("3"))
     );
-    assert_eq!(world.sink.charges.lock().unwrap().len(), 0);
+    assert_eq!(testbed.sink.charges.lock().unwrap().len(), 0);
 }
 
 #[tokio::test]
 async fn requests_per_minute_are_limited() {
-    let mut world = GateTestbed::new();
-    world.rates.requests_per_minute = Some(2);
-    world.rates.prices.add("openai/own".to_owned(), Price::FREE);
+    let mut testbed = GateTestbed::new();
+    testbed.rates.requests_per_minute = Some(2);
+    testbed
+        .rates
+        .prices
+        .add("openai/own".to_owned(), Price::FREE);
     let (gate, _) = start_provider(
-        &mut world,
+        &mut testbed,
         Route::openai(secret()).unwrap(),
-        &answer("application/json", "{}"),
+        &response("application/json", "{}"),
     )
     .await;
     let auth = format!("Authorization: Bearer {}", placeholder(&gate));
     let request = post("/openai/v1/chat/completions", &auth, r#"{"model":"own"}"#);
     for code in [200, 200, 429] {
-        let answer = send(&gate, SandboxListener::Credentials, request.clone()).await;
-        assert_eq!(status(&answer), code);
+        let response = send(&gate, SandboxListener::Credentials, request.clone()).await;
+        assert_eq!(status(&response), code);
         if code == 429 {
-            let wait: u64 = header(&answer, "retry-after").unwrap().parse().unwrap();
+            let wait: u64 = header(&response, "retry-after").unwrap().parse().unwrap();
             assert!((50..=60).contains(&wait), "{wait}");
-            assert!(body(&answer).contains("rate_limit_exceeded"));
+            assert!(body(&response).contains("rate_limit_exceeded"));
         }
     }
-    world.clock.advance(Duration::from_secs(61));
+    testbed.clock.advance(Duration::from_secs(61));
     assert_eq!(
         status(&send(&gate, SandboxListener::Credentials, request).await),
         200

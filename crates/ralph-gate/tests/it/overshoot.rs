@@ -53,29 +53,29 @@ pub(crate) struct OvershootSetup {
     pub(crate) gate: Gate,
     pub(crate) meter: std::sync::Arc<CostMeter>,
     pub(crate) provider: BillingProvider,
-    pub(crate) world: GateTestbed,
+    pub(crate) testbed: GateTestbed,
 }
 
 pub(crate) async fn overshoot_setup(
     wire: BillingWire,
-    manner: BillingBehavior,
+    behavior: BillingBehavior,
     set: BudgetKind,
 ) -> OvershootSetup {
-    let provider = BillingProvider::start(wire, manner, Duration::from_millis(8)).await;
-    let mut world = GateTestbed::new();
-    world.map_name(&provider.address.to_string(), provider.address);
-    world.routes = vec![wire.route(provider.address)];
-    world.limits.reservation_wait = Duration::from_secs(2);
+    let provider = BillingProvider::start(wire, behavior, Duration::from_millis(8)).await;
+    let mut testbed = GateTestbed::new();
+    testbed.map_name(&provider.address.to_string(), provider.address);
+    testbed.routes = vec![wire.route(provider.address)];
+    testbed.limits.reservation_wait = Duration::from_secs(2);
     match set {
-        BudgetKind::Dollars => world.budgets.max_cost = Some(limit(wire)),
-        BudgetKind::Tokens => world.budgets.max_tokens = Some(200_000),
+        BudgetKind::Dollars => testbed.budgets.max_cost = Some(limit(wire)),
+        BudgetKind::Tokens => testbed.budgets.max_tokens = Some(200_000),
     }
-    let (gate, meter) = world.build_gate();
+    let (gate, meter) = testbed.build_gate();
     OvershootSetup {
         gate,
         meter,
         provider,
-        world,
+        testbed,
     }
 }
 
@@ -109,26 +109,26 @@ pub(crate) async fn send_as_client(
             None
         }
         ClientBehavior::Stays | ClientBehavior::RequestsBackgroundJob => {
-            let mut answer = Vec::new();
-            // An answer may end with the connection.
-            drop(stream.read_to_end(&mut answer).await);
-            Some(status(&String::from_utf8_lossy(&answer)))
+            let mut response = Vec::new();
+            // A response may end with the connection.
+            drop(stream.read_to_end(&mut response).await);
+            Some(status(&String::from_utf8_lossy(&response)))
         }
     }
 }
 
 /// Sends many concurrent requests, waits until all are charged and returns the distinct statuses.
 async fn flood(
-    room: &OvershootSetup,
+    setup: &OvershootSetup,
     wire: BillingWire,
-    (manner, client): (BillingBehavior, ClientBehavior),
+    (behavior, client): (BillingBehavior, ClientBehavior),
     count: usize,
 ) -> Vec<u16> {
-    let auth = format!("Authorization: Bearer {}", placeholder(&room.gate));
+    let auth = format!("Authorization: Bearer {}", placeholder(&setup.gate));
     let mut body = wire.request(
         &"word ".repeat(100),
         Some(20_000),
-        manner != BillingBehavior::Object,
+        behavior != BillingBehavior::Object,
     );
     if client == ClientBehavior::RequestsBackgroundJob {
         body["background"] = json!(true);
@@ -136,12 +136,12 @@ async fn flood(
     let request = post(wire.path(), &auth, &body.to_string());
     let mut clients = JoinSet::new();
     for _ in 0..count {
-        clients.spawn(send_as_client(room.gate.clone(), request.clone(), client));
+        clients.spawn(send_as_client(setup.gate.clone(), request.clone(), client));
     }
     let mut statuses: Vec<u16> = clients.join_all().await.into_iter().flatten().collect();
     statuses.sort_unstable();
     statuses.dedup();
-    while room.meter.open_calls() > 0 {
+    while setup.meter.open_calls() > 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     statuses
@@ -151,22 +151,22 @@ async fn flood(
 async fn assert_within_budget(
     wire: BillingWire,
     set: BudgetKind,
-    (manner, client): (BillingBehavior, ClientBehavior),
+    (behavior, client): (BillingBehavior, ClientBehavior),
     count: usize,
 ) {
-    let case = format!("{wire:?} {set:?} {manner:?} {client:?} ×{count}");
-    let room = overshoot_setup(wire, manner, set).await;
-    let statuses = flood(&room, wire, (manner, client), count).await;
-    let (spent, billed) = (room.meter.spent(), room.provider.cost());
-    let tokens = room.provider.tokens();
+    let case = format!("{wire:?} {set:?} {behavior:?} {client:?} ×{count}");
+    let setup = overshoot_setup(wire, behavior, set).await;
+    let statuses = flood(&setup, wire, (behavior, client), count).await;
+    let (spent, billed) = (setup.meter.spent(), setup.provider.cost());
+    let tokens = setup.provider.tokens();
     if client == ClientBehavior::RequestsBackgroundJob && wire == BillingWire::Messages {
         // This wire format does not have the option, so it is removed.
-        let bills = room.provider.bills();
+        let bills = setup.provider.bills();
         let has_job = |request: &Value| request.get("background").is_some();
         assert!(!bills.iter().any(|bill| has_job(&bill.request)), "{case}");
     } else if client == ClientBehavior::RequestsBackgroundJob {
         assert_eq!(
-            (room.provider.bills().len(), &*statuses),
+            (setup.provider.bills().len(), &*statuses),
             (0, &[400][..]),
             "{case}"
         );
@@ -174,9 +174,9 @@ async fn assert_within_budget(
     }
     match set {
         BudgetKind::Dollars => {
-            let most = limit(wire);
+            let max = limit(wire);
             assert!(
-                billed <= most && spent.cost <= most,
+                billed <= max && spent.cost <= max,
                 "{case}: {billed} {}",
                 spent.cost
             );
@@ -192,14 +192,14 @@ async fn assert_within_budget(
         spent.cost >= billed && spent.tokens >= tokens,
         "{case}: charged less than billed"
     );
-    assert!(!room.provider.bills().is_empty(), "{case}: nothing passed");
+    assert!(!setup.provider.bills().is_empty(), "{case}: nothing passed");
     assert!(
         statuses.iter().all(|code| matches!(code, 200 | 402)),
         "{case}: {statuses:?}"
     );
     if count >= 100
         && client == ClientBehavior::Stays
-        && matches!(manner, BillingBehavior::Object | BillingBehavior::Stream)
+        && matches!(behavior, BillingBehavior::Object | BillingBehavior::Stream)
     {
         // The rest does not cover a useful response.
         let is_used = match set {

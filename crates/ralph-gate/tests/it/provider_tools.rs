@@ -7,32 +7,32 @@ use serde_json::{Value, json};
 
 use crate::support::{GateTestbed, ReceivedBytes, body, header, send, status};
 
-const ANSWER: &str =
+const RESPONSE: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
 
 /// Starts a gate with a credential for each wire format and returns the bytes that the providers
 /// receive.
 async fn start_providers(allowed: &[ProviderTool]) -> (GateTestbed, Gate, ReceivedBytes) {
-    let mut world = GateTestbed::new();
-    world.provider_tools = allowed.iter().copied().collect();
-    let heard = world
-        .start_tls_host("models.example:443", "models.example", ANSWER)
+    let mut testbed = GateTestbed::new();
+    testbed.provider_tools = allowed.iter().copied().collect();
+    let received = testbed
+        .start_tls_host("models.example:443", "models.example", RESPONSE)
         .await;
     let secret = || Secret::new("sk-real-0123456789".to_owned());
     let url = "https://models.example";
-    world.routes = vec![
+    testbed.routes = vec![
         Route::anthropic_compatible("anthropic", url, secret()).unwrap(),
         Route::openai_compatible("openai", url, secret()).unwrap(),
     ];
-    let (gate, _) = world.build_gate();
-    (world, gate, heard)
+    let (gate, _) = testbed.build_gate();
+    (testbed, gate, received)
 }
 
 /// Sends a model request with its placeholder token.
 async fn post(gate: &Gate, path: &str, request: &Value) -> String {
     let name = path.split('/').nth(1).unwrap();
     let mut routes = gate.routes().iter();
-    let phantom = routes
+    let placeholder = routes
         .find(|route| route.name() == name)
         .unwrap()
         .placeholder();
@@ -40,7 +40,7 @@ async fn post(gate: &Gate, path: &str, request: &Value) -> String {
     let request = format!(
         "POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\
          Connection: close\r\n\r\n{text}",
-        phantom.as_str(),
+        placeholder.as_str(),
         text.len()
     );
     send(gate, SandboxListener::Credentials, request).await
@@ -56,7 +56,7 @@ fn image(url: &str) -> Value {
 
 #[tokio::test]
 async fn no_wire_lets_the_provider_fetch_urls() {
-    let (world, gate, heard) = start_providers(&[]).await;
+    let (testbed, gate, received) = start_providers(&[]).await;
     let url = "https://evil.example/?d=SECRET";
     let chat = json!({"model": "m", "messages": [{"role": "user", "content": [
         {"type": "image_url", "image_url": {"url": url}},
@@ -78,14 +78,14 @@ async fn no_wire_lets_the_provider_fetch_urls() {
         ("/openai/v1/responses/compact", responses, "urls"),
         ("/openai/v1/responses", tool, "mcp"),
     ] {
-        let answer = post(&gate, path, &request).await;
-        assert_eq!(status(&answer), 400, "{path}: {answer}");
+        let response = post(&gate, path, &request).await;
+        assert_eq!(status(&response), 400, "{path}: {response}");
         assert_eq!(
-            header(&answer, "x-ralph-gate"),
+            header(&response, "x-ralph-gate"),
             Some("provider-tool"),
             "{path}"
         );
-        let error: Value = serde_json::from_str(body(&answer)).unwrap();
+        let error: Value = serde_json::from_str(body(&response)).unwrap();
         let message = error["error"]["message"].as_str().unwrap();
         assert!(
             message.contains(&format!("does not allow `{kind}`")),
@@ -93,8 +93,8 @@ async fn no_wire_lets_the_provider_fetch_urls() {
         );
         assert!(!message.contains("SECRET"), "{message}");
     }
-    assert_eq!(heard.text(), "", "the provider received nothing");
-    let audits = world.sink.audits.lock().unwrap();
+    assert_eq!(received.text(), "", "the provider received nothing");
+    let audits = testbed.sink.audits.lock().unwrap();
     let details: Vec<&str> = audits
         .iter()
         .filter_map(|it| it.detail.as_deref())
@@ -105,36 +105,36 @@ async fn no_wire_lets_the_provider_fetch_urls() {
 
 #[tokio::test]
 async fn provider_tools_are_removed_from_the_request_and_recorded() {
-    let (world, gate, heard) = start_providers(&[]).await;
+    let (testbed, gate, received) = start_providers(&[]).await;
     let request = json!({"model": "m", "max_tokens": 1, "messages": [], "tools": [
         {"type": "web_search_20250305", "name": "web_search"},
         {"name": "Bash", "input_schema": {"type": "object"}},
     ]});
     for _ in 0..2 {
-        let answer = post(&gate, "/anthropic/v1/messages", &request).await;
-        assert_eq!(status(&answer), 200, "{answer}");
+        let response = post(&gate, "/anthropic/v1/messages", &request).await;
+        assert_eq!(status(&response), 200, "{response}");
     }
-    let sent = heard.text();
+    let sent = received.text();
     assert!(
         !sent.contains("web_search") && sent.contains("Bash"),
         "{sent}"
     );
-    let decisions = world.sink.wait_for_decisions(4).await;
+    let decisions = testbed.sink.wait_for_decisions(4).await;
     let removed = "credentials models.example:443 - provider-tool policy";
     assert_eq!(decisions.iter().filter(|it| *it == removed).count(), 2);
-    let tools = world.sink.tools.lock().unwrap();
+    let tools = testbed.sink.tools.lock().unwrap();
     assert_eq!(tools.len(), 1, "it is announced once");
     assert_eq!(tools[0].1.what, "the tool `web_search_20250305`");
 }
 
 #[tokio::test]
 async fn allowed_kinds_pass_unchanged_and_are_recorded() {
-    let (world, gate, heard) = start_providers(&[ProviderTool::Urls]).await;
+    let (testbed, gate, received) = start_providers(&[ProviderTool::Urls]).await;
     let request = image("https://pictures.example/a.png");
-    let answer = post(&gate, "/anthropic/v1/messages", &request).await;
-    assert_eq!(status(&answer), 200, "{answer}");
-    assert!(heard.text().contains("https://pictures.example/a.png"));
-    let decisions = world.sink.wait_for_decisions(2).await;
+    let response = post(&gate, "/anthropic/v1/messages", &request).await;
+    assert_eq!(status(&response), 200, "{response}");
+    assert!(received.text().contains("https://pictures.example/a.png"));
+    let decisions = testbed.sink.wait_for_decisions(2).await;
     let allowed = "credentials models.example:443 + provider-tool policy".to_owned();
     assert!(decisions.contains(&allowed), "{decisions:?}");
 }

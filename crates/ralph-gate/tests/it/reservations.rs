@@ -16,10 +16,10 @@ use crate::overshoot::{
 use crate::support::{GateTestbed, body, connect, header, send, status};
 
 /// Sends one request and returns the response.
-async fn send_request(room: &OvershootSetup, wire: BillingWire, body: &Value) -> String {
-    let auth = format!("Authorization: Bearer {}", placeholder(&room.gate));
+async fn send_request(setup: &OvershootSetup, wire: BillingWire, body: &Value) -> String {
+    let auth = format!("Authorization: Bearer {}", placeholder(&setup.gate));
     let request = post(wire.path(), &auth, &body.to_string());
-    send(&room.gate, SandboxListener::Credentials, request).await
+    send(&setup.gate, SandboxListener::Credentials, request).await
 }
 
 const WIRES: [BillingWire; 3] = [
@@ -31,36 +31,36 @@ const WIRES: [BillingWire; 3] = [
 #[tokio::test]
 async fn sequential_calls_use_the_budget_without_exceeding_it() {
     for wire in WIRES {
-        let room = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Dollars).await;
+        let setup = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Dollars).await;
         let body = wire.request("Hello", Some(32_000), false);
         let mut last = String::new();
         for _ in 0..40 {
-            last = send_request(&room, wire, &body).await;
+            last = send_request(&setup, wire, &body).await;
         }
         assert_eq!(status(&last), 402, "{last}");
         assert_eq!(header(&last, "x-ralph-gate"), Some("budget-spent"));
         let text = self::body(&last);
         assert!(text.contains("does not cover this request"), "{text}");
-        let (billed, most) = (room.provider.cost(), limit(wire));
+        let (billed, max) = (setup.provider.cost(), limit(wire));
         assert!(
-            billed <= most && billed.nanos() * 100 >= most.nanos() * 98,
+            billed <= max && billed.nanos() * 100 >= max.nanos() * 98,
             "{billed}"
         );
-        assert_eq!(room.meter.spent().cost, billed);
-        assert!(room.meter.insufficient_budget().is_some());
+        assert_eq!(setup.meter.spent().cost, billed);
+        assert!(setup.meter.insufficient_budget().is_some());
     }
 }
 
 #[tokio::test]
 async fn the_output_limit_is_lowered_to_the_remaining_budget() {
     for wire in WIRES {
-        let room = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Tokens).await;
-        for (asked, code) in [(150_000, 200), (150_000, 200), (150_000, 402), (100, 402)] {
-            let answer =
-                send_request(&room, wire, &wire.request("Hello", Some(asked), false)).await;
-            assert_eq!(status(&answer), code, "{answer}");
+        let setup = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Tokens).await;
+        for (requested, code) in [(150_000, 200), (150_000, 200), (150_000, 402), (100, 402)] {
+            let response =
+                send_request(&setup, wire, &wire.request("Hello", Some(requested), false)).await;
+            assert_eq!(status(&response), code, "{response}");
         }
-        let bills = room.provider.bills();
+        let bills = setup.provider.bills();
         let sent = |index: usize| bills[index].request[wire.limit_key()].as_u64().unwrap();
         assert_eq!(sent(0), 150_000);
         // Everything left after the input bound: its bytes and the provider's overhead.
@@ -70,44 +70,44 @@ async fn the_output_limit_is_lowered_to_the_remaining_budget() {
 
 #[tokio::test]
 async fn requests_without_an_output_limit_get_the_model_limit() {
-    for (wire, most) in [
+    for (wire, max) in [
         (BillingWire::Messages, 64_000),
         (BillingWire::Chat, 128_000),
         (BillingWire::Responses, 128_000),
     ] {
-        let room = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Tokens).await;
-        let answer = send_request(&room, wire, &wire.request("Hello", None, false)).await;
-        assert_eq!(status(&answer), 200, "{answer}");
-        let sent = &room.provider.bills()[0].request;
-        assert_eq!(sent[wire.limit_key()], most, "{sent}");
+        let setup = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Tokens).await;
+        let response = send_request(&setup, wire, &wire.request("Hello", None, false)).await;
+        assert_eq!(status(&response), 200, "{response}");
+        let sent = &setup.provider.bills()[0].request;
+        assert_eq!(sent[wire.limit_key()], max, "{sent}");
     }
 }
 
 #[tokio::test]
 async fn thinking_is_lowered_along_with_the_output() {
     let wire = BillingWire::Messages;
-    let room = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Tokens).await;
+    let setup = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Tokens).await;
     let mut body = wire.request("Hello", Some(1_000_000), false);
     body["thinking"] = json!({"type": "enabled", "budget_tokens": 900_000});
-    assert_eq!(status(&send_request(&room, wire, &body).await), 200);
-    let sent = &room.provider.bills()[0].request;
+    assert_eq!(status(&send_request(&setup, wire, &body).await), 200);
+    let sent = &setup.provider.bills()[0].request;
     let (limit, budget) = (
         sent["max_tokens"].as_u64().unwrap(),
         sent["thinking"]["budget_tokens"].as_u64().unwrap(),
     );
     assert!((1024..limit).contains(&budget), "{sent}");
     // The rest covers a short response, but not one with thinking.
-    assert_eq!(status(&send_request(&room, wire, &body).await), 402);
+    assert_eq!(status(&send_request(&setup, wire, &body).await), 402);
 }
 
 #[tokio::test]
 async fn every_choice_of_a_chat_is_paid_for() {
     let wire = BillingWire::Chat;
-    let room = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Tokens).await;
+    let setup = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Tokens).await;
     let mut body = wire.request("Hello", Some(100_000), false);
     body["n"] = json!(8);
-    assert_eq!(status(&send_request(&room, wire, &body).await), 200);
-    let bill = &room.provider.bills()[0];
+    assert_eq!(status(&send_request(&setup, wire, &body).await), 200);
+    let bill = &setup.provider.bills()[0];
     let each = bill.request["max_completion_tokens"].as_u64().unwrap();
     assert!((24_000..25_000).contains(&each), "{each}");
     assert!(bill.usage.total() <= 200_000);
@@ -117,21 +117,21 @@ async fn every_choice_of_a_chat_is_paid_for() {
 async fn without_a_budget_a_request_is_not_changed() {
     for wire in WIRES {
         let provider = BillingProvider::start(wire, BillingBehavior::Object, Duration::ZERO).await;
-        let mut world = GateTestbed::new();
-        world.map_name(&provider.address.to_string(), provider.address);
-        world.routes = vec![wire.route(provider.address)];
-        let (gate, meter) = world.build_gate();
-        let room = OvershootSetup {
+        let mut testbed = GateTestbed::new();
+        testbed.map_name(&provider.address.to_string(), provider.address);
+        testbed.routes = vec![wire.route(provider.address)];
+        let (gate, meter) = testbed.build_gate();
+        let setup = OvershootSetup {
             gate,
             meter,
             provider,
-            world,
+            testbed,
         };
-        let answer = send_request(&room, wire, &wire.request("Hello", None, false)).await;
-        assert_eq!(status(&answer), 200, "{answer}");
-        let sent = &room.provider.bills()[0].request;
+        let response = send_request(&setup, wire, &wire.request("Hello", None, false)).await;
+        assert_eq!(status(&response), 200, "{response}");
+        let sent = &setup.provider.bills()[0].request;
         assert!(sent.get(wire.limit_key()).is_none(), "{sent}");
-        assert_eq!(room.meter.spent().cost, room.provider.cost());
+        assert_eq!(setup.meter.spent().cost, setup.provider.cost());
     }
 }
 
@@ -143,23 +143,23 @@ async fn typical_agent_requests_pass_with_three_dollars() {
         Duration::ZERO,
     )
     .await;
-    let mut world = GateTestbed::new();
-    world.map_name(&provider.address.to_string(), provider.address);
-    world.routes = vec![BillingWire::Messages.route(provider.address)];
-    world.budgets.max_cost = Usd::from_dollars(3.0);
-    let (gate, meter) = world.build_gate();
-    let room = OvershootSetup {
+    let mut testbed = GateTestbed::new();
+    testbed.map_name(&provider.address.to_string(), provider.address);
+    testbed.routes = vec![BillingWire::Messages.route(provider.address)];
+    testbed.budgets.max_cost = Usd::from_dollars(3.0);
+    let (gate, meter) = testbed.build_gate();
+    let setup = OvershootSetup {
         gate,
         meter,
         provider,
-        world,
+        testbed,
     };
     let mut body = BillingWire::Messages.request(&"x".repeat(200_000), Some(32_000), false);
     for model in ["claude-opus-4-8", "claude-sonnet-4-5", "claude-haiku-4-5"] {
         body["model"] = json!(model);
-        let answer = send_request(&room, BillingWire::Messages, &body).await;
-        assert_eq!(status(&answer), 200, "{model}: {answer}");
-        let sent = room.provider.bills().pop().unwrap().request;
+        let response = send_request(&setup, BillingWire::Messages, &body).await;
+        assert_eq!(status(&response), 200, "{model}: {response}");
+        let sent = setup.provider.bills().pop().unwrap().request;
         assert_eq!(sent["max_tokens"], 32_000, "{model}");
     }
 }
@@ -167,17 +167,17 @@ async fn typical_agent_requests_pass_with_three_dollars() {
 #[tokio::test]
 async fn calls_wait_for_reservations_of_other_calls() {
     let wire = BillingWire::Chat;
-    let room = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Tokens).await;
+    let setup = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Tokens).await;
     // Two of these requests fit one after the other, but not concurrently.
     let body = wire.request("Hello", Some(60_000), false);
-    let mut body_of_more = body.clone();
-    body_of_more["max_completion_tokens"] = json!(130_000);
+    let mut larger_body = body.clone();
+    larger_body["max_completion_tokens"] = json!(130_000);
     let (first, second) = tokio::join!(
-        send_request(&room, wire, &body_of_more),
-        send_request(&room, wire, &body)
+        send_request(&setup, wire, &larger_body),
+        send_request(&setup, wire, &body)
     );
     assert_eq!((status(&first), status(&second)), (200, 200));
-    let limits: Vec<u64> = room
+    let limits: Vec<u64> = setup
         .provider
         .bills()
         .iter()
@@ -193,38 +193,38 @@ async fn calls_wait_for_reservations_of_other_calls() {
 #[tokio::test]
 async fn disconnected_clients_are_charged_the_billed_amount() {
     for wire in WIRES {
-        for (manner, client) in [
+        for (behavior, client) in [
             (BillingBehavior::Object, ClientBehavior::Leaves),
             (BillingBehavior::Stream, ClientBehavior::Leaves),
             (BillingBehavior::Stream, ClientBehavior::LeavesAtFirstBytes),
         ] {
-            let room = overshoot_setup(wire, manner, BudgetKind::Dollars).await;
-            let auth = format!("Authorization: Bearer {}", placeholder(&room.gate));
-            let body = wire.request("Hello", Some(20_000), manner == BillingBehavior::Stream);
+            let setup = overshoot_setup(wire, behavior, BudgetKind::Dollars).await;
+            let auth = format!("Authorization: Bearer {}", placeholder(&setup.gate));
+            let body = wire.request("Hello", Some(20_000), behavior == BillingBehavior::Stream);
             let request = post(wire.path(), &auth, &body.to_string());
-            send_as_client(room.gate.clone(), request, client).await;
-            let charges = room.world.sink.wait_for_charges(1).await;
-            assert!(!charges[0].is_estimate, "{wire:?} {manner:?} {client:?}");
-            assert_eq!(charges[0].usage, room.provider.bills()[0].usage);
-            assert_eq!(charges[0].cost, room.provider.cost());
+            send_as_client(setup.gate.clone(), request, client).await;
+            let charges = setup.testbed.sink.wait_for_charges(1).await;
+            assert!(!charges[0].is_estimate, "{wire:?} {behavior:?} {client:?}");
+            assert_eq!(charges[0].usage, setup.provider.bills()[0].usage);
+            assert_eq!(charges[0].cost, setup.provider.cost());
         }
     }
 }
 
 #[tokio::test]
 async fn background_reads_are_limited_and_charge_the_reservation() {
-    for is_hurried in [false, true] {
+    for is_stopped in [false, true] {
         let wire = BillingWire::Messages;
         let pause = Duration::from_secs(30);
         let provider = BillingProvider::start(wire, BillingBehavior::Stream, pause).await;
-        let mut world = GateTestbed::new();
-        world.map_name(&provider.address.to_string(), provider.address);
-        world.routes = vec![wire.route(provider.address)];
-        world.budgets.max_cost = Usd::from_dollars(3.0);
-        if !is_hurried {
-            world.limits.background_read_timeout = Duration::from_secs(3);
+        let mut testbed = GateTestbed::new();
+        testbed.map_name(&provider.address.to_string(), provider.address);
+        testbed.routes = vec![wire.route(provider.address)];
+        testbed.budgets.max_cost = Usd::from_dollars(3.0);
+        if !is_stopped {
+            testbed.limits.background_read_timeout = Duration::from_secs(3);
         }
-        let (gate, meter) = world.build_gate();
+        let (gate, meter) = testbed.build_gate();
         let auth = format!("Authorization: Bearer {}", placeholder(&gate));
         let body = wire.request("Hello", Some(20_000), true);
         let request = post(wire.path(), &auth, &body.to_string());
@@ -240,10 +240,10 @@ async fn background_reads_are_limited_and_charge_the_reservation() {
             1,
             "the response is read in the background"
         );
-        if is_hurried {
+        if is_stopped {
             meter.stop_background_reads();
         }
-        let charges = world.sink.wait_for_charges(1).await;
+        let charges = testbed.sink.wait_for_charges(1).await;
         assert!(charges[0].is_estimate);
         assert_eq!(charges[0].usage.output_tokens, 20_000);
         assert!(charges[0].cost >= provider.cost());
@@ -256,12 +256,12 @@ async fn concurrent_calls_are_limited() {
     let wire = BillingWire::Chat;
     let provider =
         BillingProvider::start(wire, BillingBehavior::Object, Duration::from_millis(500)).await;
-    let mut world = GateTestbed::new();
-    world.map_name(&provider.address.to_string(), provider.address);
-    world.routes = vec![wire.route(provider.address)];
-    world.limits.model_calls = 3;
-    world.limits.reservation_wait = Duration::from_millis(100);
-    let (gate, _) = world.build_gate();
+    let mut testbed = GateTestbed::new();
+    testbed.map_name(&provider.address.to_string(), provider.address);
+    testbed.routes = vec![wire.route(provider.address)];
+    testbed.limits.model_calls = 3;
+    testbed.limits.reservation_wait = Duration::from_millis(100);
+    let (gate, _) = testbed.build_gate();
     let auth = format!("Authorization: Bearer {}", placeholder(&gate));
     let body = wire.request("Hello", Some(100), false);
     let request = post(wire.path(), &auth, &body.to_string());
@@ -293,17 +293,17 @@ async fn endpoints_without_a_price_are_refused() {
         (BillingWire::Responses, "/openai/v1/responses/resp_1"),
         (BillingWire::Responses, "/openai/v1/audio/speech"),
     ] {
-        let room = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Dollars).await;
-        let auth = format!("Authorization: Bearer {}", placeholder(&room.gate));
+        let setup = overshoot_setup(wire, BillingBehavior::Object, BudgetKind::Dollars).await;
+        let auth = format!("Authorization: Bearer {}", placeholder(&setup.gate));
         let body = wire.request("Hello", Some(100), false).to_string();
-        let answer = send(
-            &room.gate,
+        let response = send(
+            &setup.gate,
             SandboxListener::Credentials,
             post(path, &auth, &body),
         )
         .await;
-        assert_eq!(status(&answer), 404, "{path}");
-        assert_eq!(header(&answer, "x-ralph-gate"), Some("path-not-allowed"));
-        assert!(room.provider.bills().is_empty());
+        assert_eq!(status(&response), 404, "{path}");
+        assert_eq!(header(&response, "x-ralph-gate"), Some("path-not-allowed"));
+        assert!(setup.provider.bills().is_empty());
     }
 }

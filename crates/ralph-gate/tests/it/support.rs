@@ -93,7 +93,7 @@ fn format_record(audit: &GateAuditRecord) -> String {
     )
 }
 
-/// Names for the fake hosts.
+/// Resolves the names of the fake hosts.
 #[derive(Clone, Default)]
 pub(crate) struct GateTestResolver {
     names: HashMap<String, Vec<SocketAddr>>,
@@ -225,10 +225,10 @@ impl GateTestbed {
     }
 
     /// Starts a host with a fixed response.
-    pub(crate) async fn start_host(&mut self, name: &str, answer: &str) -> ReceivedBytes {
-        let (address, heard) = start_host(answer.as_bytes().to_vec(), None).await;
+    pub(crate) async fn start_host(&mut self, name: &str, response: &str) -> ReceivedBytes {
+        let (address, received) = start_host(response.as_bytes().to_vec(), None).await;
         self.map_name(name, address);
-        heard
+        received
     }
 
     /// Starts a TLS host with a fixed response and a certificate for the given name.
@@ -236,12 +236,12 @@ impl GateTestbed {
         &mut self,
         name: &str,
         for_name: &str,
-        answer: &str,
+        response: &str,
     ) -> ReceivedBytes {
         let acceptor = self.acceptor(for_name);
-        let (address, heard) = start_host(answer.as_bytes().to_vec(), Some(acceptor)).await;
+        let (address, received) = start_host(response.as_bytes().to_vec(), Some(acceptor)).await;
         self.map_name(name, address);
-        heard
+        received
     }
 
     pub(crate) fn acceptor(&self, name: &str) -> TlsAcceptor {
@@ -278,7 +278,7 @@ impl GateTestbed {
             provider_tools: self.provider_tools.clone(),
             limits: self.limits.clone(),
         };
-        let outside = GateDeps {
+        let deps = GateDeps {
             resolver: Arc::new(self.resolver.clone()),
             reachable: self.reachable.clone(),
             credential_reachable: self.credential_reachable.clone(),
@@ -288,56 +288,56 @@ impl GateTestbed {
             meter: meter.clone(),
             cassette: self.cassette.clone(),
         };
-        (Gate::new(settings, outside).unwrap(), meter)
+        (Gate::new(settings, deps).unwrap(), meter)
     }
 }
 
 /// Starts a host and returns its address and received bytes.
 pub(crate) async fn start_host(
-    answer: Vec<u8>,
+    response: Vec<u8>,
     tls: Option<TlsAcceptor>,
 ) -> (SocketAddr, ReceivedBytes) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let heard = ReceivedBytes::default();
-    let told = heard.clone();
+    let received = ReceivedBytes::default();
+    let recorder = received.clone();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let index = told.start();
-            let (told, answer, tls) = (told.clone(), answer.clone(), tls.clone());
+            let index = recorder.start();
+            let (recorder, response, tls) = (recorder.clone(), response.clone(), tls.clone());
             tokio::spawn(async move {
                 match tls {
                     Some(tls) => {
                         if let Ok(stream) = tls.accept(stream).await {
-                            answer_connection(stream, index, &told, &answer).await;
+                            answer_connection(stream, index, &recorder, &response).await;
                         }
                     }
-                    None => answer_connection(stream, index, &told, &answer).await,
+                    None => answer_connection(stream, index, &recorder, &response).await,
                 }
             });
         }
     });
-    (address, heard)
+    (address, received)
 }
 
 /// Answers each request head on a connection. Bodies are recorded with their heads.
 async fn answer_connection(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     index: usize,
-    heard: &ReceivedBytes,
-    answer: &[u8],
+    received: &ReceivedBytes,
+    response: &[u8],
 ) {
-    let mut piece = vec![0; 64 * 1024];
+    let mut chunk = vec![0; 64 * 1024];
     let mut request = Vec::new();
     loop {
-        let Ok(count @ 1..) = stream.read(&mut piece).await else {
+        let Ok(count @ 1..) = stream.read(&mut chunk).await else {
             return;
         };
-        heard.add(index, &piece[..count]);
-        request.extend_from_slice(&piece[..count]);
+        received.add(index, &chunk[..count]);
+        request.extend_from_slice(&chunk[..count]);
         if is_complete(&request) {
             request.clear();
-            if stream.write_all(answer).await.is_err() {
+            if stream.write_all(response).await.is_err() {
                 return;
             }
         }
@@ -361,10 +361,10 @@ fn is_complete(request: &[u8]) -> bool {
 
 /// Opens a connection through a listener.
 pub(crate) fn connect(gate: &Gate, arrival: Arrival) -> DuplexStream {
-    let (mine, theirs) = tokio::io::duplex(64 * 1024);
+    let (client, server) = tokio::io::duplex(64 * 1024);
     let gate = gate.clone();
-    tokio::spawn(async move { gate.serve(arrival, theirs).await });
-    mine
+    tokio::spawn(async move { gate.serve(arrival, server).await });
+    client
 }
 
 /// Sends bytes through a listener and returns the complete response.
@@ -380,19 +380,19 @@ pub(crate) async fn send_at(gate: &Gate, arrival: Arrival, bytes: impl AsRef<[u8
     let mut stream = connect(gate, arrival);
     // A request that is refused early is not read completely.
     drop(stream.write_all(bytes.as_ref()).await);
-    let mut answer = Vec::new();
-    let read = stream.read_to_end(&mut answer);
+    let mut response = Vec::new();
+    let read = stream.read_to_end(&mut response);
     let ended = tokio::time::timeout(Duration::from_secs(10), read).await;
-    // An answer may end with the connection.
-    drop(ended.expect("the gate answers in time"));
-    String::from_utf8_lossy(&answer).into_owned()
+    // A response may end with the connection.
+    drop(ended.expect("the gate responds in time"));
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 pub(crate) const OK_RESPONSE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 /// Returns the status of a response.
-pub(crate) fn status(answer: &str) -> u16 {
-    answer
+pub(crate) fn status(response: &str) -> u16 {
+    response
         .split(' ')
         .nth(1)
         .and_then(ralph_core::parse_value)
@@ -400,8 +400,8 @@ pub(crate) fn status(answer: &str) -> u16 {
 }
 
 /// Returns a header of a response.
-pub(crate) fn header<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
-    let head = answer.split("\r\n\r\n").next()?;
+pub(crate) fn header<'a>(response: &'a str, name: &str) -> Option<&'a str> {
+    let head = response.split("\r\n\r\n").next()?;
     head.lines()
         .filter_map(|line| line.split_once(": "))
         .find(|(key, _)| key.eq_ignore_ascii_case(name))
@@ -409,6 +409,6 @@ pub(crate) fn header<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// Returns the body of a response.
-pub(crate) fn body(answer: &str) -> &str {
-    answer.split_once("\r\n\r\n").map_or("", |(_, body)| body)
+pub(crate) fn body(response: &str) -> &str {
+    response.split_once("\r\n\r\n").map_or("", |(_, body)| body)
 }

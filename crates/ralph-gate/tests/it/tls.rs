@@ -41,16 +41,16 @@ pub(crate) async fn https_get(
     let mut stream = connect_tls(stream, roots, sni).await?;
     let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
-    let mut answer = Vec::new();
-    // A single read suffices for the fixed response.
-    let mut piece = [0; 4096];
-    while !answer.ends_with(b"ok") && !answer.ends_with(b"\n") {
-        match stream.read(&mut piece).await? {
+    let mut response = Vec::new();
+    // The hosts of these tests keep the connection open; their responses end with `ok` or a line feed.
+    let mut chunk = [0; 4096];
+    while !response.ends_with(b"ok") && !response.ends_with(b"\n") {
+        match stream.read(&mut chunk).await? {
             0 => break,
-            count => answer.extend_from_slice(&piece[..count]),
+            count => response.extend_from_slice(&chunk[..count]),
         }
     }
-    Ok(String::from_utf8(answer).unwrap())
+    Ok(String::from_utf8(response).unwrap())
 }
 
 /// Opens a tunnel through the proxy.
@@ -75,20 +75,25 @@ pub(crate) async fn open_tunnel(gate: &Gate, authority: &str) -> Result<DuplexSt
 
 #[tokio::test]
 async fn tunnels_forward_tls_for_their_host_only() {
-    let mut world = GateTestbed::allowing(&["allowed.example", "other.example"]);
-    let heard = world
+    let mut testbed = GateTestbed::allowing(&["allowed.example", "other.example"]);
+    let received = testbed
         .start_tls_host("allowed.example:443", "allowed.example", OK_RESPONSE)
         .await;
-    let (gate, _) = world.build_gate();
+    let (gate, _) = testbed.build_gate();
     let stream = open_tunnel(&gate, "allowed.example:443").await.unwrap();
-    let answer = https_get(stream, world.roots(), "allowed.example", "allowed.example")
-        .await
-        .unwrap();
-    assert_eq!((status(&answer), body(&answer)), (200, "ok"));
-    assert_eq!(heard.connections(), 1);
+    let response = https_get(
+        stream,
+        testbed.roots(),
+        "allowed.example",
+        "allowed.example",
+    )
+    .await
+    .unwrap();
+    assert_eq!((status(&response), body(&response)), (200, "ok"));
+    assert_eq!(received.connections(), 1);
 
     let stream = open_tunnel(&gate, "allowed.example:443").await.unwrap();
-    let error = https_get(stream, world.roots(), "other.example", "other.example")
+    let error = https_get(stream, testbed.roots(), "other.example", "other.example")
         .await
         .unwrap_err();
     assert!(error.to_string().contains("UnrecognisedName"), "{error}");
@@ -98,7 +103,7 @@ async fn tunnels_forward_tls_for_their_host_only() {
         header(&refused, "x-ralph-gate"),
         Some("blocked-by-allowlist")
     );
-    let mut decisions = world.sink.wait_for_decisions(3).await;
+    let mut decisions = testbed.sink.wait_for_decisions(3).await;
     decisions.sort();
     assert_eq!(
         decisions,
@@ -108,43 +113,44 @@ async fn tunnels_forward_tls_for_their_host_only() {
             "proxy evil.example:443 - blocked-by-allowlist policy",
         ]
     );
-    let audits = world.sink.audits.lock().unwrap();
-    let carried = audits
+    let audits = testbed.sink.audits.lock().unwrap();
+    let forwarded = audits
         .iter()
         .find(|audit| audit.decision.is_allowed())
         .unwrap();
     assert!(
-        carried.bytes_out > 200 && carried.bytes_in > 200,
-        "{carried:?}"
+        forwarded.bytes_out > 200 && forwarded.bytes_in > 200,
+        "{forwarded:?}"
     );
 }
 
 #[tokio::test]
 async fn tls_to_a_mapped_address_must_be_for_its_name() {
-    let mut world = GateTestbed::allowing(&["a.example", "b.example"]);
-    let heard_a = world
+    let mut testbed = GateTestbed::allowing(&["a.example", "b.example"]);
+    let received_a = testbed
         .start_tls_host("a.example:443", "a.example", OK_RESPONSE)
         .await;
-    let heard_b = world
+    let received_b = testbed
         .start_tls_host("b.example:443", "b.example", OK_RESPONSE)
         .await;
-    let (gate, _) = world.build_gate();
+    let (gate, _) = testbed.build_gate();
     let address = gate.address_of(&"a.example".to_owned().try_into().unwrap(), 443);
     let at_a = Arrival::with_address(SandboxListener::Https, address);
-    let nobody = Arrival::with_address(SandboxListener::Https, "127.1.9.9:443".parse().unwrap());
-    let anywhere = Arrival::new(SandboxListener::Https);
-    for (arrival, name, is_answered) in [
+    let unassigned =
+        Arrival::with_address(SandboxListener::Https, "127.1.9.9:443".parse().unwrap());
+    let unknown = Arrival::new(SandboxListener::Https);
+    for (arrival, name, is_accepted) in [
         (at_a, "a.example", true),
         (at_a, "b.example", false),
         // An IP address is not a valid server name.
         (at_a, "127.0.0.1", false),
-        (nobody, "a.example", false),
-        (anywhere, "evil.example", false),
+        (unassigned, "a.example", false),
+        (unknown, "evil.example", false),
     ] {
-        let answer = https_get(connect(&gate, arrival), world.roots(), name, name).await;
-        assert_eq!(answer.is_ok(), is_answered, "{name}");
+        let response = https_get(connect(&gate, arrival), testbed.roots(), name, name).await;
+        assert_eq!(response.is_ok(), is_accepted, "{name}");
     }
-    let mut decisions = world.sink.wait_for_decisions(5).await;
+    let mut decisions = testbed.sink.wait_for_decisions(5).await;
     decisions.sort();
     assert_eq!(
         decisions,
@@ -156,20 +162,20 @@ async fn tls_to_a_mapped_address_must_be_for_its_name() {
             "https evil.example:443 - blocked-by-allowlist policy",
         ]
     );
-    assert_eq!((heard_a.connections(), heard_b.connections()), (1, 0));
+    assert_eq!((received_a.connections(), received_b.connections()), (1, 0));
 }
 
 #[tokio::test]
 async fn inspected_tls_carries_requests_for_its_host_only() {
-    let mut world = GateTestbed::allowing(&["front.example", "plain.example"]);
-    world.inspect = Allowlist::parse(["front.example"]).unwrap();
-    let heard = world
+    let mut testbed = GateTestbed::allowing(&["front.example", "plain.example"]);
+    testbed.inspect = Allowlist::parse(["front.example"]).unwrap();
+    let received = testbed
         .start_tls_host("front.example:443", "front.example", OK_RESPONSE)
         .await;
-    let (gate, _) = world.build_gate();
-    let mut trusts_gate = RootCertStore::empty();
+    let (gate, _) = testbed.build_gate();
+    let mut gate_roots = RootCertStore::empty();
     let pem = gate.certificate_pem().as_bytes();
-    trusts_gate
+    gate_roots
         .add(CertificateDer::from_pem_slice(pem).unwrap())
         .unwrap();
     for through_proxy in [true, false] {
@@ -182,54 +188,54 @@ async fn inspected_tls_carries_requests_for_its_host_only() {
             } else {
                 connect(&gate, Arrival::new(SandboxListener::Https))
             };
-            let answer = https_get(stream, trusts_gate.clone(), "front.example", host)
+            let response = https_get(stream, gate_roots.clone(), "front.example", host)
                 .await
                 .unwrap();
-            assert_eq!(status(&answer), code, "{host}");
-            assert_eq!(header(&answer, "x-ralph-gate"), reason, "{host}");
+            assert_eq!(status(&response), code, "{host}");
+            assert_eq!(header(&response, "x-ralph-gate"), reason, "{host}");
         }
     }
-    assert!(!heard.text().contains("hidden.example"));
-    assert_eq!(heard.connections(), 1);
+    assert!(!received.text().contains("hidden.example"));
+    assert_eq!(received.connections(), 1);
 }
 
 #[tokio::test]
 async fn upstream_certificates_are_verified() {
-    let mut world = GateTestbed::allowing(&["front.example"]);
-    world.inspect = Allowlist::parse(["front.example"]).unwrap();
-    let heard = world
+    let mut testbed = GateTestbed::allowing(&["front.example"]);
+    testbed.inspect = Allowlist::parse(["front.example"]).unwrap();
+    let received = testbed
         .start_tls_host("front.example:443", "somebody.example", OK_RESPONSE)
         .await;
-    let (gate, _) = world.build_gate();
-    let mut trusts_gate = RootCertStore::empty();
+    let (gate, _) = testbed.build_gate();
+    let mut gate_roots = RootCertStore::empty();
     let pem = gate.certificate_pem().as_bytes();
-    trusts_gate
+    gate_roots
         .add(CertificateDer::from_pem_slice(pem).unwrap())
         .unwrap();
     let stream = open_tunnel(&gate, "front.example:443").await.unwrap();
-    let answer = https_get(stream, trusts_gate, "front.example", "front.example")
+    let response = https_get(stream, gate_roots, "front.example", "front.example")
         .await
         .unwrap();
-    assert_eq!((status(&answer), heard.text()), (502, String::new()));
+    assert_eq!((status(&response), received.text()), (502, String::new()));
 }
 
 #[tokio::test]
 async fn listed_ports_forward_any_protocol_and_tls_for_their_host() {
-    let mut world = GateTestbed::allowing(&["odd.example:2222"]);
-    let heard = world
+    let mut testbed = GateTestbed::allowing(&["odd.example:2222"]);
+    let received = testbed
         .start_tls_host("odd.example:2222", "odd.example", OK_RESPONSE)
         .await;
-    let (gate, _) = world.build_gate();
+    let (gate, _) = testbed.build_gate();
     let stream = open_tunnel(&gate, "odd.example:2222").await.unwrap();
-    let answer = https_get(stream, world.roots(), "odd.example", "odd.example")
+    let response = https_get(stream, testbed.roots(), "odd.example", "odd.example")
         .await
         .unwrap();
-    assert_eq!(status(&answer), 200);
+    assert_eq!(status(&response), 200);
     let stream = open_tunnel(&gate, "odd.example:2222").await.unwrap();
-    https_get(stream, world.roots(), "evil.example", "x")
+    https_get(stream, testbed.roots(), "evil.example", "x")
         .await
         .unwrap_err();
-    assert_eq!(heard.text().matches("GET").count(), 1);
+    assert_eq!(received.text().matches("GET").count(), 1);
     let refused = open_tunnel(&gate, "odd.example:443").await.unwrap_err();
     assert_eq!(header(&refused, "x-ralph-gate"), Some("port-not-allowed"));
 }

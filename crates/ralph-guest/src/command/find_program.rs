@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use rustix::fs::{Access, access};
 
-/// Returns the file for a bare program name. Returns `None` for names with a slash, which are paths
-/// already, and skips relative directories, which depend on the working directory: the system
-/// resolves both.
+/// Returns the file for a bare program name. Returns `None` if the system has to resolve the name: a
+/// name with a slash is a path already, and the search ends at a relative directory, which depends on
+/// the working directory.
 pub fn find_program(search_path: &OsStr, program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return None;

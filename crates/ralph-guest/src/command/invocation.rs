@@ -45,7 +45,7 @@ impl Invocation {
     /// Returns the invocation of a command line.
     pub fn new(program: CommandLine, input: InputMode, marking: Marking) -> Self {
         // On the same line, so that line numbers in shell errors stay correct.
-        let (argv, opening) = match (program, marking, input) {
+        let (argv, preamble) = match (program, marking, input) {
             (CommandLine::Argv(argv), _, _) => (argv, &b""[..]),
             (CommandLine::Shell(line), Marking::Inherited | Marking::ByLauncher, _) => {
                 (shell_argv(line), &b""[..])
@@ -60,7 +60,7 @@ impl Invocation {
         };
         Self {
             argv,
-            preamble: opening,
+            preamble,
             input,
         }
     }
@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn a_shell_that_is_marked_after_spawning_waits_for_a_line() {
-        let (waits, at_once) = (Marking::AfterSpawn, Marking::Inherited);
-        for (input, marking, line, opening) in [
+        let (waits, starts_directly) = (Marking::AfterSpawn, Marking::Inherited);
+        for (input, marking, line, preamble) in [
             (
                 InputMode::Null,
                 waits,
@@ -112,15 +112,15 @@ mod tests {
                 &b"\n"[..],
             ),
             (InputMode::Piped, waits, "read -r _; ls", b"\n"),
-            (InputMode::Null, at_once, "ls", b""),
-            (InputMode::Piped, at_once, "ls", b""),
+            (InputMode::Null, starts_directly, "ls", b""),
+            (InputMode::Piped, starts_directly, "ls", b""),
             (InputMode::Null, Marking::ByLauncher, "ls", b""),
         ] {
             assert_eq!(
                 Invocation::new(CommandLine::Shell("ls".into()), input, marking),
                 Invocation {
                     argv: ["sh", "-c", line].map(Into::into).into(),
-                    preamble: opening,
+                    preamble,
                     input,
                 }
             );

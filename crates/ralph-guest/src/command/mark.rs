@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const NAME_BITS: u32 = 48;
 const COUNT_BITS: u32 = 14;
 
-/// The name of a sandbox: a 48-bit number, written as twelve digits.
+/// The name of a sandbox: a 48-bit number, written as twelve lowercase hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SandboxName(u64);
 
@@ -16,18 +16,18 @@ impl SandboxName {
     /// Returns a random name that is unlikely to be in use.
     pub fn random() -> Self {
         // The standard library seeds each state from the system's randomness.
-        let chance = RandomState::new().build_hasher().finish();
-        Self(chance & ((1 << NAME_BITS) - 1))
+        let random = RandomState::new().build_hasher().finish();
+        Self(random & ((1 << NAME_BITS) - 1))
     }
 
-    /// Parses a name of twelve digits.
+    /// Parses a name of twelve lowercase hexadecimal digits.
     pub fn parse(digits: &str) -> Option<Self> {
-        let shaped = digits.len() == 12
+        let is_well_formed = digits.len() == 12
             && digits
                 .bytes()
                 .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         match u64::from_str_radix(digits, 16) {
-            Ok(number) if shaped => Some(Self(number)),
+            Ok(number) if is_well_formed => Some(Self(number)),
             Ok(_) | Err(_) => None,
         }
     }

@@ -39,24 +39,24 @@ impl ProcessTree {
         mark: CommandMark,
         marking: Marking,
     ) -> io::Result<Self> {
-        let (child, first) = running_commands::start_registered(mark, || {
+        let (child, leader) = running_commands::start_registered(mark, || {
             if marking == Marking::Inherited {
                 sweep::adopt_mark(mark);
             }
             let child = command.spawn()?;
-            let first = child
+            let leader = child
                 .id()
                 .and_then(|id| Pid::from_raw(id.cast_signed()))
-                .ok_or_else(|| io::Error::other("the new process has no number"))?;
-            Ok((child, first))
+                .ok_or_else(|| io::Error::other("the new process has no ID"))?;
+            Ok((child, leader))
         })?;
         if marking == Marking::AfterSpawn {
-            sweep::set_mark(first, mark);
+            sweep::set_mark(leader, mark);
         }
         let mut tree = Self {
             child,
             mark,
-            leader: first,
+            leader,
             ended: false,
         };
         if let Some(pipes) = pipes {
@@ -92,7 +92,7 @@ impl ProcessTree {
         sweep::sweep_once(self.owner(), Signal::TERM);
     }
 
-    /// Kills every process and returns when none is left.
+    /// Kills every process and returns when none is left, or after the time limit of a sweep.
     pub(super) async fn kill(&self) {
         kill_processes(self.owner()).await;
     }
@@ -131,7 +131,7 @@ impl Drop for ProcessTree {
     }
 }
 
-/// Kills every process of an owner and returns when none is left.
+/// Kills every process of an owner and returns when none is left, or after five seconds.
 pub async fn kill_processes(owner: ProcessOwner) {
     let mut sweep = KillSweep::new();
     while sweep.needs_another_pass(owner) {

@@ -22,7 +22,7 @@ pub(super) struct ProcessInfo {
     pub(super) is_zombie: bool,
 }
 
-/// Returns all processes of the machine.
+/// Returns all processes in `/proc`.
 pub(super) fn processes() -> Vec<ProcessInfo> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();

@@ -19,19 +19,19 @@ fn lock_commands() -> MutexGuard<'static, BTreeMap<CommandMark, Pid>> {
 
 /// Starts the first process of a command and registers it.
 ///
-/// A sweep on another thread waits until that is done. It would take a marked process that is not registered
-/// for an abandoned one and kill it.
+/// The lock is held meanwhile, so that a sweep on another thread waits: it would treat a marked
+/// process that is not registered as abandoned and kill it.
 pub(super) fn start_registered<T>(
     mark: CommandMark,
     start: impl FnOnce() -> io::Result<(T, Pid)>,
 ) -> io::Result<(T, Pid)> {
     let mut commands = lock_commands();
-    let (started, first) = start()?;
-    commands.insert(mark, first);
-    Ok((started, first))
+    let (started, leader) = start()?;
+    commands.insert(mark, leader);
+    Ok((started, leader))
 }
 
-/// Removes a command of which nothing is running any more.
+/// Removes a command whose processes have ended.
 pub(super) fn unregister(mark: CommandMark) {
     lock_commands().remove(&mark);
 }
@@ -46,7 +46,7 @@ pub(super) fn is_running(mark: CommandMark) -> bool {
 /// supervisor.
 #[cfg(target_os = "linux")]
 pub(super) fn is_leader(pid: Pid) -> bool {
-    lock_commands().values().any(|first| *first == pid)
+    lock_commands().values().any(|leader| *leader == pid)
 }
 
 /// Returns the number of running commands.

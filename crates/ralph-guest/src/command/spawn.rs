@@ -44,7 +44,7 @@ impl SpawnOptions<'_> {
         let [program, arguments @ ..] = self.invocation.argv.as_slice() else {
             return Err(io::Error::new(
                 ErrorKind::InvalidInput,
-                "no program is named",
+                "the command has no program",
             ));
         };
         // With an absolute path and a prepared environment, the process can be spawned without a

@@ -28,7 +28,7 @@ const REAP_INTERVAL: Duration = Duration::from_secs(5);
 /// The input and limits of a command.
 #[derive(Debug)]
 pub struct CommandBounds<S, W> {
-    /// The time at which its start began.
+    /// The time before the command was started, from which its duration is measured.
     pub started: Instant,
     pub input: S,
     /// The time after which the whole tree is killed. Time during which this process is stopped
@@ -55,7 +55,7 @@ pub async fn supervise<
     bounds: CommandBounds<S, W>,
     sink: &mut K,
 ) -> io::Result<CommandOutcome> {
-    let mut attendance = Supervisor {
+    let mut supervisor = Supervisor {
         input: InputPipe::new(tree.take_stdin(), bounds.input),
         stdout: OutputPipe::new(tree.take_stdout()),
         stderr: OutputPipe::new(tree.take_stderr()),
@@ -68,24 +68,24 @@ pub async fn supervise<
         status: None,
         forced_end: None,
     };
-    attendance
+    supervisor
         .reaping
         .set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut warden = pin!(bounds.watchdog);
-    while attendance.is_active() {
-        let watched = attendance.forced_end.is_none();
+    let mut watchdog = pin!(bounds.watchdog);
+    while supervisor.is_active() {
+        let is_watched = supervisor.forced_end.is_none();
         tokio::select! {
             biased;
-            stepped = attendance.step() => stepped?,
-            cut = &mut warden, if watched => attendance.force_end(cut).await,
+            result = supervisor.step() => result?,
+            end = &mut watchdog, if is_watched => supervisor.force_end(end).await,
         }
     }
-    attendance.tree.finish().await;
+    supervisor.tree.finish().await;
     Ok(CommandOutcome {
-        ended: command_end(attendance.forced_end, attendance.status),
+        ended: command_end(supervisor.forced_end, supervisor.status),
         duration: bounds.started.elapsed(),
-        stdout_bytes: attendance.meter.stdout,
-        stderr_bytes: attendance.meter.stderr,
+        stdout_bytes: supervisor.meter.stdout,
+        stderr_bytes: supervisor.meter.stderr,
         process_limit: false,
     })
 }
@@ -156,8 +156,9 @@ impl<S: CommandInputSource, K: CommandOutputSink> Supervisor<'_, S, K> {
         Ok(())
     }
 
-    async fn force_end(&mut self, cut: CommandEnd) {
-        self.forced_end = Some(cut);
+    /// Kills the command for a reason other than its timeout.
+    async fn force_end(&mut self, end: CommandEnd) {
+        self.forced_end = Some(end);
         self.kill().await;
     }
 
@@ -190,9 +191,9 @@ impl<S: CommandInputSource, K: CommandOutputSink> Supervisor<'_, S, K> {
     }
 }
 
-fn command_end(cut: Option<CommandEnd>, status: Option<ExitStatus>) -> CommandEnd {
+fn command_end(end: Option<CommandEnd>, status: Option<ExitStatus>) -> CommandEnd {
     let killed = rustix::process::Signal::KILL.as_raw();
-    cut.unwrap_or_else(|| match status {
+    end.unwrap_or_else(|| match status {
         Some(status) => status.code().map_or_else(
             || CommandEnd::Signalled(status.signal().unwrap_or(killed)),
             CommandEnd::Exited,

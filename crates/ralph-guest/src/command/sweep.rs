@@ -68,9 +68,9 @@ pub(super) fn sweep_once(owner: ProcessOwner, signal: Signal) -> usize {
         best_effort(kill_process_group(Pid::INIT, signal));
     }
     let processes = procfs::processes();
-    let belonging = owned_processes(owner, &processes);
+    let owned = owned_processes(owner, &processes);
     let (ended, running): (Vec<&ProcessInfo>, Vec<&ProcessInfo>) =
-        belonging.into_iter().partition(|process| process.is_zombie);
+        owned.into_iter().partition(|process| process.is_zombie);
     if signal == Signal::KILL {
         // Stopped first, so that no process forks or restarts another while others exit.
         send_signal(&running, Signal::STOP);
@@ -82,9 +82,9 @@ pub(super) fn sweep_once(owner: ProcessOwner, signal: Signal) -> usize {
 /// Reaps the exited adopted processes of the owner.
 pub(super) fn reap_ended(owner: ProcessOwner) {
     let processes = procfs::processes();
-    let mut belonging = owned_processes(owner, &processes);
-    belonging.retain(|process| process.is_zombie);
-    reap(&belonging);
+    let mut owned = owned_processes(owner, &processes);
+    owned.retain(|process| process.is_zombie);
+    reap(&owned);
 }
 
 /// Returns whether all other visible processes belong to the owner.
@@ -135,14 +135,14 @@ fn owned_processes(owner: ProcessOwner, processes: &[ProcessInfo]) -> Vec<&Proce
             .filter(|process| ancestors(process.pid, &parents).contains(&own))
             .collect(),
         ProcessOwner::Sandbox(_) => {
-            let above = ancestors(own, &parents);
+            let own_ancestors = ancestors(own, &parents);
             processes
                 .iter()
-                .filter(|process| process.pid != own && !above.contains(&process.pid))
+                .filter(|process| process.pid != own && !own_ancestors.contains(&process.pid))
                 .collect()
         }
     };
-    let evident: HashSet<Pid> = candidates
+    let directly_owned: HashSet<Pid> = candidates
         .iter()
         .filter(|process| is_directly_owned(owner, process))
         .map(|process| process.pid)
@@ -150,35 +150,35 @@ fn owned_processes(owner: ProcessOwner, processes: &[ProcessInfo]) -> Vec<&Proce
     let descends = |pid| {
         ancestors(pid, &parents)
             .iter()
-            .any(|above| evident.contains(above))
+            .any(|ancestor| directly_owned.contains(ancestor))
     };
     candidates
         .into_iter()
-        .filter(|process| evident.contains(&process.pid) || descends(process.pid))
+        .filter(|process| directly_owned.contains(&process.pid) || descends(process.pid))
         .collect()
 }
 
 /// Returns the ancestors of a process, nearest first.
 fn ancestors(pid: Pid, parents: &HashMap<Pid, Pid>) -> Vec<Pid> {
-    let mut above = Vec::new();
-    let mut at = pid;
-    while let Some(parent) = parents.get(&at) {
+    let mut ancestors = Vec::new();
+    let mut current = pid;
+    while let Some(parent) = parents.get(&current) {
         // The table is not an atomic snapshot, so a reused process ID can cause a cycle.
-        if above.contains(parent) {
+        if ancestors.contains(parent) {
             break;
         }
-        above.push(*parent);
-        at = *parent;
+        ancestors.push(*parent);
+        current = *parent;
     }
-    above
+    ancestors
 }
 
 fn is_directly_owned(owner: ProcessOwner, process: &ProcessInfo) -> bool {
     let mark = procfs::read_mark(process.pid);
     match owner {
-        ProcessOwner::Command(own, first) => {
+        ProcessOwner::Command(own, leader) => {
             owns_all_visible(owner)
-                || process.group == Some(first)
+                || process.group == Some(leader)
                 || mark == Some(own)
                 || procfs::has_variable(process.pid, &environment::command_variable(own))
                 || is_abandoned(process, mark)

@@ -3,7 +3,7 @@
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::mark::{Mark, Name};
+use super::mark::{CommandMark, SandboxName};
 
 /// The owner of the processes to find.
 #[derive(Debug, Clone, Copy)]
@@ -13,9 +13,9 @@ use super::mark::{Mark, Name};
 )]
 pub enum ProcessOwner {
     /// One command of this process, by its mark and first process.
-    Command(Mark, Pid),
+    Command(CommandMark, Pid),
     /// A sandbox; processes of an earlier ralph cannot be found here.
-    Sandbox(Name),
+    Sandbox(SandboxName),
 }
 
 /// Does nothing: there are no orphans to adopt here.
@@ -25,10 +25,10 @@ pub fn adopt_orphans() -> Result<(), Errno> {
 }
 
 /// Does nothing: processes cannot be marked here.
-pub(super) fn set_mark(_pid: Pid, _mark: Mark) {}
+pub(super) fn set_mark(_pid: Pid, _mark: CommandMark) {}
 
 /// Does nothing: processes cannot be marked here.
-pub(super) fn adopt_mark(_mark: Mark) {}
+pub(super) fn adopt_mark(_mark: CommandMark) {}
 
 /// Returns false: only a signal shows whether a group has members.
 pub(super) fn is_childless() -> bool {
@@ -39,7 +39,7 @@ pub(super) fn is_childless() -> bool {
 /// exists.
 pub(super) fn sweep_once(owner: ProcessOwner, signal: Signal) -> usize {
     match owner {
-        ProcessOwner::Command(_, first) => usize::from(kill_process_group(first, signal).is_ok()),
+        ProcessOwner::Command(_, leader) => usize::from(kill_process_group(leader, signal).is_ok()),
         ProcessOwner::Sandbox(_) => 0,
     }
 }

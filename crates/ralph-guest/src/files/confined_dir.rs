@@ -32,7 +32,7 @@ pub fn sync_filesystem(file: impl Into<OwnedFd>) -> io::Result<()> {
     Ok(())
 }
 
-/// A directory that no operation leaves.
+/// A directory that no operation can leave.
 #[derive(Debug)]
 pub struct ConfinedDir {
     dir: Dir,
@@ -89,9 +89,9 @@ impl ConfinedDir {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             result => result?,
         }
-        let made = self.dir.open_dir(path)?;
-        self.set_owner(&made)?;
-        Ok(made)
+        let created = self.dir.open_dir(path)?;
+        self.set_owner(&created)?;
+        Ok(created)
     }
 
     /// Removes a file, a link itself, or a whole directory. A missing entry is not an error.
@@ -113,12 +113,12 @@ impl ConfinedDir {
     }
 
     /// Changes the owner of a new entry.
-    pub(super) fn set_owner(&self, made: &impl std::os::fd::AsFd) -> io::Result<()> {
+    pub(super) fn set_owner(&self, entry: &impl std::os::fd::AsFd) -> io::Result<()> {
         match self.owner {
-            // By the handle, which may only be usable for path resolution.
+            // `fchown` would refuse a handle that is only usable for path resolution.
             Some(FileOwner { user, group }) => {
-                let itself = AtFlags::EMPTY_PATH;
-                Ok(chownat(made, "", Some(user), Some(group), itself)?)
+                let flags = AtFlags::EMPTY_PATH;
+                Ok(chownat(entry, "", Some(user), Some(group), flags)?)
             }
             None => Ok(()),
         }
@@ -137,8 +137,8 @@ impl ConfinedDir {
             // A missing file may be about to be created; opening it reports other errors.
             Ok(_) | Err(_) => {}
         }
-        let never_wait = OFlags::NONBLOCK | OFlags::NOCTTY;
-        options.custom_flags(never_wait.bits().cast_signed());
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+        options.custom_flags(flags.bits().cast_signed());
         let file = self.dir.open_with(path, options)?;
         let metadata = file.metadata()?;
         if metadata.is_file() {
@@ -148,8 +148,8 @@ impl ConfinedDir {
         }
     }
 
-    /// Resolves the links of a path and returns the final path and its type. The last link may be
-    /// dangling.
+    /// Follows links at the end of a path and returns the final path with its metadata, or without
+    /// metadata if nothing exists there.
     pub(super) fn follow_links(
         &self,
         path: &Path,

@@ -6,9 +6,9 @@ use std::io::{self, ErrorKind};
 #[derive(Debug, thiserror::Error)]
 pub enum ConfinedFileError {
     /// The path or a link in it leads outside the directory.
-    #[error("the path leads outside")]
+    #[error("the path leads outside the directory")]
     Escapes,
-    /// The entry is neither a regular file nor a directory.
+    /// The entry is not a regular file.
     #[error("it is not a regular file")]
     NotRegular,
     /// The entry does not exist.

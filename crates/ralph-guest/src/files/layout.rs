@@ -23,13 +23,13 @@ impl ConfinedDir {
     pub fn ensure_layout(&self) -> Result<(), ConfinedFileError> {
         for name in DIRECTORIES {
             match statat(self.dir(), name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(found) if !FileType::from_raw_mode(found.st_mode).is_dir() => {
+                Ok(stat) if !FileType::from_raw_mode(stat.st_mode).is_dir() => {
                     remove_entry(self.dir(), name.as_ref())?;
                     self.create_directory(Path::new(name))?;
                 }
-                Ok(found) if found.st_mode & OWNER_ACCESS == OWNER_ACCESS => {}
-                Ok(found) => {
-                    let mode = Permissions::from_mode(found.st_mode & 0o7777 | OWNER_ACCESS);
+                Ok(stat) if stat.st_mode & OWNER_ACCESS == OWNER_ACCESS => {}
+                Ok(stat) => {
+                    let mode = Permissions::from_mode(stat.st_mode & 0o7777 | OWNER_ACCESS);
                     self.dir().set_permissions(name, mode)?;
                 }
                 Err(Errno::NOENT) => drop(self.create_directory(Path::new(name))?),

@@ -39,7 +39,7 @@ pub struct GuestDirEntry {
 impl ConfinedDir {
     /// Returns the entries of a directory, sorted by name.
     pub fn list(&self, path: &Path) -> Result<Vec<GuestDirEntry>, ConfinedFileError> {
-        let mut found = Vec::new();
+        let mut entries = Vec::new();
         for entry in self.dir().read_dir(path)? {
             let entry = entry?;
             let metadata = match entry.metadata() {
@@ -47,7 +47,7 @@ impl ConfinedDir {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => return Err(error.into()),
             };
-            found.push(GuestDirEntry {
+            entries.push(GuestDirEntry {
                 name: entry.file_name().to_string_lossy().into_owned(),
                 kind: GuestEntryKind::from_file_type(metadata.file_type()),
                 size: metadata.len(),
@@ -55,8 +55,8 @@ impl ConfinedDir {
                 modified_ns: metadata.mtime_nsec(),
             });
         }
-        found.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(found)
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
     }
 }
 

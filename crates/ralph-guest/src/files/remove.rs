@@ -38,13 +38,13 @@ fn remove_directory(parent: &Dir, name: &OsStr) -> io::Result<()> {
 /// Removes all entries of a directory. Nested directories are first moved up into it, so that
 /// neither the stack nor the number of open files limits their depth.
 fn remove_contents(top: &Dir) -> io::Result<()> {
-    let mut waiting: Vec<OsString> = Vec::new();
+    let mut pending: Vec<OsString> = Vec::new();
     let mut moved = 0_u64;
     remove_files(top, |name| {
-        waiting.push(name.into());
+        pending.push(name.into());
         Ok(())
     })?;
-    while let Some(name) = waiting.pop() {
+    while let Some(name) = pending.pop() {
         let dir = match open_directory(top, &name) {
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             opened => opened?,
@@ -52,7 +52,7 @@ fn remove_contents(top: &Dir) -> io::Result<()> {
         remove_files(&dir, |inner| {
             // Moving a directory changes its `..` entry, which needs write access.
             make_accessible(&dir, inner)?;
-            waiting.push(move_up(&dir, inner, top, &mut moved)?);
+            pending.push(move_up(&dir, inner, top, &mut moved)?);
             Ok(())
         })?;
         match top.remove_dir(&name) {
@@ -65,19 +65,22 @@ fn remove_contents(top: &Dir) -> io::Result<()> {
 }
 
 /// Removes the entries of a directory that are not directories and passes the names of the others
-/// to `directory`.
-fn remove_files(dir: &Dir, mut directory: impl FnMut(&OsStr) -> io::Result<()>) -> io::Result<()> {
+/// to `on_directory`.
+fn remove_files(
+    dir: &Dir,
+    mut on_directory: impl FnMut(&OsStr) -> io::Result<()>,
+) -> io::Result<()> {
     for entry in dir.entries()? {
         let entry = entry?;
         let name = entry.file_name();
-        let done = if entry.file_type()?.is_dir() {
-            directory(&name)
+        let result = if entry.file_type()?.is_dir() {
+            on_directory(&name)
         } else {
             dir.remove_file(&name)
         };
-        match done {
+        match result {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            done => done?,
+            result => result?,
         }
     }
     Ok(())
@@ -85,10 +88,10 @@ fn remove_files(dir: &Dir, mut directory: impl FnMut(&OsStr) -> io::Result<()>) 
 
 fn move_up(dir: &Dir, name: &OsStr, top: &Dir, moved: &mut u64) -> io::Result<OsString> {
     loop {
-        let free = OsString::from(format!(".erase-{moved}"));
+        let new_name = OsString::from(format!(".erase-{moved}"));
         *moved += 1;
-        match dir.rename(name, top, &free) {
-            Ok(()) => return Ok(free),
+        match dir.rename(name, top, &new_name) {
+            Ok(()) => return Ok(new_name),
             Err(error)
                 if matches!(
                     error.kind(),

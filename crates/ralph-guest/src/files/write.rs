@@ -14,8 +14,8 @@ use crate::command::SandboxName;
 /// The permissions of a new file.
 const NEW_FILE_MODE: u32 = 0o644;
 
-/// A regular file that is being written. If it is dropped before `finish`, an existing file stays
-/// unchanged.
+/// A regular file that is being written. If a replacement is dropped before `finish`, the existing
+/// file stays unchanged; appended bytes are written at once.
 #[derive(Debug)]
 pub struct FileWriter<'a> {
     dir: &'a ConfinedDir,

@@ -42,7 +42,7 @@ pub(super) fn hide_directories(settings: &LaunchSettings) -> LaunchStepResult<()
             in_step("hide the state directory", mount_empty(directory))?;
         }
     }
-    in_step("keep the sandbox in its place", opened.bind_back(settings))?;
+    in_step("mount the sandbox", opened.bind_back(settings))?;
     for directory in hidden.iter().filter(|directory| !is_below_tmp(directory)) {
         in_step("hide the state directory", remount_read_only(directory))?;
     }
@@ -117,6 +117,7 @@ impl OpenedDirectories {
         })
     }
 
+    /// Mounts the kept directories and the sandbox at their paths again.
     fn bind_back(&self, settings: &LaunchSettings) -> io::Result<()> {
         for (path, directory) in &self.kept {
             bind_mount(directory, path)?;
@@ -142,7 +143,7 @@ impl OpenedDirectories {
         let directory = openat2(&sandbox, below, flags, Mode::empty(), resolve)?;
         let after = fstat(&directory)?;
         if (before.st_dev, before.st_ino) != (after.st_dev, after.st_ino) {
-            return Err(io::Error::other("the directory was replaced meanwhile"));
+            return Err(io::Error::other("the working directory was replaced"));
         }
         Ok(fchdir(directory)?)
     }
@@ -155,8 +156,8 @@ fn mount_private_tmp(settings: &LaunchSettings, opened: &OpenedDirectories) -> i
         if !fs::symlink_metadata(tmp).is_ok_and(|metadata| metadata.is_dir()) {
             continue;
         }
-        let needed = opened.kept.iter().map(|(path, _)| path);
-        if needed
+        let kept = opened.kept.iter().map(|(path, _)| path);
+        if kept
             .chain([&settings.sandbox, &opened.path])
             .any(|path| path.starts_with(tmp))
         {
@@ -176,14 +177,14 @@ fn is_below_tmp(path: &Path) -> bool {
 
 /// Returns the directories that are not below another one of them.
 fn outermost(directories: Vec<PathBuf>) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = Vec::new();
+    let mut outermost: Vec<PathBuf> = Vec::new();
     for directory in directories {
-        if !found.iter().any(|above| directory.starts_with(above)) {
-            found.retain(|below| !below.starts_with(&directory));
-            found.push(directory);
+        if !outermost.iter().any(|above| directory.starts_with(above)) {
+            outermost.retain(|below| !below.starts_with(&directory));
+            outermost.push(directory);
         }
     }
-    found
+    outermost
 }
 
 fn mount_empty(directory: &Path) -> io::Result<()> {

@@ -31,14 +31,14 @@ pub(super) fn drop_capabilities() -> LaunchStepResult<()> {
     }
     // The ambient set cannot exceed the inheritable one, which is emptied below in any case.
     best_effort(clear_ambient_capability_set());
-    let now = in_step("read its capabilities", capabilities(None))?;
-    let kept = CapabilitySets {
+    let current = in_step("read its capabilities", capabilities(None))?;
+    let reduced = CapabilitySets {
         inheritable: CapabilitySet::empty(),
-        ..now
+        ..current
     };
     in_step(
-        "give up inheritable capabilities",
-        set_capabilities(None, kept),
+        "drop inheritable capabilities",
+        set_capabilities(None, reduced),
     )?;
-    in_step("give up setuid programs", set_no_new_privs(true))
+    in_step("disable setuid programs", set_no_new_privs(true))
 }

@@ -46,7 +46,7 @@ impl LauncherSupport {
             cgroups: cgroups.all(join),
             landlock: landlock::can_restrict_files(),
             signals: landlock::can_scope_signals(),
-            // Last, because nothing works as before afterwards.
+            // Last, because it changes the mounts of this process.
             mounts: available(namespace::probe_mounts()),
         };
         match serde_json::to_string(&available) {

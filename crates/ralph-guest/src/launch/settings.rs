@@ -48,8 +48,8 @@ pub struct LaunchSettings {
 }
 
 impl LaunchSettings {
-    /// Returns the hidden directories that exist, without links. One that this process may not reach is
-    /// left out as well: the command has no more rights.
+    /// Returns the hidden directories that exist, without links. A directory that this process may
+    /// not access is left out: the command has no more rights.
     pub(super) fn existing_hidden(&self) -> io::Result<Vec<PathBuf>> {
         let mut existing = Vec::new();
         for directory in &self.hidden {
@@ -63,7 +63,7 @@ impl LaunchSettings {
     }
 }
 
-/// Why a launcher did not start its command.
+/// The reason a launcher did not start its command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchFailure {
     /// The step that failed; `None` if the program itself could not be started.

@@ -16,7 +16,7 @@ use super::settings::{Hiding, LAUNCH_FAILED, LaunchFailure, LaunchSettings};
 use super::{landlock, namespace, privileges};
 use crate::{available, best_effort};
 
-/// The step that executes the program.
+/// The step that executes the program. Its failure is reported as the program's own, without a name.
 const EXEC_STEP: &str = "";
 
 /// A result whose error names the failed step.
@@ -25,9 +25,9 @@ pub(super) type LaunchStepResult<T> = Result<T, (&'static str, io::Error)>;
 /// Adds the name of a step to an error.
 pub(super) fn in_step<T, E: Into<io::Error>>(
     name: &'static str,
-    done: Result<T, E>,
+    result: Result<T, E>,
 ) -> LaunchStepResult<T> {
-    done.map_err(|error| (name, error.into()))
+    result.map_err(|error| (name, error.into()))
 }
 
 /// Confines this process and executes the command. The arguments are the settings as JSON, the
@@ -88,12 +88,12 @@ fn confine(settings: &LaunchSettings, program: &OsString) -> LaunchStepResult<()
 }
 
 /// Lowers a limit of this process, which the command inherits. A lower existing limit is kept.
-fn set_limit(resource: Resource, number: u64) {
+fn set_limit(resource: Resource, value: u64) {
     let limit = Rlimit {
-        current: Some(number),
-        maximum: Some(number),
+        current: Some(value),
+        maximum: Some(value),
     };
-    // A lower limit of this process stays in force.
+    // Fails only if the existing limit is lower.
     best_effort(setrlimit(resource, limit));
 }
 

@@ -57,22 +57,22 @@ impl DiskQuota {
         }
     }
 
-    /// Waits until the sandbox exceeds its limit. A sandbox that is over the limit already must not
-    /// grow, so that a command can still free space.
+    /// Waits until the sandbox exceeds its limit. If it does so already, it may not grow any further,
+    /// so that a command can still free space.
     pub(super) async fn wait_until_exceeded(&self) -> CommandEnd {
         let Some(limit) = self.limit else {
             return no_watchdog().await;
         };
         let start = self.baseline().await;
-        let was_over = start.sandbox.is_some_and(|inside| inside.exceeds(limit));
+        let was_over = start.sandbox.is_some_and(|sandbox| sandbox.exceeds(limit));
         let allowed = match start.sandbox {
-            Some(inside) if was_over => limit.max(inside),
+            Some(sandbox) if was_over => limit.max(sandbox),
             Some(_) | None => limit,
         };
-        for turn in 1_u32.. {
+        for poll in 1_u32.. {
             tokio::time::sleep(POLL_INTERVAL).await;
             // Frees elsewhere can hide growth here, so the sandbox is also measured periodically.
-            let is_due = turn.is_multiple_of(MEASURE_EVERY) || self.upper_bound().exceeds(allowed);
+            let is_due = poll.is_multiple_of(MEASURE_EVERY) || self.upper_bound().exceeds(allowed);
             if is_due && self.measure(start).await.exceeds(allowed) {
                 return CommandEnd::DiskLimit;
             }
@@ -82,22 +82,20 @@ impl DiskQuota {
 
     /// Describes the limit that the last measurement exceeded.
     pub(super) fn limit_message(&self) -> Option<String> {
-        let (limit, inside) = (self.limit?, self.last_measurement()?.sandbox);
-        if inside == UNMEASURABLE {
+        let (limit, sandbox) = (self.limit?, self.last_measurement()?.sandbox);
+        if sandbox == UNMEASURABLE {
             return Some(
                 "ralph: the sandbox's disk is full: its directories are too deep to be measured\n"
                     .into(),
             );
         }
-        Some(if inside.files > limit.files {
-            let (files, most) = (inside.files, limit.files);
-            format!(
-                "ralph: the sandbox's disk is full: {files} files, at most {most} are allowed\n"
-            )
+        Some(if sandbox.files > limit.files {
+            let (files, max) = (sandbox.files, limit.files);
+            format!("ralph: the sandbox's disk is full: {files} files, at most {max} are allowed\n")
         } else {
-            let (bytes, most) = (inside.bytes >> 20, limit.bytes >> 20);
+            let (bytes, max) = (sandbox.bytes >> 20, limit.bytes >> 20);
             format!(
-                "ralph: the sandbox's disk is full: {bytes} MiB, at most {most} MiB are allowed\n"
+                "ralph: the sandbox's disk is full: {bytes} MiB, at most {max} MiB are allowed\n"
             )
         })
     }
@@ -109,20 +107,20 @@ impl DiskQuota {
     /// Returns the usage at the start of a command. A sandbox over its limit is measured again.
     async fn baseline(&self) -> DiskBaseline {
         let limit = self.limit.unwrap_or_default();
-        let everywhere = self.filesystem_usage_or_none();
-        let inside = match self.last_measurement() {
+        let filesystem = self.filesystem_usage_or_zero();
+        let sandbox = match self.last_measurement() {
             Some(last) if last.sandbox.exceeds(limit) => {
                 let start = DiskBaseline {
                     sandbox: None,
-                    filesystem: everywhere,
+                    filesystem,
                 };
                 Some(self.measure(start).await)
             }
             last => last.map(|last| last.sandbox),
         };
         DiskBaseline {
-            sandbox: inside,
-            filesystem: everywhere,
+            sandbox,
+            filesystem,
         }
     }
 
@@ -135,46 +133,46 @@ impl DiskQuota {
     }
 
     async fn measure(&self, start: DiskBaseline) -> DiskUsage {
-        let everywhere = self.filesystem_usage_or_none();
-        let inside = match self.sandbox_usage(start, everywhere).await {
-            Ok(inside) => inside,
+        let filesystem = self.filesystem_usage_or_zero();
+        let sandbox = match self.sandbox_usage(start, filesystem).await {
+            Ok(sandbox) => sandbox,
             Err(_) => UNMEASURABLE,
         };
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(DiskMeasurement {
-            sandbox: inside,
-            filesystem: everywhere,
+            sandbox,
+            filesystem,
         });
-        inside
+        sandbox
     }
 
     async fn sandbox_usage(
         &self,
         start: DiskBaseline,
-        everywhere: DiskUsage,
+        filesystem: DiskUsage,
     ) -> io::Result<DiskUsage> {
-        let mut named = DiskUsage::default();
+        let mut linked = DiskUsage::default();
         for tree in &self.trees {
-            named += tree.usage().await?;
+            linked += tree.usage().await?;
         }
         let UnlinkedFiles {
             usage,
-            is_incomplete: hidden,
+            is_incomplete,
         } = match self.open_files {
             Some(open_files) => open_files.unlinked().await,
             None => UnlinkedFiles::default(),
         };
-        if !hidden {
-            return Ok(named + usage);
+        if !is_incomplete {
+            return Ok(linked + usage);
         }
         // A process hides its open files, so growth since the start of the command that no file
         // explains is attributed to them.
-        let grown = everywhere.growth_since(start.filesystem);
-        let explained = named.growth_since(start.sandbox.unwrap_or_default());
+        let grown = filesystem.growth_since(start.filesystem);
+        let explained = linked.growth_since(start.sandbox.unwrap_or_default());
         let unexplained = DiskUsage {
             files: 0,
             ..grown.growth_since(explained)
         };
-        Ok(named + usage.max(unexplained))
+        Ok(linked + usage.max(unexplained))
     }
 
     /// Returns the used space of the file systems.
@@ -188,7 +186,7 @@ impl DiskQuota {
 
     /// Returns the used space for a later comparison. File systems that do not report it count as
     /// empty: files are measured individually, and this only attributes otherwise unexplained growth.
-    fn filesystem_usage_or_none(&self) -> DiskUsage {
+    fn filesystem_usage_or_zero(&self) -> DiskUsage {
         available(self.filesystem_usage()).unwrap_or_default()
     }
 }
@@ -218,10 +216,10 @@ fn usage_limit(bytes: u64) -> DiskUsage {
 
 /// Returns the used space of a file system.
 fn used_space(path: &Path) -> io::Result<DiskUsage> {
-    let found = statvfs(path)?;
+    let stat = statvfs(path)?;
     Ok(DiskUsage {
-        bytes: (found.f_blocks - found.f_bfree) * found.f_frsize,
-        files: found.f_files.saturating_sub(found.f_ffree),
+        bytes: (stat.f_blocks - stat.f_bfree) * stat.f_frsize,
+        files: stat.f_files.saturating_sub(stat.f_ffree),
     })
 }
 
@@ -263,10 +261,10 @@ mod tests {
         }
         let full = disk(dir.path(), 1 << 20);
         assert_eq!(full.wait_until_exceeded().await, CommandEnd::DiskLimit);
-        let complaint = full.limit_message().unwrap();
+        let message = full.limit_message().unwrap();
         assert!(
-            complaint.contains("300 files, at most 256 are allowed"),
-            "{complaint}"
+            message.contains("300 files, at most 256 are allowed"),
+            "{message}"
         );
     }
 }

@@ -39,8 +39,8 @@ pub(super) async fn exec(guest: &Guest, request: ExecRequest, stream: GuestStrea
         Ok(tree) => tree,
         Err(reply) => return sender.send_message(&reply),
     };
-    let first = tree.leader();
-    prefer_for_oom_kill(first);
+    let leader = tree.leader();
+    prefer_for_oom_kill(leader);
     let in_use = guest
         .memory
         .as_ref()
@@ -52,17 +52,17 @@ pub(super) async fn exec(guest: &Guest, request: ExecRequest, stream: GuestStrea
         output_limit: request.output_limit,
         watchdog: guest.disk.wait_until_exceeded(),
     };
-    let mut outlet = WireOutput(&sender);
-    let attended = command::supervise(tree, bounds, &mut outlet);
+    let mut output = WireOutput(&sender);
+    let supervised = command::supervise(tree, bounds, &mut output);
     let reply = tokio::select! {
-        outcome = attended => Some(match outcome {
+        outcome = supervised => Some(match outcome {
             Ok(outcome) => {
                 let outcome = guest.cgroup.counters().apply_to(outcome, before);
                 GuestReply::Ended(explain_disk_limit(guest, outcome, &sender))
             }
             Err(error) => GuestReply::Failed(error.into()),
         }),
-        () = forward_signals(&mut messages, first) => None,
+        () = forward_signals(&mut messages, leader) => None,
     };
     // Before the reply, because the next command may start after it.
     if let Some((memory, in_use)) = in_use {
@@ -73,16 +73,16 @@ pub(super) async fn exec(guest: &Guest, request: ExecRequest, stream: GuestStrea
     }
 }
 
-/// Prints the reason if a command was killed because it filled the disk.
+/// Adds the reason to the standard error of a command that was killed because it filled the disk.
 fn explain_disk_limit(
     guest: &Guest,
     mut outcome: CommandOutcome,
     sender: &StreamSender,
 ) -> CommandOutcome {
-    let complaint = guest.disk.limit_message();
-    if let Some(complaint) = complaint.filter(|_| outcome.ended == CommandEnd::DiskLimit) {
-        outcome.stderr_bytes += complaint.len() as u64;
-        sender.send_data(Flow::Side, complaint.into_bytes());
+    let message = guest.disk.limit_message();
+    if let Some(message) = message.filter(|_| outcome.ended == CommandEnd::DiskLimit) {
+        outcome.stderr_bytes += message.len() as u64;
+        sender.send_data(Flow::Side, message.into_bytes());
     }
     outcome
 }
@@ -93,9 +93,9 @@ fn start_command(
     cwd: &str,
     env: &BTreeMap<String, String>,
 ) -> Result<ProcessTree, GuestReply> {
-    let entering = |refusal| GuestReply::Failed(GuestFailure::from(refusal));
-    guest.dir.ensure_layout().map_err(entering)?;
-    let directory = guest.dir.open_directory(cwd.as_ref()).map_err(entering)?;
+    let failed = |refusal| GuestReply::Failed(GuestFailure::from(refusal));
+    guest.dir.ensure_layout().map_err(failed)?;
+    let directory = guest.dir.open_directory(cwd.as_ref()).map_err(failed)?;
     let mark = CommandMark::next_lower();
     let search_path = guest
         .image_env
@@ -108,7 +108,7 @@ fn start_command(
         [&guest.image_env, env, &BTreeMap::new()],
     );
     let path: PathBuf = guest.root.join(cwd);
-    let start = SpawnOptions {
+    let options = SpawnOptions {
         invocation,
         directory: (&directory, &path),
         variables: &variables,
@@ -116,7 +116,7 @@ fn start_command(
         setsid: None,
         marking: Marking::Inherited,
     };
-    start.spawn(mark).map_err(|error| {
+    options.spawn(mark).map_err(|error| {
         if error.kind() == ErrorKind::PermissionDenied && !guest.may_enter(&directory) {
             return GuestReply::Failed(error.into());
         }
@@ -125,8 +125,8 @@ fn start_command(
 }
 
 /// Makes the kernel kill commands before the guest when memory runs out. Their children inherit it.
-fn prefer_for_oom_kill(first: Pid) {
-    let file = format!("/proc/{}/oom_score_adj", first.as_raw_pid());
+fn prefer_for_oom_kill(leader: Pid) {
+    let file = format!("/proc/{}/oom_score_adj", leader.as_raw_pid());
     // Without it the kernel chooses by size, and the guest is small.
     best_effort(std::fs::write(file, "500"));
 }
@@ -136,7 +136,7 @@ pub(super) const DEFAULT_PATH: &str =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Forwards signals until the host closes the stream.
-async fn forward_signals(messages: &mut StreamMessages, first: Pid) {
+async fn forward_signals(messages: &mut StreamMessages, leader: Pid) {
     while let Some(message) = messages.next().await {
         // The host sends nothing else; a request that cannot be read names no signal.
         let Ok(SignalRequest { signal }) = serde_json::from_slice(&message) else {
@@ -144,7 +144,7 @@ async fn forward_signals(messages: &mut StreamMessages, first: Pid) {
         };
         if let Some(signal) = ProcessSignal::from_named_raw(signal) {
             // The group may have ended.
-            best_effort(kill_process_group(first, signal));
+            best_effort(kill_process_group(leader, signal));
         }
     }
 }

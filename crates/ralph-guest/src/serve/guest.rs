@@ -40,11 +40,11 @@ impl Guest {
     pub fn open(
         settings: &GuestSettings,
         user: Option<User>,
-        image: BTreeMap<String, String>,
+        image_env: BTreeMap<String, String>,
     ) -> io::Result<Self> {
         let root = &settings.root;
         let dir = Dir::open_ambient_dir(root, ambient_authority())?;
-        let place = match user {
+        let confined_dir = match user {
             Some(User { user, group }) => ConfinedDir::with_owner(
                 dir,
                 FileOwner {
@@ -55,14 +55,14 @@ impl Guest {
             None => ConfinedDir::new(dir),
         };
         let open_files = settings.own_container.then_some(OpenFiles { user });
-        let search_path = image.get("PATH").map_or(DEFAULT_PATH, String::as_str);
+        let search_path = image_env.get("PATH").map_or(DEFAULT_PATH, String::as_str);
         let memory = SharedMemory::new(user, search_path.as_ref());
         let guest = Self {
             root: root.clone(),
-            dir: place,
+            dir: confined_dir,
             name: SandboxName::random(),
             user,
-            image_env: image,
+            image_env,
             disk: DiskQuota::new(writable_trees(settings), settings.disk_limit, open_files),
             memory: settings.own_container.then_some(memory),
             cgroup: Cgroup::open(),
@@ -76,15 +76,15 @@ impl Guest {
         let Some(User { user, group }) = self.user else {
             return directory.symlink_metadata(".").is_ok();
         };
-        directory.dir_metadata().is_ok_and(|found| {
-            let needed = if found.uid() == user {
+        directory.dir_metadata().is_ok_and(|metadata| {
+            let needed = if metadata.uid() == user {
                 0o100
-            } else if found.gid() == group {
+            } else if metadata.gid() == group {
                 0o010
             } else {
                 0o001
             };
-            found.mode() & needed != 0
+            metadata.mode() & needed != 0
         })
     }
 }
@@ -104,9 +104,10 @@ fn writable_trees(settings: &GuestSettings) -> Vec<MeasuredTree> {
 /// A file that the Docker Engine creates with a container.
 const CONTAINER_MARKER: &str = "/.dockerenv";
 
-/// Returns the creation time of the container, in seconds. All files of its image are older.
+/// Returns the creation time of the container in seconds, or the current time if it is unknown. All
+/// files of its image are older.
 fn container_created_at() -> i64 {
-    lstat(CONTAINER_MARKER).map_or_else(|_| unix_now(), |made| made.st_ctime)
+    lstat(CONTAINER_MARKER).map_or_else(|_| unix_now(), |stat| stat.st_ctime)
 }
 
 fn unix_now() -> i64 {

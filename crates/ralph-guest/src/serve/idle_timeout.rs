@@ -17,11 +17,11 @@ pub(super) struct IdleTimeoutReader<R> {
 }
 
 impl<R> IdleTimeoutReader<R> {
-    pub(super) fn new(reader: R, silence: Duration) -> Self {
+    pub(super) fn new(reader: R, idle_timeout: Duration) -> Self {
         Self {
             reader,
-            idle_timeout: silence,
-            deadline: Box::pin(sleep(silence)),
+            idle_timeout,
+            deadline: Box::pin(sleep(idle_timeout)),
         }
     }
 }

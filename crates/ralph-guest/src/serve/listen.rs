@@ -34,14 +34,14 @@ pub(super) enum GuestListener {
 }
 
 impl GuestListener {
-    pub(super) async fn bind(address: &str, listening: ListenKind) -> io::Result<Self> {
-        Ok(match listening {
+    pub(super) async fn bind(address: &str, kind: ListenKind) -> io::Result<Self> {
+        Ok(match kind {
             ListenKind::Connections => Self::Connections(TcpListener::bind(address).await?),
             ListenKind::Datagrams => Self::Datagrams(Arc::new(UdpSocket::bind(address).await?)),
         })
     }
 
-    /// Opens a stream to the host for each arrival until the session ends.
+    /// Opens a stream to the host for each connection or datagram, until the session ends.
     pub(super) async fn relay(self, name: String, link: Link) {
         match self {
             Self::Connections(listener) => relay_connections(&listener, &name, &link).await,
@@ -51,7 +51,7 @@ impl GuestListener {
 }
 
 async fn relay_connections(listener: &TcpListener, name: &str, link: &Link) {
-    let mut carried = JoinSet::new();
+    let mut relays = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
@@ -65,9 +65,9 @@ async fn relay_connections(listener: &TcpListener, name: &str, link: &Link) {
                 let Ok(stream) = link.open(&ConnectRequest { listener, local, peer }) else {
                     return;
                 };
-                carried.spawn(relay_connection(connection, stream.into()));
+                relays.spawn(relay_connection(connection, stream.into()));
             }
-            Some(_) = carried.join_next() => {}
+            Some(_) = relays.join_next() => {}
         }
     }
 }
@@ -76,50 +76,50 @@ async fn relay_connections(listener: &TcpListener, name: &str, link: &Link) {
 async fn relay_connection(connection: TcpStream, stream: Duplex) {
     // Without it small writes are slower.
     best_effort(connection.set_nodelay(true));
-    let (incoming, mut outgoing) = connection.into_split();
-    let (answer, mut question) = tokio::io::split(stream);
-    let there = async move {
-        let mut incoming = BufReader::with_capacity(RELAY_BUFFER_BYTES, incoming);
-        let carried = copy_buf(&mut incoming, &mut question).await;
+    let (client_reader, mut client_writer) = connection.into_split();
+    let (host_reader, mut host_writer) = tokio::io::split(stream);
+    let upload = async move {
+        let mut client_reader = BufReader::with_capacity(RELAY_BUFFER_BYTES, client_reader);
+        let copied = copy_buf(&mut client_reader, &mut host_writer).await;
         // Fails only if the host has closed the stream already.
-        best_effort(question.shutdown().await);
-        (incoming, carried)
+        best_effort(host_writer.shutdown().await);
+        (client_reader, copied)
     };
-    let back = async move {
-        let mut answer = BufReader::with_capacity(RELAY_BUFFER_BYTES, answer);
-        // The program may close its connection before it has read the whole answer.
-        best_effort(copy_buf(&mut answer, &mut outgoing).await);
-        best_effort(outgoing.shutdown().await);
+    let download = async move {
+        let mut host_reader = BufReader::with_capacity(RELAY_BUFFER_BYTES, host_reader);
+        // The program may close its connection before it has read the whole response.
+        best_effort(copy_buf(&mut host_reader, &mut client_writer).await);
+        best_effort(client_writer.shutdown().await);
     };
-    let (mut there, mut back) = (pin!(there), pin!(back));
-    let mut is_answered = false;
-    let (mut incoming, carried) = tokio::select! {
-        taken = &mut there => taken,
-        () = &mut back => {
-            is_answered = true;
-            there.await
+    let (mut upload, mut download) = (pin!(upload), pin!(download));
+    let mut is_downloaded = false;
+    let (mut client_reader, copied) = tokio::select! {
+        result = &mut upload => result,
+        () = &mut download => {
+            is_downloaded = true;
+            upload.await
         }
     };
     let rest = async {
-        if !is_answered {
-            back.await;
+        if !is_downloaded {
+            download.await;
         }
     };
-    if carried.is_ok() {
+    if copied.is_ok() {
         return rest.await;
     }
     // The host stopped reading, for example after refusing a request early. Closing a connection
     // with unread bytes can reset it before the client reads the response.
-    let mut nowhere = sink();
-    let read_on = async { tokio::join!(rest, copy_buf(&mut incoming, &mut nowhere)) };
-    best_effort(timeout(LINGER, read_on).await);
+    let mut discarded = sink();
+    let drain = async { tokio::join!(rest, copy_buf(&mut client_reader, &mut discarded)) };
+    best_effort(timeout(LINGER, drain).await);
 }
 
 async fn relay_datagrams(socket: &Arc<UdpSocket>, name: &str, link: &Link) {
     let Ok(local) = socket.local_addr() else {
         return;
     };
-    let mut waiting = JoinSet::new();
+    let mut pending = JoinSet::new();
     let mut buffer = vec![0; MAX_DATAGRAM_BYTES];
     loop {
         tokio::select! {
@@ -129,16 +129,16 @@ async fn relay_datagrams(socket: &Arc<UdpSocket>, name: &str, link: &Link) {
                     continue;
                 };
                 // Datagrams may be lost; clients retry.
-                if waiting.len() >= MAX_PENDING_DATAGRAMS {
+                if pending.len() >= MAX_PENDING_DATAGRAMS {
                     continue;
                 }
                 let listener = name.to_owned();
                 let Ok(stream) = link.open(&ConnectRequest { listener, local, peer }) else {
                     return;
                 };
-                waiting.spawn(relay_datagram(socket.clone(), peer, buffer[..count].to_vec(), stream.into()));
+                pending.spawn(relay_datagram(socket.clone(), peer, buffer[..count].to_vec(), stream.into()));
             }
-            Some(_) = waiting.join_next() => {}
+            Some(_) = pending.join_next() => {}
         }
     }
 }
@@ -150,14 +150,14 @@ async fn relay_datagram(
     datagram: Vec<u8>,
     mut stream: Duplex,
 ) {
-    let exchanged = async {
+    let exchange = async {
         let length = u16::try_from(datagram.len()).map_err(io::Error::other)?;
         stream.write_u16(length).await?;
         stream.write_all(&datagram).await?;
-        let mut answer = vec![0; usize::from(stream.read_u16().await?)];
-        stream.read_exact(&mut answer).await?;
-        socket.send_to(&answer, peer).await
+        let mut response = vec![0; usize::from(stream.read_u16().await?)];
+        stream.read_exact(&mut response).await?;
+        socket.send_to(&response, peer).await
     };
-    // Without an answer nothing comes back, as with any datagram.
-    best_effort(timeout(DATAGRAM_REPLY_TIMEOUT, exchanged).await);
+    // Datagrams may be lost; clients retry.
+    best_effort(timeout(DATAGRAM_REPLY_TIMEOUT, exchange).await);
 }

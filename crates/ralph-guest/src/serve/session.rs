@@ -13,7 +13,7 @@ use crate::wire::{
     ListenKind, OpenedStream, PROTOCOL_VERSION,
 };
 
-/// Answers the host until the connection ends; then all commands are stopped.
+/// Answers the requests of the host until the connection ends; then all commands are stopped.
 pub async fn serve_connection<R, W>(
     guest: Arc<Guest>,
     reader: R,
@@ -23,13 +23,13 @@ where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send,
 {
-    let (link, mut incoming, carry) = Link::new(LinkSide::Guest, reader, writer);
+    let (link, mut incoming, transfer_frames) = Link::new(LinkSide::Guest, reader, writer);
     // Dropped at the end, which also stops the work of each task.
     let mut tasks = JoinSet::new();
-    let mut carry = std::pin::pin!(carry);
+    let mut transfer_frames = std::pin::pin!(transfer_frames);
     loop {
         tokio::select! {
-            ended = &mut carry => return ended,
+            result = &mut transfer_frames => return result,
             Some(opened) = incoming.recv() => {
                 tasks.spawn(handle_request(guest.clone(), link.clone(), opened));
             }
@@ -103,6 +103,6 @@ fn current_uid() -> u32 {
 fn invalid_request(text: &str) -> GuestReply {
     GuestReply::Failed(GuestFailure::System {
         number: None,
-        text: format!("the request is not understood: {text}"),
+        text: format!("invalid request: {text}"),
     })
 }

@@ -17,7 +17,7 @@ pub struct GuestSettings {
     /// The directory that contains the repository, the home directory and so on.
     pub root: PathBuf,
     pub transport: Transport,
-    /// A user ID that commands must not use, because it belongs to a user outside.
+    /// A user ID that commands must not use, because it belongs to a user of the host.
     pub foreign_user: Option<u32>,
     /// In bytes.
     pub disk_limit: Option<u64>,
@@ -34,7 +34,7 @@ pub enum UsageError {
     #[error("unknown argument `{0}`")]
     Unknown(String),
     /// An argument with a missing or invalid value.
-    #[error("`{0}` needs a value")]
+    #[error("`{0}` needs a valid value")]
     MissingValue(String),
     /// A required argument is missing.
     #[error("`{0}` is missing")]
@@ -42,7 +42,7 @@ pub enum UsageError {
 }
 
 impl GuestSettings {
-    /// Reads `--root DIR (--socket PATH | --stdio) [--foreign-user N] [--disk-limit BYTES]
+    /// Parses `--root DIR (--socket PATH | --stdio) [--foreign-user N] [--disk-limit BYTES]
     /// [--writable-root] [--own-container]`.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, UsageError> {
         let mut arguments = arguments.into_iter();

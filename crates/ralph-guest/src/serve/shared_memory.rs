@@ -16,7 +16,7 @@ use crate::command::{self, User};
 use crate::files::remove_entry;
 use crate::{available, best_effort};
 
-/// Directories of named memory and queues.
+/// The directories of POSIX shared memory and message queues.
 const DIRECTORIES: [&str; 2] = ["/dev/shm", "/dev/mqueue"];
 /// System V objects, and the option of `ipcrm` that removes each kind.
 const SYSV_OBJECTS: [(&str, &str); 3] = [

@@ -22,7 +22,7 @@ use crate::available;
 use crate::command::{User, adopt_orphans};
 
 /// The idle timeout of a connection over standard input and output. The host sends more often than
-/// that; after the timeout it is gone, and its commands must stop.
+/// that; after the timeout it counts as gone, and its commands must stop.
 const STDIO_IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Variables set by the guest instead of the image.
@@ -42,7 +42,7 @@ pub fn run(settings: &GuestSettings) -> io::Result<()> {
 }
 
 async fn serve(settings: &GuestSettings) -> io::Result<()> {
-    let mut end = signal(SignalKind::terminate())?;
+    let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     adopt_orphans()?;
     let user = command_user(settings.foreign_user);
@@ -56,7 +56,7 @@ async fn serve(settings: &GuestSettings) -> io::Result<()> {
     };
     tokio::select! {
         served = served => served,
-        _ = end.recv() => Ok(()),
+        _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
     }
 }

@@ -18,21 +18,21 @@ pub(super) async fn read(
     limit: u64,
     stream: &GuestStream,
 ) -> GuestReply {
-    let mut reading = match guest.dir.open_file(path.as_ref()) {
-        Ok(reading) => reading,
+    let mut reader = match guest.dir.open_file(path.as_ref()) {
+        Ok(reader) => reader,
         Err(refusal) => return failure_reply(refusal),
     };
-    if reading.size() > limit {
-        let size = reading.size();
+    if reader.size() > limit {
+        let size = reader.size();
         return GuestReply::TooLarge { size };
     }
     let mut sent = 0;
     loop {
         let expected =
-            usize::try_from(reading.size() - sent.min(reading.size())).unwrap_or(CHUNK_BYTES);
+            usize::try_from(reader.size() - sent.min(reader.size())).unwrap_or(CHUNK_BYTES);
         // One byte more than expected shows that the file has grown.
-        let mut piece = vec![0; (expected + 1).min(CHUNK_BYTES)];
-        let count = match reading.read_chunk(&mut piece) {
+        let mut chunk = vec![0; (expected + 1).min(CHUNK_BYTES)];
+        let count = match reader.read_chunk(&mut chunk) {
             Ok(0) => return GuestReply::Done,
             Ok(count) => count,
             Err(error) => return failure_reply(error.into()),
@@ -41,9 +41,9 @@ pub(super) async fn read(
         if sent > limit {
             return GuestReply::TooLarge { size: sent };
         }
-        piece.truncate(count);
+        chunk.truncate(count);
         stream.sender.wait_for_room(count).await;
-        stream.sender.send_data(Flow::Main, piece);
+        stream.sender.send_data(Flow::Main, chunk);
     }
 }
 
@@ -51,20 +51,20 @@ pub(super) async fn read(
 pub(super) async fn write(
     guest: &Guest,
     path: &str,
-    way: FileWriteMode,
+    mode: FileWriteMode,
     stream: &mut GuestStream,
 ) -> GuestReply {
     let target = Path::new(path);
-    let writing = match way {
+    let writer = match mode {
         FileWriteMode::Replace => guest.dir.replace(target),
         FileWriteMode::Append => guest.dir.append(target),
     };
-    let mut writing = match writing {
-        Ok(writing) => writing,
+    let mut writer = match writer {
+        Ok(writer) => writer,
         Err(refusal) => return failure_reply(refusal),
     };
     while let Some((_, bytes)) = stream.data.next().await {
-        if let Err(error) = writing.write_chunk(&bytes) {
+        if let Err(error) = writer.write_chunk(&bytes) {
             return failure_reply(error.into());
         }
     }
@@ -72,7 +72,7 @@ pub(super) async fn write(
     if stream.sender.is_closed() {
         return GuestReply::Done;
     }
-    match writing.finish() {
+    match writer.finish() {
         Ok(()) => GuestReply::Done,
         Err(refusal) => failure_reply(refusal),
     }

@@ -45,14 +45,14 @@ impl OpenFiles {
                 best_effort(sender.send(scan_processes(Path::new("/proc"))));
             }
         });
-        // A failed scan has found nothing.
-        let unseen = UnlinkedFiles {
+        // A scan that cannot run finds nothing.
+        let incomplete = UnlinkedFiles {
             is_incomplete: true,
             ..UnlinkedFiles::default()
         };
         match started {
-            Ok(_) => receiver.await.unwrap_or(unseen),
-            Err(_) => unseen,
+            Ok(_) => receiver.await.unwrap_or(incomplete),
+            Err(_) => incomplete,
         }
     }
 }
@@ -65,7 +65,7 @@ fn assume_user(User { user, group }: User) -> io::Result<()> {
 
 fn scan_processes(proc: &Path) -> UnlinkedFiles {
     let own = std::process::id();
-    let mut found = UnlinkedFiles::default();
+    let mut unlinked = UnlinkedFiles::default();
     let mut seen = HashSet::new();
     for process in processes(proc)
         .filter(|(id, _)| *id != own)
@@ -74,7 +74,7 @@ fn scan_processes(proc: &Path) -> UnlinkedFiles {
         let entries = match fs::read_dir(process.join("fd")) {
             Ok(entries) => entries,
             Err(error) => {
-                found.is_incomplete |= error.kind() == ErrorKind::PermissionDenied;
+                unlinked.is_incomplete |= error.kind() == ErrorKind::PermissionDenied;
                 continue;
             }
         };
@@ -85,14 +85,14 @@ fn scan_processes(proc: &Path) -> UnlinkedFiles {
             let is_unlinked = metadata.is_file() && metadata.nlink() == 0;
             if is_unlinked && !is_in_memory(&file) && seen.insert((metadata.dev(), metadata.ino()))
             {
-                found.usage += DiskUsage {
+                unlinked.usage += DiskUsage {
                     bytes: metadata.blocks() * 512,
                     files: 1,
                 };
             }
         }
     }
-    found
+    unlinked
 }
 
 fn processes(proc: &Path) -> impl Iterator<Item = (u32, PathBuf)> {
@@ -106,7 +106,7 @@ fn processes(proc: &Path) -> impl Iterator<Item = (u32, PathBuf)> {
 }
 
 fn is_in_memory(file: &Path) -> bool {
-    statfs(file).is_ok_and(|found| IN_MEMORY_FILESYSTEMS.contains(&found.f_type))
+    statfs(file).is_ok_and(|stat| IN_MEMORY_FILESYSTEMS.contains(&stat.f_type))
 }
 
 #[cfg(test)]

@@ -131,7 +131,7 @@ struct UsageWalk {
 
 impl UsageWalk {
     async fn read(&mut self, handle: OwnedFd) -> io::Result<OpenDir> {
-        let mut waiting = Vec::new();
+        let mut unvisited = Vec::new();
         for entry in Dir::read_from(&handle)? {
             let entry = entry?;
             let name = entry.file_name();
@@ -139,38 +139,35 @@ impl UsageWalk {
                 continue;
             }
             // A file that disappears meanwhile uses no space.
-            let Ok(found) = statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW) else {
+            let Ok(stat) = statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW) else {
                 continue;
             };
-            self.count(&found);
-            let is_dir = FileType::from_raw_mode(found.st_mode).is_dir();
-            if is_dir && found.st_dev == self.device {
-                waiting.push(name.to_owned());
+            self.count(&stat);
+            let is_dir = FileType::from_raw_mode(stat.st_mode).is_dir();
+            if is_dir && stat.st_dev == self.device {
+                unvisited.push(name.to_owned());
             }
             if self.total.files.is_multiple_of(FILES_PER_YIELD) {
                 tokio::task::yield_now().await;
             }
         }
-        Ok(OpenDir {
-            handle,
-            unvisited: waiting,
-        })
+        Ok(OpenDir { handle, unvisited })
     }
 
-    fn count(&mut self, found: &Stat) {
-        let is_dir = FileType::from_raw_mode(found.st_mode).is_dir();
-        let is_repeated = found.st_nlink > 1 && !is_dir && !self.seen_inodes.insert(found.st_ino);
-        let is_older = self.since.is_some_and(|since| found.st_ctime < since);
+    fn count(&mut self, stat: &Stat) {
+        let is_dir = FileType::from_raw_mode(stat.st_mode).is_dir();
+        let is_repeated = stat.st_nlink > 1 && !is_dir && !self.seen_inodes.insert(stat.st_ino);
+        let is_older = self.since.is_some_and(|since| stat.st_ctime < since);
         if !is_repeated && !is_older {
-            self.total += file_usage(found);
+            self.total += file_usage(stat);
         }
     }
 }
 
 /// Returns the size of one file.
-fn file_usage(found: &Stat) -> DiskUsage {
+fn file_usage(stat: &Stat) -> DiskUsage {
     DiskUsage {
-        bytes: u64::try_from(found.st_blocks).unwrap_or(0) * 512,
+        bytes: u64::try_from(stat.st_blocks).unwrap_or(0) * 512,
         files: 1,
     }
 }

@@ -13,18 +13,18 @@ const AGENT_USER: &str = "agent";
 /// The user IDs that distributions assign to login users.
 const LOGIN_UIDS: std::ops::Range<u32> = 1000..60000;
 
-/// Selects a user from the text of `/etc/passwd`: `agent`, else the first login user, else an
-/// unused ID. Never root, and never `foreign`: the user with that ID outside the container owns the
+/// Selects a user from the text of `/etc/passwd`: `agent`, else the first login user, else a
+/// fixed ID. Never root, and never `foreign`: the user with that ID outside the container owns the
 /// directory of the connection.
 pub(super) fn choose_user(passwd: &str, foreign: Option<u32>) -> User {
     let users: Vec<(&str, User)> = passwd.lines().filter_map(parse_passwd_line).collect();
     let usable = |user: &User| user.user != 0 && user.group != 0 && Some(user.user) != foreign;
     let agent = users.iter().find(|(name, _)| *name == AGENT_USER);
-    let person = users
+    let login_user = users
         .iter()
         .filter(|(_, user)| LOGIN_UIDS.contains(&user.user))
         .min_by_key(|(_, user)| user.user);
-    [agent, person]
+    [agent, login_user]
         .into_iter()
         .flatten()
         .map(|(_, user)| *user)

@@ -40,7 +40,7 @@ impl AsyncRead for Duplex {
     ) -> Poll<io::Result<()>> {
         while self.read == self.chunk.len() {
             match ready!(self.data.poll_next(context)) {
-                Some(piece) => (self.chunk, self.read) = (piece, 0),
+                Some(chunk) => (self.chunk, self.read) = (chunk, 0),
                 None => return Poll::Ready(Ok(())),
             }
         }

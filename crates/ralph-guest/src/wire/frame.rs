@@ -93,10 +93,10 @@ pub enum FrameError {
     #[error(transparent)]
     Io(#[from] std::io::Error),
     /// The frame is too long.
-    #[error("a frame of {length} bytes, at most {most} are allowed")]
-    TooLong { length: usize, most: usize },
+    #[error("a frame has {length} bytes, at most {max} are allowed")]
+    TooLong { length: usize, max: usize },
     /// The kind is unknown.
-    #[error("a frame of the unknown kind {0}")]
+    #[error("unknown frame kind {0}")]
     UnknownKind(u8),
     /// The peer violated the protocol.
     #[error("{0}")]
@@ -117,17 +117,17 @@ impl Frame {
     /// Reads the next frame; `None` at a clean end of the connection.
     pub async fn read(from: &mut (impl AsyncRead + Unpin)) -> Result<Option<Self>, FrameError> {
         let mut head = [0; HEAD_BYTES];
-        let first = from.read(&mut head).await?;
-        if first == 0 {
+        let count = from.read(&mut head).await?;
+        if count == 0 {
             return Ok(None);
         }
-        from.read_exact(&mut head[first..]).await?;
+        from.read_exact(&mut head[count..]).await?;
         let [l0, l1, l2, l3, s0, s1, s2, s3, code] = head;
         let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
         let kind = FrameKind::from_code(code)?;
-        let most = kind.max_payload();
-        if length > most {
-            return Err(FrameError::TooLong { length, most });
+        let max = kind.max_payload();
+        if length > max {
+            return Err(FrameError::TooLong { length, max });
         }
         let mut payload = vec![0; length];
         from.read_exact(&mut payload).await?;
@@ -188,9 +188,9 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "a frame of 262145 bytes, at most 262144 are allowed",
-                "a frame of 4194305 bytes, at most 4194304 are allowed",
-                "a frame of the unknown kind 77",
+                "a frame has 262145 bytes, at most 262144 are allowed",
+                "a frame has 4194305 bytes, at most 4194304 are allowed",
+                "unknown frame kind 77",
                 "early eof",
                 "early eof",
             ]

@@ -7,9 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::mpsc::{
-    self, UnboundedReceiver as Queue, UnboundedSender as Entrance, unbounded_channel,
-};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::credit::Credit;
 use super::frame::{Flow, Frame, FrameError, FrameKind, MAX_MESSAGE, WINDOW};
@@ -20,7 +18,8 @@ use crate::{available, best_effort};
 
 /// The read buffer of a connection, in bytes.
 const READ_BUFFER: usize = 128 * 1024;
-/// Frames are buffered up to this size before they are written; longer ones are written directly.
+/// Frames are buffered up to this size before they are written. Payloads of a quarter of it or more
+/// are written directly.
 const WRITE_BUFFER: usize = 64 * 1024;
 /// The maximum number of open streams.
 const MAX_STREAMS: usize = 4096;
@@ -47,7 +46,7 @@ pub(super) fn message_bytes(message: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(message).expect("a plain structure is valid JSON")
 }
 
-/// Why a stream was not opened.
+/// The reason a stream was not opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OpenStreamError {
     /// The connection is over, or has too many streams.
@@ -59,11 +58,11 @@ pub enum OpenStreamError {
 }
 
 /// The streams opened by the peer.
-pub type IncomingStreams = mpsc::UnboundedReceiver<OpenedStream>;
+pub type IncomingStreams = UnboundedReceiver<OpenedStream>;
 
 #[derive(Debug)]
 struct LinkState {
-    outgoing: Entrance<Frame>,
+    outgoing: UnboundedSender<Frame>,
     streams: Mutex<StreamTable>,
 }
 
@@ -79,7 +78,7 @@ struct StreamTable {
 struct StreamSlot {
     messages: mpsc::Sender<Vec<u8>>,
     /// `None` after the peer has finished.
-    data: Option<Entrance<(Flow, Vec<u8>)>>,
+    data: Option<UnboundedSender<(Flow, Vec<u8>)>>,
     credit: Arc<Credit>,
     /// Received bytes for which no credit was returned yet.
     uncredited: usize,
@@ -116,16 +115,16 @@ impl Link {
                 }),
             }),
         };
-        let carried = link.clone();
-        let carry = async move {
+        let shared_link = link.clone();
+        let transfer = async move {
             let result = tokio::select! {
-                read = carried.read_frames(reader, accept) => read,
+                read = shared_link.read_frames(reader, accept) => read,
                 written = write_frames(writer, frames) => written,
             };
-            carried.close_streams();
+            shared_link.close_streams();
             result
         };
-        (link, incoming, carry)
+        (link, incoming, transfer)
     }
 
     /// Opens a stream with a message.
@@ -155,18 +154,18 @@ impl Link {
     }
 
     pub(super) fn send(&self, frame: Frame) {
-        // Fails without a connection, which every pending request sees by itself.
+        // Fails after the connection has ended, which every open stream notices by itself.
         best_effort(self.shared.outgoing.send(frame));
     }
 
     /// Removes a stream and notifies the peer, unless the peer has closed it.
     pub(super) fn close(&self, id: u32) {
-        let known = self
+        let removed = self
             .streams()
             .open
             .as_mut()
             .and_then(|open| open.remove(&id));
-        if known.is_some() {
+        if removed.is_some() {
             self.send(Frame {
                 stream: id,
                 kind: FrameKind::Close,
@@ -183,8 +182,8 @@ impl Link {
     }
 
     fn register(&self, id: u32) -> Option<GuestStream> {
-        let (message_entrance, messages) = mpsc::channel(MAX_MESSAGES);
-        let (data_entrance, data) = unbounded_channel();
+        let (message_sender, messages) = mpsc::channel(MAX_MESSAGES);
+        let (data_sender, data) = unbounded_channel();
         let credit = Arc::new(Credit::new());
         let mut streams = self.streams();
         let open = streams.open.as_mut()?;
@@ -194,28 +193,28 @@ impl Link {
         open.insert(
             id,
             StreamSlot {
-                messages: message_entrance,
-                data: Some(data_entrance),
+                messages: message_sender,
+                data: Some(data_sender),
                 credit: credit.clone(),
                 uncredited: 0,
             },
         );
         drop(streams);
-        let hold = Arc::new(StreamGuard {
+        let guard = Arc::new(StreamGuard {
             id,
             link: self.clone(),
         });
         Some(GuestStream {
             sender: StreamSender {
-                guard: hold.clone(),
+                guard: guard.clone(),
                 credit,
             },
             messages: StreamMessages {
-                guard: hold.clone(),
+                guard: guard.clone(),
                 queue: messages,
             },
             data: StreamData {
-                guard: hold,
+                guard,
                 queue: data,
                 uncredited: 0,
             },
@@ -225,7 +224,7 @@ impl Link {
     async fn read_frames(
         &self,
         reader: impl AsyncRead + Unpin,
-        accept: Entrance<OpenedStream>,
+        accept: UnboundedSender<OpenedStream>,
     ) -> Result<(), FrameError> {
         let mut reader = BufReader::with_capacity(READ_BUFFER, reader);
         while let Some(frame) = Frame::read(&mut reader).await? {
@@ -255,16 +254,14 @@ impl Link {
             FrameKind::Open => return Err(FrameError::Protocol("a stream was opened twice")),
             FrameKind::Message => {
                 if let Err(TrySendError::Full(_)) = slot.messages.try_send(frame.payload) {
-                    return Err(FrameError::Protocol(
-                        "more messages came than anybody reads",
-                    ));
+                    return Err(FrameError::Protocol("too many unread messages"));
                 }
             }
             FrameKind::Data(flow) => {
                 slot.uncredited += frame.payload.len();
                 if slot.uncredited > WINDOW {
                     return Err(FrameError::Protocol(
-                        "more bytes came than there was credit for",
+                        "the peer sent more bytes than its credit allows",
                     ));
                 }
                 if let Some(data) = &slot.data {
@@ -274,10 +271,12 @@ impl Link {
             }
             FrameKind::End => slot.data = None,
             FrameKind::Credit => {
-                let given = <[u8; 4]>::try_from(frame.payload.as_slice())
-                    .map_err(|_| FrameError::Protocol("credit without a number"))?;
-                if !slot.credit.grant(u32::from_le_bytes(given) as usize) {
-                    return Err(FrameError::Protocol("more credit came than was taken"));
+                let bytes = <[u8; 4]>::try_from(frame.payload.as_slice())
+                    .map_err(|_| FrameError::Protocol("invalid credit frame"))?;
+                if !slot.credit.grant(u32::from_le_bytes(bytes) as usize) {
+                    return Err(FrameError::Protocol(
+                        "the peer returned more credit than was used",
+                    ));
                 }
             }
             FrameKind::Close => {
@@ -317,28 +316,28 @@ impl Link {
 /// Writes frames as they arrive, batching those that are ready.
 async fn write_frames(
     mut writer: impl AsyncWrite + Unpin,
-    mut frames: Queue<Frame>,
+    mut frames: UnboundedReceiver<Frame>,
 ) -> Result<(), FrameError> {
-    let mut gathered = Vec::with_capacity(WRITE_BUFFER);
+    let mut buffer = Vec::with_capacity(WRITE_BUFFER);
     while let Some(frame) = frames.recv().await {
         let mut next = Some(frame);
         while let Some(frame) = next {
-            gathered.extend(frame.head());
+            buffer.extend(frame.head());
             if frame.payload.len() < WRITE_BUFFER / 4 {
-                gathered.extend(&frame.payload);
+                buffer.extend(&frame.payload);
             } else {
-                writer.write_all(&gathered).await?;
+                writer.write_all(&buffer).await?;
                 writer.write_all(&frame.payload).await?;
-                gathered.clear();
+                buffer.clear();
             }
-            if gathered.len() >= WRITE_BUFFER {
+            if buffer.len() >= WRITE_BUFFER {
                 break;
             }
             next = available(frames.try_recv());
         }
-        writer.write_all(&gathered).await?;
+        writer.write_all(&buffer).await?;
         writer.flush().await?;
-        gathered.clear();
+        buffer.clear();
     }
     Ok(())
 }

@@ -93,7 +93,7 @@ pub struct ExecRequest {
     pub program: CommandLine,
     /// The working directory, relative to the root of the sandbox.
     pub cwd: String,
-    /// Variables added to the guest's environment.
+    /// Variables added to the environment of the image.
     pub env: BTreeMap<String, String>,
     /// Whether input follows; otherwise standard input is empty.
     pub input: bool,
@@ -157,7 +157,7 @@ pub struct ConnectRequest {
 pub enum GuestFailure {
     /// The path or a link in it leads outside the sandbox.
     Escapes,
-    /// The entry is neither a regular file nor a directory.
+    /// The entry is not a regular file.
     NotRegular,
     /// The entry does not exist.
     NotFound,

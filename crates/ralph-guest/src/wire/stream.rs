@@ -96,9 +96,9 @@ impl StreamSender {
 
     /// Sends any number of bytes, as fast as the peer consumes them.
     pub async fn send_all(&self, flow: Flow, bytes: &[u8]) {
-        for piece in bytes.chunks(MAX_DATA_PAYLOAD) {
-            self.wait_for_room(piece.len()).await;
-            self.send_data(flow, piece.to_vec());
+        for chunk in bytes.chunks(MAX_DATA_PAYLOAD) {
+            self.wait_for_room(chunk.len()).await;
+            self.send_data(flow, chunk.to_vec());
         }
     }
 
@@ -136,21 +136,21 @@ impl StreamMessages {
 impl StreamData {
     /// Returns the next bytes, or `None` at the end. Cancel-safe.
     pub async fn next(&mut self) -> Option<(Flow, Vec<u8>)> {
-        let piece = self.queue.recv().await?;
-        Some(self.record_consumed(piece))
+        let chunk = self.queue.recv().await?;
+        Some(self.record_consumed(chunk))
     }
 
     /// Polls for the next bytes.
     pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
         self.queue
             .poll_recv(context)
-            .map(|piece| piece.map(|piece| self.record_consumed(piece).1))
+            .map(|chunk| chunk.map(|chunk| self.record_consumed(chunk).1))
     }
 
     /// Returns the next bytes if they have arrived already.
     pub fn try_next(&mut self) -> Option<(Flow, Vec<u8>)> {
-        let piece = available(self.queue.try_recv())?;
-        Some(self.record_consumed(piece))
+        let chunk = available(self.queue.try_recv())?;
+        Some(self.record_consumed(chunk))
     }
 
     fn record_consumed(&mut self, (flow, bytes): (Flow, Vec<u8>)) -> (Flow, Vec<u8>) {

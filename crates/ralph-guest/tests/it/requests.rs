@@ -64,14 +64,14 @@ async fn input_of_any_size_is_echoed() {
         sender.finish();
     };
     let take = async {
-        let mut taken = Vec::new();
-        while taken.len() < bytes.len() {
-            taken.extend(data.next().await.expect("more bytes").1);
+        let mut received = Vec::new();
+        while received.len() < bytes.len() {
+            received.extend(data.next().await.expect("more bytes").1);
         }
-        taken
+        received
     };
-    let ((), taken) = tokio::join!(send, take);
-    assert!(taken == bytes, "{} bytes came back", taken.len());
+    let ((), received) = tokio::join!(send, take);
+    assert!(received == bytes, "{} bytes were returned", received.len());
     let reply = messages.next().await.unwrap();
     assert_eq!(
         command_end(&serde_json::from_slice(&reply).unwrap()),
@@ -128,11 +128,11 @@ async fn a_command_that_cannot_start_is_reported() {
         panic!("{reply:?}")
     };
     assert_eq!(number, Some(2));
-    let nowhere = ExecRequest {
+    let outside = ExecRequest {
         cwd: "../..".into(),
         ..shell_request("pwd")
     };
-    let (reply, _, _) = guest.request(&GuestRequest::Exec(nowhere)).await;
+    let (reply, _, _) = guest.request(&GuestRequest::Exec(outside)).await;
     assert_eq!(reply, GuestReply::Failed(GuestFailure::Escapes));
 }
 
@@ -169,9 +169,9 @@ async fn files_of_any_size_round_trip() {
                 GuestReply::TooLarge { size: limit }
             );
         }
-        let told = guest.request(&GuestRequest::Stat { path }).await.0;
+        let reply = guest.request(&GuestRequest::Stat { path }).await.0;
         let kind = ralph_guest::files::GuestEntryKind::File;
-        assert_eq!(told, GuestReply::Stat(PathStat { kind, size: limit }));
+        assert_eq!(reply, GuestReply::Stat(PathStat { kind, size: limit }));
     }
 }
 
@@ -262,7 +262,7 @@ async fn listen(guest: &TestGuest) -> (GuestStream, String) {
     };
     let address = format!("127.0.0.1:{port}");
     let listen = GuestRequest::Listen {
-        name: "door".into(),
+        name: "listener".into(),
         address: address.clone(),
         listening: ListenKind::Connections,
     };
@@ -275,33 +275,33 @@ async fn listen(guest: &TestGuest) -> (GuestStream, String) {
 async fn a_response_reaches_a_client_that_is_still_sending() {
     let mut guest = TestGuest::start();
     let (_listening, address) = listen(&guest).await;
-    let mut inside = tokio::net::TcpStream::connect(&address).await.unwrap();
-    inside.write_all(b"question").await.unwrap();
+    let mut client = tokio::net::TcpStream::connect(&address).await.unwrap();
+    client.write_all(b"question").await.unwrap();
     let opened = guest.incoming.recv().await.unwrap();
     let long = vec![b'a'; 100_000];
     opened.stream.sender.send_all(Flow::Main, &long).await;
     drop(opened);
     for _ in 0..10 {
-        inside.write_all(&[b'q'; 10_000]).await.unwrap();
+        client.write_all(&[b'q'; 10_000]).await.unwrap();
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let mut got = Vec::new();
-    inside.read_to_end(&mut got).await.unwrap();
-    assert_eq!(got.len(), long.len());
+    let mut received = Vec::new();
+    client.read_to_end(&mut received).await.unwrap();
+    assert_eq!(received.len(), long.len());
 }
 
 #[tokio::test]
 async fn connections_inside_become_streams() {
     let mut guest = TestGuest::start();
     let (listening, address) = listen(&guest).await;
-    let mut inside = tokio::net::TcpStream::connect(&address).await.unwrap();
-    inside.write_all(b"question").await.unwrap();
-    inside.shutdown().await.unwrap();
+    let mut client = tokio::net::TcpStream::connect(&address).await.unwrap();
+    client.write_all(b"question").await.unwrap();
+    client.shutdown().await.unwrap();
     let mut opened = guest.incoming.recv().await.unwrap();
     let connect: ConnectRequest = serde_json::from_slice(&opened.message).unwrap();
-    assert_eq!(connect.listener, "door");
+    assert_eq!(connect.listener, "listener");
     assert_eq!(connect.local.to_string(), address);
-    assert_eq!(connect.peer, inside.local_addr().unwrap());
+    assert_eq!(connect.peer, client.local_addr().unwrap());
     assert_eq!(
         opened.stream.data.next().await,
         Some((Flow::Main, b"question".to_vec()))
@@ -309,9 +309,9 @@ async fn connections_inside_become_streams() {
     assert_eq!(opened.stream.data.next().await, None);
     opened.stream.sender.send_all(Flow::Main, b"answer").await;
     opened.stream.sender.finish();
-    let mut got = Vec::new();
-    inside.read_to_end(&mut got).await.unwrap();
-    assert_eq!(got, b"answer");
+    let mut received = Vec::new();
+    client.read_to_end(&mut received).await.unwrap();
+    assert_eq!(received, b"answer");
     drop(listening);
     guest.request(&GuestRequest::Ping).await;
     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -328,7 +328,7 @@ async fn an_unknown_request_is_rejected() {
     };
     assert_eq!(number, None);
     assert!(
-        text.starts_with("the request is not understood: unknown variant `dance`"),
+        text.starts_with("invalid request: unknown variant `dance`"),
         "{text}"
     );
 }
@@ -346,15 +346,18 @@ async fn datagrams_inside_become_streams() {
     };
     let mut listening = guest.open(&listen);
     assert_eq!(collect_reply(&mut listening).await.0, GuestReply::Done);
-    let inside = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    inside.send_to(b"who?", &address).await.unwrap();
+    let client = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    client.send_to(b"who?", &address).await.unwrap();
     let opened = guest.incoming.recv().await.unwrap();
     let mut stream = ralph_guest::wire::Duplex::from(opened.stream);
     let mut question = [0; 6];
     stream.read_exact(&mut question).await.unwrap();
     assert_eq!(&question, b"\0\x04who?");
     stream.write_all(b"\0\x03me!").await.unwrap();
-    let mut got = [0; 16];
-    let (count, from) = inside.recv_from(&mut got).await.unwrap();
-    assert_eq!((&got[..count], from.to_string()), (&b"me!"[..], address));
+    let mut received = [0; 16];
+    let (count, from) = client.recv_from(&mut received).await.unwrap();
+    assert_eq!(
+        (&received[..count], from.to_string()),
+        (&b"me!"[..], address)
+    );
 }

@@ -43,9 +43,9 @@ impl TestGuest {
             best_effort(serve_connection(guest, reader, writer).await);
         });
         let (reader, writer) = tokio::io::split(near);
-        let (link, incoming, carry) = Link::new(LinkSide::Host, reader, writer);
+        let (link, incoming, transfer) = Link::new(LinkSide::Host, reader, writer);
         tasks.spawn(async move {
-            best_effort(carry.await);
+            best_effort(transfer.await);
         });
         Self {
             link,
@@ -83,7 +83,7 @@ pub(crate) async fn collect_reply(stream: &mut GuestStream) -> (GuestReply, Vec<
                 Flow::Side => side.extend(bytes),
             },
             message = stream.messages.next() => {
-                break serde_json::from_slice(&message.expect("an answer")).unwrap();
+                break serde_json::from_slice(&message.expect("a reply")).unwrap();
             }
         }
     };

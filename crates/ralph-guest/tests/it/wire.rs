@@ -19,19 +19,19 @@ async fn a_protocol_violation_closes_the_connection() {
     let flood: Vec<u8> = (0..5).flat_map(|_| raw_frame(1, 2, &full)).collect();
     let many: Vec<u8> = (0..300).flat_map(|_| raw_frame(1, 1, b"{}")).collect();
     let cases = [
-        (flood, "more bytes came than there was credit for"),
-        (many, "more messages came than anybody reads"),
+        (flood, "the peer sent more bytes than its credit allows"),
+        (many, "too many unread messages"),
         (
             raw_frame(1, 5, &1_u32.to_le_bytes()),
-            "more credit came than was taken",
+            "the peer returned more credit than was used",
         ),
-        (raw_frame(1, 5, b"x"), "credit without a number"),
-        (raw_frame(1, 99, b""), "a frame of the unknown kind 99"),
+        (raw_frame(1, 5, b"x"), "invalid credit frame"),
+        (raw_frame(1, 99, b""), "unknown frame kind 99"),
     ];
     for (bytes, expected) in cases {
         let (near, mut far) = duplex(1 << 20);
         let (reader, writer) = split(near);
-        let (link, mut incoming, carry) = Link::new(LinkSide::Host, reader, writer);
+        let (link, mut incoming, transfer) = Link::new(LinkSide::Host, reader, writer);
         let mut sent = raw_frame(1, 0, b"{}");
         sent.extend(bytes);
         let feed = async {
@@ -40,7 +40,7 @@ async fn a_protocol_violation_closes_the_connection() {
             std::future::pending::<()>().await;
         };
         let error = tokio::select! {
-            carried = carry => carried.unwrap_err().to_string(),
+            result = transfer => result.unwrap_err().to_string(),
             () = feed => unreachable!("the feed never ends"),
         };
         assert_eq!(error, expected);
@@ -55,32 +55,32 @@ async fn a_protocol_violation_closes_the_connection() {
 async fn at_most_one_window_is_in_flight() {
     let (near, far) = duplex(1 << 16);
     let (reader, writer) = split(near);
-    let (host, _none, carry_host) = Link::new(LinkSide::Host, reader, writer);
+    let (host, _none, transfer_host) = Link::new(LinkSide::Host, reader, writer);
     let (reader, writer) = split(far);
-    let (_guest, mut incoming, carry_guest) = Link::new(LinkSide::Guest, reader, writer);
-    let talk = async {
+    let (_guest, mut incoming, transfer_guest) = Link::new(LinkSide::Guest, reader, writer);
+    let exchange = async {
         let long = "x".repeat(MAX_MESSAGE);
         assert_eq!(host.open(&long).map(drop), Err(OpenStreamError::TooLong));
-        let sending = host.open(&"open").unwrap();
-        let mut taking = incoming.recv().await.unwrap().stream;
-        sending.sender.send_all(Flow::Main, &vec![7; WINDOW]).await;
-        assert!(!sending.sender.has_room(1));
-        let mut taken = 0;
-        while taken < WINDOW {
-            taken += taking.data.next().await.unwrap().1.len();
+        let stream = host.open(&"open").unwrap();
+        let mut receiver = incoming.recv().await.unwrap().stream;
+        stream.sender.send_all(Flow::Main, &vec![7; WINDOW]).await;
+        assert!(!stream.sender.has_room(1));
+        let mut received = 0;
+        while received < WINDOW {
+            received += receiver.data.next().await.unwrap().1.len();
         }
-        sending.sender.wait_for_room(WINDOW / 2).await;
-        drop(taking);
+        stream.sender.wait_for_room(WINDOW / 2).await;
+        drop(receiver);
         // The receiver was dropped, so nothing blocks the sender.
-        sending
+        stream
             .sender
             .send_all(Flow::Main, &vec![7; 3 * WINDOW])
             .await;
-        assert!(sending.sender.is_closed());
+        assert!(stream.sender.is_closed());
     };
     tokio::select! {
-        () = talk => {}
-        ended = carry_host => panic!("{ended:?}"),
-        ended = carry_guest => panic!("{ended:?}"),
+        () = exchange => {}
+        ended = transfer_host => panic!("{ended:?}"),
+        ended = transfer_guest => panic!("{ended:?}"),
     }
 }

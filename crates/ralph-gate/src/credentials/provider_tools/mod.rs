@@ -47,10 +47,11 @@ impl ProviderToolUse {
         match self.kind {
             Some(kind) => format!(
                 "the request asks the provider for {what} — this run does not allow `{kind}` — \
-                 send the data itself, or ask for `{kind}` in `sandbox.network.provider_tools`"
+                 send the data itself, or ask the user to allow `{kind}` in \
+                 `sandbox.network.provider_tools`"
             ),
             None => format!(
-                "the request asks the provider for {what} — it works outside of the sandbox — \
+                "the request asks the provider for {what} — it would run outside the sandbox — \
                  send the request without it"
             ),
         }

@@ -49,7 +49,7 @@ impl Screener<'_> {
     }
 }
 
-/// Returns whether a URL contains its data.
+/// Returns whether a URL contains its data, or is empty.
 fn is_inline(url: &str) -> bool {
     let scheme = url.trim_start().get(..5);
     url.is_empty() || scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"))

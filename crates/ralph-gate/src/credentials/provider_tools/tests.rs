@@ -101,6 +101,6 @@ fn findings_are_bounded_and_the_first_refusal_is_never_lost() {
     assert_eq!(
         reason,
         "the request asks the provider for a URL at `evil.example` — this run does not allow `urls` — \
-         send the data itself, or ask for `urls` in `sandbox.network.provider_tools`"
+         send the data itself, or ask the user to allow `urls` in `sandbox.network.provider_tools`"
     );
 }

@@ -172,7 +172,7 @@ fn provider_errors_pass_through_and_an_outage_is_reported() {
     assert_eq!(status, 502);
     assert!(
         body.starts_with(&format!(
-            "proxy: upstream unreachable: `{address}` does not answer: "
+            "proxy: upstream unreachable: `{address}` is unreachable: "
         )),
         "{body}"
     );
