@@ -276,10 +276,10 @@ fn retry_message(event: &Value) -> String {
     let number = |key: &str| event[key].as_f64().unwrap_or_default();
     let what = match event["error_status"].as_u64() {
         Some(status) => format!("status {status}"),
-        None => "a broken connection".to_owned(),
+        None => "connection error".to_owned(),
     };
     format!(
-        "{what}: it tries again in {:.1} s ({} of {})",
+        "{what}, retrying in {:.1} s (attempt {} of {})",
         number("retry_delay_ms") / 1000.0,
         number("attempt"),
         number("max_retries"),

@@ -97,7 +97,7 @@ pub(super) fn exit_reason(ended: ExecStatus, stderr: &str, last: &str) -> String
     let said = [text::last_line(stderr), text::last_line(last)];
     let why = match said.iter().find(|line| !line.is_empty()) {
         Some(line) => format!("{ended}: {line}"),
-        None => format!("{ended}, without a word"),
+        None => format!("{ended}, without any output"),
     };
     text::truncate_text(&why)
 }

@@ -105,7 +105,7 @@ impl Agents {
         let base = match &entry.like {
             Some(like) => Some(self.get(like.get_ref()).map_err(|unknown| AgentsError {
                 offset: like.span().start,
-                why: unknown.to_string() + " to be like" + &unknown.suggestion(),
+                why: format!("`like`: {unknown}{}", unknown.suggestion()),
             })?),
             None => self.by_name.get(name),
         };
@@ -113,12 +113,12 @@ impl Agents {
             (Some(command), _) => (command.get_ref().clone(), command.span()),
             (None, Some(base)) => (base.command.clone(), place.clone()),
             (None, None) => {
-                let why = format!("agent `{name}` has no `command`, and is `like` no other");
+                let why = format!("agent `{name}` has neither `command` nor `like`");
                 return Err(error_at(place, why));
             }
         };
         if command.first().is_none_or(String::is_empty) {
-            let why = "`command` names no program";
+            let why = "`command` does not name a program";
             return Err(error_at(&command_place, why.into()));
         }
         let (environment, environment_place) = match entry.environment {
@@ -166,7 +166,7 @@ impl UnknownAgentName {
     fn suggestion(&self) -> String {
         match &self.closest {
             Some(meant) => format!("; did you mean `{meant}`?"),
-            None => format!("; there are `{}`", self.known.join("`, `")),
+            None => format!("; known agents: `{}`", self.known.join("`, `")),
         }
     }
 }
@@ -209,7 +209,7 @@ fn check_name(name: &str, place: &Range<usize>) -> Result<(), AgentsError> {
         return Ok(());
     }
     let why = format!(
-        "`{}` cannot name an agent: a name has at most {MAX_NAME} of a-z, 0-9 and -",
+        "invalid agent name `{}`: a name has at most {MAX_NAME} characters of a-z, 0-9 and -",
         super::text::short_label(name)
     );
     Err(error_at(place, why))
@@ -220,7 +220,7 @@ fn reject_token<'a>(
     place: &Range<usize>,
 ) -> Result<(), AgentsError> {
     if texts.any(|text| text.contains("{token}")) {
-        let why = "`{token}` belongs into the environment of `credentials`";
+        let why = "`{token}` is only allowed in the environment of `credentials`";
         return Err(error_at(place, why.into()));
     }
     Ok(())

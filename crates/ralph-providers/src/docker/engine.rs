@@ -79,7 +79,10 @@ impl DockerEngine {
     /// Queries the Docker Engine's system information.
     pub async fn info(&self) -> Result<DockerInfo, DockerError> {
         let info = self
-            .call("ask the Docker Engine about itself", self.client.info())
+            .call(
+                "query the Docker Engine's system information",
+                self.client.info(),
+            )
             .await?;
         let facts = DockerInfo::from_system_info(
             info,

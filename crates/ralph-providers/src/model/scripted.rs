@@ -62,7 +62,7 @@ impl ScriptedModel {
     /// Returns the error for a simulated failure.
     fn failure_error(&self, line: &ScriptLine, failure: &ScriptFailure) -> ModelError {
         let model = self.name.clone();
-        let message = format!("as {} of the script says", line.source());
+        let message = format!("simulated by {} of the script", line.source());
         let (status, retry_after) = (failure.status, failure.retry_after);
         match status {
             401 | 403 => ModelError::Unauthorized {
@@ -121,7 +121,7 @@ impl Model for ScriptedModel {
         let prompt = request.text();
         let line = self.next_line(&prompt).ok_or_else(|| ModelError::Broken {
             model: self.name.clone(),
-            message: "no line of the script answers this prompt".into(),
+            message: "no line of the script matches this prompt".into(),
             fix: None,
         })?;
         if !line.delay.is_zero() {

@@ -41,7 +41,7 @@ impl LocalScm {
         };
         let canonical = repo.canonicalize().map_err(failed)?;
         let repo = canonical.into_os_string().into_string().map_err(|_| {
-            let message = "its path is not UTF-8, which git's URLs need";
+            let message = "its path is not valid UTF-8, which git URLs require";
             failed(io::Error::new(io::ErrorKind::InvalidInput, message))
         })?;
         let digest = Digest::compute(repo.as_bytes());
@@ -114,7 +114,7 @@ fn open_pull(
     }
     let number = highest.checked_add(1).ok_or_else(|| ScmError::Io {
         doing: "number a pull request".into(),
-        source: io::Error::other(format!("`{highest}` is the last number there is")),
+        source: io::Error::other(format!("`{highest}` is the highest possible number")),
     })?;
     let record = PullRecord::new(number, &shelf.repo, draft, now);
     locked.write(&record)?;

@@ -66,7 +66,7 @@ impl GitProgram {
         let output = tokio::time::timeout(TIMEOUT, command.output())
             .await
             .map_err(|_| {
-                let message = format!("git gave no answer in {} seconds", TIMEOUT.as_secs());
+                let message = format!("git did not finish within {} seconds", TIMEOUT.as_secs());
                 io::Error::new(io::ErrorKind::TimedOut, message)
             })??;
         if output.status.success() {

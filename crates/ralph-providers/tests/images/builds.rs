@@ -38,7 +38,7 @@ fn a_failed_step_is_reported_with_its_last_lines() {
         let step = "{ for n in $(seq 40); do echo line $n; done; echo at last; } >&2; exit 7";
         let error = failure(&ground, &format!("FROM {BOOKWORM}\nRUN {step}\n")).await;
         let expected = format!(
-            "cannot build image `{}`: step 2 of 3, `RUN {{ for n in $(seq 40); do echo line $n; done; echo at las…`, ended with 7",
+            "cannot build image `{}`: step 2 of 3, `RUN {{ for n in $(seq 40); do echo line $n; done; echo at las…`, failed with exit code 7",
             ground.name("fails")
         );
         assert_eq!(error.to_string(), expected);

@@ -212,7 +212,7 @@ fn an_agent_without_a_result_is_judged_by_its_exit() {
     for (found, expected) in [
         (
             end_of!("claude-killed", killed),
-            crashed("killed by signal 9, without a word"),
+            crashed("killed by signal 9, without any output"),
         ),
         (
             end_of!("claude-killed", killed, "a warning\nout of file handles\n"),
@@ -220,7 +220,7 @@ fn an_agent_without_a_result_is_judged_by_its_exit() {
         ),
         (
             end_of!("claude-killed", ExecStatus::OutOfMemory),
-            crashed("killed: out of memory, without a word"),
+            crashed("killed: out of memory, without any output"),
         ),
         (
             end_of!("codex-killed", ExecStatus::TimedOut),
@@ -236,7 +236,7 @@ fn an_agent_without_a_result_is_judged_by_its_exit() {
         ),
         (
             end_of!("codex-429-waiting", ExecStatus::DiskLimit),
-            crashed("killed: the sandbox's disk is full, without a word"),
+            crashed("killed: the sandbox's disk is full, without any output"),
         ),
     ] {
         assert_eq!(found, (expected, false));
@@ -248,7 +248,7 @@ fn an_agent_without_a_result_is_judged_by_its_exit() {
     );
     assert_eq!(
         silent(ExecStatus::Exited(0), ""),
-        crashed("exit 0, without a word")
+        crashed("exit 0, without any output")
     );
     let plain = |lines: &str, ended| read_output("command", lines, ended, "").end;
     assert_eq!(plain("done\n", ExecStatus::Exited(0)), AgentEnd::Finished);

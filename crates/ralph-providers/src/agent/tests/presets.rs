@@ -194,28 +194,31 @@ fn what_has_no_meaning_is_an_error_with_its_place() {
         ),
         (
             "\n[a]\nhosts = []\n",
-            (2, "agent `a` has no `command`, and is `like` no other"),
+            (2, "agent `a` has neither `command` nor `like`"),
         ),
-        ("[a]\ncommand = []\n", (14, "`command` names no program")),
+        (
+            "[a]\ncommand = []\n",
+            (14, "`command` does not name a program"),
+        ),
         (
             "[A]\ncommand = [\"x\"]\n",
             (
                 1,
-                "`A` cannot name an agent: a name has at most 40 of a-z, 0-9 and -",
+                "invalid agent name `A`: a name has at most 40 characters of a-z, 0-9 and -",
             ),
         ),
         (
             "[a]\nlike = \"cluade\"\n",
             (
                 11,
-                "there is no agent `cluade` to be like; did you mean `claude`?",
+                "`like`: there is no agent `cluade`; did you mean `claude`?",
             ),
         ),
         (
             "[a]\ncommand = [\"x\", \"{token}\"]\n",
             (
                 14,
-                "`{token}` belongs into the environment of `credentials`",
+                "`{token}` is only allowed in the environment of `credentials`",
             ),
         ),
         (

@@ -60,7 +60,7 @@ impl BaseCheckStore {
         if !is_ours {
             return BTreeMap::new();
         }
-        let doing = "read when newer versions of images were looked for";
+        let doing = "read the times of image checks";
         logged(doing, fs::read(&path))
             .and_then(|bytes| logged(doing, serde_json::from_slice(&bytes)))
             .unwrap_or_default()

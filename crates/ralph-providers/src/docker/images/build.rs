@@ -58,7 +58,7 @@ impl ImageBuild<'_> {
         )));
         let packed = build_context::pack(self.dockerfile, self.context).map_err(|source| {
             ImageError::Read {
-                path: "the files of the build".to_owned(),
+                path: "the build context".to_owned(),
                 source,
             }
         })?;
@@ -130,7 +130,7 @@ impl ImageBuild<'_> {
             .rsplit_once("returned a non-zero code: ")
             .map(|(_, code)| code.trim());
         let why = match (step, ended) {
-            (Some(step), Some(code)) => format!("{step} ended with {code}"),
+            (Some(step), Some(code)) => format!("{step} failed with exit code {code}"),
             (Some(step), None) => format!("{step}: {words}"),
             (None, _) => words,
         };

@@ -168,7 +168,7 @@ impl DockerImages {
             .tag(name.tag().unwrap_or("latest"))
             .build();
         let call = self.engine.api().tag_image(image.as_str(), Some(options));
-        let doing = format!("call image `{image}` `{name}`");
+        let doing = format!("tag image `{image}` as `{name}`");
         Ok(self.engine.call(&doing, call).await?)
     }
 
@@ -192,7 +192,7 @@ impl DockerImages {
         let call = self.engine.api().inspect_image(image.as_str());
         match self
             .engine
-            .call(&format!("look at image `{image}`"), call)
+            .call(&format!("inspect image `{image}`"), call)
             .await
         {
             Ok(answer) => Ok(Some(DockerImage::from_inspect(answer))),
@@ -302,7 +302,7 @@ impl DockerImages {
                 Ok(()) => self.require(image).await,
                 Err(error @ ImageError::Pull { .. }) => {
                     watcher(ImageProgress::Warning(format!(
-                        "cannot look for a newer `{image}`, the one that is here is used: {error}"
+                        "cannot check for a newer `{image}`, using the local one: {error}"
                     )));
                     self.record_check(image, PullOutcome::Failed, watcher);
                     Ok(found)
@@ -328,7 +328,7 @@ impl DockerImages {
         };
         if let Err(error) = self.checks.record(image, checks) {
             watcher(ImageProgress::Warning(format!(
-                "cannot remember that `{image}` was looked for: {error}"
+                "cannot record the check for a newer `{image}`: {error}"
             )));
         }
     }

@@ -18,7 +18,7 @@ use crate::docker::error::{mentions_full_disk, root_message};
 const PULL_IDLE_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The error message after that time.
-const REGISTRY_TIMEOUT_MESSAGE: &str = "the registry does not answer";
+const REGISTRY_TIMEOUT_MESSAGE: &str = "the registry does not respond";
 
 /// Pulls an image. Dropping the future cancels the pull.
 pub(super) async fn pull(

@@ -12,7 +12,7 @@ use url::Url;
 pub(super) fn request_url(settings: &HttpModelSettings) -> Result<Url, HttpModelSettingsError> {
     let base = Url::parse(&settings.base).map_err(|_| HttpModelSettingsError::Base {
         base: settings.base.clone(),
-        why: "it is no URL",
+        why: "not a URL",
     })?;
     check_base(&base, settings.credential.is_some())?;
     let model = &settings.endpoint.model;
@@ -40,7 +40,7 @@ pub(super) fn request_uri(url: &Url) -> Result<Uri, HttpModelSettingsError> {
         .parse()
         .map_err(|_| HttpModelSettingsError::Base {
             base: url.to_string(),
-            why: "it is no URL",
+            why: "not a URL",
         })
 }
 
@@ -82,13 +82,13 @@ fn check_base(base: &Url, has_key: bool) -> Result<(), HttpModelSettingsError> {
         return wrong("it must begin with `https://` or `http://`");
     }
     if !base.username().is_empty() || base.password().is_some() {
-        return wrong("a user or a password has no place in it, the key is in a variable");
+        return wrong("it must not contain a user name or password, the key comes from a variable");
     }
     if base.query().is_some() || base.fragment().is_some() {
-        return wrong("it must not have a `?` or a `#`");
+        return wrong("it must not contain `?` or `#`");
     }
     if base.scheme() == "http" && has_key && !is_local_network(base) {
-        return wrong("the key could be read on the way, so it must begin with `https://`");
+        return wrong("without `https://` the key could be read in transit");
     }
     Ok(())
 }

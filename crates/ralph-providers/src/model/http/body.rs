@@ -140,7 +140,7 @@ impl ModelCall<'_> {
         loop {
             bytes += piece.len();
             let Ok(events) = decoder.push(&piece) else {
-                return Err(self.interrupted(answer, "an event of it never ended".into()));
+                return Err(self.interrupted(answer, "an event exceeds the size limit".into()));
             };
             for event in events {
                 self.check_read(wire::read_event(self.wire(), &event, answer), answer)?;
@@ -185,7 +185,10 @@ impl ModelCall<'_> {
         if answer.is_complete || answer.finish.is_some() {
             return Ok(());
         }
-        Err(self.interrupted(answer, "the stream ended before the answer did".into()))
+        Err(self.interrupted(
+            answer,
+            "the stream ended before the reply was complete".into(),
+        ))
     }
 
     async fn read_whole(
@@ -209,16 +212,16 @@ impl ModelCall<'_> {
             Err(error) if error.is_eof() && !text.is_empty() => {
                 let partial = String::from_utf8_lossy(&text).into_owned();
                 answer.push_text(&partial);
-                Err(self.interrupted(answer, "its JSON ended too early".into()))
+                Err(self.interrupted(answer, "its JSON is incomplete".into()))
             }
             Err(_) => {
                 let what = if text.trim_ascii_start().starts_with(b"<") {
-                    "a web page"
+                    "a web page instead of JSON"
                 } else {
-                    "something else"
+                    "invalid JSON"
                 };
                 let host = self.model.host();
-                let message = format!("`{host}` answers with {what} instead of JSON");
+                let message = format!("`{host}` responds with {what}");
                 Err(ModelCallFailure::Error(self.model.endpoint_error(message)))
             }
         }
@@ -241,11 +244,11 @@ impl ModelCall<'_> {
             Err(_) => {
                 let timeouts = &self.model.settings.timeouts;
                 let late = if running_time::now() >= self.deadline {
-                    timeout_message("it did not come to its end", timeouts.total)
+                    timeout_message("it was not complete", timeouts.total)
                 } else if by == self.first_byte_deadline() {
-                    timeout_message("no answer began", timeouts.first_byte)
+                    timeout_message("no data arrived", timeouts.first_byte)
                 } else {
-                    timeout_message("nothing more came", timeouts.idle)
+                    timeout_message("no more data arrived", timeouts.idle)
                 };
                 Err(self.interrupted(answer, late))
             }

@@ -15,8 +15,7 @@ pub(super) struct CertificateProblem {
 }
 
 const TRUST_FIX: &str = "if it is your own server or a proxy, set `SSL_CERT_FILE` to a file with the certificate of its authority";
-const TIME_FIX: &str =
-    "check the clock of this machine and the proxy; its operator has to renew it otherwise";
+const TIME_FIX: &str = "check the clock of this machine and the proxy; if both are right, the operator of the server must renew the certificate";
 const NAME_FIX: &str = "check `api_base` of its profile in `models.yaml`, and the proxy";
 
 /// Finds the certificate error that caused a connection failure.

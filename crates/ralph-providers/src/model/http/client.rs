@@ -164,7 +164,7 @@ impl HttpModel {
             .and_then(|text| available(self.url.join(text)));
         let host = target.as_ref().and_then(Url::host_str).unwrap_or("nowhere");
         let message = format!(
-            "status {}, it sends us on to `{host}`, where the credential does not belong",
+            "status {}, a redirect to `{host}`, which must not receive the credential",
             response.status().as_u16()
         );
         ModelCallFailure::Error(self.endpoint_error(message))
@@ -229,7 +229,7 @@ impl ModelCall<'_> {
             Ok(Err(error)) => Err(self.interrupted(&PartialReply::default(), error_reason(&error))),
             Err(_) => Err(self.interrupted(
                 &PartialReply::default(),
-                timeout_message("no answer began", settings.timeouts.first_byte),
+                timeout_message("no data arrived", settings.timeouts.first_byte),
             )),
         }
     }

@@ -77,7 +77,7 @@ impl ProviderRejection {
         let message = error_message(error).or_else(|| error.as_str().map(str::to_owned));
         Self {
             status,
-            message: one_line(&message.unwrap_or_else(|| "an error without words".into())),
+            message: one_line(&message.unwrap_or_else(|| "an error without a message".into())),
             wait: None,
         }
     }

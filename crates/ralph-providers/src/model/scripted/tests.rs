@@ -129,7 +129,7 @@ async fn a_prompt_that_no_line_answers_is_an_error() {
         r#"{"reply": "a", "when": "one"}"#,
         r#"{"reply": "b", "when": "two"}"#,
     ]);
-    let nothing = "model `scripted:S` cannot answer: no line of the script answers this prompt";
+    let nothing = "model `scripted:S` cannot answer: no line of the script matches this prompt";
     let seen = ask_for_sources(
         &fixture,
         &fixture.model(&[]),
@@ -147,7 +147,7 @@ async fn a_restart_does_not_use_a_line_twice() {
         r#"{"reply": "b", "when": "x"}"#,
         r#"{"reply": "c"}"#,
     ]);
-    let failed = "model `scripted:S` is not available at the moment: status 500, as line 2 of the script says";
+    let failed = "model `scripted:S` is not available at the moment: status 500, simulated by line 2 of the script";
     let before = ask_for_sources(&fixture, &fixture.model(&[]), &["x"; 4]).await;
     assert_eq!(before, ["line 1", failed, "line 3", "line 4"]);
     // Failures are not recorded, so they occur once per process.
@@ -175,18 +175,27 @@ async fn a_status_becomes_the_error_that_a_provider_would_cause() {
     let cases = [
         ("401", "Unauthorized 401"),
         ("403", "Unauthorized 403"),
-        ("400", "Broken status 400, as line 1 of the script says"),
-        ("404", "Broken status 404, as line 1 of the script says"),
+        (
+            "400",
+            "Broken status 400, simulated by line 1 of the script",
+        ),
+        (
+            "404",
+            "Broken status 404, simulated by line 1 of the script",
+        ),
         (
             "429, \"retry_after\": 1",
-            "Transient 429 Some(1s) as line 1 of the script says",
+            "Transient 429 Some(1s) simulated by line 1 of the script",
         ),
         (
             "429, \"retry_after\": 1, \"quota\": true",
-            "QuotaUsedUp Some(1s) as line 1 of the script says",
+            "QuotaUsedUp Some(1s) simulated by line 1 of the script",
         ),
-        ("529", "Transient 529 None as line 1 of the script says"),
-        ("0", "Transient 0 None as line 1 of the script says"),
+        (
+            "529",
+            "Transient 529 None simulated by line 1 of the script",
+        ),
+        ("0", "Transient 0 None simulated by line 1 of the script"),
     ];
     for (status, expected) in cases {
         let fixture = script(&[&format!(r#"{{"error": {{"status": {status}}}}}"#)]);

@@ -42,20 +42,20 @@ pub(super) enum ContainerError {
     #[error("its container has been removed")]
     Missing,
     /// The container was created by another ralph process.
-    #[error("another ralph uses it now")]
+    #[error("another ralph process uses it now")]
     TakenOver,
     /// The Docker Engine failed.
     #[error(transparent)]
     Engine(#[from] DockerError),
     /// The guest does not respond.
-    #[error("the guest in its container does not answer: {source}{said}")]
+    #[error("the guest in its container does not respond: {source}{said}")]
     Guest {
         source: io::Error,
         /// The end of the container's log, after a separator.
         said: String,
     },
     /// The guest socket could not be created.
-    #[error("cannot listen in `{}`: {source}", directory.display())]
+    #[error("cannot create a socket in `{}`: {source}", directory.display())]
     Door {
         directory: PathBuf,
         source: io::Error,
@@ -125,7 +125,7 @@ impl Container {
             .build();
         let api = self.engine.api();
         let created = api.create_container(Some(options), form.create_body());
-        let created = self.engine.call("make a container", created).await?;
+        let created = self.engine.call("create a container", created).await?;
         *self
             .created_id
             .lock()
@@ -303,7 +303,7 @@ impl Container {
     /// Returns whether another container has replaced this one.
     pub(super) async fn is_replaced(&self) -> Result<bool, ContainerError> {
         let inspected = self.engine.api().inspect_container(&self.object, None);
-        match self.call("look at a container", inspected).await {
+        match self.call("inspect a container", inspected).await {
             Ok(found) => Ok(found.id.is_some_and(|id| id != self.container_ref())),
             Err(ContainerError::Missing) => Ok(false),
             Err(error) => Err(error),
@@ -314,7 +314,7 @@ impl Container {
     pub(super) async fn state(&self) -> Result<ContainerState, ContainerError> {
         let own = self.container_ref();
         let inspected = self.engine.api().inspect_container(&own, None);
-        let container = self.call("look at a container", inspected).await?;
+        let container = self.call("inspect a container", inspected).await?;
         Ok(container.state.unwrap_or_default())
     }
 
@@ -336,7 +336,7 @@ impl Container {
         best_effort(timeout(Duration::from_secs(2), gather).await);
         match text.trim() {
             "" => String::new(),
-            said => format!("; its container said: {}", said.replace('\n', " | ")),
+            said => format!("; container log: {}", said.replace('\n', " | ")),
         }
     }
 

@@ -154,7 +154,7 @@ fn into_outcome(
         | GuestReply::Done
         | GuestReply::Stat(_)
         | GuestReply::TooLarge { .. } => {
-            let source = std::io::Error::other("the guest answered something else");
+            let source = std::io::Error::other("unexpected reply from the guest");
             Err(convert::io_failure("run", &program, source))
         }
     }

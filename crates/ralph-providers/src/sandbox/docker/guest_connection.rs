@@ -117,7 +117,7 @@ impl GuestConnection {
                 );
                 Err(io::Error::new(
                     io::ErrorKind::InvalidData,
-                    "the guest speaks another version of the protocol",
+                    "the guest uses another protocol version",
                 ))
             }
             None => {

@@ -52,7 +52,7 @@ pub(super) async fn install(engine: &DockerEngine, image: &str) -> Result<(), Do
         ..VolumeCreateRequest::default()
     };
     engine
-        .call("make a volume", engine.api().create_volume(request))
+        .call("create a volume", engine.api().create_volume(request))
         .await?;
     let container = format!("ralph-fill-{}", SandboxName::random());
     let filled = fill(engine, image, &volume, &container, labels).await;
@@ -71,7 +71,7 @@ pub(super) fn marker_volume_name(volume: &str) -> String {
 async fn is_filled(engine: &DockerEngine, volume: &str) -> Result<bool, DockerError> {
     for name in [volume, &marker_volume_name(volume)] {
         let looked = engine.api().inspect_volume(name);
-        match engine.call("look at a volume", looked).await {
+        match engine.call("inspect a volume", looked).await {
             Ok(_) => {}
             Err(error) if error.is_missing() => return Ok(false),
             Err(error) => return Err(error),
@@ -100,7 +100,7 @@ async fn fill(
     };
     let options = CreateContainerOptionsBuilder::new().name(container).build();
     let created = engine.api().create_container(Some(options), body);
-    engine.call("make a container", created).await?;
+    engine.call("create a container", created).await?;
     let options = UploadToContainerOptionsBuilder::new()
         .path(GUEST_DIRECTORY)
         .build();
@@ -112,14 +112,16 @@ async fn fill(
     let uploaded = engine
         .api()
         .upload_to_container(container, Some(options), body);
-    engine.call("put the guest into a volume", uploaded).await?;
+    engine
+        .call("copy the guest into a volume", uploaded)
+        .await?;
     let proof = VolumeCreateRequest {
         name: Some(marker_volume_name(volume)),
         labels: Some(labels),
         ..VolumeCreateRequest::default()
     };
     engine
-        .call("make a volume", engine.api().create_volume(proof))
+        .call("create a volume", engine.api().create_volume(proof))
         .await?;
     Ok(())
 }

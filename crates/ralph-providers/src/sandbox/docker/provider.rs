@@ -234,7 +234,7 @@ impl SandboxProvider for DockerProvider {
             .api()
             .inspect_volume(&labels::object_name(name))
             .await;
-        let volume = match engine.call("look at a volume", async { looked }).await {
+        let volume = match engine.call("inspect a volume", async { looked }).await {
             Ok(volume) => volume,
             Err(error) if error.is_missing() => return Ok(None),
             Err(error) => return Err(provider_error(&error)),
@@ -283,7 +283,7 @@ async fn check_image(
     image: &str,
 ) -> Result<(), DockerError> {
     let inspected = engine.api().inspect_image(image);
-    let inspected = engine.call("look at an image", inspected).await?;
+    let inspected = engine.call("inspect an image", inspected).await?;
     let has = inspected.architecture.unwrap_or_default();
     let has = go_architecture(&has);
     if has.is_empty() || has == facts.architecture {
@@ -350,7 +350,9 @@ async fn remove_volume(engine: &DockerEngine, name: SandboxName) -> Result<(), D
 fn limit_problems(settings: &DockerSettings, facts: &DockerInfo) -> Vec<ProviderProblem> {
     let mut problems = Vec::new();
     let has = |what: &str, wanted: String, there: String, key: &str| ProviderProblem {
-        what: format!("the sandbox should have {wanted} {what}, the engine's machine has {there}"),
+        what: format!(
+            "the sandbox is configured for {wanted} {what}, but the Docker Engine's machine has {there}"
+        ),
         fix: format!("lower `{key}` in `ralph.toml` or `sandbox_resources` in the task file"),
     };
     #[expect(

@@ -133,10 +133,10 @@ fn describe(state: &ContainerState, symptom: ConnectionFailure, starved_before: 
             "the connection to the sandbox was lost".into()
         }
         (Some(_), _) if state.oom_killed == Some(true) && !starved_before => {
-            "the sandbox ran out of memory as a whole".into()
+            "the whole sandbox ran out of memory".into()
         }
         (Some(_), _) if code == 137 && starved_before => {
-            "the sandbox's container was killed from outside, or for lack of memory".into()
+            "the sandbox's container was killed from outside, or ran out of memory".into()
         }
         (Some(_), _) if code == 137 => "the sandbox's container was killed from outside".into(),
         (Some(_) | None, _) => format!("the sandbox's container stopped with exit code {code}"),
@@ -152,12 +152,12 @@ impl ContainerError {
             Self::TakenOver => problem(
                 container,
                 &self,
-                "go on with the run there, or stop it there",
+                "continue the run in that process, or stop it there",
             ),
             Self::Guest { .. } | Self::Door { .. } => problem(
                 container,
                 &self,
-                "look at the engine with `ralph selftest --type docker`",
+                "check the Docker Engine with `ralph selftest --type docker`",
             ),
         }
     }

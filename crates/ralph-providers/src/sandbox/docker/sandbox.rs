@@ -97,7 +97,7 @@ impl DockerSandbox {
             Recovery::Restarted(line, mut why) => {
                 let complaints = broken.stderr();
                 if !complaints.trim().is_empty() {
-                    why = format!("{why}; the guest said: {}", complaints.trim());
+                    why = format!("{why}; guest output: {}", complaints.trim());
                 }
                 *held = Some(Arc::new(line));
                 SandboxError::Interrupted { why }
@@ -216,7 +216,7 @@ async fn exchange(
 }
 
 fn unexpected_reply(verb: &str, path: &SandboxPath) -> SandboxError {
-    let source = std::io::Error::other("the guest answered something else");
+    let source = std::io::Error::other("unexpected reply from the guest");
     convert::io_failure(verb, path.as_str(), source)
 }
 

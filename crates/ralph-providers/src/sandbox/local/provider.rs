@@ -216,7 +216,7 @@ impl SandboxProvider for LocalProvider {
         if let Some(place) = unwritable_parent(&self.root) {
             problems.push(ProviderProblem {
                 what: format!("cannot write in `{}`", place.display()),
-                fix: format!("make it writable for the user that runs ralph, or choose another state directory than the one of `{}`", self.root.display()),
+                fix: format!("make it writable for the user that runs ralph, or choose another state directory: sandboxes are stored in `{}`", self.root.display()),
             });
         }
         if !self.host.has_program("sh") {
@@ -235,7 +235,7 @@ impl SandboxProvider for LocalProvider {
     }
 
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, SandboxError> {
-        let failed = |source| self.io_failure("make a sandbox", source);
+        let failed = |source| self.io_failure("create a sandbox", source);
         let (name, place) = self.create_directory(spec).map_err(failed)?;
         let sandbox = self
             .handle(name, place, SandboxRecord::from_spec(spec))

@@ -185,7 +185,7 @@ async fn it_is_killed_in_the_middle_of_its_work() {
     assert_eq!(
         worked.end,
         AgentEnd::Crashed {
-            why: "killed by signal 9, without a word".into()
+            why: "killed by signal 9, without any output".into()
         }
     );
 }

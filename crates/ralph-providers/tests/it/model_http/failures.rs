@@ -51,11 +51,11 @@ async fn half_an_answer_is_an_error_that_is_charged() {
     for (answer, expected) in [
         (
             FakeResponse::stream().event(HALF),
-            "cut off, the stream ended before the answer did, \"{\\\"summary\\\":\", 10 tokens",
+            "cut off, the stream ended before the reply was complete, \"{\\\"summary\\\":\", 10 tokens",
         ),
         (
             FakeResponse::stream().event(HALF).event(r#"{"choices":[{"delta":{},"finish_reason":""}],"usage":{"prompt_tokens":50,"completion_tokens":9}}"#),
-            "cut off, the stream ended before the answer did, \"{\\\"summary\\\":\", 59 tokens",
+            "cut off, the stream ended before the reply was complete, \"{\\\"summary\\\":\", 59 tokens",
         ),
         (
             FakeResponse::stream().event(HALF).event(r#"{"error":{"message":"the server is on fire","code":500}}"#).event("[DONE]"),
@@ -67,7 +67,7 @@ async fn half_an_answer_is_an_error_that_is_charged() {
         ),
         (
             FakeResponse::json(200, "{\"choices\":[{\"message\":"),
-            "cut off, its JSON ended too early, \"{\\\"choices\\\":[{\\\"message\\\":\", 14 tokens",
+            "cut off, its JSON is incomplete, \"{\\\"choices\\\":[{\\\"message\\\":\", 14 tokens",
         ),
     ] {
         assert_eq!(error_text(WireApi::Chat, answer).await, expected);
@@ -92,7 +92,7 @@ async fn each_wire_needs_its_own_end() {
         (WireApi::Gemini, part),
     ] {
         let seen = error_text(wire, FakeResponse::stream().event(event)).await;
-        let expected = "cut off, the stream ended before the answer did, \"x\", 7 tokens";
+        let expected = "cut off, the stream ended before the reply was complete, \"x\", 7 tokens";
         assert_eq!(seen, expected, "{wire:?}");
     }
 }
@@ -167,7 +167,7 @@ async fn rejections_are_retried_or_final() {
         ),
         (
             FakeResponse::new(200, "text/html", "<html>log in</html>"),
-            "broken `127.0.0.1` answers with a web page instead of JSON — correct `api_base` of its profile in `models.yaml`",
+            "broken `127.0.0.1` responds with a web page instead of JSON — correct `api_base` of its profile in `models.yaml`",
         ),
     ] {
         assert_eq!(error_text(WireApi::Chat, answer).await, expected);
@@ -185,7 +185,7 @@ async fn a_redirect_is_not_followed() {
         let moved = FakeResponse::new(status, "text/plain", "").header("location", &target);
         let seen = error_text(WireApi::Chat, moved).await;
         let expected = format!(
-            "broken status {status}, it sends us on to `localhost`, where the credential does not belong — correct `api_base` of its profile in `models.yaml`"
+            "broken status {status}, a redirect to `localhost`, which must not receive the credential — correct `api_base` of its profile in `models.yaml`"
         );
         assert_eq!(seen, expected);
     }
@@ -208,17 +208,17 @@ async fn slow_providers_time_out() {
         (
             FakeResponse::stream().wait(long),
             timeouts(200, 5000, 9000),
-            "the answer of model `acme/one` was cut off: no answer began within 0.2 s",
+            "the answer of model `acme/one` was cut off: no data arrived within 0.2 s",
         ),
         (
             FakeResponse::stream().event(HALF).wait(long),
             timeouts(5000, 200, 9000),
-            "the answer of model `acme/one` was cut off: nothing more came within 0.2 s",
+            "the answer of model `acme/one` was cut off: no more data arrived within 0.2 s",
         ),
         (
             dawdling,
             timeouts(5000, 5000, 400),
-            "the answer of model `acme/one` was cut off: it did not come to its end within 0.4 s",
+            "the answer of model `acme/one` was cut off: it was not complete within 0.4 s",
         ),
     ] {
         let api = FakeModelApi::start([answer]).unwrap();
@@ -319,8 +319,8 @@ fn a_key_goes_nowhere_that_others_can_read() {
     ] {
         assert_eq!(refused(base), Ok(()), "{base}");
     }
-    let open = "the key could be read on the way, so it must begin with `https://`";
-    let user = "a user or a password has no place in it, the key is in a variable";
+    let open = "without `https://` the key could be read in transit";
+    let user = "it must not contain a user name or password, the key comes from a variable";
     assert_eq!(
         refused("http://example.com/v1"),
         wrong("http://example.com/v1", open)
@@ -336,7 +336,7 @@ fn a_key_goes_nowhere_that_others_can_read() {
             "it must begin with `https://` or `http://`"
         )
     );
-    assert_eq!(refused("nowhere"), wrong("nowhere", "it is no URL"));
+    assert_eq!(refused("nowhere"), wrong("nowhere", "not a URL"));
     let mut settings = settings(
         "acme/one",
         WireApi::Chat,

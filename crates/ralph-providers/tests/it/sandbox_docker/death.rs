@@ -119,7 +119,7 @@ async fn a_killed_container_is_not_one_without_memory() {
         &["kill"],
     )
     .await;
-    let said = "the sandbox's container was killed from outside, or for lack of memory";
+    let said = "the sandbox's container was killed from outside, or ran out of memory";
     assert_eq!(interruption_reason(outcome), said);
     assert_usable(&*sandbox).await;
     place.finish().await;

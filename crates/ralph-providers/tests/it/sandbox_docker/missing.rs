@@ -91,11 +91,13 @@ async fn limits_beyond_the_machine_are_reported_by_preflight() {
         .collect();
     assert_eq!(what.len(), 2, "{what:?}");
     assert!(
-        what[0].starts_with("the sandbox should have 4096 processors, the engine's machine has "),
+        what[0].starts_with(
+            "the sandbox is configured for 4096 processors, but the Docker Engine's machine has "
+        ),
         "{what:?}"
     );
     assert!(
-        what[1].starts_with("the sandbox should have 1048576.0 GiB of memory, "),
+        what[1].starts_with("the sandbox is configured for 1048576.0 GiB of memory, "),
         "{what:?}"
     );
     create_error(&place).await;

@@ -36,7 +36,7 @@ async fn commands_of_the_first_owner_end() {
         let ((outcome, _), second) = tokio::join!(running, taking);
         let said = outcome.unwrap_err().to_string();
         let expected = format!(
-            "sandbox `{}` cannot be used: another ralph uses it now",
+            "sandbox `{}` cannot be used: another ralph process uses it now",
             first.id()
         );
         assert_eq!(said, expected);

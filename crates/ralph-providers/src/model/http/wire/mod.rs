@@ -97,9 +97,7 @@ pub(super) fn read_whole(
     if answer.is_complete {
         Ok(())
     } else {
-        Err(ReplyReadError::Unreadable(
-            "there is no answer in it".into(),
-        ))
+        Err(ReplyReadError::Unreadable("it contains no reply".into()))
     }
 }
 

@@ -44,11 +44,11 @@ async fn a_damaged_record_is_an_error_and_nothing_is_opened() {
         ),
         (
             good.replace("\"v\": 1", "\"v\": 2"),
-            "its format is 2, known is 1".to_owned(),
+            "its format version is 2, but only 1 is supported".to_owned(),
         ),
         (
             good.replace("\"number\": 1", "\"number\": 2"),
-            "its number is 2, which is not the file's name".to_owned(),
+            "its number 2 does not match the file name".to_owned(),
         ),
         (
             good.replace(&"a".repeat(40), "HEAD"),
