@@ -25,7 +25,7 @@ pub enum DownloadError {
     /// The URL uses plain HTTP, so the file could be modified in transit.
     #[error("it does not begin with `https://`, and `{0}` is not this machine")]
     Insecure(String),
-    /// The URL contains a password, which would be stored and shown.
+    /// The URL contains a user name or password, which would be stored and shown.
     #[error("it contains a user name or password")]
     Credential,
     /// The server responded with an error status.
@@ -93,20 +93,20 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Sends a request and follows redirects, over TLS alone.
+/// Sends a request and follows redirects, but only to `https` URLs.
 async fn follow(client: &HttpClient, mut url: Url) -> Result<StreamedResponse, DownloadError> {
-    let refused = |why: &str| DownloadError::Connection(why.to_owned());
+    let failed = |why: &str| DownloadError::Connection(why.to_owned());
     for _ in 0..=MAX_REDIRECTS {
         let response = get(client, &url).await?;
         let Some(target) = redirect_target(&response, &url) else {
             return Ok(response);
         };
         if target.scheme() != "https" {
-            return Err(refused("redirected to an address without `https://`"));
+            return Err(failed("redirected to an address without `https://`"));
         }
         url = target;
     }
-    Err(refused("too many redirects"))
+    Err(failed("too many redirects"))
 }
 
 async fn get(client: &HttpClient, url: &Url) -> Result<StreamedResponse, DownloadError> {

@@ -183,15 +183,15 @@ fn parse_line(number: usize, line: &str) -> Result<ScriptLine, String> {
     if !line.starts_with('{') {
         return Err("is not a JSON object".into());
     }
-    let written: RawScriptLine =
+    let raw: RawScriptLine =
         serde_json::from_str(line).map_err(|error| describe_json_error(&error))?;
-    let when = written.when.as_deref().map(Regex::new).transpose();
-    let delay = Duration::from_millis(written.delay_ms.unwrap_or(0)).min(MAX_DELAY);
+    let when = raw.when.as_deref().map(Regex::new).transpose();
+    let delay = Duration::from_millis(raw.delay_ms.unwrap_or(0)).min(MAX_DELAY);
     Ok(ScriptLine {
         number,
         when: when.map_err(|error| format!("`when` is not a regular expression: {error}"))?,
         delay,
-        answer: parse_answer(written.reply, written.usage, written.error)?,
+        answer: parse_answer(raw.reply, raw.usage, raw.error)?,
     })
 }
 
