@@ -181,9 +181,9 @@ impl DockerError {
 }
 
 /// Returns whether a message reports a full disk.
-pub(super) fn mentions_full_disk(words: &str) -> bool {
-    let words = words.to_ascii_lowercase();
-    words.contains("no space left on device") || words.contains("disk quota exceeded")
+pub(super) fn mentions_full_disk(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    message.contains("no space left on device") || message.contains("disk quota exceeded")
 }
 
 /// Returns the Docker Engine's message without the client library's wrapping.
@@ -218,9 +218,9 @@ fn missing_image(error: &Error) -> Option<String> {
 fn connect_error(address: &DockerAddress, error: &Error) -> Option<DockerError> {
     if let Error::SocketNotFoundError(path) = error {
         let path = PathBuf::from(path);
-        let hidden =
+        let is_inaccessible =
             std::fs::metadata(&path).is_err_and(|why| why.kind() == ErrorKind::PermissionDenied);
-        return Some(if hidden {
+        return Some(if is_inaccessible {
             DockerError::PermissionDenied { path, group: None }
         } else {
             DockerError::SocketMissing { path }
