@@ -22,7 +22,8 @@ pub(super) const GUEST_FILE: &str = "ralph-guest";
 /// The full path of the program.
 pub(super) const GUEST_PATH: &str = "/.ralph-guest/ralph-guest";
 
-/// The label of the marker volume, which shows that a volume was filled completely.
+/// The label of guest volumes, their marker volumes and the containers that fill them. Its value is
+/// the name of the guest volume.
 pub(super) const GUEST_LABEL: &str = "ralph.guest";
 
 /// Returns whether ralph was built with a guest.
@@ -38,8 +39,9 @@ pub(super) fn volume_name() -> String {
 
 /// Ensures that the Docker Engine has the program.
 ///
-/// The content of a volume cannot be checked, so a container that never runs fills it under a name
-/// of its own. Every ralph process that finds it missing fills it again with the same bytes.
+/// The content of a volume cannot be inspected, so a marker volume records that it is filled. A
+/// container that never runs receives the program; its name is random, because several ralph
+/// processes may fill the same volume at once, with the same bytes.
 pub(super) async fn install(engine: &DockerEngine, image: &str) -> Result<(), DockerError> {
     let volume = volume_name();
     if is_filled(engine, &volume).await? {
@@ -58,7 +60,7 @@ pub(super) async fn install(engine: &DockerEngine, image: &str) -> Result<(), Do
     let filled = fill(engine, image, &volume, &container, labels).await;
     let options = RemoveContainerOptionsBuilder::new().force(true).build();
     let removed = engine.api().remove_container(&container, Some(options));
-    // It never ran; one that stays is in nobody's way but the eye's.
+    // The container never ran; one that remains does no harm, and pruning removes it.
     best_effort(engine.call("remove a container", removed).await);
     filled
 }
@@ -70,8 +72,8 @@ pub(super) fn marker_volume_name(volume: &str) -> String {
 
 async fn is_filled(engine: &DockerEngine, volume: &str) -> Result<bool, DockerError> {
     for name in [volume, &marker_volume_name(volume)] {
-        let looked = engine.api().inspect_volume(name);
-        match engine.call("inspect a volume", looked).await {
+        let inspected = engine.api().inspect_volume(name);
+        match engine.call("inspect a volume", inspected).await {
             Ok(_) => {}
             Err(error) if error.is_missing() => return Ok(false),
             Err(error) => return Err(error),
@@ -115,13 +117,13 @@ async fn fill(
     engine
         .call("copy the guest into a volume", uploaded)
         .await?;
-    let proof = VolumeCreateRequest {
+    let marker = VolumeCreateRequest {
         name: Some(marker_volume_name(volume)),
         labels: Some(labels),
         ..VolumeCreateRequest::default()
     };
     engine
-        .call("create a volume", engine.api().create_volume(proof))
+        .call("create a volume", engine.api().create_volume(marker))
         .await?;
     Ok(())
 }
