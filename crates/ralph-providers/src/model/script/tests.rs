@@ -175,9 +175,6 @@ fn a_file_over_the_limit_is_rejected() {
     let error = read_script(&path).unwrap_err().to_string();
     assert_eq!(
         error,
-        format!(
-            "script `{}` has more than 64 MiB, which is the limit",
-            path.display()
-        )
+        format!("script `{}` exceeds the limit of 64 MiB", path.display())
     );
 }

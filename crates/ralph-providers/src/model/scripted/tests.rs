@@ -100,7 +100,7 @@ async fn lines_are_used_in_order_and_the_last_repeats() {
 }
 
 #[tokio::test]
-async fn the_first_unused_line_that_matches_answers() {
+async fn the_first_unused_line_that_matches_is_used() {
     let fixture = script(&[
         r#"{"reply": "doctor", "when": "diagnose"}"#,
         r#"{"reply": "a"}"#,
@@ -124,7 +124,7 @@ async fn the_first_unused_line_that_matches_answers() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_no_line_answers_is_an_error() {
+async fn a_prompt_that_no_line_matches_is_an_error() {
     let fixture = script(&[
         r#"{"reply": "a", "when": "one"}"#,
         r#"{"reply": "b", "when": "two"}"#,
@@ -164,7 +164,7 @@ fn a_used_line_that_is_gone_is_an_error() {
     for used in ["line 3", "line 2", "line 01", "reply 1", ""] {
         let error = ScriptedModel::load(&fixture.path, &[used.to_owned()]).unwrap_err();
         let expected = format!(
-            "script `S` has no reply at `{used}`, which the run has used: the file has changed since"
+            "script `S` no longer has the reply at `{used}` that the run has used: the file has changed"
         );
         assert_eq!(fixture.redact_path(&error), expected);
     }
