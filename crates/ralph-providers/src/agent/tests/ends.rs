@@ -258,7 +258,7 @@ fn an_agent_without_a_result_is_judged_by_its_exit() {
 
 #[test]
 fn an_agent_with_a_permanent_error_is_done() {
-    for (lines, hopeless) in [
+    for (lines, is_permanent) in [
         (include_str!("fixtures/codex-401.jsonl"), true),
         (include_str!("fixtures/codex-402.jsonl"), true),
         (include_str!("fixtures/codex-529.jsonl"), false),
@@ -271,14 +271,14 @@ fn an_agent_with_a_permanent_error_is_done() {
             ExecStatus::Signalled(15),
             "",
         );
-        assert_eq!(read.is_done, hopeless, "{}", first_try[3]);
+        assert_eq!(read.is_done, is_permanent, "{}", first_try[3]);
     }
 }
 
 #[test]
 fn model_text_about_errors_is_not_an_error() {
-    let said = r#"{"type":"item.completed","item":{"id":"item_2","type":"agent_message","text":"unexpected status 401 Unauthorized; usage limit"}}"#;
-    let read = read_output("codex", said, EXIT_ONE, "");
+    let line = r#"{"type":"item.completed","item":{"id":"item_2","type":"agent_message","text":"unexpected status 401 Unauthorized; usage limit"}}"#;
+    let read = read_output("codex", line, EXIT_ONE, "");
     assert_eq!(
         read.end,
         crashed("exit 1: unexpected status 401 Unauthorized; usage limit")

@@ -18,7 +18,7 @@ fn built_in_and(text: &str) -> Result<Agents, crate::agent::AgentsError> {
 #[test]
 fn the_built_in_agents() {
     let agents = Agents::built_in();
-    let about = |preset: &Preset| {
+    let summary = |preset: &Preset| {
         let kinds: Vec<_> = preset.credentials.iter().map(|c| c.kind).collect();
         (
             preset.name.clone(),
@@ -44,7 +44,7 @@ fn the_built_in_agents() {
         ),
     ]
     .map(|(name, image, kinds, output)| (name.to_owned(), image.to_owned(), kinds, output));
-    assert_eq!(agents.all().map(about).collect::<Vec<_>>(), expected);
+    assert_eq!(agents.all().map(summary).collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_mistyped_name_gets_a_suggestion() {
 }
 
 #[test]
-fn what_has_no_meaning_is_an_error_with_its_place() {
+fn an_invalid_entry_is_an_error_with_its_location() {
     for (text, expected) in [
         (
             "[a]\ncomand = []\n",
