@@ -18,7 +18,7 @@ pub enum DockerError {
     #[error("cannot use Docker Engine `{host}`: {rule}")]
     InvalidHost { host: String, rule: &'static str },
     /// The socket does not exist.
-    #[error("no Docker Engine runs here: there is no socket `{}`", path.display())]
+    #[error("no Docker Engine is running here: socket `{}` does not exist", path.display())]
     SocketMissing { path: PathBuf },
     /// Nothing listens at the address.
     #[error("no Docker Engine answers at `{address}`: {why}")]
@@ -172,7 +172,7 @@ impl DockerError {
                 format!("build it on this engine with `ralph image build`, or choose an image for `{needs}`")
             }
             Self::NoSpace { .. } => {
-                "make room with `docker system prune`, which removes what no container uses".to_owned()
+                "free disk space with `docker system prune`, which removes everything that no container uses".to_owned()
             }
             Self::Timeout { .. } => "check that `docker info` works; restart Docker if it does not".to_owned(),
             Self::Call { .. } => "check the Docker Engine's log for details".to_owned(),

@@ -120,7 +120,7 @@ async fn a_missing_socket() {
     assert_eq!(
         problem(&error, directory.path()),
         (
-            "no Docker Engine runs here: there is no socket `[DIR]/none.sock`".to_owned(),
+            "no Docker Engine is running here: socket `[DIR]/none.sock` does not exist".to_owned(),
             "start Docker, or set `DOCKER_HOST` to the endpoint that `docker context inspect` shows"
                 .to_owned()
         )
@@ -205,7 +205,7 @@ async fn a_full_disk_is_reported_with_its_directory() {
         (
             "cannot build image `x`: no space left in `/data/docker`, where the Docker Engine keeps its data"
                 .to_owned(),
-            "make room with `docker system prune`, which removes what no container uses".to_owned()
+            "free disk space with `docker system prune`, which removes everything that no container uses".to_owned()
         )
     );
 }

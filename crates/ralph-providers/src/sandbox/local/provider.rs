@@ -221,7 +221,7 @@ impl SandboxProvider for LocalProvider {
         }
         if !self.host.has_program("sh") {
             problems.push(ProviderProblem {
-                what: "no directory of `PATH` has a program `sh`".into(),
+                what: "no directory in `PATH` contains `sh`".into(),
                 fix: "add the directory of `sh`, usually `/bin`, to `PATH`".into(),
             });
         }

@@ -79,7 +79,7 @@ async fn an_engine_that_comes_back_brings_its_sandboxes() {
     assert!(
         problems[0]
             .what
-            .starts_with("no Docker Engine runs here: there is no socket"),
+            .starts_with("no Docker Engine is running here: socket `"),
         "{problems:?}"
     );
     assert!(

@@ -131,7 +131,7 @@ async fn preflight_reports_problems() {
         what,
         [
             format!("cannot write in `{}`", file.display()).as_str(),
-            "no directory of `PATH` has a program `sh`",
+            "no directory in `PATH` contains `sh`",
         ]
     );
     assert!(provider.create(&SandboxSpec::default()).await.is_err());

@@ -135,7 +135,7 @@ const BROKEN: [BrokenSetup; 20] = [
             project.env("PATH", path)
         },
         args: &[],
-        told: "sandbox — no directory of `PATH` has a program `sh` — ",
+        told: "sandbox — no directory in `PATH` contains `sh` — ",
     },
     BrokenSetup {
         spoil: |project| {
@@ -215,7 +215,7 @@ const BROKEN: [BrokenSetup; 20] = [
     BrokenSetup {
         spoil: |project| project.env("DOCKER_HOST", "unix:///nonexistent/docker.sock"),
         args: &["--sandbox", "docker"],
-        told: "sandbox — no Docker Engine runs here: there is no socket `/nonexistent/docker.sock` — ",
+        told: "sandbox — no Docker Engine is running here: socket `/nonexistent/docker.sock` does not exist — ",
     },
     BrokenSetup {
         spoil: |project| project.env("DOCKER_HOST", "ssh://build"),
