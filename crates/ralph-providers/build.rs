@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Variables that cargo sets for build scripts and that would change the guest.
-const NOT_FOR_THE_GUEST: [&str; 7] = [
+const REMOVED_VARIABLES: [&str; 7] = [
     "RUSTFLAGS",
     "CARGO_ENCODED_RUSTFLAGS",
     "CARGO_BUILD_TARGET",
@@ -56,7 +56,7 @@ fn build(guest: &Path, out: &Path) -> Result<PathBuf, String> {
         "debug" => "guest-dev",
         _ => "guest",
     };
-    // Beside the directories of the profiles, so that all optimised builds share one guest.
+    // Next to the directories of the profiles, so that all optimised builds share one guest.
     let directory = out.ancestors().nth(4).unwrap_or(out).join("guest");
     let mut cargo = Command::new(variable("CARGO"));
     cargo
@@ -66,7 +66,7 @@ fn build(guest: &Path, out: &Path) -> Result<PathBuf, String> {
         .arg(guest.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&directory);
-    for name in NOT_FOR_THE_GUEST {
+    for name in REMOVED_VARIABLES {
         cargo.env_remove(name);
     }
     cargo.env("RUSTFLAGS", "-C target-feature=+crt-static");
@@ -80,7 +80,7 @@ fn build(guest: &Path, out: &Path) -> Result<PathBuf, String> {
 fn variable(name: &str) -> String {
     #[expect(
         clippy::disallowed_methods,
-        reason = "this is how cargo speaks to a build script"
+        reason = "cargo passes its settings to a build script in variables"
     )]
     env::var(name).unwrap_or_else(|_| panic!("cargo sets `{name}`"))
 }

@@ -33,11 +33,11 @@ struct BenchmarkTimes(BTreeMap<(&'static str, &'static str), Vec<u64>>);
 
 impl BenchmarkTimes {
     fn add(&mut self, part: &'static str, name: &'static str, started: Instant) {
-        let took = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.0.entry((part, name)).or_default().push(took);
+        let microseconds = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.0.entry((part, name)).or_default().push(microseconds);
     }
 
-    #[expect(clippy::print_stdout, reason = "it is what this program is for")]
+    #[expect(clippy::print_stdout, reason = "the results are printed")]
     fn print(&self) {
         for ((part, name), microseconds) in &self.0 {
             let line =
@@ -88,7 +88,7 @@ async fn measure(arguments: Vec<String>) -> Result<(), BenchmarkError> {
             "exec" => bench.exec().await?,
             "create" => bench.create().await?,
             "files" => bench.files().await?,
-            _ => return Err(format!("there is no part `{part}`").into()),
+            _ => return Err(format!("unknown part `{part}`").into()),
         }
     }
     bench.times.print();
@@ -111,9 +111,9 @@ impl SandboxBenchmark {
                 let started = Instant::now();
                 match name {
                     "sandbox" => run(&*sandbox, Exec::argv(["true"], MINUTE)).await?,
-                    "host" => on_this_machine(&mut Command::new("true"))?,
+                    "host" => run_on_host(&mut Command::new("true"))?,
                     "sandbox, by a shell" => run(&*sandbox, Exec::shell("true", MINUTE)).await?,
-                    _ => on_this_machine(Command::new("sh").args(["-c", "true"]))?,
+                    _ => run_on_host(Command::new("sh").args(["-c", "true"]))?,
                 }
                 if round >= WARM_UP {
                     self.times.add("exec", name, started);
@@ -133,14 +133,14 @@ impl SandboxBenchmark {
     /// and mounts.
     async fn create(&mut self) -> Result<(), BenchmarkError> {
         let engine = DockerEngine::connect(None).await?;
-        let model = self.sandbox().await?;
+        let reference = self.sandbox().await?;
         let inspected = engine
             .api()
-            .inspect_container(&object_name(&*model), None)
+            .inspect_container(&object_name(&*reference), None)
             .await?;
         let mut host_config = inspected
             .host_config
-            .ok_or("the engine says nothing about it")?;
+            .ok_or("the Docker Engine does not report the host config")?;
         for round in 0..self.rounds {
             let started = Instant::now();
             let sandbox = self.sandbox().await?;
@@ -171,7 +171,7 @@ impl SandboxBenchmark {
             engine.api().remove_container(&name, Some(options)).await?;
             docker(&["volume", "rm", &name])?;
         }
-        model.remove().await?;
+        reference.remove().await?;
         Ok(())
     }
 
@@ -227,8 +227,8 @@ impl SandboxBenchmark {
         let started = Instant::now();
         for name in &names {
             let path = host.join(name);
-            let above = path.parent().ok_or("it is in a directory")?;
-            std::fs::create_dir_all(above)?;
+            let parent = path.parent().ok_or("it is in a directory")?;
+            std::fs::create_dir_all(parent)?;
             let temporary = host.join("temporary");
             std::fs::write(&temporary, text)?;
             std::fs::rename(temporary, path)?;
@@ -240,10 +240,10 @@ impl SandboxBenchmark {
 
     async fn large(&mut self, sandbox: &dyn Sandbox) -> Result<(), BenchmarkError> {
         let bytes = vec![b'x'; 10_000_000];
-        let here = self.directory.path().join("large");
-        std::fs::write(&here, &bytes)?;
-        let here = here.to_string_lossy().into_owned();
-        let there = format!("{}:/workspace/repo/copied", object_name(sandbox));
+        let local = self.directory.path().join("large");
+        std::fs::write(&local, &bytes)?;
+        let local = local.to_string_lossy().into_owned();
+        let remote = format!("{}:/workspace/repo/copied", object_name(sandbox));
         for round in 0..self.rounds {
             let path = repo(&format!("large-{}", round % 10))?;
             let started = Instant::now();
@@ -253,14 +253,14 @@ impl SandboxBenchmark {
             let read = sandbox.read(&path, 1 << 30).await?;
             self.times.add("files", "10 MB out", started);
             if read != bytes {
-                return Err("other bytes came back".into());
+                return Err("the file has changed".into());
             }
             if round % 10 == 0 {
                 let started = Instant::now();
-                docker(&["cp", &here, &there])?;
+                docker(&["cp", &local, &remote])?;
                 self.times.add("files", "10 MB in, docker cp", started);
                 let started = Instant::now();
-                docker(&["cp", &there, &here])?;
+                docker(&["cp", &remote, &local])?;
                 self.times.add("files", "10 MB out, docker cp", started);
             }
         }
@@ -269,7 +269,7 @@ impl SandboxBenchmark {
 }
 
 /// Runs a command on the host, with its output piped.
-fn on_this_machine(command: &mut Command) -> Result<(), BenchmarkError> {
+fn run_on_host(command: &mut Command) -> Result<(), BenchmarkError> {
     command.env_clear().stdin(Stdio::null()).output()?;
     Ok(())
 }

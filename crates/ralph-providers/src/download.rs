@@ -20,13 +20,13 @@ const MAX_REDIRECTS: usize = 5;
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DownloadError {
     /// The URL is invalid.
-    #[error("it is not an address: {0}")]
+    #[error("invalid URL: {0}")]
     Address(String),
     /// The URL uses plain HTTP, so the file could be modified in transit.
     #[error("it does not begin with `https://`, and `{0}` is not this machine")]
     Insecure(String),
-    /// The URL contains a password, which would be stored and shown.
-    #[error("it has a user name or a password")]
+    /// The URL contains a user name or password, which would be stored and shown.
+    #[error("it contains a user name or password")]
     Credential,
     /// The server responded with an error status.
     #[error("the server answered with status {0}")]
@@ -93,22 +93,20 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Sends a request and follows redirects, over TLS alone.
+/// Sends a request and follows redirects, but only to `https` URLs.
 async fn follow(client: &HttpClient, mut url: Url) -> Result<StreamedResponse, DownloadError> {
-    let refused = |why: &str| DownloadError::Connection(why.to_owned());
+    let failed = |why: &str| DownloadError::Connection(why.to_owned());
     for _ in 0..=MAX_REDIRECTS {
         let response = get(client, &url).await?;
         let Some(target) = redirect_target(&response, &url) else {
             return Ok(response);
         };
         if target.scheme() != "https" {
-            return Err(refused("it leads to an address without `https://`"));
+            return Err(failed("redirected to an address without `https://`"));
         }
         url = target;
     }
-    Err(refused(
-        "it leads from one address to the next without an end",
-    ))
+    Err(failed("too many redirects"))
 }
 
 async fn get(client: &HttpClient, url: &Url) -> Result<StreamedResponse, DownloadError> {
@@ -164,9 +162,9 @@ mod tests {
             ),
             (
                 "https://me:secret@prices.example/",
-                Some("it has a user name or a password"),
+                Some("it contains a user name or password"),
             ),
-            ("https://", Some("it is not an address: empty host")),
+            ("https://", Some("invalid URL: empty host")),
         ] {
             let error = parse_url(address).err().map(|error| error.to_string());
             assert_eq!(error.as_deref(), expected, "{address}");

@@ -50,7 +50,7 @@ fn run_docker(directory: &Path, arguments: &[&str]) -> io::Result<Output> {
         .output()
 }
 
-/// Returns a digest that identifies these programs on this base image.
+/// Returns a version that identifies these programs on this base image, by size and modification time.
 fn image_version(programs: &[PathBuf]) -> io::Result<String> {
     let inspect = ["image", "inspect", "--format", "{{.Id}}", BASE_IMAGE];
     let inspected = run_docker(Path::new("/"), &inspect)?;

@@ -17,11 +17,11 @@ pub fn skip_without_docker() -> bool {
         eprintln!("skipped: RALPH_TEST_NO_DOCKER is set");
         return true;
     }
-    let answer = Command::new("docker")
+    let inspected = Command::new("docker")
         .args(["image", "inspect", "--format", "{{.Id}}", BASE_IMAGE])
         .stdin(Stdio::null())
         .output();
-    let why = match answer {
+    let why = match inspected {
         Ok(output) if output.status.success() => return false,
         Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
         Err(error) => format!("cannot run `docker`: {error}"),

@@ -16,11 +16,12 @@ const SCRIPT_TIMEOUT: Duration = Duration::from_mins(5);
 #[must_use]
 #[expect(clippy::print_stderr, reason = "skipped tests say so")]
 pub fn skip_without_litellm() -> bool {
-    let asked = std::env::var_os("RALPH_TEST_NO_LITELLM").is_some_and(|value| !value.is_empty());
-    if asked {
+    let is_disabled =
+        std::env::var_os("RALPH_TEST_NO_LITELLM").is_some_and(|value| !value.is_empty());
+    if is_disabled {
         eprintln!("skipped: RALPH_TEST_NO_LITELLM is set");
     }
-    asked
+    is_disabled
 }
 
 /// A LiteLLM proxy with mocked model responses; it stops when this value is dropped.
@@ -100,17 +101,17 @@ impl LiteLlm {
     }
 
     fn is_alive(&self) -> bool {
-        let ask = || -> io::Result<bool> {
+        let probe = || -> io::Result<bool> {
             let mut connection = TcpStream::connect(("127.0.0.1", self.port))?;
             connection.set_read_timeout(Some(Duration::from_secs(5)))?;
             connection.write_all(
                 b"GET /health/liveliness HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
             )?;
-            let mut answer = String::new();
-            connection.read_to_string(&mut answer)?;
-            Ok(answer.starts_with("HTTP/1.1 200"))
+            let mut response = String::new();
+            connection.read_to_string(&mut response)?;
+            Ok(response.starts_with("HTTP/1.1 200"))
         };
-        ask().unwrap_or(false)
+        probe().unwrap_or(false)
     }
 
     fn log_tail(&self) -> String {
@@ -130,7 +131,7 @@ impl LiteLlm {
 
 impl Drop for LiteLlm {
     fn drop(&mut self) {
-        // It may have ended already; a test that is over cannot do more about a failure.
+        // The proxy may have ended already, and a finished test cannot handle a failure.
         drop(self.process.kill());
         drop(self.process.wait());
     }
@@ -186,8 +187,8 @@ fn install_program() -> io::Result<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/litellm");
     let output = Command::new(script).stdin(Stdio::null()).output()?;
     if !output.status.success() {
-        let words = String::from_utf8_lossy(&output.stderr);
-        return Err(io::Error::other(words.trim().to_owned()));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(stderr.trim().to_owned()));
     }
     let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     Ok(PathBuf::from(path))

@@ -39,7 +39,7 @@ pub struct ReceivedRequest {
 pub struct FakeResponse {
     status: u16,
     headers: Vec<(String, String)>,
-    pieces: Vec<FakeResponsePart>,
+    parts: Vec<FakeResponsePart>,
     is_stream: bool,
 }
 
@@ -54,11 +54,11 @@ enum FakeResponsePart {
 impl FakeResponse {
     /// Responds with a status and a body of known length.
     #[must_use]
-    pub fn new(status: u16, kind: &str, body: &str) -> Self {
+    pub fn new(status: u16, content_type: &str, body: &str) -> Self {
         Self {
             status,
-            headers: vec![("content-type".into(), kind.into())],
-            pieces: vec![FakeResponsePart::Text(body.into())],
+            headers: vec![("content-type".into(), content_type.into())],
+            parts: vec![FakeResponsePart::Text(body.into())],
             is_stream: false,
         }
     }
@@ -75,7 +75,7 @@ impl FakeResponse {
         Self {
             status: 200,
             headers: vec![("content-type".into(), "text/event-stream".into())],
-            pieces: Vec::new(),
+            parts: Vec::new(),
             is_stream: true,
         }
     }
@@ -102,21 +102,21 @@ impl FakeResponse {
     /// Adds a raw chunk of the body.
     #[must_use]
     pub fn text(mut self, text: &str) -> Self {
-        self.pieces.push(FakeResponsePart::Text(text.into()));
+        self.parts.push(FakeResponsePart::Text(text.into()));
         self
     }
 
     /// Waits before the next chunk.
     #[must_use]
     pub fn wait(mut self, time: Duration) -> Self {
-        self.pieces.push(FakeResponsePart::Wait(time));
+        self.parts.push(FakeResponsePart::Wait(time));
         self
     }
 
     /// Closes the connection during the body.
     #[must_use]
     pub fn cut(mut self) -> Self {
-        self.pieces.push(FakeResponsePart::Cut);
+        self.parts.push(FakeResponsePart::Cut);
         self
     }
 
@@ -131,15 +131,15 @@ impl FakeResponse {
         for (name, value) in &self.headers {
             write!(head, "{name}: {value}\r\n")?;
         }
-        let length: usize = self.pieces.iter().map(FakeResponsePart::length).sum();
+        let length: usize = self.parts.iter().map(FakeResponsePart::length).sum();
         if self.is_stream {
             write!(head, "transfer-encoding: chunked\r\n\r\n")?;
         } else {
             write!(head, "content-length: {length}\r\n\r\n")?;
         }
         out.write_all(&head)?;
-        for piece in &self.pieces {
-            match piece {
+        for part in &self.parts {
+            match part {
                 FakeResponsePart::Text(text) if self.is_stream => {
                     out.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes())?;
                 }
@@ -169,49 +169,49 @@ impl FakeResponsePart {
 
 impl FakeModelApi {
     /// Starts a server with these responses.
-    pub fn start(answers: impl IntoIterator<Item = FakeResponse>) -> io::Result<Self> {
-        Self::start_on(TcpListener::bind("127.0.0.1:0")?, answers, None)
+    pub fn start(responses: impl IntoIterator<Item = FakeResponse>) -> io::Result<Self> {
+        Self::start_on(TcpListener::bind("127.0.0.1:0")?, responses, None)
     }
 
     /// Starts a server at an address that may have been in use before.
     pub fn start_at(
         address: SocketAddr,
-        answers: impl IntoIterator<Item = FakeResponse>,
+        responses: impl IntoIterator<Item = FakeResponse>,
     ) -> io::Result<Self> {
-        Self::start_on(TcpListener::bind(address)?, answers, None)
+        Self::start_on(TcpListener::bind(address)?, responses, None)
     }
 
     /// Starts a TLS server with a certificate.
     pub fn start_tls(
-        answers: impl IntoIterator<Item = FakeResponse>,
+        responses: impl IntoIterator<Item = FakeResponse>,
         certificate: &FakeCertificate,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
-        Self::start_on(listener, answers, Some(certificate.config()))
+        Self::start_on(listener, responses, Some(certificate.config()))
     }
 
     fn start_on(
         listener: TcpListener,
-        answers: impl IntoIterator<Item = FakeResponse>,
+        responses: impl IntoIterator<Item = FakeResponse>,
         tls: Option<Arc<ServerConfig>>,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let answers: Arc<Mutex<VecDeque<FakeResponse>>> =
-            Arc::new(Mutex::new(answers.into_iter().collect()));
-        let log = heard.clone();
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let responses: Arc<Mutex<VecDeque<FakeResponse>>> =
+            Arc::new(Mutex::new(responses.into_iter().collect()));
+        let log = received.clone();
         thread::spawn(move || {
             for connection in listener.incoming() {
                 let Ok(connection) = connection else {
                     break;
                 };
-                let (log, answers, tls) = (log.clone(), answers.clone(), tls.clone());
+                let (log, responses, tls) = (log.clone(), responses.clone(), tls.clone());
                 thread::spawn(move || match tls.map(ServerConnection::new) {
-                    None => serve_connection(connection, &log, &answers),
+                    None => serve_connection(connection, &log, &responses),
                     Some(Ok(tls)) => {
                         let mut stream = StreamOwned::new(tls, connection);
-                        serve_connection(&mut stream, &log, &answers);
+                        serve_connection(&mut stream, &log, &responses);
                         stream.conn.send_close_notify();
                         // The client may have closed the connection.
                         drop(stream.flush());
@@ -223,7 +223,7 @@ impl FakeModelApi {
         Ok(Self {
             address,
             scheme,
-            received: heard,
+            received,
         })
     }
 
@@ -246,23 +246,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn serve_connection(
     mut connection: impl Read + Write,
     log: &Mutex<Vec<ReceivedRequest>>,
-    answers: &Mutex<VecDeque<FakeResponse>>,
+    responses: &Mutex<VecDeque<FakeResponse>>,
 ) {
     let Ok(Some(request)) = read_request(&mut connection) else {
         return;
     };
-    let answer = {
-        let mut answers = lock(answers);
+    let response = {
+        let mut responses = lock(responses);
         lock(log).push(request);
-        if answers.len() > 1 {
-            answers.pop_front()
+        if responses.len() > 1 {
+            responses.pop_front()
         } else {
-            answers.front().cloned()
+            responses.front().cloned()
         }
     };
-    if let Some(answer) = answer {
+    if let Some(response) = response {
         // The client may have closed the connection.
-        drop(answer.write(&mut connection));
+        drop(response.write(&mut connection));
     }
 }
 

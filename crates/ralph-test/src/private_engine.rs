@@ -18,7 +18,7 @@ pub struct PrivateDockerEngine {
     script: Child,
     /// Closing it stops the Docker Engine.
     requests: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    responses: BufReader<ChildStdout>,
     socket: PathBuf,
 }
 
@@ -32,7 +32,7 @@ impl PrivateDockerEngine {
             // still has to remove the Docker Engine.
             .process_group(0)
             .spawn()?;
-        let (Some(requests), Some(answers)) = (script.stdin.take(), script.stdout.take()) else {
+        let (Some(requests), Some(responses)) = (script.stdin.take(), script.stdout.take()) else {
             return Err(io::Error::other(
                 "a pipe of `scripts/private-engine` is missing",
             ));
@@ -40,15 +40,15 @@ impl PrivateDockerEngine {
         let mut engine = Self {
             script,
             requests: Some(requests),
-            answers: BufReader::new(answers),
+            responses: BufReader::new(responses),
             socket: PathBuf::new(),
         };
-        let answer = engine.read_response()?;
-        match answer.strip_prefix("ready unix://") {
+        let response = engine.read_response()?;
+        match response.strip_prefix("ready unix://") {
             Some(socket) => engine.socket = PathBuf::from(socket),
             None => {
                 return Err(io::Error::other(format!(
-                    "`scripts/private-engine`: `{answer}`"
+                    "`scripts/private-engine`: `{response}`"
                 )));
             }
         }
@@ -82,13 +82,13 @@ impl PrivateDockerEngine {
         writeln!(requests, "{command}")?;
         match self.read_response()?.as_str() {
             "done" => Ok(()),
-            answer => Err(io::Error::other(format!("`{command}`: `{answer}`"))),
+            response => Err(io::Error::other(format!("`{command}`: `{response}`"))),
         }
     }
 
     fn read_response(&mut self) -> io::Result<String> {
         let mut line = String::new();
-        self.answers.read_line(&mut line)?;
+        self.responses.read_line(&mut line)?;
         Ok(line.trim_end().to_owned())
     }
 }

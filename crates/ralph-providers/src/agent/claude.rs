@@ -138,30 +138,28 @@ impl ClaudeReader {
         let seconds = info["resetsAt"].as_i64();
         self.limit_resets_at =
             seconds.and_then(|seconds| available(jiff::Timestamp::from_second(seconds)));
-        let which = match string_field(info, "rateLimitType") {
+        let limit = match string_field(info, "rateLimitType") {
             "" => "a usage limit".to_owned(),
             kind => format!("the usage limit `{}`", text::short_label(kind)),
         };
-        let until = self
-            .limit_resets_at
-            .map(|lifted| format!(", until {lifted}"));
-        let why = format!("{which} is reached{}", until.unwrap_or_default());
+        let until = self.limit_resets_at.map(|reset| format!(", until {reset}"));
+        let why = format!("{limit} is reached{}", until.unwrap_or_default());
         let wait = self.until_limit_resets();
         vec![AgentEvent::Waiting { why, wait }]
     }
 
     fn handle_result(&mut self, event: &Value) -> Vec<AgentEvent> {
-        let words = match string_field(event, "result") {
+        let message = match string_field(event, "result") {
             "" => event["errors"][0].as_str().unwrap_or_default(),
-            words => words,
+            message => message,
         };
         let report = &mut self.summary.report;
-        if !words.is_empty() {
-            report.summary = text::truncate_text(words);
+        if !message.is_empty() {
+            report.summary = text::truncate_text(message);
         }
         report.cost_usd = event["total_cost_usd"].as_f64().and_then(Usd::from_dollars);
         report.turns = event["num_turns"].as_u64().map(|turns| {
-            // A larger turn count is nonsense; saturate.
+            // A larger count is implausible, so it saturates.
             u32::try_from(turns).unwrap_or(u32::MAX)
         });
         if let Some(models) = event["modelUsage"]
@@ -174,7 +172,7 @@ impl ClaudeReader {
             }
         }
         let usage = report.usage;
-        let end = self.end_from_result(event, words);
+        let end = self.end_from_result(event, message);
         self.summary.record_end(end);
         // A message is queued but not yet processed: another result follows.
         if event["queued_turn_count"].as_u64().unwrap_or(0) > 0 {
@@ -183,14 +181,14 @@ impl ClaudeReader {
         vec![AgentEvent::Usage { usage }]
     }
 
-    fn end_from_result(&self, event: &Value, words: &str) -> AgentEnd {
+    fn end_from_result(&self, event: &Value, message: &str) -> AgentEnd {
         let why = || {
-            let words = if words.is_empty() {
+            let message = if message.is_empty() {
                 string_field(event, "terminal_reason")
             } else {
-                words
+                message
             };
-            text::truncate_text(words)
+            text::truncate_text(message)
         };
         match string_field(event, "subtype") {
             "success" if event["is_error"] != true => return AgentEnd::Finished,
@@ -206,25 +204,25 @@ impl ClaudeReader {
         let status = event["api_error_status"].as_u64();
         match (self.last_error.as_str(), status) {
             ("authentication_failed", None) => AgentEnd::Unauthorized { why: why() },
-            // The account has run out of money; no status code of its own reports that.
+            // The account has run out of money, which has no status code of its own.
             ("billing_error", None | Some(400)) => AgentEnd::Quota {
                 why: why(),
                 wait: None,
             },
             ("server_error" | "overloaded", None) => AgentEnd::Overloaded { why: why() },
-            (_, None) => failure::from_message(words),
+            (_, None) => failure::from_message(message),
             (_, Some(status)) => {
-                // A number beyond any status is as unknown as none.
+                // A number out of range counts as an unknown status.
                 let status = u16::try_from(status).unwrap_or(0);
-                failure::from_status(status, words, self.until_limit_resets())
+                failure::from_status(status, message, self.until_limit_resets())
             }
         }
     }
 
-    /// Returns the time until the limit is lifted.
+    /// Returns the time until the usage limit is reset.
     fn until_limit_resets(&self) -> Option<Duration> {
         let until = self.limit_resets_at?.duration_since(self.clock.now());
-        // A limit that was lifted already needs no wait.
+        // A limit that has already been reset needs no wait.
         Some(Duration::try_from(until).unwrap_or(Duration::ZERO))
     }
 }
@@ -233,7 +231,7 @@ impl AgentReader for ClaudeReader {
     fn parse_line(&mut self, line: &str) -> Vec<AgentEvent> {
         match self.summary.parse_line(line) {
             Ok(event) => self.handle_event(&event),
-            Err(words) => words,
+            Err(events) => events,
         }
     }
 
@@ -259,8 +257,8 @@ fn tool_label(input: &Value) -> String {
         "description",
         "prompt",
     ];
-    let mut words = LABEL_KEYS.iter().map(|key| string_field(input, key));
-    text::short_label(words.find(|words| !words.is_empty()).unwrap_or_default())
+    let mut values = LABEL_KEYS.iter().map(|key| string_field(input, key));
+    text::short_label(values.find(|value| !value.is_empty()).unwrap_or_default())
 }
 
 /// Returns the text of a message, whose content is a string or a list of parts.
@@ -276,10 +274,10 @@ fn retry_message(event: &Value) -> String {
     let number = |key: &str| event[key].as_f64().unwrap_or_default();
     let what = match event["error_status"].as_u64() {
         Some(status) => format!("status {status}"),
-        None => "a broken connection".to_owned(),
+        None => "connection error".to_owned(),
     };
     format!(
-        "{what}: it tries again in {:.1} s ({} of {})",
+        "{what}, retrying in {:.1} s (attempt {} of {})",
         number("retry_delay_ms") / 1000.0,
         number("attempt"),
         number("max_retries"),

@@ -76,21 +76,21 @@ impl CodexReader {
         events
     }
 
-    /// Records an error; it is the final one unless Codex announces a retry.
-    fn handle_error(&mut self, words: &str) -> Vec<AgentEvent> {
-        let trouble = failure::from_message(words);
-        let tries_again = words.starts_with("Reconnecting");
+    /// Records an error, which explains the end of the session unless the agent makes progress again.
+    fn handle_error(&mut self, message: &str) -> Vec<AgentEvent> {
+        let trouble = failure::from_message(message);
+        let will_retry = message.starts_with("Reconnecting");
         // Codex retries after any rejection, but a rejected credential or a spent budget is
         // permanent.
         if matches!(
             trouble,
             AgentEnd::Unauthorized { .. } | AgentEnd::OutOfBudget
         ) {
-            self.summary.mark_hopeless();
+            self.summary.mark_permanent();
         }
         self.summary.record_trouble(trouble);
-        if tries_again {
-            let why = text::truncate_text(words);
+        if will_retry {
+            let why = text::truncate_text(message);
             return vec![AgentEvent::Waiting { why, wait: None }];
         }
         Vec::new()
@@ -107,7 +107,7 @@ impl AgentReader for CodexReader {
     fn parse_line(&mut self, line: &str) -> Vec<AgentEvent> {
         match self.summary.parse_line(line) {
             Ok(event) => self.handle_event(&event),
-            Err(words) => words,
+            Err(events) => events,
         }
     }
 
@@ -133,12 +133,12 @@ fn tool_name(item: &Value) -> String {
 
 fn tool_label(item: &Value) -> String {
     let path = item["changes"][0]["path"].as_str().unwrap_or_default();
-    let words = [
+    let values = [
         string_field(item, "command"),
         string_field(item, "query"),
         path,
     ];
-    text::short_label(words.iter().find(|words| !words.is_empty()).unwrap_or(&""))
+    text::short_label(values.iter().find(|value| !value.is_empty()).unwrap_or(&""))
 }
 
 fn parse_usage(usage: &Value) -> TokenUsage {

@@ -14,11 +14,11 @@ use super::text;
 const GATE_PREFIX: &str = "ralph: ";
 
 /// Classifies a response by its status.
-pub(super) fn from_status(status: u16, words: &str, wait: Option<Duration>) -> AgentEnd {
-    let why = text::truncate_text(words);
+pub(super) fn from_status(status: u16, message: &str, wait: Option<Duration>) -> AgentEnd {
+    let why = text::truncate_text(message);
     match status {
         401 | 403 => AgentEnd::Unauthorized { why },
-        402 if words.contains(GATE_PREFIX) => AgentEnd::OutOfBudget,
+        402 if message.contains(GATE_PREFIX) => AgentEnd::OutOfBudget,
         402 | 429 => AgentEnd::Quota { why, wait },
         408 | 409 | 425 | 500..=599 => AgentEnd::Overloaded { why },
         _ => AgentEnd::Crashed { why },
@@ -56,15 +56,15 @@ enum FailureClass {
 }
 
 /// Classifies an error message by the status it contains, else by its wording.
-pub(super) fn from_message(words: &str) -> AgentEnd {
-    if let Some(status) = status_in(words) {
-        return from_status(status, words, None);
+pub(super) fn from_message(message: &str) -> AgentEnd {
+    if let Some(status) = status_in(message) {
+        return from_status(status, message, None);
     }
-    let lower = words.to_lowercase();
+    let lower = message.to_lowercase();
     let class = MESSAGE_PATTERNS
         .iter()
         .find(|(known, _)| lower.contains(known));
-    let why = text::truncate_text(words);
+    let why = text::truncate_text(message);
     match class.map(|(_, class)| class) {
         Some(FailureClass::Unauthorized) => AgentEnd::Unauthorized { why },
         Some(FailureClass::Quota) => AgentEnd::Quota { why, wait: None },
@@ -74,9 +74,9 @@ pub(super) fn from_message(words: &str) -> AgentEnd {
 }
 
 /// Finds the status in text such as `unexpected status 401 Unauthorized` or `last status: 429`.
-fn status_in(words: &str) -> Option<u16> {
-    words.match_indices("status").find_map(|(start, word)| {
-        let rest = words[start + word.len()..].trim_start_matches([':', ' ']);
+fn status_in(message: &str) -> Option<u16> {
+    message.match_indices("status").find_map(|(start, word)| {
+        let rest = message[start + word.len()..].trim_start_matches([':', ' ']);
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         (digits == 3).then(|| parse_value(&rest[..digits]))?
     })
@@ -94,10 +94,10 @@ pub(super) fn from_exit(ended: ExecStatus, stderr: &str, last: &str) -> AgentEnd
 
 /// Describes how a process ended, including its last output.
 pub(super) fn exit_reason(ended: ExecStatus, stderr: &str, last: &str) -> String {
-    let said = [text::last_line(stderr), text::last_line(last)];
-    let why = match said.iter().find(|line| !line.is_empty()) {
+    let outputs = [text::last_line(stderr), text::last_line(last)];
+    let why = match outputs.iter().find(|line| !line.is_empty()) {
         Some(line) => format!("{ended}: {line}"),
-        None => format!("{ended}, without a word"),
+        None => format!("{ended}, without any output"),
     };
     text::truncate_text(&why)
 }

@@ -69,7 +69,7 @@ impl AgentReader for OpencodeReader {
     fn parse_line(&mut self, line: &str) -> Vec<AgentEvent> {
         match self.summary.parse_line(line) {
             Ok(event) => self.handle_event(&event),
-            Err(words) => words,
+            Err(events) => events,
         }
     }
 
@@ -102,18 +102,18 @@ fn tool_events(part: &Value) -> Vec<AgentEvent> {
 
 fn end_from_error(error: &Value) -> AgentEnd {
     let data = &error["data"];
-    let words = match string_field(data, "message") {
+    let message = match string_field(data, "message") {
         "" => string_field(error, "name"),
-        words => words,
+        message => message,
     };
     match data["statusCode"].as_u64() {
         Some(status) => {
-            // A number beyond any status is as unknown as none.
+            // A number out of range counts as an unknown status.
             let status = u16::try_from(status).unwrap_or(0);
             let seconds = parse_value(string_field(&data["responseHeaders"], "retry-after"));
-            failure::from_status(status, words, seconds.map(Duration::from_secs))
+            failure::from_status(status, message, seconds.map(Duration::from_secs))
         }
-        None => failure::from_message(words),
+        None => failure::from_message(message),
     }
 }
 

@@ -84,10 +84,10 @@ impl Agents {
             })?;
         let mut added = BTreeMap::new();
         for (name, entry) in entries {
-            let place = name.span();
+            let span = name.span();
             let name = name.into_inner();
-            check_name(&name, &place)?;
-            let preset = self.resolve_preset(&name, &place, entry.into_inner())?;
+            check_name(&name, &span)?;
+            let preset = self.resolve_preset(&name, &span, entry.into_inner())?;
             added.insert(name, preset);
         }
         self.by_name.extend(added);
@@ -99,34 +99,34 @@ impl Agents {
     fn resolve_preset(
         &self,
         name: &str,
-        place: &Range<usize>,
+        span: &Range<usize>,
         entry: PresetEntry,
     ) -> Result<Preset, AgentsError> {
         let base = match &entry.like {
             Some(like) => Some(self.get(like.get_ref()).map_err(|unknown| AgentsError {
                 offset: like.span().start,
-                why: unknown.to_string() + " to be like" + &unknown.suggestion(),
+                why: format!("`like`: {unknown}{}", unknown.suggestion()),
             })?),
             None => self.by_name.get(name),
         };
-        let (command, command_place) = match (entry.command, base) {
+        let (command, command_span) = match (entry.command, base) {
             (Some(command), _) => (command.get_ref().clone(), command.span()),
-            (None, Some(base)) => (base.command.clone(), place.clone()),
+            (None, Some(base)) => (base.command.clone(), span.clone()),
             (None, None) => {
-                let why = format!("agent `{name}` has no `command`, and is `like` no other");
-                return Err(error_at(place, why));
+                let why = format!("agent `{name}` has neither `command` nor `like`");
+                return Err(error_at(span, why));
             }
         };
         if command.first().is_none_or(String::is_empty) {
-            let why = "`command` names no program";
-            return Err(error_at(&command_place, why.into()));
+            let why = "`command` does not name a program";
+            return Err(error_at(&command_span, why.into()));
         }
-        let (environment, environment_place) = match entry.environment {
+        let (environment, environment_span) = match entry.environment {
             Some(environment) => (environment.get_ref().clone(), environment.span()),
-            None => (BTreeMap::new(), place.clone()),
+            None => (BTreeMap::new(), span.clone()),
         };
-        reject_token(command.iter(), &command_place)?;
-        reject_token(environment.values(), &environment_place)?;
+        reject_token(command.iter(), &command_span)?;
+        reject_token(environment.values(), &environment_span)?;
         let base = base.cloned().unwrap_or_else(|| default_preset(name));
         Ok(Preset {
             name: name.to_owned(),
@@ -166,7 +166,7 @@ impl UnknownAgentName {
     fn suggestion(&self) -> String {
         match &self.closest {
             Some(meant) => format!("; did you mean `{meant}`?"),
-            None => format!("; there are `{}`", self.known.join("`, `")),
+            None => format!("; known agents: `{}`", self.known.join("`, `")),
         }
     }
 }
@@ -203,32 +203,32 @@ fn default_preset(name: &str) -> Preset {
 /// Maximum length of an agent name.
 const MAX_NAME: usize = 40;
 
-fn check_name(name: &str, place: &Range<usize>) -> Result<(), AgentsError> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if name.chars().all(plain) && !name.is_empty() && name.len() <= MAX_NAME {
+fn check_name(name: &str, span: &Range<usize>) -> Result<(), AgentsError> {
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.chars().all(is_allowed) && !name.is_empty() && name.len() <= MAX_NAME {
         return Ok(());
     }
     let why = format!(
-        "`{}` cannot name an agent: a name has at most {MAX_NAME} of a-z, 0-9 and -",
+        "invalid agent name `{}`: a name has at most {MAX_NAME} characters of a-z, 0-9 and -",
         super::text::short_label(name)
     );
-    Err(error_at(place, why))
+    Err(error_at(span, why))
 }
 
 fn reject_token<'a>(
     mut texts: impl Iterator<Item = &'a String>,
-    place: &Range<usize>,
+    span: &Range<usize>,
 ) -> Result<(), AgentsError> {
     if texts.any(|text| text.contains("{token}")) {
-        let why = "`{token}` belongs into the environment of `credentials`";
-        return Err(error_at(place, why.into()));
+        let why = "`{token}` is only allowed in the environment of `credentials`";
+        return Err(error_at(span, why.into()));
     }
     Ok(())
 }
 
-fn error_at(place: &Range<usize>, why: String) -> AgentsError {
+fn error_at(span: &Range<usize>, why: String) -> AgentsError {
     AgentsError {
-        offset: place.start,
+        offset: span.start,
         why,
     }
 }

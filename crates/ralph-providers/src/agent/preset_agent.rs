@@ -18,7 +18,7 @@ pub struct PresetAgentSettings {
     pub base_url: String,
     /// Login variables; they contain placeholder tokens, never a credential.
     pub login: BTreeMap<String, String>,
-    /// Used to compute the time until a limit is lifted.
+    /// Used to compute the time until a usage limit is reset.
     pub clock: Arc<dyn Clock>,
 }
 

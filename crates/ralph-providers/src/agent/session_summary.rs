@@ -38,10 +38,10 @@ impl SessionSummary {
     }
 
     /// Records text output.
-    pub(super) fn record_text(&mut self, words: &str) -> String {
-        let words = text::truncate_text(words);
-        self.report.summary.clone_from(&words);
-        words
+    pub(super) fn record_text(&mut self, text: &str) -> String {
+        let text = text::truncate_text(text);
+        self.report.summary.clone_from(&text);
+        text
     }
 
     /// Records a failure that the agent retries.
@@ -49,8 +49,8 @@ impl SessionSummary {
         self.trouble = Some(trouble);
     }
 
-    /// Marks the retried failure as permanent, so waiting is pointless.
-    pub(super) fn mark_hopeless(&mut self) {
+    /// Marks the retried failure as permanent: the session ends without waiting for the retries.
+    pub(super) fn mark_permanent(&mut self) {
         self.is_done = true;
     }
 
@@ -64,7 +64,7 @@ impl SessionSummary {
         self.is_done
     }
 
-    /// Discards the result, because more output follows.
+    /// Continues reading: another result follows, which replaces the recorded one.
     pub(super) fn expect_more(&mut self) {
         self.is_done = false;
     }
@@ -74,11 +74,11 @@ impl SessionSummary {
         // A failure being retried explains the exit better than the exit status, unless the sandbox
         // ended the process.
         let end = self.end.take().or_else(|| {
-            let own_reason = matches!(
+            let ended_by_sandbox = matches!(
                 ended,
                 ExecStatus::OutOfMemory | ExecStatus::DiskLimit | ExecStatus::OutputLimit
             );
-            self.trouble.take().filter(|_| !own_reason)
+            self.trouble.take().filter(|_| !ended_by_sandbox)
         });
         let end = end.unwrap_or_else(|| failure::from_exit(ended, stderr, &report.summary));
         (end, report)

@@ -10,20 +10,20 @@ const MAX_LABEL_CHARS: usize = 200;
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 
 /// Truncates a text.
-pub(super) fn truncate_text(words: &str) -> String {
-    truncate(words.trim(), MAX_TEXT_BYTES)
+pub(super) fn truncate_text(text: &str) -> String {
+    truncate(text.trim(), MAX_TEXT_BYTES)
 }
 
 /// Truncates a message that was sent.
-pub(super) fn truncate_message(words: &str) -> String {
-    truncate(words, MAX_MESSAGE_BYTES)
+pub(super) fn truncate_message(text: &str) -> String {
+    truncate(text, MAX_MESSAGE_BYTES)
 }
 
 /// Condenses text to one short line.
-pub(super) fn short_label(words: &str) -> String {
+pub(super) fn short_label(text: &str) -> String {
     // Covers the longest possible label; the rest is irrelevant.
-    let words = &words[..words.floor_char_boundary(MAX_LABEL_CHARS * 8)];
-    let mut line: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = &text[..text.floor_char_boundary(MAX_LABEL_CHARS * 8)];
+    let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if let Some((end, _)) = line.char_indices().nth(MAX_LABEL_CHARS) {
         let last = line[..end].char_indices().next_back();
         line.truncate(last.map_or(0, |(start, _)| start));
@@ -38,17 +38,17 @@ pub(super) fn string_field<'a>(value: &'a Value, key: &str) -> &'a str {
 }
 
 /// Returns the last nonempty line.
-pub(super) fn last_line(words: &str) -> &str {
-    let mut lines = words.lines().map(str::trim);
+pub(super) fn last_line(text: &str) -> &str {
+    let mut lines = text.lines().map(str::trim);
     lines.rfind(|line| !line.is_empty()).unwrap_or_default()
 }
 
-fn truncate(words: &str, max: usize) -> String {
-    if words.len() <= max {
-        return words.to_owned();
+fn truncate(text: &str, max: usize) -> String {
+    if text.len() <= max {
+        return text.to_owned();
     }
-    let end = words.floor_char_boundary(max - '…'.len_utf8());
-    format!("{}…", &words[..end])
+    let end = text.floor_char_boundary(max - '…'.len_utf8());
+    format!("{}…", &text[..end])
 }
 
 #[cfg(test)]

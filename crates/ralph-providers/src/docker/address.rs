@@ -28,29 +28,29 @@ impl DockerAddress {
         let Some(host) = host.map(str::trim).filter(|host| !host.is_empty()) else {
             return Ok(Self::Socket(PathBuf::from(DEFAULT_SOCKET)));
         };
-        let refused = |rule| DockerError::InvalidHost {
+        let invalid = |rule| DockerError::InvalidHost {
             host: host.to_owned(),
             rule,
         };
         let Some((scheme, rest)) = host.split_once("://") else {
-            return Err(refused(
-                "it must begin with `unix://`, `tcp://` or `http://`",
+            return Err(invalid(
+                "it must start with `unix://`, `tcp://` or `http://`",
             ));
         };
         match scheme {
             "unix" if Path::new(rest).is_absolute() => Ok(Self::Socket(PathBuf::from(rest))),
-            "unix" => Err(refused("the socket after `unix://` must be absolute")),
+            "unix" => Err(invalid("the path after `unix://` must be absolute")),
             "tcp" | "http" => parse_host_port(rest.trim_end_matches('/'))
                 .map(Self::Tcp)
-                .ok_or_else(|| refused("what follows must be a host name and a port")),
-            "ssh" => Err(refused(
-                "ssh is not spoken here: forward the engine's socket with `ssh -nNTL` and name the forwarded one",
+                .ok_or_else(|| invalid("a host name and a port must follow the scheme")),
+            "ssh" => Err(invalid(
+                "ssh is not supported: forward the engine's socket with `ssh -nNTL` and use the forwarded one",
             )),
-            "https" => Err(refused(
-                "TLS is not spoken here: forward the engine's socket with `ssh -nNTL` and name the forwarded one",
+            "https" => Err(invalid(
+                "TLS is not supported: forward the engine's socket with `ssh -nNTL` and use the forwarded one",
             )),
-            _ => Err(refused(
-                "it must begin with `unix://`, `tcp://` or `http://`",
+            _ => Err(invalid(
+                "it must start with `unix://`, `tcp://` or `http://`",
             )),
         }
     }
@@ -68,12 +68,12 @@ impl fmt::Display for DockerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Socket(path) => write!(f, "unix://{}", path.display()),
-            Self::Tcp(machine) => write!(f, "tcp://{machine}"),
+            Self::Tcp(host_port) => write!(f, "tcp://{host_port}"),
         }
     }
 }
 
-/// Returns `host:port` with the default port filled in, or `None` if the text is neither.
+/// Returns `host:port` with the default port filled in, or `None` if the text is invalid.
 fn parse_host_port(text: &str) -> Option<String> {
     let (name, port) = match text.rsplit_once(':') {
         // The colons of a bare IPv6 address are inside its brackets.
@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn every_form_of_a_host() {
-        let form = "it must begin with `unix://`, `tcp://` or `http://`";
-        let name = "what follows must be a host name and a port";
+        let scheme_rule = "it must start with `unix://`, `tcp://` or `http://`";
+        let host_rule = "a host name and a port must follow the scheme";
         let cases = [
             (None, "unix:///var/run/docker.sock".to_owned()),
             (Some(""), "unix:///var/run/docker.sock".to_owned()),
@@ -119,16 +119,16 @@ mod tests {
             (Some("tcp://[::1]"), "tcp://[::1]:2375".to_owned()),
             (
                 Some("unix://docker.sock"),
-                "cannot use engine `unix://docker.sock`: the socket after `unix://` must be absolute".to_owned(),
+                "cannot use Docker Engine `unix://docker.sock`: the path after `unix://` must be absolute".to_owned(),
             ),
-            (Some("/var/run/docker.sock"), format!("cannot use engine `/var/run/docker.sock`: {form}")),
-            (Some("npipe:////./pipe/docker_engine"), format!("cannot use engine `npipe:////./pipe/docker_engine`: {form}")),
-            (Some("tcp://"), format!("cannot use engine `tcp://`: {name}")),
-            (Some("tcp://:2375"), format!("cannot use engine `tcp://:2375`: {name}")),
-            (Some("tcp://build:port"), format!("cannot use engine `tcp://build:port`: {name}")),
-            (Some("tcp://build:70000"), format!("cannot use engine `tcp://build:70000`: {name}")),
-            (Some("tcp://build/path"), format!("cannot use engine `tcp://build/path`: {name}")),
-            (Some("tcp://me@build:1"), format!("cannot use engine `tcp://me@build:1`: {name}")),
+            (Some("/var/run/docker.sock"), format!("cannot use Docker Engine `/var/run/docker.sock`: {scheme_rule}")),
+            (Some("npipe:////./pipe/docker_engine"), format!("cannot use Docker Engine `npipe:////./pipe/docker_engine`: {scheme_rule}")),
+            (Some("tcp://"), format!("cannot use Docker Engine `tcp://`: {host_rule}")),
+            (Some("tcp://:2375"), format!("cannot use Docker Engine `tcp://:2375`: {host_rule}")),
+            (Some("tcp://build:port"), format!("cannot use Docker Engine `tcp://build:port`: {host_rule}")),
+            (Some("tcp://build:70000"), format!("cannot use Docker Engine `tcp://build:70000`: {host_rule}")),
+            (Some("tcp://build/path"), format!("cannot use Docker Engine `tcp://build/path`: {host_rule}")),
+            (Some("tcp://me@build:1"), format!("cannot use Docker Engine `tcp://me@build:1`: {host_rule}")),
         ];
         for (host, expected) in cases {
             assert_eq!(parsed_or_error(host), expected, "{host:?}");
@@ -138,8 +138,8 @@ mod tests {
     #[test]
     fn encrypted_hosts_get_a_hint() {
         for scheme in ["ssh", "https"] {
-            let told = parsed_or_error(Some(&format!("{scheme}://build")));
-            assert!(told.contains("forward the engine's socket"), "{told}");
+            let message = parsed_or_error(Some(&format!("{scheme}://build")));
+            assert!(message.contains("forward the engine's socket"), "{message}");
         }
     }
 }

@@ -34,7 +34,7 @@ impl DockerEngine {
     }
 
     /// Connects like [`DockerEngine::connect`], with a given time limit.
-    async fn connect_within(host: Option<&str>, patience: Duration) -> Result<Self, DockerError> {
+    async fn connect_within(host: Option<&str>, timeout: Duration) -> Result<Self, DockerError> {
         let address = DockerAddress::parse(host)?;
         let doing = format!("reach the Docker Engine at `{address}`");
         let limit = CALL_TIMEOUT.as_secs();
@@ -42,16 +42,16 @@ impl DockerEngine {
             DockerAddress::Socket(path) => {
                 Docker::connect_with_unix(&path.to_string_lossy(), limit, API_DEFAULT_VERSION)
             }
-            DockerAddress::Tcp(machine) => {
-                Docker::connect_with_http(machine, limit, API_DEFAULT_VERSION)
+            DockerAddress::Tcp(host_port) => {
+                Docker::connect_with_http(host_port, limit, API_DEFAULT_VERSION)
             }
         }
         .map_err(|error| DockerError::from_call(&doing, &address, error))?;
-        let docker = tokio::time::timeout(patience, docker.negotiate_version())
+        let docker = tokio::time::timeout(timeout, docker.negotiate_version())
             .await
             .map_err(|_| DockerError::Timeout {
                 doing: doing.clone(),
-                limit: patience,
+                limit: timeout,
             })?
             .map_err(|error| DockerError::from_call(&doing, &address, error))?;
         let version = docker.client_version();
@@ -79,17 +79,22 @@ impl DockerEngine {
     /// Queries the Docker Engine's system information.
     pub async fn info(&self) -> Result<DockerInfo, DockerError> {
         let info = self
-            .call("ask the Docker Engine about itself", self.client.info())
+            .call(
+                "query the Docker Engine's system information",
+                self.client.info(),
+            )
             .await?;
-        let facts = DockerInfo::from_system_info(
+        let docker_info = DockerInfo::from_system_info(
             info,
             self.client.client_version().to_string(),
             &self.address,
         );
-        if facts.os_type != "linux" {
-            return Err(DockerError::NotLinux { os: facts.os_type });
+        if docker_info.os_type != "linux" {
+            return Err(DockerError::NotLinux {
+                os: docker_info.os_type,
+            });
         }
-        Ok(facts)
+        Ok(docker_info)
     }
 
     /// Runs one call that does not stream, within [`CALL_TIMEOUT`]. `doing` completes "cannot …".
@@ -99,12 +104,12 @@ impl DockerEngine {
         call: impl Future<Output = Result<T, bollard::errors::Error>>,
     ) -> Result<T, DockerError> {
         let started = Instant::now();
-        let answered = running_time::timeout(CALL_TIMEOUT, call).await;
+        let result = running_time::timeout(CALL_TIMEOUT, call).await;
         let ms = started.elapsed().as_millis();
-        match answered {
-            Ok(Ok(answer)) => {
+        match result {
+            Ok(Ok(response)) => {
                 tracing::debug!(call = doing, ms, "Docker Engine call");
-                Ok(answer)
+                Ok(response)
             }
             Ok(Err(error)) => {
                 tracing::debug!(call = doing, ms, "Docker Engine call failed");
@@ -142,8 +147,8 @@ impl DockerEngine {
 
     /// Returns the error for a full disk, with the affected directory.
     pub(crate) async fn disk_full_error(&self, doing: &str) -> DockerError {
-        let asked = tokio::time::timeout(CONNECT_TIMEOUT, self.client.info()).await;
-        let data_root = match asked {
+        let response = tokio::time::timeout(CONNECT_TIMEOUT, self.client.info()).await;
+        let data_root = match response {
             Ok(Ok(info)) => info.docker_root_dir,
             Ok(Err(_)) | Err(_) => None,
         };

@@ -15,10 +15,10 @@ use super::socket;
 #[derive(Debug, thiserror::Error)]
 pub enum DockerError {
     /// The address is invalid.
-    #[error("cannot use engine `{host}`: {rule}")]
+    #[error("cannot use Docker Engine `{host}`: {rule}")]
     InvalidHost { host: String, rule: &'static str },
     /// The socket does not exist.
-    #[error("no Docker Engine runs here: there is no socket `{}`", path.display())]
+    #[error("no Docker Engine is running here: socket `{}` does not exist", path.display())]
     SocketMissing { path: PathBuf },
     /// Nothing listens at the address.
     #[error("no Docker Engine answers at `{address}`: {why}")]
@@ -32,11 +32,11 @@ pub enum DockerError {
     },
     /// The Docker Engine is older than the minimum API version.
     #[error(
-        "the Docker Engine is too old: it speaks API {version}, at least {MINIMUM_API} is needed"
+        "the Docker Engine is too old: it supports API {version}, but at least {MINIMUM_API} is needed"
     )]
     ApiTooOld { version: String },
     /// The Docker Engine does not run Linux containers.
-    #[error("the Docker Engine cannot be used: it runs `{os}` containers, `linux` is needed")]
+    #[error("the Docker Engine cannot be used: it runs `{os}` containers, but `linux` is needed")]
     NotLinux { os: String },
     /// The image does not exist.
     #[error("there is no image `{image}`")]
@@ -151,7 +151,7 @@ impl DockerError {
     fn fix(&self) -> String {
         match self {
             Self::InvalidHost { .. } => {
-                "set `DOCKER_HOST` to what `docker context inspect` shows, or unset it".to_owned()
+                "set `DOCKER_HOST` to the endpoint that `docker context inspect` shows, or unset it".to_owned()
             }
             Self::SocketMissing { .. } => {
                 "start Docker, or set `DOCKER_HOST` to the endpoint that `docker context inspect` shows".to_owned()
@@ -169,21 +169,21 @@ impl DockerError {
                 "build it with `ralph image build`, or get it with `ralph image pull`".to_owned()
             }
             Self::WrongArchitecture { needs, .. } => {
-                format!("build it on this engine with `ralph image build`, or name an image for `{needs}`")
+                format!("build it on this engine with `ralph image build`, or choose an image for `{needs}`")
             }
             Self::NoSpace { .. } => {
-                "make room with `docker system prune`, which removes what no container uses".to_owned()
+                "free disk space with `docker system prune`, which removes everything that no container uses".to_owned()
             }
-            Self::Timeout { .. } => "look whether `docker info` answers; restart Docker if not".to_owned(),
-            Self::Call { .. } => "look into the engine's own log for more".to_owned(),
+            Self::Timeout { .. } => "check that `docker info` works; restart Docker if it does not".to_owned(),
+            Self::Call { .. } => "check the Docker Engine's log for details".to_owned(),
         }
     }
 }
 
 /// Returns whether a message reports a full disk.
-pub(super) fn mentions_full_disk(words: &str) -> bool {
-    let words = words.to_ascii_lowercase();
-    words.contains("no space left on device") || words.contains("disk quota exceeded")
+pub(super) fn mentions_full_disk(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    message.contains("no space left on device") || message.contains("disk quota exceeded")
 }
 
 /// Returns the Docker Engine's message without the client library's wrapping.
@@ -218,9 +218,9 @@ fn missing_image(error: &Error) -> Option<String> {
 fn connect_error(address: &DockerAddress, error: &Error) -> Option<DockerError> {
     if let Error::SocketNotFoundError(path) = error {
         let path = PathBuf::from(path);
-        let hidden =
+        let is_inaccessible =
             std::fs::metadata(&path).is_err_and(|why| why.kind() == ErrorKind::PermissionDenied);
-        return Some(if hidden {
+        return Some(if is_inaccessible {
             DockerError::PermissionDenied { path, group: None }
         } else {
             DockerError::SocketMissing { path }

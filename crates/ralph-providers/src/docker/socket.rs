@@ -6,10 +6,10 @@ use std::path::Path;
 use ralph_core::parse_value;
 use ralph_guest::available;
 
-/// Returns the name of the group that owns a socket, or its number where it has no name here.
+/// Returns the name of the group that owns a socket, or its number if it has no name.
 pub(super) fn owning_group(path: &Path) -> Option<String> {
     let gid = available(std::fs::metadata(path))?.gid();
-    // Without the file the group is shown by its number.
+    // If the file cannot be read, the group is shown by its number.
     let groups = available(std::fs::read_to_string("/etc/group")).unwrap_or_default();
     Some(group_name(gid, &groups).map_or_else(|| gid.to_string(), str::to_owned))
 }

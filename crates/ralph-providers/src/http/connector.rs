@@ -24,7 +24,7 @@ type ConnectError = Box<dyn Error + Send + Sync>;
 type ConnectResult = Result<TokioIo<ClientStream>, ConnectError>;
 type ConnectFuture = Pin<Box<dyn Future<Output = ConnectResult> + Send>>;
 
-/// Connects to a server by the proxy that its address needs.
+/// Connects to a server, through a proxy if one is configured for its address.
 #[derive(Clone)]
 pub(super) struct ProxyConnector {
     pub(super) direct: DirectConnector,
@@ -151,7 +151,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> DuplexIo for T {}
 /// A connection to a server or a proxy.
 pub(super) struct ClientStream {
     io: Box<dyn DuplexIo>,
-    /// Requests go to a proxy, which needs the whole address of each.
+    /// Whether requests go to a proxy, which needs the absolute URL of each.
     is_proxied: bool,
 }
 

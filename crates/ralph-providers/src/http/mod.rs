@@ -20,7 +20,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use connector::{DirectConnector, ProxyConnector};
 pub use response::StreamedResponse;
 
-/// The proxies of a client, as the usual environment variables name them.
+/// The proxies of a client, with the values of the usual environment variables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProxySettings {
     /// The proxy for `https` addresses.
@@ -56,7 +56,7 @@ pub enum HttpError {
 }
 
 impl HttpError {
-    /// Returns the innermost reason: the outer ones say nothing that a user needs.
+    /// Returns the innermost cause, which is the only one that helps a user.
     pub fn root_cause(&self) -> String {
         let mut cause: &dyn std::error::Error = self;
         while let Some(source) = cause.source() {
@@ -123,7 +123,7 @@ impl HttpClient {
 fn proxies(network: &ProxySettings) -> Result<Matcher, ProxyAddressError> {
     let address = |address: &Option<String>| address.clone().unwrap_or_default();
     let (http, https) = (address(&network.http_proxy), address(&network.https_proxy));
-    // The matcher ignores an address that it cannot parse, which would lead around the proxy.
+    // The matcher ignores an address that it cannot parse, which would bypass the proxy.
     let all = Matcher::builder()
         .http(http.clone())
         .https(https.clone())

@@ -53,7 +53,7 @@ impl StreamedResponse {
         &self.head.headers
     }
 
-    /// Returns the next part of the body; none at its end. Dropping the future loses nothing.
+    /// Returns the next part of the body; `None` at its end. Dropping the future loses no data.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
         let Some(gzip) = &mut self.gzip else {
             return receive(&mut self.body).await;
@@ -76,9 +76,9 @@ impl StreamedResponse {
 impl GzipBody {
     fn decode_next(&mut self) -> io::Result<Bytes> {
         let length = self.compressed.len().min(COMPRESSED_CHUNK_BYTES);
-        let piece = self.compressed.split_to(length);
-        self.has_data |= !piece.is_empty();
-        self.decoder.write_all(&piece)?;
+        let chunk = self.compressed.split_to(length);
+        self.has_data |= !chunk.is_empty();
+        self.decoder.write_all(&chunk)?;
         self.decoder.flush()?;
         Ok(std::mem::take(self.decoder.get_mut()).into())
     }

@@ -25,7 +25,7 @@ impl Model for AbsentModel {
     async fn ask_once(&self, _: &ModelRequest) -> Result<ModelReply, ModelError> {
         Err(ModelError::Broken {
             model: self.name.clone(),
-            message: "only the agent can ask it; name a profile with `doctor_profile`".into(),
+            message: "only the agent can call it; set `doctor_profile` to a profile".into(),
             fix: None,
         })
     }

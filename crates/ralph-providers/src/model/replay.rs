@@ -55,7 +55,7 @@ impl Model for ReplayModel {
         let text = recorded.text.clone().ok_or_else(|| ModelError::Broken {
             model: self.name.clone(),
             message: format!(
-                "reply {} of the recorded run was redacted when it was stored, so it cannot be performed again",
+                "reply {} of the recorded run was redacted when it was stored, so it cannot be replayed",
                 index + 1
             ),
             fix: None,
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(
             ask(&model).await,
             "model `replay:r-1` cannot answer: reply 1 of the recorded run was redacted when it was \
-             stored, so it cannot be performed again"
+             stored, so it cannot be replayed"
         );
         assert_eq!(ask(&model).await, "b (reply 2, 3)");
     }

@@ -22,7 +22,7 @@ pub enum ScriptError {
     #[error("cannot read script `{}`: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
     /// The file exceeds the maximum size.
-    #[error("script `{}` has more than {} MiB, which is the limit", path.display(), MAX_SCRIPT_BYTES >> 20)]
+    #[error("script `{}` exceeds the limit of {} MiB", path.display(), MAX_SCRIPT_BYTES >> 20)]
     TooLarge { path: PathBuf },
     /// The file contains no replies.
     #[error("script `{}` is empty: it needs at least one line with `reply` or `error`", path.display())]
@@ -36,7 +36,7 @@ pub enum ScriptError {
         why: String,
     },
     /// The run has used a line that the file no longer has.
-    #[error("script `{}` has no reply at `{used}`, which the run has used: the file has changed since", path.display())]
+    #[error("script `{}` no longer has the reply at `{used}` that the run has used: the file has changed", path.display())]
     Changed {
         path: PathBuf,
         /// The recorded source.
@@ -183,15 +183,15 @@ fn parse_line(number: usize, line: &str) -> Result<ScriptLine, String> {
     if !line.starts_with('{') {
         return Err("is not a JSON object".into());
     }
-    let written: RawScriptLine =
+    let raw: RawScriptLine =
         serde_json::from_str(line).map_err(|error| describe_json_error(&error))?;
-    let when = written.when.as_deref().map(Regex::new).transpose();
-    let delay = Duration::from_millis(written.delay_ms.unwrap_or(0)).min(MAX_DELAY);
+    let when = raw.when.as_deref().map(Regex::new).transpose();
+    let delay = Duration::from_millis(raw.delay_ms.unwrap_or(0)).min(MAX_DELAY);
     Ok(ScriptLine {
         number,
         when: when.map_err(|error| format!("`when` is not a regular expression: {error}"))?,
         delay,
-        answer: parse_answer(written.reply, written.usage, written.error)?,
+        answer: parse_answer(raw.reply, raw.usage, raw.error)?,
     })
 }
 
@@ -201,8 +201,10 @@ fn parse_answer(
     failure: Option<RawScriptFailure>,
 ) -> Result<ScriptAnswer, String> {
     match (reply, failure) {
-        (None, None) => Err("has neither `reply` nor `error`, one of them is needed".into()),
-        (Some(_), Some(_)) => Err("has both `reply` and `error`, one of them is allowed".into()),
+        (None, None) => Err("has neither `reply` nor `error`, but needs one of them".into()),
+        (Some(_), Some(_)) => {
+            Err("has both `reply` and `error`, but only one of them is allowed".into())
+        }
         (Some(reply), None) => Ok(ScriptAnswer::Reply {
             text: reply_text(reply)?,
             usage: usage.unwrap_or_default(),
@@ -220,7 +222,7 @@ fn reply_text(reply: Value) -> Result<String, String> {
         Value::String(text) => Ok(text),
         Value::Object(_) => Ok(reply.to_string()),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-            Err("`reply` is neither a text nor an object".into())
+            Err("`reply` must be a string or an object".into())
         }
     }
 }
@@ -230,13 +232,13 @@ impl RawScriptFailure {
         let status = self.status;
         if !matches!(status, 0 | 400..=599) {
             return Err(format!(
-                "`error.status` is {status}, allowed are 400 to 599, and 0 for no answer at all"
+                "`error.status` is {status}, but must be 400 to 599, or 0 for no response"
             ));
         }
         let retry_after = self.retry_after.map(Duration::try_from_secs_f64);
         if self.quota && status != 429 {
             return Err(format!(
-                "`error.quota` goes with status 429, `error.status` is {status}"
+                "`error.quota` requires status 429, but `error.status` is {status}"
             ));
         }
         Ok(ScriptAnswer::Failure(ScriptFailure {

@@ -14,9 +14,9 @@ const CHARS_PER_TOKEN: usize = 4;
 /// Replies to prompts with the lines of a JSONL file, each used once, in order.
 ///
 /// A prompt gets the first unused line whose `when` it matches; a line without `when` matches every
-/// prompt. When no unused line matches, the last line of the file repeats.
+/// prompt. When no unused line matches, the last line of the file repeats if it matches.
 ///
-/// Deliberate failures are only remembered within the process: a failure is not part of a run's
+/// The process alone remembers which failures have occurred: a failure is not part of a run's
 /// record, so each one occurs again after a restart.
 #[derive(Debug)]
 pub struct ScriptedModel {
@@ -44,15 +44,15 @@ impl ScriptedModel {
         })
     }
 
-    /// Uses up the line that answers a prompt, if there is one.
+    /// Returns the line for a prompt, if there is one, and marks it as used.
     fn next_line(&self, prompt: &str) -> Option<&ScriptLine> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = self
+        let unused = self
             .lines
             .iter()
             .zip(used.iter_mut())
             .find(|(line, used)| !**used && line.matches(prompt));
-        if let Some((line, used)) = fresh {
+        if let Some((line, used)) = unused {
             *used = true;
             return Some(line);
         }
@@ -62,7 +62,7 @@ impl ScriptedModel {
     /// Returns the error for a simulated failure.
     fn failure_error(&self, line: &ScriptLine, failure: &ScriptFailure) -> ModelError {
         let model = self.name.clone();
-        let message = format!("as {} of the script says", line.source());
+        let message = format!("simulated by {} of the script", line.source());
         let (status, retry_after) = (failure.status, failure.retry_after);
         match status {
             401 | 403 => ModelError::Unauthorized {
@@ -121,7 +121,7 @@ impl Model for ScriptedModel {
         let prompt = request.text();
         let line = self.next_line(&prompt).ok_or_else(|| ModelError::Broken {
             model: self.name.clone(),
-            message: "no line of the script answers this prompt".into(),
+            message: "no line of the script matches this prompt".into(),
             fix: None,
         })?;
         if !line.delay.is_zero() {

@@ -107,14 +107,10 @@ pub(super) fn entry(entry: files::GuestDirEntry) -> SandboxEntry {
     }
 }
 
-/// Returns the port's error for a rejected file operation: `verb` as in "cannot `read` …".
-pub(super) fn refusal_error(
-    verb: &str,
-    path: &str,
-    refusal: files::ConfinedFileError,
-) -> SandboxError {
+/// Returns the port's error for a rejected file operation: `verb` as in "cannot read …".
+pub(super) fn file_error(verb: &str, path: &str, error: files::ConfinedFileError) -> SandboxError {
     let path = path.to_owned();
-    match refusal {
+    match error {
         files::ConfinedFileError::Escapes => SandboxError::Escapes(path),
         files::ConfinedFileError::NotRegular => SandboxError::NotRegular(path),
         files::ConfinedFileError::NotFound => SandboxError::NotFound(path),

@@ -41,7 +41,7 @@ impl LocalScm {
         };
         let canonical = repo.canonicalize().map_err(failed)?;
         let repo = canonical.into_os_string().into_string().map_err(|_| {
-            let message = "its path is not UTF-8, which git's URLs need";
+            let message = "its path is not valid UTF-8, which git URLs require";
             failed(io::Error::new(io::ErrorKind::InvalidInput, message))
         })?;
         let digest = Digest::compute(repo.as_bytes());
@@ -72,8 +72,8 @@ impl LocalScm {
         &self,
         work: impl FnOnce(&PullStore) -> Result<T, ScmError> + Send + 'static,
     ) -> Result<T, ScmError> {
-        let records = self.store.clone();
-        match tokio::task::spawn_blocking(move || work(&records)).await {
+        let store = self.store.clone();
+        match tokio::task::spawn_blocking(move || work(&store)).await {
             Ok(result) => result,
             Err(stopped) => Err(ScmError::Io {
                 doing: "work on the pull request records".into(),
@@ -85,15 +85,15 @@ impl LocalScm {
 
 /// Updates a record, writing it only if it changed.
 fn refresh_record(
-    shelf: &LockedPullStore<'_>,
+    store: &LockedPullStore<'_>,
     record: PullRecord,
     draft: &PullDraft,
     now: jiff::Timestamp,
 ) -> Result<PullRequest, ScmError> {
-    let path = shelf.path(record.number);
+    let path = store.path(record.number);
     let record = match record.updated(draft, now) {
         Some(changed) => {
-            shelf.write(&changed)?;
+            store.write(&changed)?;
             changed
         }
         None => record,
@@ -102,11 +102,11 @@ fn refresh_record(
 }
 
 fn open_pull(
-    shelf: &PullStore,
+    store: &PullStore,
     draft: &PullDraft,
     now: jiff::Timestamp,
 ) -> Result<PullRequest, ScmError> {
-    let locked = shelf.lock()?;
+    let locked = store.lock()?;
     let records = locked.records()?;
     let highest = records.last().map_or(0, |record| record.number);
     if let Some(record) = records.into_iter().find(|record| record.matches(draft)) {
@@ -114,20 +114,20 @@ fn open_pull(
     }
     let number = highest.checked_add(1).ok_or_else(|| ScmError::Io {
         doing: "number a pull request".into(),
-        source: io::Error::other(format!("`{highest}` is the last number there is")),
+        source: io::Error::other(format!("`{highest}` is the highest possible number")),
     })?;
-    let record = PullRecord::new(number, &shelf.repo, draft, now);
+    let record = PullRecord::new(number, &store.repo, draft, now);
     locked.write(&record)?;
     Ok(record.summary(&locked.path(number)))
 }
 
 fn update_pull(
-    shelf: &PullStore,
+    store: &PullStore,
     number: u64,
     draft: &PullDraft,
     now: jiff::Timestamp,
 ) -> Result<PullRequest, ScmError> {
-    let locked = shelf.lock()?;
+    let locked = store.lock()?;
     let record = locked.read(number)?;
     if !record.matches(draft) {
         let message = format!(
@@ -162,9 +162,9 @@ impl Scm for LocalScm {
     }
 
     async fn sync(&self) -> Result<(), ScmError> {
-        self.with_store(|shelf| {
-            sync_repository(Path::new(&shelf.repo)).map_err(|source| ScmError::Io {
-                doing: format!("sync repository `{}`", shelf.repo),
+        self.with_store(|store| {
+            sync_repository(Path::new(&store.repo)).map_err(|source| ScmError::Io {
+                doing: format!("sync repository `{}`", store.repo),
                 source,
             })
         })
@@ -184,8 +184,8 @@ impl Scm for LocalScm {
 
     async fn find(&self, head: &str) -> Result<Option<PullRequest>, ScmError> {
         let head = head.to_owned();
-        self.with_store(move |shelf| {
-            let Some(locked) = shelf.lock_if_exists()? else {
+        self.with_store(move |store| {
+            let Some(locked) = store.lock_if_exists()? else {
                 return Ok(None);
             };
             // The newest, if several runs have used the same branch.
@@ -200,13 +200,13 @@ impl Scm for LocalScm {
 
     async fn open(&self, draft: &PullDraft) -> Result<PullRequest, ScmError> {
         let (draft, now) = (draft.clone(), self.clock.now());
-        self.with_store(move |shelf| open_pull(shelf, &draft, now))
+        self.with_store(move |store| open_pull(store, &draft, now))
             .await
     }
 
     async fn update(&self, number: u64, draft: &PullDraft) -> Result<PullRequest, ScmError> {
         let (draft, now) = (draft.clone(), self.clock.now());
-        self.with_store(move |shelf| update_pull(shelf, number, &draft, now))
+        self.with_store(move |store| update_pull(store, number, &draft, now))
             .await
     }
 }

@@ -138,12 +138,15 @@ impl PullRecord {
         let format: RecordVersion =
             serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if format.v != VERSION {
-            return Err(format!("its format is {}, known is {VERSION}", format.v));
+            return Err(format!(
+                "its format version is {}, but only {VERSION} is supported",
+                format.v
+            ));
         }
         let record: Self = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if number != Some(record.number) {
             return Err(format!(
-                "its number is {}, which is not the file's name",
+                "its number {} does not match the file name",
                 record.number
             ));
         }

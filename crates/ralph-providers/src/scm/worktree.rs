@@ -66,7 +66,7 @@ impl GitProgram {
         let output = tokio::time::timeout(TIMEOUT, command.output())
             .await
             .map_err(|_| {
-                let message = format!("git gave no answer in {} seconds", TIMEOUT.as_secs());
+                let message = format!("git did not finish within {} seconds", TIMEOUT.as_secs());
                 io::Error::new(io::ErrorKind::TimedOut, message)
             })??;
         if output.status.success() {
@@ -78,9 +78,9 @@ impl GitProgram {
 }
 
 fn git_error(output: &Output) -> io::Error {
-    let words = String::from_utf8_lossy(&output.stderr);
-    let words: String = words.trim().chars().take(MAX_STDERR_CHARS).collect();
-    io::Error::other(format!("git ended with {}: {words}", output.status))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let stderr: String = stderr.trim().chars().take(MAX_STDERR_CHARS).collect();
+    io::Error::other(format!("git ended with {}: {stderr}", output.status))
 }
 
 /// Finds a branch in the output of `git worktree list --porcelain`. Git before 2.36 cannot separate

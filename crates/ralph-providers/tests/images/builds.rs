@@ -9,49 +9,43 @@ use ralph_providers::docker::images::{ImageError, ImageProgress};
 
 use crate::fixture::{BOOKWORM, ImageTestEnv, with_engine};
 
-async fn failure(ground: &ImageTestEnv, dockerfile: &str) -> ImageError {
-    ground
-        .images
-        .build_file(
-            &ground.name("fails"),
-            dockerfile.as_bytes(),
-            None,
-            &mut |_| {},
-        )
+async fn failure(env: &ImageTestEnv, dockerfile: &str) -> ImageError {
+    env.images
+        .build_file(&env.name("fails"), dockerfile.as_bytes(), None, &mut |_| {})
         .await
         .unwrap_err()
 }
 
 #[test]
 fn an_engine_reports_its_machine() {
-    with_engine(async |ground| {
-        let facts = ground.engine.info().await.unwrap();
-        assert_eq!(facts.os_type, "linux");
-        assert!(facts.cpus > 0 && facts.memory > 0, "{facts:?}");
-        assert!(facts.data_root.starts_with('/'), "{facts:?}");
+    with_engine(async |env| {
+        let info = env.engine.info().await.unwrap();
+        assert_eq!(info.os_type, "linux");
+        assert!(info.cpus > 0 && info.memory > 0, "{info:?}");
+        assert!(info.data_root.starts_with('/'), "{info:?}");
     });
 }
 
 #[test]
 fn a_failed_step_is_reported_with_its_last_lines() {
-    with_engine(async |ground| {
+    with_engine(async |env| {
         let step = "{ for n in $(seq 40); do echo line $n; done; echo at last; } >&2; exit 7";
-        let error = failure(&ground, &format!("FROM {BOOKWORM}\nRUN {step}\n")).await;
+        let error = failure(&env, &format!("FROM {BOOKWORM}\nRUN {step}\n")).await;
         let expected = format!(
-            "cannot build image `{}`: step 2 of 3, `RUN {{ for n in $(seq 40); do echo line $n; done; echo at las…`, ended with 7",
-            ground.name("fails")
+            "cannot build image `{}`: step 2 of 3, `RUN {{ for n in $(seq 40); do echo line $n; done; echo at las…`, failed with exit code 7",
+            env.name("fails")
         );
         assert_eq!(error.to_string(), expected);
         assert_eq!(error.tail().len(), 20);
         assert_eq!(error.tail().last().unwrap(), "at last");
-        assert!(!ground.images.exists(&ground.name("fails")).await.unwrap());
+        assert!(!env.images.exists(&env.name("fails")).await.unwrap());
     });
 }
 
 #[test]
 fn an_invalid_dockerfile_is_reported_with_the_engines_message() {
-    with_engine(async |ground| {
-        let error = failure(&ground, &format!("FROM {BOOKWORM}\nRUNN true\n")).await;
+    with_engine(async |env| {
+        let error = failure(&env, &format!("FROM {BOOKWORM}\nRUNN true\n")).await;
         let text = error.to_string();
         assert!(
             text.to_lowercase().contains("unknown instruction: runn"),
@@ -62,13 +56,13 @@ fn an_invalid_dockerfile_is_reported_with_the_engines_message() {
 
 #[test]
 fn a_full_disk_is_reported_with_its_directory() {
-    with_engine(async |ground| {
+    with_engine(async |env| {
         let step = "echo 'tar: write error: No space left on device' >&2; exit 2";
-        let error = failure(&ground, &format!("FROM {BOOKWORM}\nRUN {step}\n")).await;
-        let data_root = ground.engine.info().await.unwrap().data_root;
+        let error = failure(&env, &format!("FROM {BOOKWORM}\nRUN {step}\n")).await;
+        let data_root = env.engine.info().await.unwrap().data_root;
         let expected = format!(
             "cannot build image `{}`: no space left in `{data_root}`, where the Docker Engine keeps its data",
-            ground.name("fails")
+            env.name("fails")
         );
         assert_eq!(error.problem().what, expected);
     });
@@ -76,12 +70,12 @@ fn a_full_disk_is_reported_with_its_directory() {
 
 #[test]
 fn a_named_image_that_is_missing() {
-    with_engine(async |ground| {
-        let missing = ground.name("missing");
-        let (ended, told) = ground
-            .ensure(&ground.recipe(&missing, &[]), ImageEffort::Reuse)
+    with_engine(async |env| {
+        let missing = env.name("missing");
+        let (result, reports) = env
+            .ensure(&env.recipe(&missing, &[]), ImageEffort::Reuse)
             .await;
-        let error = ended.unwrap_err();
+        let error = result.unwrap_err();
         assert!(
             matches!(error, ImageError::Engine(DockerError::ImageMissing { .. })),
             "{error}"
@@ -90,16 +84,16 @@ fn a_named_image_that_is_missing() {
             error.problem().what,
             format!("there is no image `{missing}`")
         );
-        assert_eq!(told, vec![]);
-        assert_eq!(ground.images.inspect(&missing).await.unwrap(), None);
+        assert_eq!(reports, vec![]);
+        assert_eq!(env.images.inspect(&missing).await.unwrap(), None);
     });
 }
 
 #[test]
 fn every_kind_of_image_can_be_inspected() {
-    with_engine(async |ground| {
-        let image = ground.name("kinds");
-        ground
+    with_engine(async |env| {
+        let image = env.name("kinds");
+        env
             .build(
                 &image,
                 &format!(
@@ -108,47 +102,47 @@ fn every_kind_of_image_can_be_inspected() {
                 ),
             )
             .await;
-        let found = ground.images.inspect(&image).await.unwrap().unwrap();
+        let found = env.images.inspect(&image).await.unwrap().unwrap();
         assert_eq!((found.user.as_str(), found.is_pulled), ("nobody", false));
         assert_eq!(found.tags, [image.to_string()]);
         assert!(found.created.is_some() && found.size > 0, "{found:?}");
-        let other = ground.name("other");
-        ground.images.tag(&image, &other).await.unwrap();
-        assert_eq!(ground.id(&other).await, found.id);
-        ground.images.remove(&image).await.unwrap();
-        ground.images.remove(&image).await.unwrap();
-        let found = ground.images.inspect(&other).await.unwrap().unwrap();
+        let other = env.name("other");
+        env.images.tag(&image, &other).await.unwrap();
+        assert_eq!(env.id(&other).await, found.id);
+        env.images.remove(&image).await.unwrap();
+        env.images.remove(&image).await.unwrap();
+        let found = env.images.inspect(&other).await.unwrap().unwrap();
         assert_eq!(found.tags, [other.to_string()]);
     });
 }
 
 #[test]
 fn an_image_for_another_machine_is_refused() {
-    with_engine(async |ground| {
-        let image = ground.name("foreign");
-        let file = ground.checks_directory.path().join("image.tar");
+    with_engine(async |env| {
+        let image = env.name("foreign");
+        let file = env.checks_directory.path().join("image.tar");
         std::fs::write(&file, saved(&image, "s390x")).unwrap();
-        let loaded = ground.images.load(&file, &mut |_| {}).await.unwrap();
+        let loaded = env.images.load(&file, &mut |_| {}).await.unwrap();
         assert_eq!(loaded, std::slice::from_ref(&image));
-        let (ended, _) = ground
-            .ensure(&ground.recipe(&image, &[]), ImageEffort::Reuse)
+        let (result, _) = env
+            .ensure(&env.recipe(&image, &[]), ImageEffort::Reuse)
             .await;
-        let needs = ground.engine.info().await.unwrap().architecture;
+        let needs = env.engine.info().await.unwrap().architecture;
         let expected = format!(
             "image `{image}` cannot run here: it is for `s390x`, the Docker Engine's machine is `{needs}`"
         );
-        assert_eq!(ended.unwrap_err().to_string(), expected);
+        assert_eq!(result.unwrap_err().to_string(), expected);
     });
 }
 
 #[test]
 fn a_file_that_is_not_an_image_is_not_loaded() {
-    with_engine(async |ground| {
-        let file = ground.checks_directory.path().join("image.tar");
-        let error = ground.images.load(&file, &mut |_| {}).await.unwrap_err();
+    with_engine(async |env| {
+        let file = env.checks_directory.path().join("image.tar");
+        let error = env.images.load(&file, &mut |_| {}).await.unwrap_err();
         assert!(matches!(error, ImageError::Read { .. }), "{error}");
         std::fs::write(&file, "not an image").unwrap();
-        let error = ground.images.load(&file, &mut |_| {}).await.unwrap_err();
+        let error = env.images.load(&file, &mut |_| {}).await.unwrap_err();
         assert!(
             error.to_string().starts_with("cannot load images from `"),
             "{error}"
@@ -158,38 +152,38 @@ fn a_file_that_is_not_an_image_is_not_loaded() {
 
 #[test]
 fn a_dropped_build_is_cancelled() {
-    with_engine(async |ground| {
-        let sleep = format!("sleep 600 # {}", ground.unique_part);
-        let image = ground.name("sleeps");
+    with_engine(async |env| {
+        let sleep = format!("sleep 600 # {}", env.unique_part);
+        let image = env.name("sleeps");
         let dockerfile = format!("FROM {BOOKWORM}\nRUN {sleep}\n");
-        let (begun, seen) = tokio::sync::oneshot::channel();
-        let mut begun = Some(begun);
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let mut sender = Some(sender);
         {
             let mut watcher = |progress| {
                 if matches!(progress, ImageProgress::Step { number: 2, .. }) {
-                    begun.take().map(|begun| begun.send(()));
+                    sender.take().map(|sender| sender.send(()));
                 }
             };
-            let build = ground
+            let build = env
                 .images
                 .build_file(&image, dockerfile.as_bytes(), None, &mut watcher);
             tokio::select! {
-                ended = build => panic!("{ended:?}"),
+                result = build => panic!("{result:?}"),
                 started = async {
-                    seen.await.unwrap();
-                    wait_until(&ground, &sleep, 1).await;
+                    receiver.await.unwrap();
+                    wait_until(&env, &sleep, 1).await;
                 } => started,
             }
         }
-        wait_until(&ground, &sleep, 0).await;
+        wait_until(&env, &sleep, 0).await;
     });
 }
 
 /// Waits until this many containers run a command.
-async fn wait_until(ground: &ImageTestEnv, command: &str, number: usize) {
+async fn wait_until(env: &ImageTestEnv, command: &str, number: usize) {
     for _ in 0..600 {
         let options = ListContainersOptionsBuilder::new().build();
-        let containers = ground
+        let containers = env
             .engine
             .api()
             .list_containers(Some(options))

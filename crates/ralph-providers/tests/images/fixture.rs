@@ -15,12 +15,12 @@ pub(crate) use ralph_test::BASE_IMAGE as BOOKWORM;
 use ralph_test::{TestClock, skip_without_docker};
 use tempfile::TempDir;
 
-/// The engine, with names that no other test uses.
+/// A Docker Engine, with image names that no other test uses.
 pub(crate) struct ImageTestEnv {
     pub(crate) engine: DockerEngine,
     pub(crate) images: DockerImages,
     pub(crate) clock: Arc<TestClock>,
-    /// Where it is remembered when newer versions were looked for.
+    /// Stores the times of the checks for newer images.
     pub(crate) checks_directory: TempDir,
     /// Part of every name.
     pub(crate) unique_part: String,
@@ -37,11 +37,11 @@ pub(crate) fn with_engine<F: Future<Output = ()>>(test: impl FnOnce(Arc<ImageTes
         .enable_all()
         .build()
         .unwrap();
-    let ground = Arc::new(runtime.block_on(ImageTestEnv::new()));
-    let test = test(Arc::clone(&ground));
-    let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(test)));
-    runtime.block_on(ground.clean());
-    if let Err(panic) = ended {
+    let env = Arc::new(runtime.block_on(ImageTestEnv::new()));
+    let test = test(Arc::clone(&env));
+    let result = catch_unwind(AssertUnwindSafe(|| runtime.block_on(test)));
+    runtime.block_on(env.clean());
+    if let Err(panic) = result {
         resume_unwind(panic);
     }
 }
@@ -50,19 +50,19 @@ impl ImageTestEnv {
     async fn new() -> Self {
         let host = std::env::var_os("DOCKER_HOST").map(|host| host.into_string().unwrap());
         let engine = DockerEngine::connect(host.as_deref()).await.unwrap();
-        let memory = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let clock = TestClock::at("2027-01-15T08:00:00Z");
-        let place = memory.path().join("images");
+        let checks = directory.path().join("images");
         // No step here needs a network, and the default one may not exist.
         let images =
-            DockerImages::new(engine.clone(), place, clock.clone()).with_build_network("none");
-        let word = memory.path().file_name().unwrap().to_string_lossy();
+            DockerImages::new(engine.clone(), checks, clock.clone()).with_build_network("none");
+        let name = directory.path().file_name().unwrap().to_string_lossy();
         Self {
             engine,
             images,
             clock,
-            unique_part: word.trim_start_matches('.').to_lowercase(),
-            checks_directory: memory,
+            unique_part: name.trim_start_matches('.').to_lowercase(),
+            checks_directory: directory,
             created: Mutex::default(),
         }
     }
@@ -90,9 +90,9 @@ impl ImageTestEnv {
     /// a network: their installers are stubs. `version` produces a distinct image.
     pub(crate) async fn build_stub_base(&self, version: &str) -> ImageName {
         let image = self.name("stage");
-        let plays = r#"for name in apt-get npm fdfind; do printf '#!/bin/sh\necho "$0 $*"\n' > /usr/local/bin/$name && chmod 755 /usr/local/bin/$name; done"#;
+        let stubs = r#"for name in apt-get npm fdfind; do printf '#!/bin/sh\necho "$0 $*"\n' > /usr/local/bin/$name && chmod 755 /usr/local/bin/$name; done"#;
         let dockerfile = format!(
-            "FROM {BOOKWORM}\nRUN {plays}\nLABEL stage={}-{version}\n",
+            "FROM {BOOKWORM}\nRUN {stubs}\nLABEL stage={}-{version}\n",
             self.unique_part
         );
         self.build(&image, &dockerfile).await;
@@ -117,18 +117,18 @@ impl ImageTestEnv {
         recipe: &ImageRecipe,
         effort: ImageEffort,
     ) -> (Result<ImageName, ImageError>, Vec<ImageProgress>) {
-        let mut told = Vec::new();
-        let ended = self
+        let mut reports = Vec::new();
+        let result = self
             .images
-            .ensure(recipe, effort, &mut |progress| told.push(progress))
+            .ensure(recipe, effort, &mut |progress| reports.push(progress))
             .await;
-        if let Ok(image) = &ended {
+        if let Ok(image) = &result {
             self.track_if_created(image);
         }
-        (ended, told)
+        (result, reports)
     }
 
-    /// Registers an image for removal, unless it existed before.
+    /// Registers an image for removal if ralph has named it; any other existed before.
     fn track_if_created(&self, image: &ImageName) {
         if image.repository().starts_with("agent-loop-sandbox-") {
             self.track(image);
@@ -163,8 +163,8 @@ impl ImageTestEnv {
                 }
             }
         }
-        let made = self.created.lock().unwrap().clone();
-        let names = made.iter().map(ImageName::as_str);
+        let created = self.created.lock().unwrap().clone();
+        let names = created.iter().map(ImageName::as_str);
         for image in names.chain(ours) {
             self.remove(image).await;
         }
@@ -179,8 +179,9 @@ impl ImageTestEnv {
 }
 
 /// Returns the images that were built, according to the progress reports.
-pub(crate) fn built(told: &[ImageProgress]) -> Vec<String> {
-    told.iter()
+pub(crate) fn built(reports: &[ImageProgress]) -> Vec<String> {
+    reports
+        .iter()
         .filter_map(|progress| match progress {
             ImageProgress::Started(text) => Some(text.clone()),
             ImageProgress::Step { .. }

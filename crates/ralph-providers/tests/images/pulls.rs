@@ -19,32 +19,27 @@ struct PullScenario {
     tag: ImageName,
 }
 
-async fn registry(ground: &ImageTestEnv) -> (FakeRegistry, String) {
-    let architecture = ground.engine.info().await.unwrap().architecture;
+async fn registry(env: &ImageTestEnv) -> (FakeRegistry, String) {
+    let architecture = env.engine.info().await.unwrap().architecture;
     let registry =
-        FakeRegistry::start(&format!("ralph-test/{}", ground.unique_part), &architecture).await;
-    ground.track(&registry.image);
+        FakeRegistry::start(&format!("ralph-test/{}", env.unique_part), &architecture).await;
+    env.track(&registry.image);
     (registry, architecture)
 }
 
 /// Tags an image with the agent image's name, as if it had been built on the registry's base.
-async fn pull_scenario(ground: &ImageTestEnv) -> PullScenario {
-    let (registry, architecture) = registry(ground).await;
-    ground
-        .images
-        .pull(&registry.image, &mut |_| {})
-        .await
-        .unwrap();
+async fn pull_scenario(env: &ImageTestEnv) -> PullScenario {
+    let (registry, architecture) = registry(env).await;
+    env.images.pull(&registry.image, &mut |_| {}).await.unwrap();
     let on = Some(&registry.image);
-    let tag = ground
+    let tag = env
         .images
         .base_tag(AgentImage::Plain, on)
         .await
         .unwrap()
         .unwrap();
-    ground
-        .images
-        .tag(&registry.image, &ground.track(&tag))
+    env.images
+        .tag(&registry.image, &env.track(&tag))
         .await
         .unwrap();
     PullScenario {
@@ -55,53 +50,47 @@ async fn pull_scenario(ground: &ImageTestEnv) -> PullScenario {
 }
 
 async fn ensure(
-    ground: &ImageTestEnv,
+    env: &ImageTestEnv,
     on: &ImageName,
     effort: ImageEffort,
 ) -> (Result<ImageName, ImageError>, Vec<ImageProgress>) {
-    let mut told = Vec::new();
-    let ended = ground
+    let mut reports = Vec::new();
+    let result = env
         .images
         .ensure_base(AgentImage::Plain, Some(on), effort, &mut |progress| {
             if !matches!(progress, ImageProgress::Transfer { .. }) {
-                told.push(progress);
+                reports.push(progress);
             }
         })
         .await;
-    (ended, told)
+    (result, reports)
 }
 
 #[test]
 fn an_image_is_pulled() {
-    with_engine(async |ground| {
-        let (registry, architecture) = registry(&ground).await;
+    with_engine(async |env| {
+        let (registry, architecture) = registry(&env).await;
         let digest = registry.publish("first", &architecture);
-        let mut told = Vec::new();
-        ground
-            .images
-            .pull(&registry.image, &mut |progress| told.push(progress))
+        let mut reports = Vec::new();
+        env.images
+            .pull(&registry.image, &mut |progress| reports.push(progress))
             .await
             .unwrap();
         assert_eq!(
-            told[0],
+            reports[0],
             ImageProgress::Started(format!("pulling image `{}`", registry.image))
         );
-        let found = ground
-            .images
-            .inspect(&registry.image)
-            .await
-            .unwrap()
-            .unwrap();
+        let found = env.images.inspect(&registry.image).await.unwrap().unwrap();
         assert_eq!((found.digest(), found.is_pulled), (digest.as_str(), true));
     });
 }
 
 #[test]
 fn an_image_missing_from_the_registry_is_reported() {
-    with_engine(async |ground| {
-        let (registry, _) = registry(&ground).await;
+    with_engine(async |env| {
+        let (registry, _) = registry(&env).await;
         let other = ImageName::parse(&format!("{}:none", registry.image.repository())).unwrap();
-        let error = ground.images.pull(&other, &mut |_| {}).await.unwrap_err();
+        let error = env.images.pull(&other, &mut |_| {}).await.unwrap_err();
         assert!(matches!(error, ImageError::Pull { .. }), "{error}");
         assert!(
             error
@@ -120,19 +109,22 @@ fn an_image_missing_from_the_registry_is_reported() {
 
 #[test]
 fn a_missing_base_is_pulled_or_reported_as_unreachable() {
-    with_engine(async |ground| {
-        let (registry, _) = registry(&ground).await;
-        let (ended, told) = ensure(&ground, &registry.image, ImageEffort::Reuse).await;
+    with_engine(async |env| {
+        let (registry, _) = registry(&env).await;
+        let (result, reports) = ensure(&env, &registry.image, ImageEffort::Reuse).await;
         // It contains no programs, so the following build fails.
-        assert!(matches!(ended, Err(ImageError::Build { .. })), "{ended:?}");
+        assert!(
+            matches!(result, Err(ImageError::Build { .. })),
+            "{result:?}"
+        );
         assert_eq!(
-            built(&told)[0],
+            built(&reports)[0],
             format!("pulling image `{}`", registry.image)
         );
 
         let gone = ImageName::parse("127.0.0.1:1/ralph-test/none:1").unwrap();
-        let (ended, _) = ensure(&ground, &gone, ImageEffort::Reuse).await;
-        let text = ended.unwrap_err().to_string();
+        let (result, _) = ensure(&env, &gone, ImageEffort::Reuse).await;
+        let text = result.unwrap_err().to_string();
         assert!(
             text.starts_with(&format!("cannot pull image `{gone}`: ")),
             "{text}"
@@ -143,46 +135,48 @@ fn a_missing_base_is_pulled_or_reported_as_unreachable() {
 
 #[test]
 fn newer_versions_are_checked_every_seven_days() {
-    with_engine(async |ground| {
-        let PullScenario { registry, tag, .. } = pull_scenario(&ground).await;
+    with_engine(async |env| {
+        let PullScenario { registry, tag, .. } = pull_scenario(&env).await;
         let on = &registry.image;
         let pulling = ImageProgress::Started(format!("pulling image `{on}`"));
-        let looks = async |ground: &ImageTestEnv, effort| {
+        let checks_registry = async |env: &ImageTestEnv, effort| {
             let before = registry.request_count();
-            let (ended, told) = ensure(ground, on, effort).await;
-            assert_eq!(ended.unwrap(), tag);
-            assert_eq!(told.contains(&pulling), registry.request_count() > before);
+            let (result, reports) = ensure(env, on, effort).await;
+            assert_eq!(result.unwrap(), tag);
+            assert_eq!(
+                reports.contains(&pulling),
+                registry.request_count() > before
+            );
             registry.request_count() > before
         };
         assert!(
-            !looks(&ground, ImageEffort::Reuse).await,
+            !checks_registry(&env, ImageEffort::Reuse).await,
             "it was pulled just now"
         );
-        ground
-            .clock
+        env.clock
             .advance(CHECK_INTERVAL.checked_sub(SECOND).unwrap());
-        assert!(!looks(&ground, ImageEffort::Reuse).await);
-        ground.clock.advance(SECOND);
-        assert!(looks(&ground, ImageEffort::Reuse).await);
-        assert!(!looks(&ground, ImageEffort::Reuse).await);
+        assert!(!checks_registry(&env, ImageEffort::Reuse).await);
+        env.clock.advance(SECOND);
+        assert!(checks_registry(&env, ImageEffort::Reuse).await);
+        assert!(!checks_registry(&env, ImageEffort::Reuse).await);
     });
 }
 
 #[test]
 fn a_newer_version_builds_another_image_and_rebuild_checks_immediately() {
-    with_engine(async |ground| {
-        let scene = pull_scenario(&ground).await;
-        let on = &scene.registry.image;
-        let (ended, _) = ensure(&ground, on, ImageEffort::Reuse).await;
-        assert_eq!(ended.unwrap(), scene.tag);
-        let digest = scene.registry.publish("second", &scene.architecture);
-        let (ended, _) = ensure(&ground, on, ImageEffort::Reuse).await;
-        assert_eq!(ended.unwrap(), scene.tag, "nobody looked yet");
-        let (_, told) = ensure(&ground, on, ImageEffort::Rebuild).await;
+    with_engine(async |env| {
+        let scenario = pull_scenario(&env).await;
+        let on = &scenario.registry.image;
+        let (result, _) = ensure(&env, on, ImageEffort::Reuse).await;
+        assert_eq!(result.unwrap(), scenario.tag);
+        let digest = scenario.registry.publish("second", &scenario.architecture);
+        let (result, _) = ensure(&env, on, ImageEffort::Reuse).await;
+        assert_eq!(result.unwrap(), scenario.tag, "no check is due yet");
+        let (_, reports) = ensure(&env, on, ImageEffort::Rebuild).await;
         let agent = AgentImage::Plain;
         let tag = image::base_tag(agent, agent.dockerfile(), &digest);
         assert_eq!(
-            built(&told),
+            built(&reports),
             [
                 format!("pulling image `{on}`"),
                 format!("building image `{tag}`")
@@ -193,22 +187,23 @@ fn a_newer_version_builds_another_image_and_rebuild_checks_immediately() {
 
 #[test]
 fn without_a_network_the_local_image_is_used() {
-    with_engine(async |ground| {
-        let PullScenario { registry, tag, .. } = pull_scenario(&ground).await;
+    with_engine(async |env| {
+        let PullScenario { registry, tag, .. } = pull_scenario(&env).await;
         let on = registry.image.clone();
         drop(registry);
-        let warnings = async |ground: &ImageTestEnv| {
-            let (ended, told) = ensure(ground, &on, ImageEffort::Reuse).await;
-            assert_eq!(ended.unwrap(), tag);
-            told.iter()
+        let warnings = async |env: &ImageTestEnv| {
+            let (result, reports) = ensure(env, &on, ImageEffort::Reuse).await;
+            assert_eq!(result.unwrap(), tag);
+            reports
+                .iter()
                 .filter(|progress| matches!(progress, ImageProgress::Warning(_)))
                 .count()
         };
-        assert_eq!(warnings(&ground).await, 0, "it was pulled just now");
-        ground.clock.advance(CHECK_INTERVAL);
-        assert_eq!(warnings(&ground).await, 1);
-        assert_eq!(warnings(&ground).await, 0, "it was tried just now");
-        ground.clock.advance(Duration::from_hours(1));
-        assert_eq!(warnings(&ground).await, 1);
+        assert_eq!(warnings(&env).await, 0, "it was pulled just now");
+        env.clock.advance(CHECK_INTERVAL);
+        assert_eq!(warnings(&env).await, 1);
+        assert_eq!(warnings(&env).await, 0, "it was tried just now");
+        env.clock.advance(Duration::from_hours(1));
+        assert_eq!(warnings(&env).await, 1);
     });
 }

@@ -17,7 +17,7 @@ const MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
 /// The registry. Dropping it stops it, as if the network were down.
 pub(crate) struct FakeRegistry {
     pub(crate) image: ImageName,
-    shelf: Arc<RegistryContent>,
+    content: Arc<RegistryContent>,
     server: JoinHandle<()>,
 }
 
@@ -33,17 +33,17 @@ impl FakeRegistry {
     pub(crate) async fn start(repository: &str, architecture: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let shelf = Arc::new(RegistryContent::default());
-        let things = Arc::clone(&shelf);
+        let content = Arc::new(RegistryContent::default());
+        let served = Arc::clone(&content);
         let server = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&things)));
+                tokio::spawn(serve(stream, Arc::clone(&served)));
             }
         });
         let image = ImageName::parse(&format!("127.0.0.1:{port}/{repository}:1")).unwrap();
         let registry = Self {
             image,
-            shelf,
+            content,
             server,
         };
         registry.publish("first", architecture);
@@ -75,7 +75,7 @@ impl FakeRegistry {
         });
         let manifest = manifest.to_string().into_bytes();
         let name = digest(&manifest);
-        let mut things = self.shelf.blobs.lock().unwrap();
+        let mut blobs = self.content.blobs.lock().unwrap();
         for (path, kind, bytes) in [
             ("/v2/".to_owned(), "application/json", b"{}".to_vec()),
             ("/manifests/1".to_owned(), MANIFEST, manifest.clone()),
@@ -91,14 +91,14 @@ impl FakeRegistry {
                 layer,
             ),
         ] {
-            things.insert(path, (kind, bytes));
+            blobs.insert(path, (kind, bytes));
         }
         name
     }
 
-    /// Returns the number of connections to the registry.
+    /// Returns the number of requests to `/v2/`, which start every pull.
     pub(crate) fn request_count(&self) -> usize {
-        self.shelf.requests.load(Ordering::SeqCst)
+        self.content.requests.load(Ordering::SeqCst)
     }
 }
 
@@ -112,26 +112,26 @@ fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", Digest::compute(bytes).as_str())
 }
 
-async fn serve(mut stream: TcpStream, shelf: Arc<RegistryContent>) {
+async fn serve(mut stream: TcpStream, content: Arc<RegistryContent>) {
     let mut request = vec![0; 8192];
     let length = stream.read(&mut request).await.unwrap_or(0);
     let request = String::from_utf8_lossy(&request[..length]).into_owned();
-    let mut words = request.split(' ');
+    let mut parts = request.split(' ');
     let (method, path) = (
-        words.next().unwrap_or_default(),
-        words.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
     );
     if path.ends_with("/v2/") {
-        shelf.requests.fetch_add(1, Ordering::SeqCst);
+        content.requests.fetch_add(1, Ordering::SeqCst);
     }
-    let thing = {
-        let things = shelf.blobs.lock().unwrap();
-        things
+    let blob = {
+        let blobs = content.blobs.lock().unwrap();
+        blobs
             .iter()
             .find(|(end, _)| path.ends_with(end.as_str()))
-            .map(|(_, thing)| thing.clone())
+            .map(|(_, blob)| blob.clone())
     };
-    let (status, kind, bytes) = match thing {
+    let (status, kind, bytes) = match blob {
         Some((kind, bytes)) => ("200 OK", kind, bytes),
         None => ("404 Not Found", "text/plain", Vec::new()),
     };
@@ -141,7 +141,7 @@ async fn serve(mut stream: TcpStream, shelf: Arc<RegistryContent>) {
         bytes.len(),
         digest(&bytes)
     );
-    // Whoever asked may be gone; then there is nobody to tell.
+    // The client may have disconnected.
     best_effort(stream.write_all(head.as_bytes()).await);
     if method != "HEAD" {
         best_effort(stream.write_all(&bytes).await);

@@ -31,15 +31,15 @@ fn volumes(engine: &PrivateDockerEngine) -> Vec<String> {
 /// Creates guest volumes of other builds: an unused one, one used by a stopped container, one with
 /// only its marker left; and objects with similar names. Returns a leftover fill container.
 fn create_leftovers(engine: &PrivateDockerEngine) -> String {
-    let make = |name: &str, label: &str| {
+    let create = |name: &str, label: &str| {
         let label = format!("ralph.guest={label}");
         docker(engine, &["volume", "create", "--label", &label, name]);
     };
     for program in [OLD, USED] {
-        make(program, program);
-        make(&format!("{program}-filled"), program);
+        create(program, program);
+        create(&format!("{program}-filled"), program);
     }
-    make(&format!("{HALF}-filled"), HALF);
+    create(&format!("{HALF}-filled"), HALF);
     docker(engine, &["volume", "create", "ralph-guest-lookalike"]);
     let mount = format!("{USED}:/x");
     docker(engine, &["create", "--volume", &mount, BASE_IMAGE, "true"]);
@@ -61,25 +61,25 @@ async fn unused_guest_volumes_of_other_builds_are_removed() {
     sandbox.remove().await.unwrap();
     let mut expected = volumes(&engine);
     assert_eq!(expected.len(), 2, "the program of this build: {expected:?}");
-    let filling = create_leftovers(&engine);
+    let fill_container = create_leftovers(&engine);
 
     let now = Timestamp::now();
     let hour = SignedDuration::from_hours(1);
     assert_eq!(provider.unused_volumes(now - hour).await.unwrap(), []);
-    let remnants = provider.unused_volumes(now + hour).await.unwrap();
+    let unused = provider.unused_volumes(now + hour).await.unwrap();
     let program = |name: &str| UnusedVolume::GuestVolume(name.to_owned());
     assert_eq!(
-        remnants,
+        unused,
         [
             program(OLD),
             program(HALF),
-            UnusedVolume::FillContainer(filling)
+            UnusedVolume::FillContainer(fill_container)
         ]
     );
-    for remnant in &remnants {
-        provider.remove_unused(remnant).await.unwrap();
+    for object in &unused {
+        provider.remove_unused(object).await.unwrap();
         // Removing twice is not an error.
-        provider.remove_unused(remnant).await.unwrap();
+        provider.remove_unused(object).await.unwrap();
     }
     // In use again in the meantime.
     provider.remove_unused(&program(USED)).await.unwrap();

@@ -85,32 +85,32 @@ async fn bind_tcp_and_udp() -> (TcpListener, UdpSocket) {
 }
 
 async fn accept_connections(listener: TcpListener, visits: VisitLog) {
-    let mut talks = JoinSet::new();
+    let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         visits.add("tcp: connected".to_owned());
-        talks.spawn(answer_connection(stream, visits.clone()));
+        connections.spawn(answer_connection(stream, visits.clone()));
     }
 }
 
 async fn answer_connection(mut stream: TcpStream, visits: VisitLog) {
-    let mut piece = vec![0; 4096];
-    while let Ok(count @ 1..) = stream.read(&mut piece).await {
-        visits.add(format!("tcp: {}", escape_excerpt(&piece[..count])));
+    let mut buffer = vec![0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+        visits.add(format!("tcp: {}", escape_excerpt(&buffer[..count])));
         let length = CATCH_ALL_RESPONSE.len();
-        let answer =
+        let response =
             format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{CATCH_ALL_RESPONSE}");
-        if stream.write_all(answer.as_bytes()).await.is_err() {
+        if stream.write_all(response.as_bytes()).await.is_err() {
             return;
         }
     }
 }
 
 async fn answer_datagrams(socket: Arc<UdpSocket>, visits: VisitLog) {
-    let mut piece = vec![0; 64 * 1024];
+    let mut buffer = vec![0; 64 * 1024];
     loop {
         // A response to a client that is gone causes an error on the next receive.
-        if let Ok((count, peer)) = socket.recv_from(&mut piece).await {
-            visits.add(format!("udp: {}", escape_excerpt(&piece[..count])));
+        if let Ok((count, peer)) = socket.recv_from(&mut buffer).await {
+            visits.add(format!("udp: {}", escape_excerpt(&buffer[..count])));
             let response = CATCH_ALL_RESPONSE.as_bytes();
             drop(socket.send_to(response, peer).await);
         }
@@ -131,6 +131,8 @@ async fn accept_abstract_connections(name: String, visits: VisitLog) {
 }
 
 fn escape_excerpt(bytes: &[u8]) -> String {
-    const MOST: usize = 120;
-    bytes[..bytes.len().min(MOST)].escape_ascii().to_string()
+    const MAX_BYTES: usize = 120;
+    bytes[..bytes.len().min(MAX_BYTES)]
+        .escape_ascii()
+        .to_string()
 }

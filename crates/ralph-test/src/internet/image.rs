@@ -60,7 +60,7 @@ impl Drop for TrustingImage {
     fn drop(&mut self) {
         let mut docker = Command::new("docker");
         docker.args(["image", "rm", "--force", &self.name]);
-        // One that stays is small: a layer on top of another image.
+        // An image that remains is small: one layer on top of another image.
         drop(docker.output());
     }
 }
@@ -93,6 +93,6 @@ fn build_image(image: &str, network: &str, dockerfile: &str) {
     input.write_all(dockerfile.as_bytes()).expect("a reader");
     drop(input);
     let output = docker.wait_with_output().expect("docker");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "cannot build `{image}`: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "cannot build `{image}`: {stderr}");
 }

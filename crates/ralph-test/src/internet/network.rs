@@ -77,9 +77,9 @@ impl FakeInternet {
     }
 
     /// Maps every other name, on every port, to a host.
-    pub fn map_all_other_names(&mut self, sink: &CatchAllHost) {
-        self.open.push(sink.address());
-        self.fallback = Some(sink.address());
+    pub fn map_all_other_names(&mut self, host: &CatchAllHost) {
+        self.open.push(host.address());
+        self.fallback = Some(host.address());
     }
 
     /// Maps a name to an address that must not be reached.

@@ -59,7 +59,7 @@ impl<'a> ContractSandbox<'a> {
         assert_eq!(
             outcome.ended,
             ExecStatus::Exited(0),
-            "`{line}` said: {}",
+            "`{line}` printed: {}",
             output.stderr_text()
         );
         output.stdout_text()
@@ -79,13 +79,13 @@ impl<'a> ContractSandbox<'a> {
 
     /// Waits for the first heartbeat.
     pub(super) async fn wait_for_heartbeat(&self) {
-        let begun = async {
+        let started = async {
             while self.read("beat").await.is_err() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        let begun = tokio::time::timeout(AMPLE_TIMEOUT, begun).await;
-        begun.expect("the command writes heartbeats");
+        let started = tokio::time::timeout(AMPLE_TIMEOUT, started).await;
+        started.expect("the command writes heartbeats");
     }
 
     /// Asserts that there were heartbeats and that they have stopped.

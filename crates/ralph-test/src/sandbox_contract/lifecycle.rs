@@ -7,64 +7,64 @@ use ralph_core::ports::{SandboxError, SandboxId, SandboxInfo};
 use super::contract_sandbox::{ContractSandbox, shell, spec};
 use crate::CollectedOutput;
 
-async fn find_listed(ground: &ContractSandbox<'_>) -> Option<SandboxInfo> {
-    let infos = ground.provider.list().await.expect("sandboxes are listed");
+async fn find_listed(fixture: &ContractSandbox<'_>) -> Option<SandboxInfo> {
+    let infos = fixture.provider.list().await.expect("sandboxes are listed");
     infos
         .into_iter()
-        .find(|info| info.id == *ground.sandbox.id())
+        .find(|info| info.id == *fixture.sandbox.id())
 }
 
-pub(super) async fn sandboxes_are_listed_with_labels(ground: &ContractSandbox<'_>) {
+pub(super) async fn sandboxes_are_listed_with_labels(fixture: &ContractSandbox<'_>) {
     let expected = SandboxInfo {
-        id: ground.sandbox.id().clone(),
+        id: fixture.sandbox.id().clone(),
         labels: spec().labels,
     };
-    assert_eq!(find_listed(ground).await, Some(expected));
+    assert_eq!(find_listed(fixture).await, Some(expected));
 }
 
-pub(super) async fn sandboxes_are_apart(ground: &ContractSandbox<'_>) {
-    let other = ContractSandbox::new(ground.provider).await;
-    assert_ne!(other.sandbox.id(), ground.sandbox.id());
-    ground.write("file", b"one").await;
+pub(super) async fn sandboxes_are_isolated(fixture: &ContractSandbox<'_>) {
+    let other = ContractSandbox::new(fixture.provider).await;
+    assert_ne!(other.sandbox.id(), fixture.sandbox.id());
+    fixture.write("file", b"one").await;
     other.write("file", b"two").await;
     other
         .sandbox
         .remove()
         .await
         .expect("the sandbox is removed");
-    assert_eq!(ground.read("file").await.expect("the file exists"), b"one");
+    assert_eq!(fixture.read("file").await.expect("the file exists"), b"one");
 }
 
-pub(super) async fn attaching_ends_what_runs(ground: &ContractSandbox<'_>) {
+pub(super) async fn attaching_ends_running_commands(fixture: &ContractSandbox<'_>) {
     let line = r#"detached sh -c "$BEAT" & sleep 60"#;
     let mut output = CollectedOutput::default();
-    let mut running = ground.sandbox.exec(shell(line), None, &mut output);
+    let mut running = fixture.sandbox.exec(shell(line), None, &mut output);
     tokio::select! {
         outcome = &mut running => panic!("it ended: {outcome:?}"),
-        () = ground.wait_for_heartbeat() => {}
+        () = fixture.wait_for_heartbeat() => {}
     }
     // Simulates that this process was killed: the command is not stopped.
     mem::forget(running);
-    let attached = ground.provider.attach(ground.sandbox.id()).await;
+    let attached = fixture.provider.attach(fixture.sandbox.id()).await;
     let again = ContractSandbox {
-        provider: ground.provider,
+        provider: fixture.provider,
         sandbox: attached
             .expect("attaching succeeds")
             .expect("the sandbox exists"),
     };
-    assert_eq!(again.sandbox.id(), ground.sandbox.id());
+    assert_eq!(again.sandbox.id(), fixture.sandbox.id());
     again.assert_no_heartbeat().await;
     assert_eq!(again.sh("echo $LAYER_A").await, "sandbox\n");
 }
 
-pub(super) async fn attaching_finds_only_what_exists(ground: &ContractSandbox<'_>) {
-    let id = &ground.sandbox.id().0;
+pub(super) async fn attaching_finds_only_existing_sandboxes(fixture: &ContractSandbox<'_>) {
+    let id = &fixture.sandbox.id().0;
     let changed = match id.strip_suffix('0') {
         Some(start) => format!("{start}1"),
         None => format!("{}0", &id[..id.len() - 1]),
     };
     for other in [changed, String::new(), "..".into(), format!("../{id}")] {
-        let attached = ground.provider.attach(&SandboxId(other.clone())).await;
+        let attached = fixture.provider.attach(&SandboxId(other.clone())).await;
         assert!(
             attached.expect("attaching succeeds").is_none(),
             "`{other}` was found"
@@ -72,13 +72,13 @@ pub(super) async fn attaching_finds_only_what_exists(ground: &ContractSandbox<'_
     }
 }
 
-pub(super) async fn removing_twice_is_fine(ground: &ContractSandbox<'_>) {
-    let attached = ground.provider.attach(ground.sandbox.id()).await;
+pub(super) async fn removing_twice_is_fine(fixture: &ContractSandbox<'_>) {
+    let attached = fixture.provider.attach(fixture.sandbox.id()).await;
     let second = attached
         .expect("attaching succeeds")
         .expect("the sandbox exists");
     for _ in 0..2 {
-        ground
+        fixture
             .sandbox
             .remove()
             .await
@@ -87,21 +87,21 @@ pub(super) async fn removing_twice_is_fine(ground: &ContractSandbox<'_>) {
     }
 }
 
-pub(super) async fn a_removed_sandbox_is_gone(ground: &ContractSandbox<'_>) {
-    ground.write("file", b"x").await;
-    ground
+pub(super) async fn a_removed_sandbox_is_gone(fixture: &ContractSandbox<'_>) {
+    fixture.write("file", b"x").await;
+    fixture
         .sandbox
         .remove()
         .await
         .expect("the sandbox is removed");
-    assert_eq!(find_listed(ground).await, None);
-    let attached = ground.provider.attach(ground.sandbox.id()).await;
+    assert_eq!(find_listed(fixture).await, None);
+    let attached = fixture.provider.attach(fixture.sandbox.id()).await;
     assert!(attached.expect("attaching succeeds").is_none());
-    let read = ground.read("file").await.map(drop);
-    let exec = ground.exec_error(shell("true")).await;
+    let read = fixture.read("file").await.map(drop);
+    let exec = fixture.exec_error(shell("true")).await;
     for result in [read, Err(exec)] {
         assert!(
-            matches!(&result, Err(SandboxError::Gone(id)) if id == ground.sandbox.id()),
+            matches!(&result, Err(SandboxError::Gone(id)) if id == fixture.sandbox.id()),
             "{result:?}"
         );
     }

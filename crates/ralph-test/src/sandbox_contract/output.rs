@@ -35,9 +35,9 @@ impl OutputSink for FirstOutputNotifier<'_> {
     }
 }
 
-pub(super) async fn streams_are_separate(ground: &ContractSandbox<'_>) {
+pub(super) async fn streams_are_separate(fixture: &ContractSandbox<'_>) {
     let line = "echo out; echo err >&2; echo more";
-    let (outcome, output) = ground.exec(shell(line)).await;
+    let (outcome, output) = fixture.exec(shell(line)).await;
     let expected = CollectedOutput {
         stdout: b"out\nmore\n".into(),
         stderr: b"err\n".into(),
@@ -46,7 +46,7 @@ pub(super) async fn streams_are_separate(ground: &ContractSandbox<'_>) {
     assert_eq!((outcome.stdout_bytes, outcome.stderr_bytes), (9, 4));
 }
 
-pub(super) async fn standard_streams_can_be_opened_again(ground: &ContractSandbox<'_>) {
+pub(super) async fn standard_streams_can_be_opened_again(fixture: &ContractSandbox<'_>) {
     let mut lines = vec![
         ("echo text > /dev/stdout", "text\n", ""),
         ("echo text > /dev/stderr", "", "text\n"),
@@ -56,7 +56,7 @@ pub(super) async fn standard_streams_can_be_opened_again(ground: &ContractSandbo
         ("sh -c 'echo text > /dev/stdout' 2>&1", "text\n", ""),
     ];
     // Not every Unix has these.
-    if ground
+    if fixture
         .sh("ls /proc/self/fd 2>/dev/null | wc -l")
         .await
         .trim()
@@ -67,55 +67,55 @@ pub(super) async fn standard_streams_can_be_opened_again(ground: &ContractSandbo
         lines.push(("cat /proc/self/fd/0", "input", ""));
     }
     for (line, stdout, stderr) in lines {
-        let (outcome, output) = ground.exec(shell(line).with_stdin("input")).await;
+        let (outcome, output) = fixture.exec(shell(line).with_stdin("input")).await;
         let found = (output.stdout_text(), output.stderr_text());
         assert_eq!(found, (stdout.to_owned(), stderr.to_owned()), "{line}");
         assert_eq!(outcome.ended, ExecStatus::Exited(0), "{line}");
     }
 }
 
-pub(super) async fn bytes_are_exact(ground: &ContractSandbox<'_>) {
+pub(super) async fn bytes_are_exact(fixture: &ContractSandbox<'_>) {
     let line = r"printf '\377\000\r\033[31m\033]52;c;eA==\007\303'";
-    let (_, output) = ground.exec(shell(line)).await;
+    let (_, output) = fixture.exec(shell(line)).await;
     assert_eq!(output.stdout, b"\xff\0\r\x1b[31m\x1b]52;c;eA==\x07\xc3");
 }
 
-pub(super) async fn output_comes_while_the_command_runs(ground: &ContractSandbox<'_>) {
+pub(super) async fn output_arrives_while_the_command_runs(fixture: &ContractSandbox<'_>) {
     // The command exits only after its first line has arrived here.
     let arrived = Notify::new();
     let mut first = FirstOutputNotifier(&arrived);
     let exec = shell("echo first; while ! [ -e seen ]; do sleep 0.05; done; echo second");
-    let answer = async {
+    let confirm = async {
         arrived.notified().await;
-        ground.write("seen", b"").await;
+        fixture.write("seen", b"").await;
     };
-    let (outcome, ()) = tokio::join!(ground.sandbox.exec(exec, None, &mut first), answer);
+    let (outcome, ()) = tokio::join!(fixture.sandbox.exec(exec, None, &mut first), confirm);
     assert_eq!(
         outcome.expect("the command runs").ended,
         ExecStatus::Exited(0)
     );
 }
 
-pub(super) async fn input_comes_back(ground: &ContractSandbox<'_>) {
+pub(super) async fn input_is_passed_through(fixture: &ContractSandbox<'_>) {
     let input: Vec<u8> = (0..=u8::MAX).cycle().take(1 << 20).collect();
-    let (outcome, output) = ground.exec(shell("cat").with_stdin(input.clone())).await;
+    let (outcome, output) = fixture.exec(shell("cat").with_stdin(input.clone())).await;
     assert_eq!(outcome.ended, ExecStatus::Exited(0));
     assert_eq!(outcome.stdout_bytes, 1 << 20);
     assert!(output.stdout == input, "the echoed input differs");
 }
 
-pub(super) async fn input_may_be_ignored(ground: &ContractSandbox<'_>) {
+pub(super) async fn input_may_be_ignored(fixture: &ContractSandbox<'_>) {
     for line in ["true", "exec 0<&-; sleep 0.1", "head -c 1 >/dev/null"] {
         let exec = shell(line).with_stdin(vec![b'x'; 1 << 20]);
-        let (outcome, output) = ground.exec(exec).await;
+        let (outcome, output) = fixture.exec(exec).await;
         assert_eq!(outcome.ended, ExecStatus::Exited(0), "{line}");
         assert_eq!(output, CollectedOutput::default(), "{line}");
     }
 }
 
-pub(super) async fn input_ends(ground: &ContractSandbox<'_>) {
+pub(super) async fn input_ends(fixture: &ContractSandbox<'_>) {
     for (input, expected) in [("", "end\n"), ("text", "textend\n")] {
-        let (_, output) = ground.exec(shell("cat; echo end").with_stdin(input)).await;
+        let (_, output) = fixture.exec(shell("cat; echo end").with_stdin(input)).await;
         assert_eq!(output.stdout_text(), expected);
     }
 }
@@ -131,12 +131,12 @@ impl InputSource for DelayedInput {
     }
 }
 
-pub(super) async fn input_may_come_later(ground: &ContractSandbox<'_>) {
+pub(super) async fn input_may_arrive_later(fixture: &ContractSandbox<'_>) {
     let mut output = CollectedOutput::default();
     let exec =
         shell("while read -r line; do echo \"got $line\"; done; echo end").with_stdin("one\n");
     let mut later = DelayedInput(vec!["ree\n", "two\nth"]);
-    let outcome = ground
+    let outcome = fixture
         .sandbox
         .exec(exec, Some(&mut later), &mut output)
         .await;
@@ -147,27 +147,27 @@ pub(super) async fn input_may_come_later(ground: &ContractSandbox<'_>) {
     assert_eq!(output.stdout_text(), "got one\ngot two\ngot three\nend\n");
 }
 
-pub(super) async fn a_flood_is_counted_and_cut_in_pieces(ground: &ContractSandbox<'_>) {
+pub(super) async fn a_flood_is_counted_and_split_into_chunks(fixture: &ContractSandbox<'_>) {
     let size = 100 << 20;
-    let mut tally = OutputTotals::default();
+    let mut totals = OutputTotals::default();
     let exec = shell(&format!("head -c {size} /dev/zero; echo >&2; exit 3"));
-    let outcome = ground.sandbox.exec(exec, None, &mut tally).await;
+    let outcome = fixture.sandbox.exec(exec, None, &mut totals).await;
     let outcome = outcome.expect("the command runs");
     assert_eq!(outcome.ended, ExecStatus::Exited(3));
     assert_eq!((outcome.stdout_bytes, outcome.stderr_bytes), (size, 1));
-    assert_eq!(tally.bytes, size + 1);
+    assert_eq!(totals.bytes, size + 1);
     assert!(
-        tally.largest <= MAX_CHUNK_BYTES,
+        totals.largest <= MAX_CHUNK_BYTES,
         "a chunk has {} bytes",
-        tally.largest
+        totals.largest
     );
     assert!(outcome.duration < AMPLE_TIMEOUT);
 }
 
-pub(super) async fn the_last_bytes_are_never_lost(ground: &ContractSandbox<'_>) {
+pub(super) async fn the_last_bytes_are_never_lost(fixture: &ContractSandbox<'_>) {
     for _ in 0..20 {
         let line = "printf out; printf err >&2; kill -9 $$";
-        let (outcome, output) = ground.exec(shell(line)).await;
+        let (outcome, output) = fixture.exec(shell(line)).await;
         assert_eq!(outcome.ended, ExecStatus::Signalled(9));
         assert_eq!(output.stdout_text() + &output.stderr_text(), "outerr");
     }

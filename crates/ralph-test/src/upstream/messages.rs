@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use super::scenario::{ScenarioReply, ScenarioStep};
 use super::wire::{FakeRequestInfo, typed_event};
 
-pub(super) fn events(step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Vec<String> {
-    let mut begun = object(step, asked);
-    begun["content"] = json!([]);
-    begun["stop_reason"] = Value::Null;
-    begun["usage"]["output_tokens"] = json!(1);
+pub(super) fn events(step: &ScenarioStep, info: &FakeRequestInfo<'_>) -> Vec<String> {
+    let mut start = object(step, info);
+    start["content"] = json!([]);
+    start["stop_reason"] = Value::Null;
+    start["usage"]["output_tokens"] = json!(1);
     let mut events = vec![
-        json!({"type": "message_start", "message": begun}),
+        json!({"type": "message_start", "message": start}),
         json!({"type": "ping"}),
     ];
     let (block, delta) = match &step.reply {
@@ -22,7 +22,7 @@ pub(super) fn events(step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Vec<St
             )
         }
         ScenarioReply::Tool { name, input } => (
-            json!({"type": "tool_use", "id": tool_id(asked), "name": name, "input": {}}),
+            json!({"type": "tool_use", "id": tool_id(info), "name": name, "input": {}}),
             json!({"type": "input_json_delta", "partial_json": input.to_string()}),
         ),
         ScenarioReply::Error { .. } | ScenarioReply::Body { .. } => return Vec::new(),
@@ -46,23 +46,23 @@ pub(super) fn events(step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Vec<St
     events.iter().map(typed_event).collect()
 }
 
-pub(super) fn object(step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Value {
+pub(super) fn object(step: &ScenarioStep, info: &FakeRequestInfo<'_>) -> Value {
     let content = match &step.reply {
         ScenarioReply::Text(text) | ScenarioReply::Cut(text) | ScenarioReply::Fail { text, .. } => {
             json!({"type": "text", "text": text})
         }
         ScenarioReply::Tool { name, input } => {
-            json!({"type": "tool_use", "id": tool_id(asked), "name": name, "input": input})
+            json!({"type": "tool_use", "id": tool_id(info), "name": name, "input": input})
         }
         ScenarioReply::Error { .. } | ScenarioReply::Body { .. } => Value::Null,
     };
     let usage = step.usage;
     let cached = usage.cache_read_tokens + usage.cache_write_tokens;
     json!({
-        "id": format!("msg_fake{:04}", asked.number),
+        "id": format!("msg_fake{:04}", info.number),
         "type": "message",
         "role": "assistant",
-        "model": asked.model,
+        "model": info.model,
         "content": [content],
         "stop_reason": stop_reason(step),
         "stop_sequence": null,
@@ -97,6 +97,6 @@ fn stop_reason(step: &ScenarioStep) -> &'static str {
     }
 }
 
-fn tool_id(asked: &FakeRequestInfo<'_>) -> String {
-    format!("toolu_fake{:04}", asked.number)
+fn tool_id(info: &FakeRequestInfo<'_>) -> String {
+    format!("toolu_fake{:04}", info.number)
 }

@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 use super::scenario::{ScenarioReply, ScenarioStep};
 use super::wire::{FakeRequestInfo, typed_event};
 
-pub(super) fn events(step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Vec<String> {
-    let done = object(step, asked);
-    let mut begun = done.clone();
-    begun["status"] = json!("in_progress");
-    begun["output"] = json!([]);
-    begun["usage"] = Value::Null;
+pub(super) fn events(step: &ScenarioStep, info: &FakeRequestInfo<'_>) -> Vec<String> {
+    let done = object(step, info);
+    let mut start = done.clone();
+    start["status"] = json!("in_progress");
+    start["output"] = json!([]);
+    start["usage"] = Value::Null;
     let item = done["output"][0].clone();
-    let mut item_begun = item.clone();
-    item_begun["status"] = json!("in_progress");
+    let mut item_start = item.clone();
+    item_start["status"] = json!("in_progress");
     let mut events = vec![
-        json!({"type": "response.created", "response": begun.clone()}),
-        json!({"type": "response.output_item.added", "output_index": 0, "item": item_begun}),
+        json!({"type": "response.created", "response": start.clone()}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": item_start}),
     ];
     match &step.reply {
         ScenarioReply::Text(text) | ScenarioReply::Cut(text) | ScenarioReply::Fail { text, .. } => {
@@ -35,7 +35,7 @@ pub(super) fn events(step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Vec<St
         status, message, ..
     } = &step.reply
     {
-        let mut failed = begun;
+        let mut failed = start;
         failed["status"] = json!("failed");
         failed["error"] = error(*status, message)["error"].take();
         events.push(json!({"type": "response.failed", "response": failed}));
@@ -49,8 +49,8 @@ pub(super) fn events(step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Vec<St
     events.iter().map(typed_event).collect()
 }
 
-pub(super) fn object(step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Value {
-    let number = asked.number;
+pub(super) fn object(step: &ScenarioStep, info: &FakeRequestInfo<'_>) -> Value {
+    let number = info.number;
     let item = match &step.reply {
         ScenarioReply::Text(text) | ScenarioReply::Cut(text) | ScenarioReply::Fail { text, .. } => {
             json!({
@@ -76,7 +76,7 @@ pub(super) fn object(step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Value 
         "id": format!("resp_fake{number:04}"),
         "object": "response",
         "status": "completed",
-        "model": asked.model,
+        "model": info.model,
         "output": [item],
         "usage": {
             "input_tokens": usage.input_tokens,

@@ -89,9 +89,9 @@ impl ScenarioStep {
         Self::from_reply(ScenarioReply::Cut(text.into()))
     }
 
-    fn from_reply(answer: ScenarioReply) -> Self {
+    fn from_reply(reply: ScenarioReply) -> Self {
         Self {
-            reply: answer,
+            reply,
             usage: TokenUsage {
                 input_tokens: 100,
                 output_tokens: 10,

@@ -26,7 +26,7 @@ use super::wire::FakeRequestInfo;
 
 type FakeUpstreamBody = UnsyncBoxBody<Bytes, io::Error>;
 
-/// A complete request.
+/// A recorded request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedRequest {
     pub method: String,
@@ -218,11 +218,11 @@ async fn handle_request(
                 (name.to_string(), value)
             })
             .collect(),
-        // A client that breaks off has sent no request to answer; its headers are recorded all the same.
+        // A client that disconnects early has no complete body; its headers are still recorded.
         body: body.map_or_else(|_| Vec::new(), |bytes| bytes.to_vec()),
     };
     let api = FakeUpstreamApi::from_path(&path).filter(|_| head.method == Method::POST);
-    let asked = recorded.json();
+    let json = recorded.json();
     let number = state.record(recorded, api);
     if head.headers.contains_key(header::UPGRADE) {
         return Ok(text_response(426, ""));
@@ -235,16 +235,16 @@ async fn handle_request(
         return Ok(text_response(404, "no such thing here"));
     };
     tokio::time::sleep(step.initial_delay).await;
-    Ok(play_step(api, step, number, &asked))
+    Ok(play_step(api, step, number, &json))
 }
 
-/// Returns the step with its text cut to the request's output limit, as a provider would.
+/// Returns the step with its reported output tokens capped at the request's limit. The text is not cut.
 fn within_limit(step: &ScenarioStep, request: &Value) -> ScenarioStep {
     let keys = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
     let limit = keys.iter().filter_map(|key| request[key].as_u64()).min();
     let mut step = step.clone();
-    let written = &mut step.usage.output_tokens;
-    *written = limit.map_or(*written, |limit| limit.min(*written));
+    let output_tokens = &mut step.usage.output_tokens;
+    *output_tokens = limit.map_or(*output_tokens, |limit| limit.min(*output_tokens));
     step
 }
 
@@ -255,7 +255,7 @@ fn play_step(
     request: &Value,
 ) -> Response<FakeUpstreamBody> {
     let step = &within_limit(step, request);
-    let asked = FakeRequestInfo {
+    let info = FakeRequestInfo {
         number,
         model: request["model"].as_str().unwrap_or_default(),
     };
@@ -264,7 +264,7 @@ fn play_step(
     } else if let ScenarioReply::Body { status, body } = &step.reply {
         json_response(*status, body)
     } else if request["stream"] == true {
-        let mut response = Response::new(events(step, api.events(step, &asked)));
+        let mut response = Response::new(events(step, api.events(step, &info)));
         response.headers_mut().insert(
             header::CONTENT_TYPE,
             header::HeaderValue::from_static("text/event-stream"),
@@ -274,7 +274,7 @@ fn play_step(
         // Without a stream nothing is sent before the connection breaks.
         Response::new(events(step, Vec::new()))
     } else {
-        json_response(200, &api.object(step, &asked))
+        json_response(200, &api.object(step, &info))
     };
     for (name, value) in &step.headers {
         let name = header::HeaderName::try_from(name).expect("the name of a header");
@@ -284,7 +284,7 @@ fn play_step(
     response
 }
 
-/// Sends events one by one and then breaks the connection if the step says so.
+/// Sends events one by one, then breaks the connection if the step is a cut.
 fn events(step: &ScenarioStep, events: Vec<String>) -> FakeUpstreamBody {
     let mut frames: Vec<(Duration, Result<Frame<Bytes>, io::Error>)> = events
         .into_iter()

@@ -15,23 +15,23 @@ fn send(upstream: &FakeUpstream, head: &str, body: &str) -> (String, String) {
     let request =
         format!("{head}\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}");
     connection.write_all(request.as_bytes()).unwrap();
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     // A connection broken on purpose may end with an error.
-    let _read: std::io::Result<usize> = connection.read_to_end(&mut answer);
-    let answer = String::from_utf8(answer).unwrap();
-    let (status, rest) = answer.split_once("\r\n").unwrap();
+    let _read: std::io::Result<usize> = connection.read_to_end(&mut response);
+    let response = String::from_utf8(response).unwrap();
+    let (status, rest) = response.split_once("\r\n").unwrap();
     (status.to_owned(), rest.to_owned())
 }
 
-fn response_json(answer: &str) -> Value {
-    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+fn response_json(response: &str) -> Value {
+    let (_, body) = response.split_once("\r\n\r\n").unwrap();
     serde_json::from_str(body).unwrap()
 }
 
 const PATHS: [&str; 3] = ["/v1/messages", "/v1/responses", "/v1/chat/completions"];
 
 #[test]
-fn unstreamed_answers_are_one_object() {
+fn unstreamed_responses_are_one_object() {
     let usage = TokenUsage {
         input_tokens: 50,
         output_tokens: 7,
@@ -42,7 +42,7 @@ fn unstreamed_answers_are_one_object() {
     let upstream = FakeUpstream::start(UpstreamScenario::new([
         ScenarioStep::text("hello").with_usage(usage)
     ]));
-    let answers = PATHS.map(|path| {
+    let objects = PATHS.map(|path| {
         let (status, rest) = send(
             &upstream,
             &format!("POST {path} HTTP/1.1"),
@@ -51,7 +51,7 @@ fn unstreamed_answers_are_one_object() {
         assert_eq!(status, "HTTP/1.1 200 OK");
         response_json(&rest)
     });
-    let [messages, responses, chat] = &answers;
+    let [messages, responses, chat] = &objects;
     assert_eq!(messages["content"][0]["text"], "hello");
     assert_eq!(
         messages["usage"],
@@ -74,7 +74,7 @@ fn streams_end_as_the_protocol_requires_unless_cut() {
     let lasts = ["message_stop", "response.completed", "[DONE]"];
     let failures = ["billing_error", "response.failed", "insufficient_quota"];
     for ((path, last), failure) in PATHS.iter().zip(lasts).zip(failures) {
-        let ask = || {
+        let request = || {
             send(
                 &upstream,
                 &format!("POST {path} HTTP/1.1"),
@@ -82,7 +82,7 @@ fn streams_end_as_the_protocol_requires_unless_cut() {
             )
             .1
         };
-        let (whole, cut, failed) = (ask(), ask(), ask());
+        let (whole, cut, failed) = (request(), request(), request());
         assert!(whole.contains("text/event-stream"), "{whole}");
         assert!(whole.contains(r#"{\"cmd\":\"ls\"}"#), "{whole}");
         assert!(whole.contains(last), "{whole}");
@@ -96,8 +96,8 @@ fn streams_end_as_the_protocol_requires_unless_cut() {
 
 #[test]
 fn other_requests_are_answered_and_recorded() {
-    let refused = ScenarioStep::error(429, "slow down").with_header("retry-after", "9");
-    let upstream = FakeUpstream::start(UpstreamScenario::new([refused]));
+    let rejected = ScenarioStep::error(429, "slow down").with_header("retry-after", "9");
+    let upstream = FakeUpstream::start(UpstreamScenario::new([rejected]));
     let (status, rest) = send(&upstream, "POST /v1/messages?beta=true HTTP/1.1", "{}");
     assert_eq!(status, "HTTP/1.1 429 Too Many Requests");
     assert!(rest.contains("retry-after: 9"), "{rest}");

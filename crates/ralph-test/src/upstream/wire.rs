@@ -24,20 +24,20 @@ impl FakeUpstreamApi {
     }
 
     /// Returns a response as events, without the last ones if it is cut.
-    pub(super) fn events(self, step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Vec<String> {
+    pub(super) fn events(self, step: &ScenarioStep, info: &FakeRequestInfo<'_>) -> Vec<String> {
         match self {
-            Self::Messages => messages::events(step, asked),
-            Self::Responses => responses::events(step, asked),
-            Self::Chat => chat::events(step, asked),
+            Self::Messages => messages::events(step, info),
+            Self::Responses => responses::events(step, info),
+            Self::Chat => chat::events(step, info),
         }
     }
 
     /// Returns a response as one object.
-    pub(super) fn object(self, step: &ScenarioStep, asked: &FakeRequestInfo<'_>) -> Value {
+    pub(super) fn object(self, step: &ScenarioStep, info: &FakeRequestInfo<'_>) -> Value {
         match self {
-            Self::Messages => messages::object(step, asked),
-            Self::Responses => responses::object(step, asked),
-            Self::Chat => chat::object(step, asked),
+            Self::Messages => messages::object(step, info),
+            Self::Responses => responses::object(step, info),
+            Self::Chat => chat::object(step, info),
         }
     }
 

@@ -80,7 +80,7 @@ fn a_command_line_that_makes_no_sense_is_refused() {
         ),
         (
             &["--model", "gpt"],
-            "model `gpt` is not available — `gpt` does not say its provider, as `openai/gpt` would — name it as `zai/glm-4.7`, or give its profile an `api_base` in config/models.yaml",
+            "model `gpt` is not available — `gpt` has no provider prefix, such as `openai/gpt` — name it as `zai/glm-4.7`, or give its profile an `api_base` in config/models.yaml",
         ),
         (
             &["--model", "scripted:no.jsonl"],

@@ -34,7 +34,7 @@ fn without_an_engine_the_status_is_unknown_and_no_error() {
         str![[r"
 image    agent-loop-sandbox-plain
 status   unknown
-why      no Docker Engine runs here: there is no socket `/nowhere/docker.sock`
+why      no Docker Engine is running here: socket `/nowhere/docker.sock` does not exist
 fix      start Docker, or set `DOCKER_HOST` to the endpoint that `docker context inspect` shows
 
 "]]
@@ -44,7 +44,7 @@ fix      start Docker, or set `DOCKER_HOST` to the endpoint that `docker context
         "image": "x:1", "status": "unknown", "id": null, "size_bytes": null, "created_at": null,
         "tags": [], "architecture": null, "user": null,
         "problem": {
-            "what": "no Docker Engine runs here: there is no socket `/nowhere/docker.sock`",
+            "what": "no Docker Engine is running here: socket `/nowhere/docker.sock` does not exist",
             "fix": "start Docker, or set `DOCKER_HOST` to the endpoint that `docker context inspect` shows",
         },
     });
@@ -66,7 +66,7 @@ fn without_an_engine_nothing_else_works_and_one_line_says_so() {
         &["image", "build", "--dockerfile"],
     ] {
         let seen = without_engine(&ralph, args);
-        let line = "ralph: no Docker Engine runs here — there is no socket `/nowhere/docker.sock` — start Docker, or set `DOCKER_HOST` to the endpoint that `docker context inspect` shows\n";
+        let line = "ralph: no Docker Engine is running here — socket `/nowhere/docker.sock` does not exist — start Docker, or set `DOCKER_HOST` to the endpoint that `docker context inspect` shows\n";
         assert_eq!(
             (seen.code, seen.stdout.as_str(), seen.stderr.as_str()),
             (1, "", line),

@@ -220,7 +220,7 @@ fn an_address_that_cannot_be_trusted_changes_nothing() {
         ),
         (
             "https://me:pass@prices.example/",
-            "it has a user name or a password",
+            "it contains a user name or password",
         ),
         ("ftp://prices.example/", "it does not begin with `https://`"),
     ] {
@@ -246,7 +246,7 @@ fn an_address_that_cannot_be_trusted_changes_nothing() {
         ),
         (
             FakeResponse::json(302, "").header("location", "http://prices.example/map.json"),
-            "it leads to an address without `https://`",
+            "redirected to an address without `https://`",
         ),
     ] {
         let api = FakeModelApi::start([answer]).unwrap();

@@ -212,7 +212,7 @@ fn an_agent_without_a_result_is_judged_by_its_exit() {
     for (found, expected) in [
         (
             end_of!("claude-killed", killed),
-            crashed("killed by signal 9, without a word"),
+            crashed("killed by signal 9, without any output"),
         ),
         (
             end_of!("claude-killed", killed, "a warning\nout of file handles\n"),
@@ -220,7 +220,7 @@ fn an_agent_without_a_result_is_judged_by_its_exit() {
         ),
         (
             end_of!("claude-killed", ExecStatus::OutOfMemory),
-            crashed("killed: out of memory, without a word"),
+            crashed("killed: out of memory, without any output"),
         ),
         (
             end_of!("codex-killed", ExecStatus::TimedOut),
@@ -236,7 +236,7 @@ fn an_agent_without_a_result_is_judged_by_its_exit() {
         ),
         (
             end_of!("codex-429-waiting", ExecStatus::DiskLimit),
-            crashed("killed: the sandbox's disk is full, without a word"),
+            crashed("killed: the sandbox's disk is full, without any output"),
         ),
     ] {
         assert_eq!(found, (expected, false));
@@ -248,7 +248,7 @@ fn an_agent_without_a_result_is_judged_by_its_exit() {
     );
     assert_eq!(
         silent(ExecStatus::Exited(0), ""),
-        crashed("exit 0, without a word")
+        crashed("exit 0, without any output")
     );
     let plain = |lines: &str, ended| read_output("command", lines, ended, "").end;
     assert_eq!(plain("done\n", ExecStatus::Exited(0)), AgentEnd::Finished);
@@ -258,7 +258,7 @@ fn an_agent_without_a_result_is_judged_by_its_exit() {
 
 #[test]
 fn an_agent_with_a_permanent_error_is_done() {
-    for (lines, hopeless) in [
+    for (lines, is_permanent) in [
         (include_str!("fixtures/codex-401.jsonl"), true),
         (include_str!("fixtures/codex-402.jsonl"), true),
         (include_str!("fixtures/codex-529.jsonl"), false),
@@ -271,14 +271,14 @@ fn an_agent_with_a_permanent_error_is_done() {
             ExecStatus::Signalled(15),
             "",
         );
-        assert_eq!(read.is_done, hopeless, "{}", first_try[3]);
+        assert_eq!(read.is_done, is_permanent, "{}", first_try[3]);
     }
 }
 
 #[test]
 fn model_text_about_errors_is_not_an_error() {
-    let said = r#"{"type":"item.completed","item":{"id":"item_2","type":"agent_message","text":"unexpected status 401 Unauthorized; usage limit"}}"#;
-    let read = read_output("codex", said, EXIT_ONE, "");
+    let line = r#"{"type":"item.completed","item":{"id":"item_2","type":"agent_message","text":"unexpected status 401 Unauthorized; usage limit"}}"#;
+    let read = read_output("codex", line, EXIT_ONE, "");
     assert_eq!(
         read.end,
         crashed("exit 1: unexpected status 401 Unauthorized; usage limit")

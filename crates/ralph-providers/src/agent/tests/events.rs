@@ -99,7 +99,7 @@ fn claude_reports_waits_and_failed_tools() {
     assert_eq!(
         events[1],
         waiting_event(
-            "status 529: it tries again in 0.5 s (1 of 1)",
+            "status 529, retrying in 0.5 s (attempt 1 of 1)",
             Some(Duration::from_millis(512))
         )
     );

@@ -11,7 +11,7 @@ use ralph_test::TestClock;
 
 use super::{Agents, PresetAgentSettings};
 
-/// Two hours before the limit of the recorded outputs is lifted.
+/// Two hours before the usage limit of the recorded outputs is reset.
 const NOW: &str = "2026-11-16T00:53:40Z";
 
 fn settings(model: Option<&str>) -> PresetAgentSettings {

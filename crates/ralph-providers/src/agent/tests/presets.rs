@@ -18,7 +18,7 @@ fn built_in_and(text: &str) -> Result<Agents, crate::agent::AgentsError> {
 #[test]
 fn the_built_in_agents() {
     let agents = Agents::built_in();
-    let about = |preset: &Preset| {
+    let summary = |preset: &Preset| {
         let kinds: Vec<_> = preset.credentials.iter().map(|c| c.kind).collect();
         (
             preset.name.clone(),
@@ -44,7 +44,7 @@ fn the_built_in_agents() {
         ),
     ]
     .map(|(name, image, kinds, output)| (name.to_owned(), image.to_owned(), kinds, output));
-    assert_eq!(agents.all().map(about).collect::<Vec<_>>(), expected);
+    assert_eq!(agents.all().map(summary).collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_mistyped_name_gets_a_suggestion() {
 }
 
 #[test]
-fn what_has_no_meaning_is_an_error_with_its_place() {
+fn an_invalid_entry_is_an_error_with_its_location() {
     for (text, expected) in [
         (
             "[a]\ncomand = []\n",
@@ -194,28 +194,31 @@ fn what_has_no_meaning_is_an_error_with_its_place() {
         ),
         (
             "\n[a]\nhosts = []\n",
-            (2, "agent `a` has no `command`, and is `like` no other"),
+            (2, "agent `a` has neither `command` nor `like`"),
         ),
-        ("[a]\ncommand = []\n", (14, "`command` names no program")),
+        (
+            "[a]\ncommand = []\n",
+            (14, "`command` does not name a program"),
+        ),
         (
             "[A]\ncommand = [\"x\"]\n",
             (
                 1,
-                "`A` cannot name an agent: a name has at most 40 of a-z, 0-9 and -",
+                "invalid agent name `A`: a name has at most 40 characters of a-z, 0-9 and -",
             ),
         ),
         (
             "[a]\nlike = \"cluade\"\n",
             (
                 11,
-                "there is no agent `cluade` to be like; did you mean `claude`?",
+                "`like`: there is no agent `cluade`; did you mean `claude`?",
             ),
         ),
         (
             "[a]\ncommand = [\"x\", \"{token}\"]\n",
             (
                 14,
-                "`{token}` belongs into the environment of `credentials`",
+                "`{token}` is only allowed in the environment of `credentials`",
             ),
         ),
         (

@@ -16,7 +16,7 @@ struct FakeDockerEngine {
 }
 
 impl FakeDockerEngine {
-    fn with_responses(answers: &'static [(&'static str, u16, &'static str)]) -> Self {
+    fn with_responses(responses: &'static [(&'static str, u16, &'static str)]) -> Self {
         let directory = TempDir::new().unwrap();
         let listener = UnixListener::bind(directory.path().join("docker.sock")).unwrap();
         let server = tokio::spawn(async move {
@@ -25,17 +25,18 @@ impl FakeDockerEngine {
                 let length = stream.read(&mut request).await.unwrap_or(0);
                 let request = String::from_utf8_lossy(&request[..length]).into_owned();
                 let path = request.split(' ').nth(1).unwrap_or_default();
-                let Some((_, status, body)) = answers.iter().find(|(end, ..)| path.ends_with(end))
+                let Some((_, status, body)) =
+                    responses.iter().find(|(end, ..)| path.ends_with(end))
                 else {
                     // A silent engine keeps the connection open.
                     tokio::time::sleep(Duration::from_secs(30)).await;
                     continue;
                 };
-                let answer = format!(
+                let response = format!(
                     "HTTP/1.1 {status} x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
                     body.len()
                 );
-                stream.write_all(answer.as_bytes()).await.unwrap();
+                stream.write_all(response.as_bytes()).await.unwrap();
             }
         });
         Self { directory, server }
@@ -57,8 +58,8 @@ impl Drop for FakeDockerEngine {
 
 fn problem(error: &DockerError, directory: &Path) -> (String, String) {
     let problem = error.problem();
-    let place = directory.display().to_string();
-    let what = problem.what.replace(&place, "[DIR]");
+    let directory_text = directory.display().to_string();
+    let what = problem.what.replace(&directory_text, "[DIR]");
     // Error numbers differ between systems.
     let what = what.split(" (os error ").next().unwrap_or(&what);
     (what.to_owned(), problem.fix)
@@ -73,12 +74,12 @@ async fn an_engine_reports_its_info() {
         ("/info", 200, r#"{"OSType":"linux","NCPU":3,"MemTotal":5}"#),
     ]);
     let engine = DockerEngine::connect(Some(&fake.host())).await.unwrap();
-    let facts = engine.info().await.unwrap();
+    let info = engine.info().await.unwrap();
     assert_eq!(
-        (facts.api_version.as_str(), facts.cpus, facts.memory),
+        (info.api_version.as_str(), info.cpus, info.memory),
         ("1.41", 3, 5)
     );
-    assert!(facts.is_local_socket);
+    assert!(info.is_local_socket);
 }
 
 #[tokio::test]
@@ -88,7 +89,8 @@ async fn an_engine_that_is_too_old_is_rejected() {
     assert_eq!(
         problem(&error, fake.directory.path()),
         (
-            "the Docker Engine is too old: it speaks API 1.40, at least 1.41 is needed".to_owned(),
+            "the Docker Engine is too old: it supports API 1.40, but at least 1.41 is needed"
+                .to_owned(),
             "install Docker Engine 20.10 or newer".to_owned()
         )
     );
@@ -103,7 +105,7 @@ async fn an_engine_with_windows_containers_is_rejected() {
     assert_eq!(
         problem(&error, fake.directory.path()),
         (
-            "the Docker Engine cannot be used: it runs `windows` containers, `linux` is needed"
+            "the Docker Engine cannot be used: it runs `windows` containers, but `linux` is needed"
                 .to_owned(),
             "switch Docker to Linux containers".to_owned()
         )
@@ -118,7 +120,7 @@ async fn a_missing_socket() {
     assert_eq!(
         problem(&error, directory.path()),
         (
-            "no Docker Engine runs here: there is no socket `[DIR]/none.sock`".to_owned(),
+            "no Docker Engine is running here: socket `[DIR]/none.sock` does not exist".to_owned(),
             "start Docker, or set `DOCKER_HOST` to the endpoint that `docker context inspect` shows"
                 .to_owned()
         )
@@ -164,7 +166,7 @@ async fn a_missing_image_is_named() {
     let engine = DockerEngine::connect(Some(&fake.host())).await.unwrap();
     let error = engine
         .call(
-            "look at image `none:1`",
+            "inspect image `none:1`",
             engine.api().inspect_image("none:1"),
         )
         .await
@@ -203,7 +205,7 @@ async fn a_full_disk_is_reported_with_its_directory() {
         (
             "cannot build image `x`: no space left in `/data/docker`, where the Docker Engine keeps its data"
                 .to_owned(),
-            "make room with `docker system prune`, which removes what no container uses".to_owned()
+            "free disk space with `docker system prune`, which removes everything that no container uses".to_owned()
         )
     );
 }
@@ -216,12 +218,12 @@ async fn other_failures_carry_the_engines_message() {
     ]);
     let engine = DockerEngine::connect(Some(&fake.host())).await.unwrap();
     let error = engine
-        .call("look at image `x`", engine.api().inspect_image("x"))
+        .call("inspect image `x`", engine.api().inspect_image("x"))
         .await
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "cannot look at image `x`: layer is damaged"
+        "cannot inspect image `x`: layer is damaged"
     );
 }
 

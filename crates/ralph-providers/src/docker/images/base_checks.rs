@@ -41,16 +41,16 @@ impl BaseCheckStore {
         fs::create_dir_all(&self.directory)?;
         // Written to a temporary file and renamed, so that readers never see a partial file.
         let path = self.directory.join(CHECKS_FILE);
-        let beside = self
+        let temporary = self
             .directory
             .join(format!("{CHECKS_FILE}.{}", std::process::id()));
-        let written = fs::File::create(&beside).and_then(|mut file| {
+        let written = fs::File::create(&temporary).and_then(|mut file| {
             file.write_all(&text)?;
             file.sync_all()
         });
         written
-            .and_then(|()| fs::rename(&beside, &path))
-            .inspect_err(|_| drop(fs::remove_file(&beside)))
+            .and_then(|()| fs::rename(&temporary, &path))
+            .inspect_err(|_| drop(fs::remove_file(&temporary)))
     }
 
     fn load_all(&self) -> BTreeMap<String, RegistryChecks> {
@@ -60,7 +60,7 @@ impl BaseCheckStore {
         if !is_ours {
             return BTreeMap::new();
         }
-        let doing = "read when newer versions of images were looked for";
+        let doing = "read the times of image checks";
         logged(doing, fs::read(&path))
             .and_then(|bytes| logged(doing, serde_json::from_slice(&bytes)))
             .unwrap_or_default()
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn recorded_checks_are_read_back() {
         let directory = tempfile::tempdir().unwrap();
-        let place = directory.path().join("images");
+        let images = directory.path().join("images");
         let name = |text: &str| ImageName::parse(text).unwrap();
         let now = Some("2026-11-15T21:46:05Z".parse().unwrap());
         let both = RegistryChecks {
@@ -86,17 +86,17 @@ mod tests {
             tried: now,
         };
 
-        let memory = BaseCheckStore::new(place.clone());
-        assert_eq!(memory.get(&name("x:1")), RegistryChecks::default());
-        memory.record(&name("x:1"), both).unwrap();
-        memory.record(&name("y:1"), tried).unwrap();
+        let store = BaseCheckStore::new(images.clone());
+        assert_eq!(store.get(&name("x:1")), RegistryChecks::default());
+        store.record(&name("x:1"), both).unwrap();
+        store.record(&name("y:1"), tried).unwrap();
 
-        let memory = BaseCheckStore::new(place.clone());
+        let store = BaseCheckStore::new(images.clone());
         assert_eq!(
-            [memory.get(&name("x:1")), memory.get(&name("y:1"))],
+            [store.get(&name("x:1")), store.get(&name("y:1"))],
             [both, tried]
         );
-        let files: Vec<_> = fs::read_dir(&place)
+        let files: Vec<_> = fs::read_dir(&images)
             .unwrap()
             .map(|file| file.unwrap().file_name())
             .collect();
@@ -107,14 +107,14 @@ mod tests {
     fn a_damaged_file_reads_as_empty_and_is_rewritten() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join(CHECKS_FILE), "{\"x:1\": 7").unwrap();
-        let memory = BaseCheckStore::new(directory.path().to_owned());
+        let store = BaseCheckStore::new(directory.path().to_owned());
         let name = ImageName::parse("x:1").unwrap();
-        assert_eq!(memory.get(&name), RegistryChecks::default());
+        assert_eq!(store.get(&name), RegistryChecks::default());
         let checks = RegistryChecks {
             succeeded: None,
             tried: Some("2026-11-15T21:46:05Z".parse().unwrap()),
         };
-        memory.record(&name, checks).unwrap();
-        assert_eq!(memory.get(&name), checks);
+        store.record(&name, checks).unwrap();
+        assert_eq!(store.get(&name), checks);
     }
 }

@@ -58,31 +58,32 @@ impl ImageBuild<'_> {
         )));
         let packed = build_context::pack(self.dockerfile, self.context).map_err(|source| {
             ImageError::Read {
-                path: "the files of the build".to_owned(),
+                path: "the build context".to_owned(),
                 source,
             }
         })?;
         let api = engine.api().clone().with_timeout(BUILD_IDLE_TIMEOUT);
-        let mut answer = Box::pin(api.build_image(self.options(), None, Some(body_full(packed))));
-        let mut lines = BuildOutput::default();
+        let mut response = Box::pin(api.build_image(self.options(), None, Some(body_full(packed))));
+        let mut output = BuildOutput::default();
         let mut step = None;
-        while let Some(piece) = stream::next_within(&mut answer, &doing, BUILD_IDLE_TIMEOUT).await?
+        while let Some(chunk) =
+            stream::next_within(&mut response, &doing, BUILD_IDLE_TIMEOUT).await?
         {
-            match piece {
+            match chunk {
                 Ok(info) => {
-                    for told in lines.push(&info.stream.unwrap_or_default()) {
-                        step = step_label(&told).or(step);
-                        watcher(told);
+                    for progress in output.push(&info.stream.unwrap_or_default()) {
+                        step = step_label(&progress).or(step);
+                        watcher(progress);
                     }
                 }
                 Err(error) => {
                     return Err(self
-                        .classify_failure(engine, &doing, error, step, lines)
+                        .classify_failure(engine, &doing, error, step, output)
                         .await);
                 }
             }
         }
-        lines.flush().map(watcher);
+        output.flush().map(watcher);
         Ok(())
     }
 
@@ -110,29 +111,29 @@ impl ImageBuild<'_> {
         doing: &str,
         error: Error,
         step: Option<String>,
-        lines: BuildOutput,
+        output: BuildOutput,
     ) -> ImageError {
-        let words = root_message(&error);
-        let is_about_a_step = matches!(
+        let message = root_message(&error);
+        let is_step_failure = matches!(
             error,
             Error::DockerStreamError { .. } | Error::DockerResponseServerError { .. }
         );
-        let tail = lines.tail();
+        let tail = output.tail();
         // Only the step's own output names the full disk; the Docker Engine just reports a failed
         // step.
-        if mentions_full_disk(&words) || tail.iter().any(|line| mentions_full_disk(line)) {
+        if mentions_full_disk(&message) || tail.iter().any(|line| mentions_full_disk(line)) {
             return engine.disk_full_error(doing).await.into();
         }
-        if !is_about_a_step {
+        if !is_step_failure {
             return engine.classify_failure(doing, error).await.into();
         }
-        let ended = words
+        let exit_code = message
             .rsplit_once("returned a non-zero code: ")
             .map(|(_, code)| code.trim());
-        let why = match (step, ended) {
-            (Some(step), Some(code)) => format!("{step} ended with {code}"),
-            (Some(step), None) => format!("{step}: {words}"),
-            (None, _) => words,
+        let why = match (step, exit_code) {
+            (Some(step), Some(code)) => format!("{step} failed with exit code {code}"),
+            (Some(step), None) => format!("{step}: {message}"),
+            (None, _) => message,
         };
         ImageError::Build {
             image: self.image.clone(),
@@ -143,12 +144,12 @@ impl ImageBuild<'_> {
 }
 
 /// Returns a short display name of a step.
-fn step_label(told: &ImageProgress) -> Option<String> {
+fn step_label(progress: &ImageProgress) -> Option<String> {
     let ImageProgress::Step {
         number,
         total,
         instruction,
-    } = told
+    } = progress
     else {
         return None;
     };

@@ -12,7 +12,7 @@ const TAIL_LINES: usize = 20;
 /// Maximum stored line length; the rest is dropped.
 const MAX_LINE_BYTES: usize = 4096;
 
-/// Assembles output chunks to lines and retains the last ones.
+/// Assembles chunks of output into lines and retains the last ones.
 #[derive(Debug, Default)]
 pub(super) struct BuildOutput {
     partial: String,
@@ -21,19 +21,19 @@ pub(super) struct BuildOutput {
 
 impl BuildOutput {
     /// Adds a chunk and returns the progress it completes.
-    pub(super) fn push(&mut self, piece: &str) -> Vec<ImageProgress> {
-        let mut told = Vec::new();
-        for part in piece.split_inclusive(['\n', '\r']) {
-            let whole = part.ends_with(['\n', '\r']);
+    pub(super) fn push(&mut self, chunk: &str) -> Vec<ImageProgress> {
+        let mut progress = Vec::new();
+        for part in chunk.split_inclusive(['\n', '\r']) {
+            let is_complete = part.ends_with(['\n', '\r']);
             let part = part.trim_end_matches(['\n', '\r']);
             let room = MAX_LINE_BYTES.saturating_sub(self.partial.len());
             self.partial
                 .push_str(&part[..part.floor_char_boundary(room)]);
-            if whole {
-                told.extend(self.flush());
+            if is_complete {
+                progress.extend(self.flush());
             }
         }
-        told
+        progress
     }
 
     /// Ends the current line.
@@ -76,7 +76,7 @@ fn parse_step(line: &str) -> Option<ImageProgress> {
     Some(ImageProgress::Step {
         number: parse_value(number)?,
         total: parse_value(total)?,
-        // Lines that were continued leave their indentation.
+        // Continuation lines leave their indentation.
         instruction: instruction.split_whitespace().collect::<Vec<_>>().join(" "),
     })
 }

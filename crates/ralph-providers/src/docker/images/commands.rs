@@ -64,8 +64,8 @@ impl DockerImages {
             }
             ImageBase::Named(image) => {
                 let found = self.require(image).await?;
-                // The name does not change with the image, but the project's layer has to, so pin
-                // the digest.
+                // The name stays the same when the image changes, but the project's layer must be
+                // rebuilt, so the digest is part of the version.
                 let version = ImageName::parse(&format!("{image}@{}", found.digest()));
                 (image.clone(), version.unwrap_or_else(|_| image.clone()))
             }
@@ -168,7 +168,7 @@ impl DockerImages {
             .tag(name.tag().unwrap_or("latest"))
             .build();
         let call = self.engine.api().tag_image(image.as_str(), Some(options));
-        let doing = format!("call image `{image}` `{name}`");
+        let doing = format!("tag image `{image}` as `{name}`");
         Ok(self.engine.call(&doing, call).await?)
     }
 
@@ -192,10 +192,10 @@ impl DockerImages {
         let call = self.engine.api().inspect_image(image.as_str());
         match self
             .engine
-            .call(&format!("look at image `{image}`"), call)
+            .call(&format!("inspect image `{image}`"), call)
             .await
         {
-            Ok(answer) => Ok(Some(DockerImage::from_inspect(answer))),
+            Ok(response) => Ok(Some(DockerImage::from_inspect(response))),
             Err(error) if is_image_missing(&error) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -283,7 +283,7 @@ impl DockerImages {
     }
 
     /// Returns a base image, pulling it if it is missing or its last check is too old. Falls back
-    /// to the local image without a network.
+    /// to the local image if the pull fails.
     async fn ensure_fresh(
         &self,
         image: &ImageName,
@@ -302,7 +302,7 @@ impl DockerImages {
                 Ok(()) => self.require(image).await,
                 Err(error @ ImageError::Pull { .. }) => {
                     watcher(ImageProgress::Warning(format!(
-                        "cannot look for a newer `{image}`, the one that is here is used: {error}"
+                        "cannot check for a newer `{image}`, using the local one: {error}"
                     )));
                     self.record_check(image, PullOutcome::Failed, watcher);
                     Ok(found)
@@ -316,9 +316,14 @@ impl DockerImages {
         }
     }
 
-    fn record_check(&self, image: &ImageName, answer: PullOutcome, watcher: ImageProgressSink<'_>) {
+    fn record_check(
+        &self,
+        image: &ImageName,
+        outcome: PullOutcome,
+        watcher: ImageProgressSink<'_>,
+    ) {
         let now = self.clock.now();
-        let succeeded = match answer {
+        let succeeded = match outcome {
             PullOutcome::Succeeded => Some(now),
             PullOutcome::Failed => self.checks.get(image).succeeded,
         };
@@ -328,13 +333,13 @@ impl DockerImages {
         };
         if let Err(error) = self.checks.record(image, checks) {
             watcher(ImageProgress::Warning(format!(
-                "cannot remember that `{image}` was looked for: {error}"
+                "cannot record the check for a newer `{image}`: {error}"
             )));
         }
     }
 }
 
-/// Whether the registry responded.
+/// Whether a pull succeeded.
 #[derive(Debug, Clone, Copy)]
 enum PullOutcome {
     Succeeded,

@@ -43,9 +43,11 @@ impl ImageError {
             Self::Engine(error) => return error.problem(),
             Self::Config(_) => "correct the file, and commit it".to_owned(),
             Self::Name(_) => "correct the name".to_owned(),
-            Self::Build { .. } => "look at the last lines of the build, then try again".to_owned(),
+            Self::Build { .. } => {
+                "check the last lines of the build output, then try again".to_owned()
+            }
             Self::Pull { image, .. } => format!(
-                "look at the name and the network; if it needs a login, get it with `docker pull {image}`"
+                "check the name and the network; if the registry needs a login, run `docker pull {image}`"
             ),
             Self::Read { .. } => "make it readable, then try again".to_owned(),
         };

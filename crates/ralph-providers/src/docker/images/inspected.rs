@@ -27,23 +27,23 @@ pub struct DockerImage {
 
 impl DockerImage {
     /// Converts the Docker Engine's response. Missing values become empty.
-    pub(super) fn from_inspect(answer: ImageInspect) -> Self {
-        let registry_digests = answer.repo_digests.unwrap_or_default();
+    pub(super) fn from_inspect(response: ImageInspect) -> Self {
+        let registry_digests = response.repo_digests.unwrap_or_default();
         // Newer engines report an image's origin; older ones only give digests to pulled images.
-        let is_pulled = match answer.identity {
+        let is_pulled = match response.identity {
             Some(identity) => identity.pull.is_some_and(|pulls| !pulls.is_empty()),
             None => !registry_digests.is_empty(),
         };
         Self {
-            id: answer.id.unwrap_or_default(),
-            tags: answer.repo_tags.unwrap_or_default(),
-            size: answer
+            id: response.id.unwrap_or_default(),
+            tags: response.repo_tags.unwrap_or_default(),
+            size: response
                 .size
                 .and_then(|size| available(u64::try_from(size)))
                 .unwrap_or(0),
-            created: answer.created.as_deref().and_then(parse_value),
-            architecture: go_architecture(&answer.architecture.unwrap_or_default()).to_owned(),
-            user: answer
+            created: response.created.as_deref().and_then(parse_value),
+            architecture: go_architecture(&response.architecture.unwrap_or_default()).to_owned(),
+            user: response
                 .config
                 .and_then(|config| config.user)
                 .unwrap_or_default(),

@@ -19,7 +19,7 @@ use super::progress::{ImageProgress, ImageProgressSink};
 use super::stream;
 use crate::docker::DockerEngine;
 
-/// Time limit for unpacking an archive.
+/// Maximum time without a response: the Docker Engine unpacks the whole archive first.
 const LOAD_IDLE_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// Chunk size for reading the file.
@@ -43,18 +43,18 @@ pub(super) async fn load(
     let body = body_try_stream(streams::try_unfold(file, read_chunk));
     let api = engine.api().clone().with_timeout(LOAD_IDLE_TIMEOUT);
     let options = ImportImageOptionsBuilder::new().quiet(true).build();
-    let mut answer = Box::pin(api.import_image(options, body, None));
+    let mut response = Box::pin(api.import_image(options, body, None));
     let mut lines = BuildOutput::default();
-    let mut told = Vec::new();
-    while let Some(next) = stream::next_within(&mut answer, &doing, LOAD_IDLE_TIMEOUT).await? {
+    let mut progress = Vec::new();
+    while let Some(next) = stream::next_within(&mut response, &doing, LOAD_IDLE_TIMEOUT).await? {
         match next {
-            Ok(info) => told.extend(lines.push(&info.stream.unwrap_or_default())),
+            Ok(info) => progress.extend(lines.push(&info.stream.unwrap_or_default())),
             Err(error) => return Err(engine.classify_failure(&doing, error).await.into()),
         }
     }
-    told.extend(lines.flush());
-    let loaded = told.iter().filter_map(loaded_image).collect();
-    told.into_iter().for_each(watcher);
+    progress.extend(lines.flush());
+    let loaded = progress.iter().filter_map(loaded_image).collect();
+    progress.into_iter().for_each(watcher);
     Ok(loaded)
 }
 
@@ -66,8 +66,8 @@ async fn read_chunk(mut file: File) -> io::Result<Option<(Bytes, File)>> {
 }
 
 /// Parses `Loaded image: name:tag` and `Loaded image ID: sha256:…`.
-fn loaded_image(told: &ImageProgress) -> Option<ImageName> {
-    let ImageProgress::Output(line) = told else {
+fn loaded_image(progress: &ImageProgress) -> Option<ImageName> {
+    let ImageProgress::Output(line) = progress else {
         return None;
     };
     let name = line

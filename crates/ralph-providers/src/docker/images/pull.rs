@@ -18,7 +18,7 @@ use crate::docker::error::{mentions_full_disk, root_message};
 const PULL_IDLE_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The error message after that time.
-const REGISTRY_TIMEOUT_MESSAGE: &str = "the registry does not answer";
+const REGISTRY_TIMEOUT_MESSAGE: &str = "the registry does not respond";
 
 /// Pulls an image. Dropping the future cancels the pull.
 pub(super) async fn pull(
@@ -32,17 +32,17 @@ pub(super) async fn pull(
         // Required: without a tag, the Docker Engine would pull every version.
         .tag(image.version())
         .build();
-    let mut answer = Box::pin(engine.api().create_image(Some(options), None, None));
+    let mut response = Box::pin(engine.api().create_image(Some(options), None, None));
     let mut layers = PullProgress::default();
-    let silent = |_| ImageError::Pull {
+    let timed_out = |_| ImageError::Pull {
         image: image.clone(),
         why: REGISTRY_TIMEOUT_MESSAGE.to_owned(),
     };
-    while let Some(piece) = stream::next_within(&mut answer, &doing, PULL_IDLE_TIMEOUT)
+    while let Some(chunk) = stream::next_within(&mut response, &doing, PULL_IDLE_TIMEOUT)
         .await
-        .map_err(silent)?
+        .map_err(timed_out)?
     {
-        match piece {
+        match chunk {
             Ok(info) => layers.update(info).map(&mut *watcher),
             Err(error) => return Err(classify_failure(engine, image, &doing, error).await),
         };
@@ -56,15 +56,15 @@ async fn classify_failure(
     doing: &str,
     error: Error,
 ) -> ImageError {
-    let words = root_message(&error);
-    let is_refused = matches!(
+    let message = root_message(&error);
+    let is_rejected = matches!(
         error,
         Error::DockerStreamError { .. } | Error::DockerResponseServerError { .. }
     );
     let why = if matches!(error, Error::RequestTimeoutError) {
         REGISTRY_TIMEOUT_MESSAGE.to_owned()
-    } else if is_refused && !mentions_full_disk(&words) {
-        words
+    } else if is_rejected && !mentions_full_disk(&message) {
+        message
     } else {
         return engine.classify_failure(doing, error).await.into();
     };
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn layers_are_added_up() {
         let mut layers = PullProgress::default();
-        let mut told = Vec::new();
+        let mut reports = Vec::new();
         for message in [
             r#"{"status":"Pulling from library/x","id":"1"}"#,
             r#"{"status":"Pulling fs layer","id":"a","progressDetail":{}}"#,
@@ -124,11 +124,11 @@ mod tests {
             r#"{"status":"Pull complete","id":"b","progressDetail":{}}"#,
             r#"{"status":"Digest: sha256:1"}"#,
         ] {
-            told.extend(layers.update(serde_json::from_str(message).unwrap()));
+            reports.extend(layers.update(serde_json::from_str(message).unwrap()));
         }
         let transfer = |(done, total)| ImageProgress::Transfer { done, total };
         assert_eq!(
-            told,
+            reports,
             [(10, 100), (11, 150), (101, 150), (150, 150)].map(transfer)
         );
     }

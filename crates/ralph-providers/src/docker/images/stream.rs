@@ -7,16 +7,16 @@ use futures_util::{Stream, StreamExt as _};
 
 use crate::docker::DockerError;
 
-/// Returns the next chunk of a response, or an error after `patience` without data.
+/// Returns the next chunk of a response, or an error after `limit` without data.
 pub(super) async fn next_within<T>(
-    answer: &mut (impl Stream<Item = Result<T, Error>> + Unpin),
+    response: &mut (impl Stream<Item = Result<T, Error>> + Unpin),
     doing: &str,
-    patience: Duration,
+    limit: Duration,
 ) -> Result<Option<Result<T, Error>>, DockerError> {
-    tokio::time::timeout(patience, answer.next())
+    tokio::time::timeout(limit, response.next())
         .await
         .map_err(|_| DockerError::Timeout {
             doing: doing.to_owned(),
-            limit: patience,
+            limit,
         })
 }

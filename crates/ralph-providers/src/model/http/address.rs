@@ -12,7 +12,7 @@ use url::Url;
 pub(super) fn request_url(settings: &HttpModelSettings) -> Result<Url, HttpModelSettingsError> {
     let base = Url::parse(&settings.base).map_err(|_| HttpModelSettingsError::Base {
         base: settings.base.clone(),
-        why: "it is no URL",
+        why: "not a URL",
     })?;
     check_base(&base, settings.credential.is_some())?;
     let model = &settings.endpoint.model;
@@ -34,24 +34,24 @@ pub(super) fn request_url(settings: &HttpModelSettings) -> Result<Url, HttpModel
     Ok(url)
 }
 
-/// Returns an address in the form of a request.
+/// Converts a URL to hyper's type.
 pub(super) fn request_uri(url: &Url) -> Result<Uri, HttpModelSettingsError> {
     url.as_str()
         .parse()
         .map_err(|_| HttpModelSettingsError::Base {
             base: url.to_string(),
-            why: "it is no URL",
+            why: "not a URL",
         })
 }
 
-/// Returns scheme, host and port that requests to an address go to, as they are written in the same way for
-/// equal ones; none if requests cannot be sent there.
+/// Returns scheme, host and port of an address in canonical form, so that equal origins compare equal;
+/// `None` if the address is not a URL with a host.
 pub fn origin(base: &str) -> Option<String> {
     let origin = available(Url::parse(base.trim()))?.origin();
     origin.is_tuple().then(|| origin.ascii_serialization())
 }
 
-/// Ollama's native address differs from its OpenAI-compatible API.
+/// Appends the version for Ollama, whose configured address is that of its native API.
 fn versioned_path(path: &str, settings: &HttpModelSettings) -> String {
     if settings.endpoint.provider == "ollama" {
         with_version(path, &["/v1"])
@@ -68,9 +68,9 @@ fn with_version(path: &str, versions: &[&str]) -> String {
 }
 
 fn check_base(base: &Url, has_key: bool) -> Result<(), HttpModelSettingsError> {
-    let wrong = |why| {
+    let invalid = |why| {
         let mut shown = base.clone();
-        // Both fail only for addresses that cannot have them.
+        // Both calls fail only for URLs that cannot contain credentials.
         best_effort(shown.set_password(None));
         best_effort(shown.set_username(""));
         Err(HttpModelSettingsError::Base {
@@ -79,16 +79,18 @@ fn check_base(base: &Url, has_key: bool) -> Result<(), HttpModelSettingsError> {
         })
     };
     if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
-        return wrong("it must begin with `https://` or `http://`");
+        return invalid("it must begin with `https://` or `http://`");
     }
     if !base.username().is_empty() || base.password().is_some() {
-        return wrong("a user or a password has no place in it, the key is in a variable");
+        return invalid(
+            "it must not contain a user name or password, the key comes from a variable",
+        );
     }
     if base.query().is_some() || base.fragment().is_some() {
-        return wrong("it must not have a `?` or a `#`");
+        return invalid("it must not contain `?` or `#`");
     }
     if base.scheme() == "http" && has_key && !is_local_network(base) {
-        return wrong("the key could be read on the way, so it must begin with `https://`");
+        return invalid("without `https://` the key could be read in transit");
     }
     Ok(())
 }

@@ -57,28 +57,28 @@ impl ModelCall<'_> {
         response: StreamedResponse,
     ) -> Result<ModelReply, ModelCallFailure> {
         let headers = response.headers().clone();
-        let kind = headers
+        let content_type = headers
             .get(CONTENT_TYPE)
             .and_then(|value| available(value.to_str()))
             .unwrap_or_default()
             .to_lowercase();
-        let mut answer = PartialReply::default();
+        let mut reply = PartialReply::default();
         let mut body = response;
-        let (start, form) = self.read_start(&mut body, &kind).await?;
-        match form {
-            BodyFormat::Events => self.read_stream(body, &start, &mut answer).await?,
-            BodyFormat::Json => self.read_whole(body, start, &mut answer).await?,
+        let (start, format) = self.read_start(&mut body, &content_type).await?;
+        match format {
+            BodyFormat::Events => self.read_stream(body, &start, &mut reply).await?,
+            BodyFormat::Json => self.read_whole(body, start, &mut reply).await?,
         }
-        let mut usage = answer.usage(&self.estimate);
-        let mut finish = answer.finish();
-        if answer.is_too_long() {
-            usage = answer.usage_so_far(&self.estimate);
+        let mut usage = reply.usage(&self.estimate);
+        let mut finish = reply.finish();
+        if reply.is_too_long() {
+            usage = reply.usage_so_far(&self.estimate);
             finish = FinishReason::Length;
         }
         Ok(ModelReply {
-            billed: self.billed_cost(&answer, &headers),
-            answered_by: answer.model.take(),
-            text: answer.into_text(),
+            billed: self.billed_cost(&reply, &headers),
+            answered_by: reply.model.take(),
+            text: reply.into_text(),
             usage,
             finish,
             source: None,
@@ -90,40 +90,43 @@ impl ModelCall<'_> {
     async fn read_start(
         &self,
         body: &mut StreamedResponse,
-        kind: &str,
+        content_type: &str,
     ) -> Result<(Vec<u8>, BodyFormat), ModelCallFailure> {
-        let is_declared = kind.starts_with("text/event-stream");
+        let is_declared = content_type.starts_with("text/event-stream");
         let mut start = Vec::new();
-        let mut by = self.first_byte_deadline();
+        let mut deadline = self.first_byte_deadline();
         loop {
-            if let Some(form) = detect_format(&start, is_declared) {
-                return Ok((start, form));
+            if let Some(format) = detect_format(&start, is_declared) {
+                return Ok((start, format));
             }
-            let Some(piece) = self.next_chunk(body, by, &PartialReply::default()).await? else {
-                let form = if is_declared {
+            let Some(chunk) = self
+                .next_chunk(body, deadline, &PartialReply::default())
+                .await?
+            else {
+                let format = if is_declared {
                     BodyFormat::Events
                 } else {
                     BodyFormat::Json
                 };
-                return Ok((start, form));
+                return Ok((start, format));
             };
-            start.extend_from_slice(&piece);
+            start.extend_from_slice(&chunk);
             // Some servers send whitespace to keep a connection alive.
-            let blanks = start.len() - start.trim_ascii_start().len();
-            start.drain(..blanks);
-            by = self.next_chunk_deadline();
+            let whitespace = start.len() - start.trim_ascii_start().len();
+            start.drain(..whitespace);
+            deadline = self.next_chunk_deadline();
         }
     }
 
     /// Returns the cost reported by a gateway, which also covers models without a known price.
-    fn billed_cost(&self, answer: &PartialReply, headers: &HeaderMap) -> Option<Usd> {
-        let told = || {
+    fn billed_cost(&self, reply: &PartialReply, headers: &HeaderMap) -> Option<Usd> {
+        let from_header = || {
             let header = headers.get("x-litellm-response-cost")?;
             parse_dollars(parse_value(available(header.to_str())?)?)
         };
         match self.model.settings.endpoint.provider.as_str() {
-            "litellm_proxy" => answer.reported.billed.or_else(told),
-            "openrouter" => answer.reported.billed,
+            "litellm_proxy" => reply.reported.billed.or_else(from_header),
+            "openrouter" => reply.reported.billed,
             _ => None,
         }
     }
@@ -132,38 +135,38 @@ impl ModelCall<'_> {
         &self,
         mut body: StreamedResponse,
         start: &[u8],
-        answer: &mut PartialReply,
+        reply: &mut PartialReply,
     ) -> Result<(), ModelCallFailure> {
         let mut decoder = SseDecoder::default();
         let mut bytes = 0;
-        let mut piece = bytes::Bytes::copy_from_slice(start);
+        let mut chunk = bytes::Bytes::copy_from_slice(start);
         loop {
-            bytes += piece.len();
-            let Ok(events) = decoder.push(&piece) else {
-                return Err(self.interrupted(answer, "an event of it never ended".into()));
+            bytes += chunk.len();
+            let Ok(events) = decoder.push(&chunk) else {
+                return Err(self.interrupted(reply, "an event exceeds the size limit".into()));
             };
             for event in events {
-                self.check_read(wire::read_event(self.wire(), &event, answer), answer)?;
+                self.check_read(wire::read_event(self.wire(), &event, reply), reply)?;
             }
             // Gemini may send token counts after the end; other APIs have sent everything by then.
-            let is_over = self.wire() != WireApi::Gemini || answer.reported.output.is_some();
-            if answer.is_complete && is_over || answer.is_too_long() {
+            let is_over = self.wire() != WireApi::Gemini || reply.reported.output.is_some();
+            if reply.is_complete && is_over || reply.is_too_long() {
                 return Ok(());
             }
             if bytes > MAX_BODY_BYTES {
                 return Err(
-                    self.interrupted(answer, format!("it has more than {MAX_BODY_BYTES} bytes"))
+                    self.interrupted(reply, format!("it has more than {MAX_BODY_BYTES} bytes"))
                 );
             }
-            piece = match self
-                .next_chunk(&mut body, self.next_chunk_deadline(), answer)
+            chunk = match self
+                .next_chunk(&mut body, self.next_chunk_deadline(), reply)
                 .await
             {
-                Ok(Some(piece)) => piece,
+                Ok(Some(chunk)) => chunk,
                 // Errors after the end of a reply do not affect it.
-                Ok(None) | Err(_) if answer.is_complete => return Ok(()),
-                Ok(None) => return self.finish_stream(decoder, answer),
-                Err(_) if answer.has_final_usage() => return Ok(()),
+                Ok(None) | Err(_) if reply.is_complete => return Ok(()),
+                Ok(None) => return self.finish_stream(decoder, reply),
+                Err(_) if reply.has_final_usage() => return Ok(()),
                 Err(failure) => return Err(failure),
             };
         }
@@ -173,52 +176,55 @@ impl ModelCall<'_> {
     fn finish_stream(
         &self,
         decoder: SseDecoder,
-        answer: &mut PartialReply,
+        reply: &mut PartialReply,
     ) -> Result<(), ModelCallFailure> {
         if let Some(event) = decoder.finish() {
-            match wire::read_event(self.wire(), &event, answer) {
+            match wire::read_event(self.wire(), &event, reply) {
                 // The stream was cut off in the middle of an event.
                 Err(ReplyReadError::Unreadable(_)) => {}
-                read => self.check_read(read, answer)?,
+                result => self.check_read(result, reply)?,
             }
         }
-        if answer.is_complete || answer.finish.is_some() {
+        if reply.is_complete || reply.finish.is_some() {
             return Ok(());
         }
-        Err(self.interrupted(answer, "the stream ended before the answer did".into()))
+        Err(self.interrupted(
+            reply,
+            "the stream ended before the reply was complete".into(),
+        ))
     }
 
     async fn read_whole(
         &self,
         mut body: StreamedResponse,
         mut text: Vec<u8>,
-        answer: &mut PartialReply,
+        reply: &mut PartialReply,
     ) -> Result<(), ModelCallFailure> {
-        let mut by = self.next_chunk_deadline();
-        while let Some(piece) = self.next_chunk(&mut body, by, answer).await? {
-            text.extend_from_slice(&piece);
+        let mut deadline = self.next_chunk_deadline();
+        while let Some(chunk) = self.next_chunk(&mut body, deadline, reply).await? {
+            text.extend_from_slice(&chunk);
             if text.len() > MAX_BODY_BYTES / 16 {
                 let limit = MAX_BODY_BYTES / 16;
-                return Err(self.interrupted(answer, format!("it has more than {limit} bytes")));
+                return Err(self.interrupted(reply, format!("it has more than {limit} bytes")));
             }
-            by = self.next_chunk_deadline();
+            deadline = self.next_chunk_deadline();
         }
         let json = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
         match serde_json::from_slice::<Value>(json) {
-            Ok(value) => self.check_read(wire::read_whole(self.wire(), &value, answer), answer),
+            Ok(value) => self.check_read(wire::read_whole(self.wire(), &value, reply), reply),
             Err(error) if error.is_eof() && !text.is_empty() => {
                 let partial = String::from_utf8_lossy(&text).into_owned();
-                answer.push_text(&partial);
-                Err(self.interrupted(answer, "its JSON ended too early".into()))
+                reply.push_text(&partial);
+                Err(self.interrupted(reply, "its JSON is incomplete".into()))
             }
             Err(_) => {
-                let what = if text.trim_ascii_start().starts_with(b"<") {
-                    "a web page"
+                let content = if text.trim_ascii_start().starts_with(b"<") {
+                    "a web page instead of JSON"
                 } else {
-                    "something else"
+                    "invalid JSON"
                 };
                 let host = self.model.host();
-                let message = format!("`{host}` answers with {what} instead of JSON");
+                let message = format!("`{host}` responds with {content}");
                 Err(ModelCallFailure::Error(self.model.endpoint_error(message)))
             }
         }
@@ -232,47 +238,48 @@ impl ModelCall<'_> {
     async fn next_chunk(
         &self,
         body: &mut StreamedResponse,
-        by: Duration,
-        answer: &PartialReply,
+        deadline: Duration,
+        reply: &PartialReply,
     ) -> Result<Option<bytes::Bytes>, ModelCallFailure> {
-        match timeout_at(by, body.chunk()).await {
-            Ok(Ok(piece)) => Ok(piece),
-            Ok(Err(error)) => Err(self.interrupted(answer, error_reason(&error))),
+        match timeout_at(deadline, body.chunk()).await {
+            Ok(Ok(chunk)) => Ok(chunk),
+            Ok(Err(error)) => Err(self.interrupted(reply, error_reason(&error))),
             Err(_) => {
                 let timeouts = &self.model.settings.timeouts;
-                let late = if running_time::now() >= self.deadline {
-                    timeout_message("it did not come to its end", timeouts.total)
-                } else if by == self.first_byte_deadline() {
-                    timeout_message("no answer began", timeouts.first_byte)
+                let message = if running_time::now() >= self.deadline {
+                    timeout_message("it was not complete", timeouts.total)
+                } else if deadline == self.first_byte_deadline() {
+                    timeout_message("no data arrived", timeouts.first_byte)
                 } else {
-                    timeout_message("nothing more came", timeouts.idle)
+                    timeout_message("no more data arrived", timeouts.idle)
                 };
-                Err(self.interrupted(answer, late))
+                Err(self.interrupted(reply, message))
             }
         }
     }
 
-    /// Converts an error within a reply to a failure that is charged.
+    /// Converts an error within a reply to a failure. Every failure is charged, except an error that
+    /// the provider reports before the first text.
     fn check_read(
         &self,
-        read: Result<(), ReplyReadError>,
-        answer: &PartialReply,
+        result: Result<(), ReplyReadError>,
+        reply: &PartialReply,
     ) -> Result<(), ModelCallFailure> {
-        match read {
+        match result {
             Ok(()) => Ok(()),
             // No text was received yet, so this is equivalent to a rejection.
-            Err(ReplyReadError::Rejected(refusal)) if answer.text.is_empty() => {
-                let message = self.model.redact_key(&refusal.message);
+            Err(ReplyReadError::Rejected(rejection)) if reply.text.is_empty() => {
+                let message = self.model.redact_key(&rejection.message);
                 Err(ModelCallFailure::Rejected(ProviderRejection {
                     message,
-                    ..refusal
+                    ..rejection
                 }))
             }
-            Err(ReplyReadError::Rejected(refusal)) => {
-                let message = self.model.redact_key(&refusal.message);
-                Err(self.interrupted(answer, message))
+            Err(ReplyReadError::Rejected(rejection)) => {
+                let message = self.model.redact_key(&rejection.message);
+                Err(self.interrupted(reply, message))
             }
-            Err(ReplyReadError::Unreadable(why)) => Err(self.interrupted(answer, why)),
+            Err(ReplyReadError::Unreadable(why)) => Err(self.interrupted(reply, why)),
         }
     }
 }

@@ -15,8 +15,7 @@ pub(super) struct CertificateProblem {
 }
 
 const TRUST_FIX: &str = "if it is your own server or a proxy, set `SSL_CERT_FILE` to a file with the certificate of its authority";
-const TIME_FIX: &str =
-    "check the clock of this machine and the proxy; its operator has to renew it otherwise";
+const TIME_FIX: &str = "check the clock of this machine and the proxy; if both are right, the operator of the server must renew the certificate";
 const NAME_FIX: &str = "check `api_base` of its profile in `models.yaml`, and the proxy";
 
 /// Finds the certificate error that caused a connection failure.
@@ -39,19 +38,19 @@ pub(super) fn find_problem(error: &(dyn Error + 'static)) -> Option<CertificateP
 }
 
 impl CertificateProblem {
-    fn from_error(wrong: &CertificateError) -> Self {
+    fn from_error(error: &CertificateError) -> Self {
         use CertificateError as C;
-        let (what, fix) = if matches!(wrong, C::Expired | C::ExpiredContext { .. }) {
+        let (what, fix) = if matches!(error, C::Expired | C::ExpiredContext { .. }) {
             ("has expired".into(), TIME_FIX)
-        } else if matches!(wrong, C::NotValidYet | C::NotValidYetContext { .. }) {
+        } else if matches!(error, C::NotValidYet | C::NotValidYetContext { .. }) {
             ("is not valid yet".into(), TIME_FIX)
-        } else if matches!(wrong, C::NotValidForName | C::NotValidForNameContext { .. }) {
+        } else if matches!(error, C::NotValidForName | C::NotValidForNameContext { .. }) {
             ("is for another host".into(), NAME_FIX)
-        } else if matches!(wrong, C::UnknownIssuer) {
+        } else if matches!(error, C::UnknownIssuer) {
             let what = "is signed by an authority that this machine does not trust";
             (what.into(), TRUST_FIX)
         } else {
-            (format!("is not valid: {wrong}"), TRUST_FIX)
+            (format!("is not valid: {error}"), TRUST_FIX)
         };
         Self { what, fix }
     }

@@ -37,10 +37,10 @@ pub struct HttpModel {
     pub(super) settings: HttpModelSettings,
     client: HttpClient,
     url: Url,
-    /// The same address, in the form of a request.
+    /// The same address, in hyper's type.
     uri: Uri,
     headers: HeaderMap,
-    /// What this model takes, as far as it has been found out.
+    /// Without the parameters that the model has rejected so far.
     parameters: Mutex<RequestParameters>,
 }
 
@@ -97,42 +97,42 @@ impl HttpModel {
             .clone()
     }
 
-    /// Adapts the next request; returns false if that would not help.
-    fn adapt(&self, refusal: &ProviderRejection) -> bool {
+    /// Changes the parameters of later requests; returns false if the rejection names none of them.
+    fn adapt(&self, rejection: &ProviderRejection) -> bool {
         let mut parameters = self
             .parameters
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        parameters.adapt(&refusal.message, self.settings.endpoint.wire)
+        parameters.adapt(&rejection.message, self.settings.endpoint.wire)
     }
 
     async fn attempt(&self, request: &ModelRequest) -> Result<ModelReply, ModelCallFailure> {
-        let asking = ModelCall {
+        let call = ModelCall {
             model: self,
             estimate: estimate_call(request),
             deadline: running_time::now() + self.settings.timeouts.total,
         };
-        let response = asking.send(request).await?;
+        let response = call.send(request).await?;
         let status = response.status();
         if status.is_redirection() {
             return Err(self.redirect_failure(&response));
         }
         if !status.is_success() {
-            return Err(asking.read_rejection(response).await);
+            return Err(call.read_rejection(response).await);
         }
-        asking.read_reply(response).await
+        call.read_reply(response).await
     }
 
     /// Logs how a request ended, without any of its prompt or reply.
     fn log_attempt(
         &self,
         attempt: usize,
-        ended: &Result<ModelReply, ModelCallFailure>,
+        result: &Result<ModelReply, ModelCallFailure>,
         duration: Duration,
     ) {
         let (model, host) = (self.settings.name.as_str(), self.host());
         let ms = duration.as_millis();
-        match ended {
+        match result {
             Ok(reply) => tracing::debug!(
                 model,
                 host,
@@ -164,7 +164,7 @@ impl HttpModel {
             .and_then(|text| available(self.url.join(text)));
         let host = target.as_ref().and_then(Url::host_str).unwrap_or("nowhere");
         let message = format!(
-            "status {}, it sends us on to `{host}`, where the credential does not belong",
+            "status {}, a redirect to `{host}`, which must not receive the credential",
             response.status().as_u16()
         );
         ModelCallFailure::Error(self.endpoint_error(message))
@@ -211,9 +211,9 @@ impl ModelCall<'_> {
             // No schema is given; the prompt describes the expected JSON.
             parameters.format = ReplyFormat::Json;
         }
-        if let Some(most) = request.max_output_tokens {
-            let own = parameters.output_limit.unwrap_or(most);
-            parameters.output_limit = Some(own.min(most));
+        if let Some(maximum) = request.max_output_tokens {
+            let own = parameters.output_limit.unwrap_or(maximum);
+            parameters.output_limit = Some(own.min(maximum));
         }
         let endpoint = &settings.endpoint;
         let body = wire::body(endpoint.wire, &endpoint.model, request, &parameters);
@@ -225,28 +225,28 @@ impl ModelCall<'_> {
         match sent {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error @ HttpError::Connect(_))) => Err(self.connect_failure(&error)),
-            // It may have been heard, so it may be billed.
+            // The provider may have received the request, so it may bill it.
             Ok(Err(error)) => Err(self.interrupted(&PartialReply::default(), error_reason(&error))),
             Err(_) => Err(self.interrupted(
                 &PartialReply::default(),
-                timeout_message("no answer began", settings.timeouts.first_byte),
+                timeout_message("no data arrived", settings.timeouts.first_byte),
             )),
         }
     }
 
     pub(super) fn first_byte_deadline(&self) -> Duration {
         let total = self.model.settings.timeouts.total;
-        let begun = self.deadline.saturating_sub(total);
-        (begun + self.model.settings.timeouts.first_byte).min(self.deadline)
+        let started = self.deadline.saturating_sub(total);
+        (started + self.model.settings.timeouts.first_byte).min(self.deadline)
     }
 
     fn connect_failure(&self, error: &HttpError) -> ModelCallFailure {
-        let place = self.model.host_and_port();
+        let host = self.model.host_and_port();
         if let Some(problem) = certificate::find_problem(error) {
             // Retrying does not help: a setting has to change.
             return ModelCallFailure::Error(ModelError::Broken {
                 model: self.model.name(),
-                message: format!("the certificate of `{place}` {}", problem.what),
+                message: format!("the certificate of `{host}` {}", problem.what),
                 fix: Some(problem.fix.to_owned()),
             });
         }
@@ -255,16 +255,16 @@ impl ModelCall<'_> {
             model: self.model.name(),
             status: 0,
             retry_after: None,
-            message: one_line(&format!("cannot reach `{place}`: {cause}")),
+            message: one_line(&format!("cannot reach `{host}`: {cause}")),
         })
     }
 
-    pub(super) fn interrupted(&self, answer: &PartialReply, message: String) -> ModelCallFailure {
+    pub(super) fn interrupted(&self, reply: &PartialReply, message: String) -> ModelCallFailure {
         ModelCallFailure::Error(ModelError::CutOff {
             model: self.model.name(),
             message,
-            partial: answer.text.clone(),
-            usage: answer.usage_so_far(&self.estimate),
+            partial: reply.text.clone(),
+            usage: reply.usage_so_far(&self.estimate),
         })
     }
 
@@ -273,10 +273,10 @@ impl ModelCall<'_> {
         let headers = response.headers().clone();
         let mut body = Vec::new();
         while body.len() < MAX_ERROR_BODY_BYTES
-            && let Ok(Ok(Some(piece))) =
+            && let Ok(Ok(Some(chunk))) =
                 timeout_at(self.next_chunk_deadline(), response.chunk()).await
         {
-            body.extend_from_slice(&piece);
+            body.extend_from_slice(&chunk);
         }
         let text = self.model.redact_key(&String::from_utf8_lossy(&body));
         let value = serde_json::from_str(&text).unwrap_or(Value::Null);
@@ -293,7 +293,7 @@ impl ModelCall<'_> {
     }
 }
 
-/// Returns the maximum that a request can be billed for.
+/// Returns the size of the prompt and, if the output is limited, the most that can be billed.
 fn estimate_call(request: &ModelRequest) -> CallEstimate {
     CallEstimate {
         prompt_bytes: request.system.len() + request.user.len(),
@@ -321,9 +321,10 @@ impl Model for HttpModel {
 
     fn output_limit(&self) -> Option<u64> {
         let own = self.settings.max_output_tokens.map(u64::from);
-        let of_wire = || wire::default_output_limit(self.settings.endpoint.wire);
-        let of_model = || price::embedded_window(&self.settings.name).map(|known| known.max_output);
-        let known = own.or_else(of_wire).or_else(of_model);
+        let wire_limit = || wire::default_output_limit(self.settings.endpoint.wire);
+        let model_limit =
+            || price::embedded_window(&self.settings.name).map(|known| known.max_output);
+        let known = own.or_else(wire_limit).or_else(model_limit);
         Some(known.unwrap_or(DEFAULT_OUTPUT_LIMIT))
     }
 
@@ -333,15 +334,15 @@ impl Model for HttpModel {
         let mut adaptations = 0;
         loop {
             let started = Instant::now();
-            let ended = self.attempt(request).await;
-            self.log_attempt(adaptations + 1, &ended, started.elapsed());
-            match ended {
+            let result = self.attempt(request).await;
+            self.log_attempt(adaptations + 1, &result, started.elapsed());
+            match result {
                 Ok(reply) => return Ok(reply),
                 Err(ModelCallFailure::Error(error)) => return Err(error),
-                Err(ModelCallFailure::Rejected(refusal)) => {
-                    let may_adapt = refusal.is_invalid_request() && adaptations < MAX_ADAPTATIONS;
-                    if !(may_adapt && self.adapt(&refusal)) {
-                        return Err(refusal.into_model_error(&self.settings.name, variable));
+                Err(ModelCallFailure::Rejected(rejection)) => {
+                    let may_adapt = rejection.is_invalid_request() && adaptations < MAX_ADAPTATIONS;
+                    if !(may_adapt && self.adapt(&rejection)) {
+                        return Err(rejection.into_model_error(&self.settings.name, variable));
                     }
                     adaptations += 1;
                 }

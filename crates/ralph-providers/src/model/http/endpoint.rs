@@ -29,12 +29,10 @@ pub struct ModelEndpoint {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelEndpointError {
     /// The name has no provider prefix.
-    #[error("`{model}` does not say its provider, as `openai/{model}` would")]
+    #[error("`{model}` has no provider prefix, such as `openai/{model}`")]
     NoProvider { model: String },
     /// The provider is unknown and no address is configured.
-    #[error(
-        "provider `{provider}` of model `{model}` is not known, and no `api_base` says where it is"
-    )]
+    #[error("provider `{provider}` of model `{model}` is unknown, and no `api_base` is configured")]
     Unknown {
         provider: String,
         /// The full name.
@@ -218,11 +216,11 @@ mod tests {
             ),
             (
                 "glm-4.7",
-                "`glm-4.7` does not say its provider, as `openai/glm-4.7` would",
+                "`glm-4.7` has no provider prefix, such as `openai/glm-4.7`",
             ),
             (
                 "acme/one",
-                "provider `acme` of model `acme/one` is not known, and no `api_base` says where it is",
+                "provider `acme` of model `acme/one` is unknown, and no `api_base` is configured",
             ),
         ] {
             assert_eq!(

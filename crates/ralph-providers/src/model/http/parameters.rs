@@ -67,49 +67,49 @@ impl RequestParameters {
     /// Returns the parameters of the first request.
     pub(super) fn from_settings(settings: &HttpModelSettings) -> Self {
         let endpoint = &settings.endpoint;
-        let thinks = is_reasoning_model(&endpoint.model);
+        let is_reasoning = is_reasoning_model(&endpoint.model);
         let is_openai = matches!(endpoint.provider.as_str(), "openai" | "litellm_proxy");
-        let name = if thinks && is_openai {
+        let limit_key = if is_reasoning && is_openai {
             OutputLimitKey::MaxCompletionTokens
         } else {
             OutputLimitKey::MaxTokens
         };
         Self {
-            temperature: settings.temperature.filter(|_| !thinks),
+            temperature: settings.temperature.filter(|_| !is_reasoning),
             output_limit: settings.max_output_tokens.map(u64::from),
-            limit_key: name,
+            limit_key,
             format: endpoint.format,
             counts_in_stream: true,
         }
     }
 
-    /// Drops the parameters that an error message names; returns false if it names none that was
-    /// sent.
-    pub(super) fn adapt(&mut self, refusal: &str, wire: WireApi) -> bool {
-        let refusal = refusal.to_lowercase();
+    /// Drops or changes one parameter that an error message names as unsupported; returns whether a
+    /// new request may succeed.
+    pub(super) fn adapt(&mut self, message: &str, wire: WireApi) -> bool {
+        let message = message.to_lowercase();
         if !UNSUPPORTED_PHRASES
             .iter()
-            .any(|word| refusal.contains(word))
+            .any(|word| message.contains(word))
         {
             return false;
         }
-        if self.temperature.is_some() && refusal.contains("temperature") {
+        if self.temperature.is_some() && message.contains("temperature") {
             self.temperature = None;
             return true;
         }
-        if self.counts_in_stream && refusal.contains("stream_options") {
+        if self.counts_in_stream && message.contains("stream_options") {
             self.counts_in_stream = false;
             return true;
         }
-        if FORMAT_PHRASES.iter().any(|word| refusal.contains(word)) {
+        if FORMAT_PHRASES.iter().any(|word| message.contains(word)) {
             return self.relax_format(wire);
         }
         match self.limit_key {
-            OutputLimitKey::MaxTokens if refusal.contains("max_tokens") => {
+            OutputLimitKey::MaxTokens if message.contains("max_tokens") => {
                 self.limit_key = OutputLimitKey::MaxCompletionTokens;
-                wire == WireApi::Chat && refusal.contains("max_completion_tokens")
+                wire == WireApi::Chat && message.contains("max_completion_tokens")
             }
-            OutputLimitKey::MaxCompletionTokens if refusal.contains("max_completion_tokens") => {
+            OutputLimitKey::MaxCompletionTokens if message.contains("max_completion_tokens") => {
                 self.limit_key = OutputLimitKey::MaxTokens;
                 wire == WireApi::Chat
             }
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn reasoning_models_are_recognised() {
-        for (model, thinks) in [
+        for (model, is_reasoning) in [
             ("gpt-5", true),
             ("gpt-5.1-codex-max", true),
             ("openai/gpt-5-mini", true),
@@ -162,7 +162,7 @@ mod tests {
             ("o200k", false),
             ("glm-4.7", false),
         ] {
-            assert_eq!(is_reasoning_model(model), thinks, "{model}");
+            assert_eq!(is_reasoning_model(model), is_reasoning, "{model}");
         }
     }
 
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn rejected_parameters_are_left_out() {
-        for (refusal, wire, expected) in [
+        for (message, wire, expected) in [
             (
                 "Unsupported value: 'temperature' does not support 0.2 with this model.",
                 WireApi::Chat,
@@ -224,20 +224,20 @@ mod tests {
             ("temperature is nice", WireApi::Chat, None),
         ] {
             let mut parameters = all_parameters();
-            let adapted = parameters.adapt(refusal, wire);
+            let adapted = parameters.adapt(message, wire);
             let seen = adapted.then_some(parameters);
-            assert_eq!(seen, expected, "{refusal}");
+            assert_eq!(seen, expected, "{message}");
         }
     }
 
     #[test]
     fn the_format_is_relaxed_step_by_step() {
         let mut parameters = all_parameters();
-        let refusal = "response_format is not supported";
-        assert!(parameters.adapt(refusal, WireApi::Chat));
+        let message = "response_format is not supported";
+        assert!(parameters.adapt(message, WireApi::Chat));
         assert_eq!(parameters.format, ReplyFormat::Json);
-        assert!(parameters.adapt(refusal, WireApi::Chat));
+        assert!(parameters.adapt(message, WireApi::Chat));
         assert_eq!(parameters.format, ReplyFormat::Text);
-        assert!(!parameters.adapt(refusal, WireApi::Chat));
+        assert!(!parameters.adapt(message, WireApi::Chat));
     }
 }

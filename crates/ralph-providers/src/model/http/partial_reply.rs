@@ -80,9 +80,9 @@ pub(super) fn parse_dollars(value: f64) -> Option<Usd> {
 }
 
 impl PartialReply {
-    /// Appends text up to the size limit.
+    /// Appends text until the size limit is exceeded.
     pub(super) fn push_text(&mut self, text: &str) {
-        // One byte over the limit is enough to detect an oversized reply.
+        // The chunk that exceeds the limit is stored, which marks the reply as too long.
         if self.text.len() <= MAX_REPLY_BYTES {
             self.text.push_str(text);
         }
@@ -125,12 +125,12 @@ impl PartialReply {
 
     /// Returns the usage of the call. Missing or implausible counts are replaced by the call's
     /// bound, or by an estimate if there is no bound.
-    pub(super) fn usage(&self, sent: &CallEstimate) -> TokenUsage {
+    pub(super) fn usage(&self, call: &CallEstimate) -> TokenUsage {
         let estimate = |bytes: usize| bytes.div_ceil(BYTES_PER_TOKEN) as u64;
         let counted = &self.reported;
-        let (most_input, most_output) = match sent.bound {
+        let (most_input, most_output) = match call.bound {
             Some(bound) => (bound.input_tokens, bound.output_tokens),
-            None => (estimate(sent.prompt_bytes), estimate(self.text.len())),
+            None => (estimate(call.prompt_bytes), estimate(self.text.len())),
         };
         let input_tokens = counted
             .input
@@ -154,10 +154,10 @@ impl PartialReply {
 
     /// Returns the usage of an incomplete reply: the maximum it may have used, or at least the
     /// received part.
-    pub(super) fn usage_so_far(&self, sent: &CallEstimate) -> TokenUsage {
-        let mut usage = self.usage(sent);
-        let written = self.text.len().div_ceil(BYTES_PER_TOKEN) as u64;
-        let most = sent.bound.map_or(written, |bound| bound.output_tokens);
+    pub(super) fn usage_so_far(&self, call: &CallEstimate) -> TokenUsage {
+        let mut usage = self.usage(call);
+        let received = self.text.len().div_ceil(BYTES_PER_TOKEN) as u64;
+        let most = call.bound.map_or(received, |bound| bound.output_tokens);
         usage.output_tokens = usage.output_tokens.max(most);
         usage
     }
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn unreported_usage_is_estimated_and_never_zero() {
-        let answer = |text: &str, input, output| PartialReply {
+        let reply = |text: &str, input, output| PartialReply {
             text: text.into(),
             reported: ReportedUsage {
                 input,
@@ -202,23 +202,23 @@ mod tests {
             cache_read_tokens,
             ..TokenUsage::default()
         };
-        for (answer, expected) in [
-            (answer("abcdef", Some(10), Some(2)), usage(10, 2, 5)),
-            (answer("abcdef", None, None), usage(100, 2, 5)),
-            (answer("abcdef", Some(0), Some(0)), usage(100, 2, 5)),
-            (answer("", Some(3), Some(0)), usage(3, 0, 3)),
+        for (reply, expected) in [
+            (reply("abcdef", Some(10), Some(2)), usage(10, 2, 5)),
+            (reply("abcdef", None, None), usage(100, 2, 5)),
+            (reply("abcdef", Some(0), Some(0)), usage(100, 2, 5)),
+            (reply("", Some(3), Some(0)), usage(3, 0, 3)),
         ] {
-            let sent = CallEstimate {
+            let call = CallEstimate {
                 prompt_bytes: 300,
                 bound: None,
             };
-            assert_eq!(answer.usage(&sent), expected);
+            assert_eq!(reply.usage(&call), expected);
         }
     }
 
     #[test]
     fn unreported_usage_is_charged_at_the_bound_of_the_call() {
-        let sent = CallEstimate {
+        let call = CallEstimate {
             prompt_bytes: 300,
             bound: Some(TokenUsage {
                 input_tokens: 1324,
@@ -226,7 +226,7 @@ mod tests {
                 ..TokenUsage::default()
             }),
         };
-        let answer = |input, output| PartialReply {
+        let reply = |input, output| PartialReply {
             text: "abcdef".into(),
             reported: ReportedUsage {
                 input,
@@ -236,13 +236,13 @@ mod tests {
             ..PartialReply::default()
         };
         let counts = |usage: TokenUsage| (usage.input_tokens, usage.output_tokens);
-        for (answer, whole, cut) in [
-            (answer(None, None), (1324, 5000), (1324, 5000)),
-            (answer(Some(10), None), (10, 5000), (10, 5000)),
-            (answer(Some(10), Some(2)), (10, 2), (10, 5000)),
+        for (reply, whole, cut) in [
+            (reply(None, None), (1324, 5000), (1324, 5000)),
+            (reply(Some(10), None), (10, 5000), (10, 5000)),
+            (reply(Some(10), Some(2)), (10, 2), (10, 5000)),
         ] {
-            assert_eq!(counts(answer.usage(&sent)), whole);
-            assert_eq!(counts(answer.usage_so_far(&sent)), cut);
+            assert_eq!(counts(reply.usage(&call)), whole);
+            assert_eq!(counts(reply.usage_so_far(&call)), cut);
         }
     }
 }

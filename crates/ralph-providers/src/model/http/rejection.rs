@@ -77,7 +77,7 @@ impl ProviderRejection {
         let message = error_message(error).or_else(|| error.as_str().map(str::to_owned));
         Self {
             status,
-            message: one_line(&message.unwrap_or_else(|| "an error without words".into())),
+            message: one_line(&message.unwrap_or_else(|| "an error without a message".into())),
             wait: None,
         }
     }
@@ -95,8 +95,8 @@ impl ProviderRejection {
             wait,
         } = self;
         let model = model.to_owned();
-        let words = message.to_lowercase();
-        let is_used_up = QUOTA_PHRASES.iter().any(|word| words.contains(word));
+        let lowercase = message.to_lowercase();
+        let is_used_up = QUOTA_PHRASES.iter().any(|word| lowercase.contains(word));
         let takes_long = wait.is_some_and(|wait| wait > MAX_RETRY_WAIT);
         match status {
             402 => quota_error(model, wait, message),
@@ -169,8 +169,8 @@ mod tests {
     use super::*;
 
     fn model_error_text(status: u16, body: &str, wait: Option<u64>) -> String {
-        let refusal = ProviderRejection::from_body(status, body, wait.map(Duration::from_secs));
-        match refusal.into_model_error("m", Some("M_API_KEY")) {
+        let rejection = ProviderRejection::from_body(status, body, wait.map(Duration::from_secs));
+        match rejection.into_model_error("m", Some("M_API_KEY")) {
             ModelError::Transient {
                 status,
                 retry_after,

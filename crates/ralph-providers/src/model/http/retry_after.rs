@@ -51,17 +51,17 @@ fn latest_reset(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
             .get(name)
             .and_then(|value| available(value.to_str()))
     };
-    let mut used_up = None;
+    let mut exhausted = None;
     let mut any = None;
     for (before, after) in RATE_LIMIT_HEADERS {
         let reset = text(format!("{before}reset{after}")).and_then(|value| parse_wait(value, now));
         let Some(reset) = reset else { continue };
         any = any.max(Some(reset));
         if text(format!("{before}remaining{after}")) == Some("0") {
-            used_up = used_up.max(Some(reset));
+            exhausted = exhausted.max(Some(reset));
         }
     }
-    used_up.or(any)
+    exhausted.or(any)
 }
 
 /// Parses a duration or a point in time: seconds, `6m0s`, a date, or seconds since 1970.
@@ -79,7 +79,7 @@ fn parse_wait(text: &str, now: Timestamp) -> Option<Duration> {
 }
 
 fn until(at: Timestamp, now: Timestamp) -> Duration {
-    // What lies in the past is over.
+    // A reset in the past needs no wait.
     Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO)
 }
 
@@ -126,7 +126,7 @@ fn parse_duration(text: &str) -> Option<Duration> {
     (!text.is_empty()).then_some(total)
 }
 
-/// Checks Gemini's retry field, and messages of other providers: `Please try again in 6m0s.`
+/// Reads Gemini's retry field, or the wait in another provider's message: `Please try again in 6m0s.`
 fn wait_in_body(body: &Value) -> Option<Duration> {
     let error = body.get(0).unwrap_or(body).get("error")?;
     let details = error["details"].as_array().map_or(&[][..], Vec::as_slice);

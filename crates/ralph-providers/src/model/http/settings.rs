@@ -30,7 +30,7 @@ pub struct HttpModelSettings {
 
 impl fmt::Debug for HttpModelSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpSettings")
+        f.debug_struct("HttpModelSettings")
             .field("name", &self.name)
             .field("endpoint", &self.endpoint)
             .field("base", &self.base)
@@ -90,16 +90,16 @@ impl ModelTimeouts {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HttpModelSettingsError {
     /// The address is invalid.
-    #[error("`{base}` is not the address of an API: {why}")]
+    #[error("invalid API address `{base}`: {why}")]
     Base {
         /// Without a password.
         base: String,
         why: &'static str,
     },
     /// The key contains characters that are not allowed in a header.
-    #[error("the key in `{variable}` has characters that no key has")]
+    #[error("the key in `{variable}` contains characters that are not allowed in an HTTP header")]
     Key { variable: String },
     /// The client could not be created.
-    #[error("cannot make an HTTP client: {0}")]
+    #[error("cannot create an HTTP client: {0}")]
     Client(String),
 }

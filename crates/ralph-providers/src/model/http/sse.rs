@@ -28,9 +28,9 @@ pub(super) struct SseEventTooLong;
 
 impl SseDecoder {
     /// Adds a chunk and returns the events that it completes.
-    pub(super) fn push(&mut self, piece: &[u8]) -> Result<Vec<SseEvent>, SseEventTooLong> {
+    pub(super) fn push(&mut self, chunk: &[u8]) -> Result<Vec<SseEvent>, SseEventTooLong> {
         let mut events = Vec::new();
-        for byte in piece {
+        for byte in chunk {
             let was_return = std::mem::replace(&mut self.after_return, *byte == b'\r');
             match byte {
                 // The preceding carriage return already ended the line.
@@ -106,7 +106,7 @@ mod tests {
             let events: Vec<SseEvent> = STREAM
                 .as_bytes()
                 .chunks(size)
-                .flat_map(|piece| decoder.push(piece).unwrap())
+                .flat_map(|chunk| decoder.push(chunk).unwrap())
                 .collect();
             assert_eq!(events, expected, "{size}");
             assert_eq!(decoder.finish(), Some(event("lost", "half")));
@@ -116,9 +116,9 @@ mod tests {
     #[test]
     fn an_endless_event_is_rejected() {
         let mut decoder = SseDecoder::default();
-        let piece = vec![b'x'; MAX_EVENT_BYTES / 2];
+        let chunk = vec![b'x'; MAX_EVENT_BYTES / 2];
         assert_eq!(decoder.push(b"data: "), Ok(Vec::new()));
-        assert_eq!(decoder.push(&piece), Ok(Vec::new()));
-        assert_eq!(decoder.push(&piece), Err(SseEventTooLong));
+        assert_eq!(decoder.push(&chunk), Ok(Vec::new()));
+        assert_eq!(decoder.push(&chunk), Err(SseEventTooLong));
     }
 }

@@ -46,18 +46,20 @@ const PARAMETER_KEYS: [(&str, &str); 13] = [
 /// Returns the setting to change after a rejection, as an imperative; `None` if the message does
 /// not indicate one.
 pub(super) fn suggest_fix(status: u16, message: &str) -> Option<String> {
-    let words = message.to_lowercase();
-    let says = |known: &[&str]| known.iter().any(|word| words.contains(word));
-    if status == 413 || says(&PROMPT_TOO_LONG_PHRASES) {
+    let lowercase = message.to_lowercase();
+    let mentions = |known: &[&str]| known.iter().any(|word| lowercase.contains(word));
+    if status == 413 || mentions(&PROMPT_TOO_LONG_PHRASES) {
         return Some(
             "lower `max_output_tokens` of its profile in `models.yaml`, or use a model with a larger context window"
                 .into(),
         );
     }
-    if words.contains("model") && says(&UNKNOWN_MODEL_PHRASES) {
+    if lowercase.contains("model") && mentions(&UNKNOWN_MODEL_PHRASES) {
         return Some("correct `litellm_model` of its profile in `models.yaml`".into());
     }
-    let parameter = PARAMETER_KEYS.iter().find(|(word, _)| words.contains(word));
+    let parameter = PARAMETER_KEYS
+        .iter()
+        .find(|(word, _)| lowercase.contains(word));
     if let Some((_, key)) = parameter {
         return Some(format!("change `{key}` of its profile in `models.yaml`"));
     }

@@ -72,15 +72,15 @@ fn an_invalid_line_is_reported_with_its_cause() {
     let cases = [
         (
             r#"{"delay_ms": 1}"#,
-            "has neither `reply` nor `error`, one of them is needed",
+            "has neither `reply` nor `error`, but needs one of them",
         ),
         (
             r"{}",
-            "has neither `reply` nor `error`, one of them is needed",
+            "has neither `reply` nor `error`, but needs one of them",
         ),
         (
             r#"{"reply": "a", "error": {"status": 500}}"#,
-            "has both `reply` and `error`, one of them is allowed",
+            "has both `reply` and `error`, but only one of them is allowed",
         ),
         (
             r#"{"error": {"status": 500}, "usage": {"input_tokens": 1}}"#,
@@ -88,9 +88,9 @@ fn an_invalid_line_is_reported_with_its_cause() {
         ),
         (
             r#"{"reply": ["a"]}"#,
-            "`reply` is neither a text nor an object",
+            "`reply` must be a string or an object",
         ),
-        (r#"{"reply": 7}"#, "`reply` is neither a text nor an object"),
+        (r#"{"reply": 7}"#, "`reply` must be a string or an object"),
         (r#"["a", null, null, null, null]"#, "is not a JSON object"),
         (r#""a""#, "is not a JSON object"),
         (
@@ -115,7 +115,7 @@ fn an_invalid_line_is_reported_with_its_cause() {
         ),
         (
             r#"{"error": {"status": 200}}"#,
-            "`error.status` is 200, allowed are 400 to 599, and 0 for no answer at all",
+            "`error.status` is 200, but must be 400 to 599, or 0 for no response",
         ),
         (
             r#"{"error": {"status": 429, "retry_after": -1}}"#,
@@ -134,7 +134,7 @@ fn an_invalid_line_is_reported_with_its_cause() {
 fn a_quota_needs_its_status() {
     let error = read_text(r#"{"error": {"status": 503, "quota": true}}"#).unwrap_err();
     let expected =
-        "script `s.jsonl`, line 1: `error.quota` goes with status 429, `error.status` is 503";
+        "script `s.jsonl`, line 1: `error.quota` requires status 429, but `error.status` is 503";
     assert_eq!(error, expected);
 }
 
@@ -175,9 +175,6 @@ fn a_file_over_the_limit_is_rejected() {
     let error = read_script(&path).unwrap_err().to_string();
     assert_eq!(
         error,
-        format!(
-            "script `{}` has more than 64 MiB, which is the limit",
-            path.display()
-        )
+        format!("script `{}` exceeds the limit of 64 MiB", path.display())
     );
 }

@@ -100,7 +100,7 @@ async fn lines_are_used_in_order_and_the_last_repeats() {
 }
 
 #[tokio::test]
-async fn the_first_unused_line_that_matches_answers() {
+async fn the_first_unused_line_that_matches_is_used() {
     let fixture = script(&[
         r#"{"reply": "doctor", "when": "diagnose"}"#,
         r#"{"reply": "a"}"#,
@@ -124,12 +124,12 @@ async fn the_first_unused_line_that_matches_answers() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_no_line_answers_is_an_error() {
+async fn a_prompt_that_no_line_matches_is_an_error() {
     let fixture = script(&[
         r#"{"reply": "a", "when": "one"}"#,
         r#"{"reply": "b", "when": "two"}"#,
     ]);
-    let nothing = "model `scripted:S` cannot answer: no line of the script answers this prompt";
+    let nothing = "model `scripted:S` cannot answer: no line of the script matches this prompt";
     let seen = ask_for_sources(
         &fixture,
         &fixture.model(&[]),
@@ -147,7 +147,7 @@ async fn a_restart_does_not_use_a_line_twice() {
         r#"{"reply": "b", "when": "x"}"#,
         r#"{"reply": "c"}"#,
     ]);
-    let failed = "model `scripted:S` is not available at the moment: status 500, as line 2 of the script says";
+    let failed = "model `scripted:S` is not available at the moment: status 500, simulated by line 2 of the script";
     let before = ask_for_sources(&fixture, &fixture.model(&[]), &["x"; 4]).await;
     assert_eq!(before, ["line 1", failed, "line 3", "line 4"]);
     // Failures are not recorded, so they occur once per process.
@@ -164,7 +164,7 @@ fn a_used_line_that_is_gone_is_an_error() {
     for used in ["line 3", "line 2", "line 01", "reply 1", ""] {
         let error = ScriptedModel::load(&fixture.path, &[used.to_owned()]).unwrap_err();
         let expected = format!(
-            "script `S` has no reply at `{used}`, which the run has used: the file has changed since"
+            "script `S` no longer has the reply at `{used}` that the run has used: the file has changed"
         );
         assert_eq!(fixture.redact_path(&error), expected);
     }
@@ -175,18 +175,27 @@ async fn a_status_becomes_the_error_that_a_provider_would_cause() {
     let cases = [
         ("401", "Unauthorized 401"),
         ("403", "Unauthorized 403"),
-        ("400", "Broken status 400, as line 1 of the script says"),
-        ("404", "Broken status 404, as line 1 of the script says"),
+        (
+            "400",
+            "Broken status 400, simulated by line 1 of the script",
+        ),
+        (
+            "404",
+            "Broken status 404, simulated by line 1 of the script",
+        ),
         (
             "429, \"retry_after\": 1",
-            "Transient 429 Some(1s) as line 1 of the script says",
+            "Transient 429 Some(1s) simulated by line 1 of the script",
         ),
         (
             "429, \"retry_after\": 1, \"quota\": true",
-            "QuotaUsedUp Some(1s) as line 1 of the script says",
+            "QuotaUsedUp Some(1s) simulated by line 1 of the script",
         ),
-        ("529", "Transient 529 None as line 1 of the script says"),
-        ("0", "Transient 0 None as line 1 of the script says"),
+        (
+            "529",
+            "Transient 529 None simulated by line 1 of the script",
+        ),
+        ("0", "Transient 0 None simulated by line 1 of the script"),
     ];
     for (status, expected) in cases {
         let fixture = script(&[&format!(r#"{{"error": {{"status": {status}}}}}"#)]);

@@ -28,9 +28,9 @@ use crate::sandbox::egress::SandboxEgress;
 
 /// Time limit for the guest's first response and for the egress setup.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often to check in the meantime whether the container still runs.
+/// How often to check whether the container still runs, or whether it has been removed.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// Time limit for a removal in progress.
+/// Time limit while another process removes or creates the container.
 const REMOVE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Number of log lines shown.
 const LOG_LINES: &str = "20";
@@ -42,21 +42,21 @@ pub(super) enum ContainerError {
     #[error("its container has been removed")]
     Missing,
     /// The container was created by another ralph process.
-    #[error("another ralph uses it now")]
+    #[error("another ralph process uses it now")]
     TakenOver,
     /// The Docker Engine failed.
     #[error(transparent)]
     Engine(#[from] DockerError),
     /// The guest does not respond.
-    #[error("the guest in its container does not answer: {source}{said}")]
+    #[error("the guest in its container does not respond: {source}{log}")]
     Guest {
         source: io::Error,
         /// The end of the container's log, after a separator.
-        said: String,
+        log: String,
     },
     /// The guest socket could not be created.
-    #[error("cannot listen in `{}`: {source}", directory.display())]
-    Door {
+    #[error("cannot create a socket in `{}`: {source}", directory.display())]
+    Socket {
         directory: PathBuf,
         source: io::Error,
     },
@@ -85,20 +85,20 @@ pub(super) struct Container {
 impl Container {
     pub(super) fn new(
         engine: DockerEngine,
-        facts: DockerInfo,
+        engine_info: DockerInfo,
         settings: DockerSettings,
         name: SandboxName,
-        marks: SandboxLabels,
-        by_socket: bool,
+        labels: SandboxLabels,
+        uses_socket: bool,
     ) -> Self {
         let object = labels::object_name(name);
-        let socket = by_socket.then(|| settings.socket_directory(&object));
+        let socket = uses_socket.then(|| settings.socket_directory(&object));
         Self {
             engine,
-            engine_info: facts,
+            engine_info,
             settings,
             name,
-            labels: marks,
+            labels,
             object,
             socket,
             egress: None,
@@ -113,7 +113,7 @@ impl Container {
             GuestSocket::create_directory(directory)
                 .map_err(|source| socket_error(directory, source))?;
         }
-        let form = ContainerSpec {
+        let spec = ContainerSpec {
             name: self.name,
             labels: &self.labels,
             settings: &self.settings,
@@ -124,8 +124,8 @@ impl Container {
             .name(&self.object)
             .build();
         let api = self.engine.api();
-        let created = api.create_container(Some(options), form.create_body());
-        let created = self.engine.call("make a container", created).await?;
+        let created = api.create_container(Some(options), spec.create_body());
+        let created = self.engine.call("create a container", created).await?;
         *self
             .created_id
             .lock()
@@ -135,27 +135,27 @@ impl Container {
 
     /// Starts the container and connects to its guest.
     pub(super) async fn start(&self) -> Result<GuestConnection, ContainerError> {
-        let line = if let Some(directory) = &self.socket {
-            let door = GuestSocket::bind(directory);
-            let door = door.map_err(|source| socket_error(directory, source))?;
+        let connection = if let Some(directory) = &self.socket {
+            let socket = GuestSocket::bind(directory);
+            let socket = socket.map_err(|source| socket_error(directory, source))?;
             self.start_container().await?;
-            let socket = self.accept_guest(&door).await?;
-            timeout(START_TIMEOUT, GuestConnection::from_socket(socket)).await
+            let stream = self.accept_guest(&socket).await?;
+            timeout(START_TIMEOUT, GuestConnection::from_socket(stream)).await
         } else {
             // Attaches before the start, so that no output is lost.
             let attached = self.attach().await?;
             self.start_container().await?;
             timeout(START_TIMEOUT, GuestConnection::from_attached(attached)).await
         };
-        match line.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
-            Ok(line) => self.connect_egress(line).await,
+        match connection.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+            Ok(connection) => self.connect_egress(connection).await,
             Err(source) => Err(self.no_answer_error(source).await),
         }
     }
 
     async fn start_container(&self) -> Result<(), ContainerError> {
-        let own = self.container_ref();
-        let started = self.engine.api().start_container(&own, None);
+        let id = self.container_ref();
+        let started = self.engine.api().start_container(&id, None);
         self.call("start a container", started).await?;
         self.out_of_memory.store(false, Ordering::Relaxed);
         Ok(())
@@ -178,24 +178,24 @@ impl Container {
             .stdout(true)
             .stderr(true)
             .build();
-        let own = self.container_ref();
-        let attached = self.engine.api().attach_container(&own, Some(options));
+        let id = self.container_ref();
+        let attached = self.engine.api().attach_container(&id, Some(options));
         self.call("attach to a container", attached).await
     }
 
     /// Waits for the guest and accepts only the container's first process.
-    async fn accept_guest(&self, door: &GuestSocket) -> Result<UnixStream, ContainerError> {
+    async fn accept_guest(&self, socket: &GuestSocket) -> Result<UnixStream, ContainerError> {
         let deadline = Instant::now() + START_TIMEOUT;
         loop {
-            let visitor = match timeout(POLL_INTERVAL, door.accept()).await {
-                Ok(Ok(visitor)) => Some(visitor),
+            let accepted = match timeout(POLL_INTERVAL, socket.accept()).await {
+                Ok(Ok(accepted)) => Some(accepted),
                 Ok(Err(source)) => return Err(self.no_answer_error(source).await),
                 Err(_) => None,
             };
             let state = self.state().await?;
-            if let Some((socket, process)) = visitor {
+            if let Some((stream, process)) = accepted {
                 if process == state.pid {
-                    return Ok(socket);
+                    return Ok(stream);
                 }
             } else if state.running != Some(true) {
                 return Err(self
@@ -211,13 +211,16 @@ impl Container {
     /// Routes outbound connections of commands to the egress handler.
     async fn connect_egress(
         &self,
-        mut line: GuestConnection,
+        mut connection: GuestConnection,
     ) -> Result<GuestConnection, ContainerError> {
-        let Some(way_out) = &self.egress else {
-            return Ok(line);
+        let Some(egress) = &self.egress else {
+            return Ok(connection);
         };
-        match line.set_up_egress(way_out.clone(), START_TIMEOUT).await {
-            Ok(()) => Ok(line),
+        match connection
+            .set_up_egress(egress.clone(), START_TIMEOUT)
+            .await
+        {
+            Ok(()) => Ok(connection),
             Err(source) => Err(self.no_answer_error(source).await),
         }
     }
@@ -231,7 +234,7 @@ impl Container {
                 self.create().await?;
                 self.start().await
             }
-            Ok(line) => Ok(line),
+            Ok(connection) => Ok(connection),
         }
     }
 
@@ -253,14 +256,14 @@ impl Container {
     /// Kills everything in the container, even if it is paused.
     pub(super) async fn kill(&self) -> Result<(), ContainerError> {
         let api = self.engine.api();
-        let own = self.container_ref();
-        // Only one that is paused can be let go on.
+        let id = self.container_ref();
+        // Fails unless the container is paused.
         best_effort(
-            self.call("unpause a container", api.unpause_container(&own))
+            self.call("unpause a container", api.unpause_container(&id))
                 .await,
         );
         let options = KillContainerOptionsBuilder::new().signal("SIGKILL").build();
-        let killed = api.kill_container(&own, Some(options));
+        let killed = api.kill_container(&id, Some(options));
         match self.call("kill a container", killed).await {
             Err(ContainerError::Engine(error)) if error.is_conflict() => Ok(()),
             killed => killed,
@@ -272,7 +275,7 @@ impl Container {
     pub(super) async fn remove(&self) -> Result<(), ContainerError> {
         self.remove_object(&self.object).await?;
         if let Some(directory) = &self.socket {
-            // A directory that stays is empty and in nobody's way.
+            // A directory that remains does no harm.
             best_effort(std::fs::remove_dir_all(directory));
         }
         Ok(())
@@ -303,7 +306,7 @@ impl Container {
     /// Returns whether another container has replaced this one.
     pub(super) async fn is_replaced(&self) -> Result<bool, ContainerError> {
         let inspected = self.engine.api().inspect_container(&self.object, None);
-        match self.call("look at a container", inspected).await {
+        match self.call("inspect a container", inspected).await {
             Ok(found) => Ok(found.id.is_some_and(|id| id != self.container_ref())),
             Err(ContainerError::Missing) => Ok(false),
             Err(error) => Err(error),
@@ -312,9 +315,9 @@ impl Container {
 
     /// Inspects the container.
     pub(super) async fn state(&self) -> Result<ContainerState, ContainerError> {
-        let own = self.container_ref();
-        let inspected = self.engine.api().inspect_container(&own, None);
-        let container = self.call("look at a container", inspected).await?;
+        let id = self.container_ref();
+        let inspected = self.engine.api().inspect_container(&id, None);
+        let container = self.call("inspect a container", inspected).await?;
         Ok(container.state.unwrap_or_default())
     }
 
@@ -325,33 +328,33 @@ impl Container {
             .stderr(true)
             .tail(LOG_LINES)
             .build();
-        let mut pieces = self.engine.api().logs(&self.container_ref(), Some(options));
+        let mut chunks = self.engine.api().logs(&self.container_ref(), Some(options));
         let mut text = String::new();
         let gather = async {
-            while let Some(Ok(piece)) = pieces.next().await {
-                text.push_str(&piece.to_string());
+            while let Some(Ok(chunk)) = chunks.next().await {
+                text.push_str(&chunk.to_string());
             }
         };
-        // Without its log an error is still an error.
+        // An error is reported even if the log cannot be read in time.
         best_effort(timeout(Duration::from_secs(2), gather).await);
         match text.trim() {
             "" => String::new(),
-            said => format!("; its container said: {}", said.replace('\n', " | ")),
+            log => format!("; container log: {}", log.replace('\n', " | ")),
         }
     }
 
     /// Returns the id, or else the name, of the container created by this process.
     fn container_ref(&self) -> String {
-        let own = self
+        let id = self
             .created_id
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        own.clone().unwrap_or_else(|| self.object.clone())
+        id.clone().unwrap_or_else(|| self.object.clone())
     }
 
     async fn no_answer_error(&self, source: io::Error) -> ContainerError {
-        let said = self.log().await;
-        ContainerError::Guest { source, said }
+        let log = self.log().await;
+        ContainerError::Guest { source, log }
     }
 
     async fn call<T>(
@@ -368,7 +371,7 @@ impl Container {
 }
 
 fn socket_error(directory: &Path, source: io::Error) -> ContainerError {
-    ContainerError::Door {
+    ContainerError::Socket {
         directory: directory.to_owned(),
         source,
     }

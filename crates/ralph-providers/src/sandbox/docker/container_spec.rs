@@ -200,7 +200,7 @@ impl ContainerSpec<'_> {
         mounts
     }
 
-    /// The container's output carries the guest protocol and must not be logged.
+    /// Without a socket, the container's output carries the guest protocol and must not be logged.
     fn log_config(&self) -> HostConfigLogConfig {
         match self.socket {
             Some(_) => HostConfigLogConfig {
@@ -217,13 +217,13 @@ impl ContainerSpec<'_> {
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "processors are few, and what is beyond i64 is cut to it"
+    reason = "the cast saturates, and no machine has that many processors"
 )]
 fn nano_cpus(cpus: f64) -> i64 {
     (cpus * 1e9) as i64
 }
 
-/// Returns a share of the memory, at most `most`.
-fn memory_share(memory: i64, part: i64, most: u64) -> i64 {
-    (memory / part).min(i64::try_from(most).unwrap_or(i64::MAX))
+/// Returns a share of the memory, at most `max`.
+fn memory_share(memory: i64, part: i64, max: u64) -> i64 {
+    (memory / part).min(i64::try_from(max).unwrap_or(i64::MAX))
 }

@@ -20,8 +20,8 @@ use crate::sandbox::convert::{self, CommandInput};
 /// Time for the guest to report a timeout: it asks a command to end before it kills it.
 const TIMEOUT_GRACE: Duration = Duration::from_secs(15);
 
-/// Longer than any command runs.
-const NO_TIMEOUT: Duration = Duration::from_hours(24 * 365);
+/// Caps timeouts, so that the deadline cannot overflow.
+const MAX_TIMEOUT: Duration = Duration::from_hours(24 * 365);
 
 /// Runs a command to completion. Dropping the future closes the stream, and the guest kills the
 /// command.
@@ -32,11 +32,11 @@ pub(super) async fn exec(
     output: &mut dyn OutputSink,
 ) -> Result<ExecOutcome, SandboxError> {
     let started = Instant::now();
-    let line = sandbox.connection().await?;
-    let what = program_name(&exec.program);
+    let connection = sandbox.connection().await?;
+    let program = program_name(&exec.program);
     let cwd = exec.cwd.to_string();
-    let patience = exec.timeout.saturating_add(TIMEOUT_GRACE).min(NO_TIMEOUT);
-    let deadline = running_time::now() + patience;
+    let limit = exec.timeout.saturating_add(TIMEOUT_GRACE).min(MAX_TIMEOUT);
+    let deadline = running_time::now() + limit;
     let request = GuestRequest::Exec(ExecRequest {
         program: convert::program(exec.program),
         cwd: cwd.clone(),
@@ -51,23 +51,20 @@ pub(super) async fn exec(
         output_limit: exec.output_limit,
     });
     let input = CommandInput::new(exec.stdin, later);
-    let symptom = match line.link().open(&request) {
+    let failure = match connection.link().open(&request) {
         Ok(stream) => match timeout_at(deadline, stream_command(stream, input, output)).await {
-            Ok(Some(reply)) => return into_outcome(reply, what, &cwd, started),
+            Ok(Some(reply)) => return into_outcome(reply, program, &cwd, started),
             Ok(None) => ConnectionFailure::Closed,
             Err(_) => ConnectionFailure::Silent,
         },
         Err(OpenStreamError::Closed) => ConnectionFailure::Closed,
         Err(OpenStreamError::TooLong) => {
-            // Exceeds the limit of any system.
+            // A command line of this length exceeds the limit of any system.
             let source = rustix::io::Errno::TOOBIG.into();
-            return Err(SandboxError::Spawn {
-                program: what,
-                source,
-            });
+            return Err(SandboxError::Spawn { program, source });
         }
     };
-    Err(sandbox.reconnect_after(&line, symptom).await)
+    Err(sandbox.reconnect_after(&connection, failure).await)
 }
 
 fn owned_pair((name, value): (&String, &String)) -> (String, String) {
@@ -92,14 +89,14 @@ async fn stream_command(
         mut messages,
         mut data,
     } = stream;
-    let mut fed = std::pin::pin!(feed(&sender, input));
+    let mut feeding = std::pin::pin!(feed(&sender, input));
     let mut is_fed = false;
     let reply = loop {
         tokio::select! {
             biased;
-            Some(piece) = data.next() => forward_chunk(output, &piece),
+            Some(chunk) = data.next() => forward_chunk(output, &chunk),
             message = next(&mut messages) => break message?,
-            () = &mut fed, if !is_fed => is_fed = true,
+            () = &mut feeding, if !is_fed => is_fed = true,
         }
     };
     drain(&mut data, output);
@@ -119,8 +116,8 @@ async fn feed(sender: &StreamSender, mut input: CommandInput<'_>) {
 
 /// Processes output that arrived before the reply but was not read yet.
 fn drain(data: &mut StreamData, output: &mut dyn OutputSink) {
-    while let Some(piece) = data.try_next() {
-        forward_chunk(output, &piece);
+    while let Some(chunk) = data.try_next() {
+        forward_chunk(output, &chunk);
     }
 }
 
@@ -145,16 +142,16 @@ fn into_outcome(
         }),
         GuestReply::NotStarted(failure) => Err(match ConfinedFileError::from(failure) {
             ConfinedFileError::Io(source) => SandboxError::Spawn { program, source },
-            refusal @ (ConfinedFileError::Escapes
+            error @ (ConfinedFileError::Escapes
             | ConfinedFileError::NotRegular
-            | ConfinedFileError::NotFound) => convert::refusal_error("start", &program, refusal),
+            | ConfinedFileError::NotFound) => convert::file_error("start", &program, error),
         }),
-        GuestReply::Failed(failure) => Err(convert::refusal_error("enter", cwd, failure.into())),
+        GuestReply::Failed(failure) => Err(convert::file_error("enter", cwd, failure.into())),
         GuestReply::Welcome(_)
         | GuestReply::Done
         | GuestReply::Stat(_)
         | GuestReply::TooLarge { .. } => {
-            let source = std::io::Error::other("the guest answered something else");
+            let source = std::io::Error::other("unexpected reply from the guest");
             Err(convert::io_failure("run", &program, source))
         }
     }

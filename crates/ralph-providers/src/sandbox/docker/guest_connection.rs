@@ -24,7 +24,7 @@ use crate::sandbox::egress::{EGRESS_FILES_DIRECTORY, EgressConnection, SandboxEg
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 /// Buffer size for the container's output.
 const ATTACHED_BUFFER: usize = 256 * 1024;
-/// Maximum size of the guest's error output.
+/// Maximum stored size of the guest's error output; older bytes are dropped.
 const MAX_STDERR_BYTES: usize = 4096;
 
 /// A connection to a guest. Dropping it ends everything that runs in the sandbox.
@@ -32,7 +32,7 @@ const MAX_STDERR_BYTES: usize = 4096;
 pub(super) struct GuestConnection {
     link: Link,
     stderr: Arc<Mutex<Vec<u8>>>,
-    /// Transfers frames and sends heartbeats; aborted on drop.
+    /// Transfer frames, send heartbeats and serve egress; aborted on drop.
     tasks: JoinSet<()>,
     /// Streams opened by the guest, until the egress handler serves them.
     incoming: Option<IncomingStreams>,
@@ -49,17 +49,17 @@ impl GuestConnection {
     pub(super) async fn from_attached(attached: AttachContainerResults) -> io::Result<Self> {
         let AttachContainerResults { mut output, input } = attached;
         let (reader, mut pipe) = simplex(ATTACHED_BUFFER);
-        let complaints: Arc<Mutex<Vec<u8>>> = Arc::default();
-        let heard = complaints.clone();
+        let stderr: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let captured = stderr.clone();
         let copy = async move {
-            while let Some(Ok(piece)) = output.next().await {
-                match piece {
+            while let Some(Ok(chunk)) = output.next().await {
+                match chunk {
                     LogOutput::StdOut { message } | LogOutput::Console { message } => {
                         if pipe.write_all(&message).await.is_err() {
                             return;
                         }
                     }
-                    LogOutput::StdErr { message } => append_stderr(&heard, &message),
+                    LogOutput::StdErr { message } => append_stderr(&captured, &message),
                     LogOutput::StdIn { .. } => {}
                 }
             }
@@ -67,36 +67,36 @@ impl GuestConnection {
                 tracing::debug!(%error, "the output of a container ended after its reader");
             }
         };
-        let mut line = Self::handshake(reader, input, vec![Box::pin(copy)]).await?;
-        line.stderr = complaints;
-        Ok(line)
+        let mut connection = Self::handshake(reader, input, vec![Box::pin(copy)]).await?;
+        connection.stderr = stderr;
+        Ok(connection)
     }
 
     /// Performs the handshake, which checks the protocol version.
     async fn handshake<R, W>(
         reader: R,
         writer: W,
-        more: Vec<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>,
+        extra_tasks: Vec<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>,
     ) -> io::Result<Self>
     where
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let (connection, incoming, carry) = Link::new(LinkSide::Host, reader, writer);
+        let (link, incoming, transfer) = Link::new(LinkSide::Host, reader, writer);
         let mut tasks = JoinSet::new();
-        for task in more {
+        for task in extra_tasks {
             tasks.spawn(task);
         }
         tasks.spawn(async move {
             // Pending requests see the end of the connection; the reason is only known here.
-            match carry.await {
+            match transfer.await {
                 Ok(()) => tracing::debug!("guest connection ended"),
                 Err(error) => tracing::warn!(%error, "guest connection lost"),
             }
         });
-        tasks.spawn(send_heartbeats(connection.clone()));
-        let line = Self {
-            link: connection,
+        tasks.spawn(send_heartbeats(link.clone()));
+        let connection = Self {
+            link,
             stderr: Arc::default(),
             tasks,
             incoming: Some(incoming),
@@ -104,10 +104,10 @@ impl GuestConnection {
         let hello = GuestRequest::Hello(HostHello {
             protocol: PROTOCOL_VERSION,
         });
-        match line.request(&hello).await {
+        match connection.request(&hello).await {
             Some(GuestReply::Welcome(welcome)) if welcome.protocol == PROTOCOL_VERSION => {
                 tracing::debug!(protocol = PROTOCOL_VERSION, "guest connected");
-                Ok(line)
+                Ok(connection)
             }
             Some(reply) => {
                 tracing::warn!(
@@ -117,7 +117,7 @@ impl GuestConnection {
                 );
                 Err(io::Error::new(
                     io::ErrorKind::InvalidData,
-                    "the guest speaks another version of the protocol",
+                    "the guest uses another protocol version",
                 ))
             }
             None => {
@@ -130,39 +130,39 @@ impl GuestConnection {
     /// Sets up the egress listeners and their files, within a time limit.
     pub(super) async fn set_up_egress(
         &mut self,
-        way_out: Arc<dyn SandboxEgress>,
-        most: Duration,
+        egress: Arc<dyn SandboxEgress>,
+        limit: Duration,
     ) -> io::Result<()> {
-        let files = way_out.files();
-        let admitted = async {
-            self.listen(way_out).await?;
+        let files = egress.files();
+        let set_up = async {
+            self.listen(egress).await?;
             self.write_egress_files(&files).await
         };
-        let admitted = timeout(most, admitted).await;
-        admitted.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        let set_up = timeout(limit, set_up).await;
+        set_up.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
 
-    async fn listen(&mut self, way_out: Arc<dyn SandboxEgress>) -> io::Result<()> {
-        let mut kept = Vec::new();
-        for listener in way_out.listeners() {
+    async fn listen(&mut self, egress: Arc<dyn SandboxEgress>) -> io::Result<()> {
+        let mut streams = Vec::new();
+        for listener in egress.listeners() {
             let request = GuestRequest::Listen {
                 name: listener.name,
                 address: listener.address.clone(),
                 listening: listener.listening,
             };
-            let hung_up = || io::Error::from(io::ErrorKind::ConnectionReset);
-            let mut stream = self.link.open(&request).map_err(|_| hung_up())?;
-            let reply = stream.messages.next().await.ok_or_else(hung_up)?;
+            let closed = || io::Error::from(io::ErrorKind::ConnectionReset);
+            let mut stream = self.link.open(&request).map_err(|_| closed())?;
+            let reply = stream.messages.next().await.ok_or_else(closed)?;
             if let Ok(GuestReply::Failed(failure)) = serde_json::from_slice(&reply) {
                 let address = listener.address;
                 return Err(io::Error::other(format!(
                     "the guest cannot listen on `{address}`: {failure:?}"
                 )));
             }
-            kept.push(stream);
+            streams.push(stream);
         }
         if let Some(incoming) = self.incoming.take() {
-            self.tasks.spawn(serve_egress(incoming, way_out, kept));
+            self.tasks.spawn(serve_egress(incoming, egress, streams));
         }
         Ok(())
     }
@@ -178,8 +178,8 @@ impl GuestConnection {
             .unwrap_or_default();
         let path = directory.to_string_lossy().into_owned();
         let remove = GuestRequest::Delete { path: path.clone() };
-        let make = GuestRequest::MakeDirectory { path: path.clone() };
-        for (doing, request) in [("remove", remove), ("make", make)] {
+        let create = GuestRequest::MakeDirectory { path: path.clone() };
+        for (doing, request) in [("remove", remove), ("create", create)] {
             match self.request(&request).await {
                 Some(GuestReply::Done) => {}
                 other => {
@@ -233,10 +233,10 @@ impl GuestConnection {
         logged("read the reply of a guest", serde_json::from_slice(&reply))
     }
 
-    /// Returns the guest's error output, if it is attached to the container's output.
+    /// Returns the end of the guest's error output; empty if the guest is connected over a socket.
     pub(super) fn stderr(&self) -> String {
-        let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&kept).into_owned()
+        let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&stderr).into_owned()
     }
 }
 
@@ -244,7 +244,7 @@ impl GuestConnection {
 /// stops the guest from listening.
 async fn serve_egress(
     mut incoming: IncomingStreams,
-    way_out: Arc<dyn SandboxEgress>,
+    egress: Arc<dyn SandboxEgress>,
     _listeners: Vec<GuestStream>,
 ) {
     let mut connections = JoinSet::new();
@@ -253,14 +253,14 @@ async fn serve_egress(
             opened = incoming.recv() => {
                 let Some(OpenedStream { message, stream }) = opened else { return };
                 let Ok(connect) = serde_json::from_slice::<ConnectRequest>(&message) else { continue };
-                let way_out = way_out.clone();
+                let egress = egress.clone();
                 connections.spawn(async move {
                     let connection = EgressConnection {
                         listener: connect.listener,
                         local: connect.local,
                         stream: stream.into(),
                     };
-                    way_out.serve(connection).await;
+                    egress.serve(connection).await;
                 });
             }
             Some(_) = connections.join_next() => {}
@@ -268,11 +268,11 @@ async fn serve_egress(
     }
 }
 
-fn append_stderr(complaints: &Mutex<Vec<u8>>, bytes: &[u8]) {
-    let mut kept = complaints.lock().unwrap_or_else(PoisonError::into_inner);
-    kept.extend(bytes);
-    let over = kept.len().saturating_sub(MAX_STDERR_BYTES);
-    kept.drain(..over);
+fn append_stderr(stderr: &Mutex<Vec<u8>>, bytes: &[u8]) {
+    let mut stored = stderr.lock().unwrap_or_else(PoisonError::into_inner);
+    stored.extend(bytes);
+    let over = stored.len().saturating_sub(MAX_STDERR_BYTES);
+    stored.drain(..over);
 }
 
 async fn send_heartbeats(link: Link) {
@@ -315,11 +315,11 @@ mod tests {
     }
 
     /// Answers the handshake and ignores everything else.
-    async fn run_deaf_guest(socket: UnixStream) {
+    async fn run_silent_guest(socket: UnixStream) {
         let (reader, writer) = socket.into_split();
-        let (_link, mut incoming, carry) = Link::new(LinkSide::Guest, reader, writer);
-        let answering = async {
-            let mut held = Vec::new();
+        let (_link, mut incoming, transfer) = Link::new(LinkSide::Guest, reader, writer);
+        let replying = async {
+            let mut streams = Vec::new();
             while let Some(opened) = incoming.recv().await {
                 let OpenedStream { message, stream } = opened;
                 if let Ok(GuestRequest::Hello(_)) = serde_json::from_slice(&message) {
@@ -329,26 +329,27 @@ mod tests {
                     };
                     stream.sender.send_message(&GuestReply::Welcome(welcome));
                 }
-                held.push(stream);
+                streams.push(stream);
             }
         };
         // The test ends the connection while the guest still waits.
-        ralph_guest::best_effort(tokio::join!(answering, carry).1);
+        ralph_guest::best_effort(tokio::join!(replying, transfer).1);
     }
 
     #[tokio::test]
     async fn a_guest_that_never_listens_times_out() {
         let (here, there) = UnixStream::pair().unwrap();
         let test = async {
-            let mut line = GuestConnection::from_socket(here).await.unwrap();
-            let most = Duration::from_millis(50);
-            line.set_up_egress(Arc::new(NoEgress), most)
+            let mut connection = GuestConnection::from_socket(here).await.unwrap();
+            let limit = Duration::from_millis(50);
+            connection
+                .set_up_egress(Arc::new(NoEgress), limit)
                 .await
                 .unwrap_err()
         };
         let error = tokio::select! {
             error = timeout(Duration::from_secs(10), test) => error.unwrap(),
-            () = run_deaf_guest(there) => panic!("the guest has ended"),
+            () = run_silent_guest(there) => panic!("the guest has ended"),
         };
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }

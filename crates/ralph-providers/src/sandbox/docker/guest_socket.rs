@@ -52,15 +52,15 @@ impl GuestSocket {
 
     /// Accepts a connection and returns the peer's process id, if the system provides it.
     pub(super) async fn accept(&self) -> io::Result<(UnixStream, Option<i64>)> {
-        let (visitor, _) = self.listener.accept().await?;
-        let process = visitor.peer_cred()?.pid().map(i64::from);
-        Ok((visitor, process))
+        let (stream, _) = self.listener.accept().await?;
+        let process = stream.peer_cred()?.pid().map(i64::from);
+        Ok((stream, process))
     }
 }
 
 impl Drop for GuestSocket {
     fn drop(&mut self) {
-        // The next one that is opened there removes what stays.
+        // A file that remains is removed by the next `bind`.
         best_effort(std::fs::remove_file(self.directory.join(SOCKET_NAME)));
     }
 }
@@ -75,16 +75,16 @@ mod tests {
         // Longer than a socket path may be.
         let directory = state.path().join("x".repeat(200));
         for _ in 0..2 {
-            let door = GuestSocket::bind(&directory).unwrap();
+            let socket = GuestSocket::bind(&directory).unwrap();
             let mode = std::fs::metadata(&directory).unwrap();
             let mode = std::os::unix::fs::PermissionsExt::mode(&mode.permissions());
             assert_eq!(mode & 0o777, 0o700);
             let open = std::fs::File::open(&directory).unwrap();
             let path = format!("/proc/self/fd/{}/{SOCKET_NAME}", open.as_raw_fd());
-            let (visitor, answered) = tokio::join!(UnixStream::connect(path), door.accept());
-            visitor.unwrap();
-            assert_eq!(answered.unwrap().1, Some(i64::from(std::process::id())));
-            drop(door);
+            let (connected, accepted) = tokio::join!(UnixStream::connect(path), socket.accept());
+            connected.unwrap();
+            assert_eq!(accepted.unwrap().1, Some(i64::from(std::process::id())));
+            drop(socket);
             assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
         }
     }

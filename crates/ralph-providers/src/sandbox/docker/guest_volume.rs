@@ -22,7 +22,8 @@ pub(super) const GUEST_FILE: &str = "ralph-guest";
 /// The full path of the program.
 pub(super) const GUEST_PATH: &str = "/.ralph-guest/ralph-guest";
 
-/// The label of the marker volume, which shows that a volume was filled completely.
+/// The label of guest volumes, their marker volumes and the containers that fill them. Its value is
+/// the name of the guest volume.
 pub(super) const GUEST_LABEL: &str = "ralph.guest";
 
 /// Returns whether ralph was built with a guest.
@@ -38,8 +39,9 @@ pub(super) fn volume_name() -> String {
 
 /// Ensures that the Docker Engine has the program.
 ///
-/// The content of a volume cannot be checked, so a container that never runs fills it under a name
-/// of its own. Every ralph process that finds it missing fills it again with the same bytes.
+/// The content of a volume cannot be inspected, so a marker volume records that it is filled. A
+/// container that never runs receives the program; its name is random, because several ralph
+/// processes may fill the same volume at once, with the same bytes.
 pub(super) async fn install(engine: &DockerEngine, image: &str) -> Result<(), DockerError> {
     let volume = volume_name();
     if is_filled(engine, &volume).await? {
@@ -52,13 +54,13 @@ pub(super) async fn install(engine: &DockerEngine, image: &str) -> Result<(), Do
         ..VolumeCreateRequest::default()
     };
     engine
-        .call("make a volume", engine.api().create_volume(request))
+        .call("create a volume", engine.api().create_volume(request))
         .await?;
     let container = format!("ralph-fill-{}", SandboxName::random());
     let filled = fill(engine, image, &volume, &container, labels).await;
     let options = RemoveContainerOptionsBuilder::new().force(true).build();
     let removed = engine.api().remove_container(&container, Some(options));
-    // It never ran; one that stays is in nobody's way but the eye's.
+    // The container never ran; one that remains does no harm, and pruning removes it.
     best_effort(engine.call("remove a container", removed).await);
     filled
 }
@@ -70,8 +72,8 @@ pub(super) fn marker_volume_name(volume: &str) -> String {
 
 async fn is_filled(engine: &DockerEngine, volume: &str) -> Result<bool, DockerError> {
     for name in [volume, &marker_volume_name(volume)] {
-        let looked = engine.api().inspect_volume(name);
-        match engine.call("look at a volume", looked).await {
+        let inspected = engine.api().inspect_volume(name);
+        match engine.call("inspect a volume", inspected).await {
             Ok(_) => {}
             Err(error) if error.is_missing() => return Ok(false),
             Err(error) => return Err(error),
@@ -100,7 +102,7 @@ async fn fill(
     };
     let options = CreateContainerOptionsBuilder::new().name(container).build();
     let created = engine.api().create_container(Some(options), body);
-    engine.call("make a container", created).await?;
+    engine.call("create a container", created).await?;
     let options = UploadToContainerOptionsBuilder::new()
         .path(GUEST_DIRECTORY)
         .build();
@@ -112,14 +114,16 @@ async fn fill(
     let uploaded = engine
         .api()
         .upload_to_container(container, Some(options), body);
-    engine.call("put the guest into a volume", uploaded).await?;
-    let proof = VolumeCreateRequest {
+    engine
+        .call("copy the guest into a volume", uploaded)
+        .await?;
+    let marker = VolumeCreateRequest {
         name: Some(marker_volume_name(volume)),
         labels: Some(labels),
         ..VolumeCreateRequest::default()
     };
     engine
-        .call("make a volume", engine.api().create_volume(proof))
+        .call("create a volume", engine.api().create_volume(marker))
         .await?;
     Ok(())
 }

@@ -84,10 +84,10 @@ impl SandboxLabels {
         labels
     }
 
-    /// Parses the labels of a volume; `None` if it does not belong to a sandbox.
+    /// Parses the labels of a volume or container; `None` if it does not belong to a sandbox.
     pub(super) fn from_docker(labels: &HashMap<String, String>) -> Option<(SandboxName, Self)> {
         let name = parse_id(labels.get(SANDBOX_LABEL)?)?;
-        let marks = Self {
+        let parsed = Self {
             labels: labels
                 .iter()
                 .filter_map(|(key, value)| {
@@ -101,7 +101,7 @@ impl SandboxLabels {
             owner: parse_label(OWNER_LABEL, labels).unwrap_or_default(),
             state: labels.get(STATE_LABEL).cloned().unwrap_or_default(),
         };
-        Some((name, marks))
+        Some((name, parsed))
     }
 }
 
@@ -122,9 +122,9 @@ mod tests {
             env: [("A".to_owned(), "b=c".to_owned())].into(),
         };
         let name = SandboxName::parse("000000000001").unwrap();
-        let marks = SandboxLabels::from_spec(&spec, Path::new("/state"));
-        let labels = marks.to_docker(name);
-        assert_eq!(SandboxLabels::from_docker(&labels), Some((name, marks)));
+        let original = SandboxLabels::from_spec(&spec, Path::new("/state"));
+        let labels = original.to_docker(name);
+        assert_eq!(SandboxLabels::from_docker(&labels), Some((name, original)));
         assert_eq!(labels[SANDBOX_LABEL], "docker-000000000001");
         assert_eq!(SandboxLabels::from_docker(&HashMap::new()), None);
         let foreign = HashMap::from([(SANDBOX_LABEL.to_owned(), "../x".to_owned())]);

@@ -48,7 +48,7 @@ fn start_time(pid: u32) -> Option<u64> {
 }
 
 fn read_trimmed(file: &str) -> String {
-    // A kernel that does not name its boot is told apart by the process alone.
+    // A value that is not available counts as empty and is equal for all processes.
     available(fs::read_to_string(file))
         .unwrap_or_default()
         .trim()

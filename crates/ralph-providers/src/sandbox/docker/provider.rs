@@ -60,27 +60,27 @@ impl DockerProvider {
         }
     }
 
-    /// Routes outbound connections of commands through `way_out`.
+    /// Routes outbound connections of commands through `egress`.
     #[must_use]
-    pub fn with_egress(mut self, way_out: Arc<dyn SandboxEgress>) -> Self {
-        self.egress = Some(way_out);
+    pub fn with_egress(mut self, egress: Arc<dyn SandboxEgress>) -> Self {
+        self.egress = Some(egress);
         self
     }
 
     /// Returns the sandboxes of every ralph process that uses this Docker Engine.
     pub async fn list_all(&self) -> Result<Vec<ExistingSandbox>, DockerError> {
         let (engine, _) = self.engine().await?;
-        let mut users = container_owners(engine).await?;
+        let mut owners = container_owners(engine).await?;
         let mut found: Vec<ExistingSandbox> = list_volumes(engine, &[SANDBOX_LABEL.to_owned()])
             .await?
             .into_iter()
-            .map(|(name, marks, created)| ExistingSandbox {
+            .map(|(name, sandbox_labels, created)| ExistingSandbox {
                 id: labels::sandbox_id(name),
-                labels: marks.labels,
-                state_directory: marks.state.into(),
-                is_orphaned: users
+                labels: sandbox_labels.labels,
+                state_directory: sandbox_labels.state.into(),
+                is_orphaned: owners
                     .remove(&name)
-                    .or(marks.owner)
+                    .or(sandbox_labels.owner)
                     .is_some_and(|owner| owner.is_dead()),
                 created,
             })
@@ -94,13 +94,13 @@ impl DockerProvider {
         let Some(name) = labels::parse_id(&id.0) else {
             return Ok(());
         };
-        let (engine, facts) = self
+        let (engine, info) = self
             .engine()
             .await
             .map_err(|error| provider_error(&error))?;
         let spec = SandboxSpec::default();
-        let marks = SandboxLabels::from_spec(&spec, &self.settings.state_directory);
-        let container = self.container((engine, facts), name, marks);
+        let sandbox_labels = SandboxLabels::from_spec(&spec, &self.settings.state_directory);
+        let container = self.container((engine, info), name, sandbox_labels);
         let removed = container.remove().await;
         removed.map_err(|error| error.into_sandbox_error(&container))?;
         remove_volume(engine, name)
@@ -108,24 +108,24 @@ impl DockerProvider {
             .map_err(|error| provider_error(&error))
     }
 
-    /// Returns the Docker Engine, which may not be prepared yet.
+    /// Returns the Docker Engine, connecting on the first call. It may not be prepared yet.
     async fn engine(&self) -> Result<&(DockerEngine, DockerInfo), DockerError> {
         self.engine
             .get_or_try_init(|| async {
                 let engine = DockerEngine::connect(self.settings.host.as_deref()).await?;
-                let facts = engine.info().await?;
-                Ok((engine, facts))
+                let info = engine.info().await?;
+                Ok((engine, info))
             })
             .await
     }
 
     /// Returns the Docker Engine, prepared with the image and the guest program.
     async fn prepared_engine(&self) -> Result<&(DockerEngine, DockerInfo), DockerError> {
-        let (engine, facts) = self.engine().await?;
+        let (engine, info) = self.engine().await?;
         self.prepared
             .get_or_try_init(|| async {
                 // Checked before anything is created that needs the image.
-                check_image(engine, facts, &self.settings.image).await?;
+                check_image(engine, info, &self.settings.image).await?;
                 guest_volume::install(engine, &self.settings.image).await
             })
             .await?;
@@ -134,41 +134,41 @@ impl DockerProvider {
 
     fn container(
         &self,
-        (engine, facts): (&DockerEngine, &DockerInfo),
+        (engine, info): (&DockerEngine, &DockerInfo),
         name: SandboxName,
-        marks: SandboxLabels,
+        sandbox_labels: SandboxLabels,
     ) -> Container {
-        let by_socket = match self.settings.transport {
+        let uses_socket = match self.settings.transport {
             DockerTransport::Auto => {
-                facts.is_local_socket && !facts.is_desktop && cfg!(target_os = "linux")
+                info.is_local_socket && !info.is_desktop && cfg!(target_os = "linux")
             }
             DockerTransport::Attached => false,
         };
         let mut container = Container::new(
             engine.clone(),
-            facts.clone(),
+            info.clone(),
             self.settings.clone(),
             name,
-            marks,
-            by_socket,
+            sandbox_labels,
+            uses_socket,
         );
         container.egress.clone_from(&self.egress);
         container
     }
 
-    /// Creates and starts a sandbox; leaves nothing behind on failure.
+    /// Creates and starts a sandbox; removes it again on failure.
     async fn create_and_start(
         &self,
         container: &Container,
     ) -> Result<GuestConnection, ContainerError> {
-        let line = async {
+        let connection = async {
             container.create().await?;
             container.start().await
         };
-        match line.await {
-            Ok(line) => Ok(line),
+        match connection.await {
+            Ok(connection) => Ok(connection),
             Err(error) => {
-                // What is wrong is worth more than what stays behind because of it.
+                // The first error is the one to report; a failed cleanup is not.
                 best_effort(container.remove().await);
                 best_effort(remove_volume(&container.engine, container.name).await);
                 Err(error)
@@ -199,24 +199,24 @@ impl SandboxProvider for DockerProvider {
             Err(error) => return vec![error.problem()],
         };
         match engine.info().await {
-            Ok(facts) => limit_problems(&self.settings, &facts),
+            Ok(info) => limit_problems(&self.settings, &info),
             Err(error) => vec![error.problem()],
         }
     }
 
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, SandboxError> {
-        let (engine, facts) = self
+        let (engine, info) = self
             .prepared_engine()
             .await
             .map_err(|error| provider_error(&error))?;
         let name = SandboxName::random();
-        let marks = SandboxLabels::from_spec(spec, &self.settings.state_directory);
-        let container = self.container((engine, facts), name, marks);
+        let sandbox_labels = SandboxLabels::from_spec(spec, &self.settings.state_directory);
+        let container = self.container((engine, info), name, sandbox_labels);
         match self.create_and_start(&container).await {
-            Ok(line) => Ok(Box::new(DockerSandbox::new(
+            Ok(connection) => Ok(Box::new(DockerSandbox::new(
                 labels::sandbox_id(name),
                 container,
-                line,
+                connection,
             ))),
             Err(error) => Err(error.into_sandbox_error(&container)),
         }
@@ -226,31 +226,31 @@ impl SandboxProvider for DockerProvider {
         let Some(name) = labels::parse_id(&id.0) else {
             return Ok(None);
         };
-        let (engine, facts) = self
+        let (engine, info) = self
             .prepared_engine()
             .await
             .map_err(|error| provider_error(&error))?;
-        let looked = engine
+        let inspected = engine
             .api()
             .inspect_volume(&labels::object_name(name))
             .await;
-        let volume = match engine.call("look at a volume", async { looked }).await {
+        let volume = match engine.call("inspect a volume", async { inspected }).await {
             Ok(volume) => volume,
             Err(error) if error.is_missing() => return Ok(None),
             Err(error) => return Err(provider_error(&error)),
         };
-        let Some((_, marks)) = SandboxLabels::from_docker(&volume.labels) else {
+        let Some((_, sandbox_labels)) = SandboxLabels::from_docker(&volume.labels) else {
             return Ok(None);
         };
         // Checked again, because the old container is removed before the new one is created.
-        let checked = check_image(engine, facts, &self.settings.image).await;
+        let checked = check_image(engine, info, &self.settings.image).await;
         checked.map_err(|error| provider_error(&error))?;
-        let container = self.container((engine, facts), name, marks.with_current_owner());
+        let container = self.container((engine, info), name, sandbox_labels.with_current_owner());
         match container.take_over().await {
-            Ok(line) => Ok(Some(Box::new(DockerSandbox::new(
+            Ok(connection) => Ok(Some(Box::new(DockerSandbox::new(
                 id.clone(),
                 container,
-                line,
+                connection,
             )))),
             Err(error) => Err(error.into_sandbox_error(&container)),
         }
@@ -266,9 +266,9 @@ impl SandboxProvider for DockerProvider {
         let mut infos: Vec<SandboxInfo> = found
             .map_err(|error| provider_error(&error))?
             .into_iter()
-            .map(|(name, marks, _)| SandboxInfo {
+            .map(|(name, sandbox_labels, _)| SandboxInfo {
                 id: labels::sandbox_id(name),
-                labels: marks.labels,
+                labels: sandbox_labels.labels,
             })
             .collect();
         infos.sort_by(|a, b| a.id.0.cmp(&b.id.0));
@@ -276,23 +276,23 @@ impl SandboxProvider for DockerProvider {
     }
 }
 
-/// Ensures that the Docker Engine has the image for its architecture.
+/// Checks that the Docker Engine has the image, and that it is for its architecture.
 async fn check_image(
     engine: &DockerEngine,
-    facts: &DockerInfo,
+    info: &DockerInfo,
     image: &str,
 ) -> Result<(), DockerError> {
     let inspected = engine.api().inspect_image(image);
-    let inspected = engine.call("look at an image", inspected).await?;
+    let inspected = engine.call("inspect an image", inspected).await?;
     let has = inspected.architecture.unwrap_or_default();
     let has = go_architecture(&has);
-    if has.is_empty() || has == facts.architecture {
+    if has.is_empty() || has == info.architecture {
         return Ok(());
     }
     Err(DockerError::WrongArchitecture {
         image: image.to_owned(),
         has: has.to_owned(),
-        needs: facts.architecture.clone(),
+        needs: info.architecture.clone(),
     })
 }
 
@@ -310,8 +310,8 @@ async fn list_volumes(
         .unwrap_or_default()
         .into_iter()
         .filter_map(|volume| {
-            let (name, marks) = SandboxLabels::from_docker(&volume.labels)?;
-            Some((name, marks, volume.created_at))
+            let (name, sandbox_labels) = SandboxLabels::from_docker(&volume.labels)?;
+            Some((name, sandbox_labels, volume.created_at))
         })
         .collect())
 }
@@ -331,7 +331,7 @@ async fn container_owners(
     Ok(listed
         .into_iter()
         .filter_map(|container| SandboxLabels::from_docker(&container.labels?))
-        .filter_map(|(name, marks)| Some((name, marks.owner?)))
+        .filter_map(|(name, sandbox_labels)| Some((name, sandbox_labels.owner?)))
         .collect())
 }
 
@@ -347,27 +347,34 @@ async fn remove_volume(engine: &DockerEngine, name: SandboxName) -> Result<(), D
 }
 
 /// Returns the limits that exceed the Docker Engine's machine.
-fn limit_problems(settings: &DockerSettings, facts: &DockerInfo) -> Vec<ProviderProblem> {
+fn limit_problems(settings: &DockerSettings, info: &DockerInfo) -> Vec<ProviderProblem> {
     let mut problems = Vec::new();
-    let has = |what: &str, wanted: String, there: String, key: &str| ProviderProblem {
-        what: format!("the sandbox should have {wanted} {what}, the engine's machine has {there}"),
+    let problem = |what: &str, wanted: String, available: String, key: &str| ProviderProblem {
+        what: format!(
+            "the sandbox is configured for {wanted} {what}, but the Docker Engine's machine has {available}"
+        ),
         fix: format!("lower `{key}` in `ralph.toml` or `sandbox_resources` in the task file"),
     };
     #[expect(
         clippy::cast_precision_loss,
-        reason = "no machine has so many processors"
+        reason = "no machine has that many processors"
     )]
-    if settings.limits.cpus_on(facts) > facts.cpus as f64 {
-        let wanted = settings.limits.cpus_on(facts).to_string();
-        problems.push(has("processors", wanted, facts.cpus.to_string(), "cpus"));
+    if settings.limits.cpus_on(info) > info.cpus as f64 {
+        let wanted = settings.limits.cpus_on(info).to_string();
+        problems.push(problem("processors", wanted, info.cpus.to_string(), "cpus"));
     }
-    if settings.limits.memory_on(facts) > facts.memory {
+    if settings.limits.memory_on(info) > info.memory {
         let gibibytes = |bytes: u64| {
             let tenths = bytes / ((1 << 30) / 10);
             format!("{}.{} GiB", tenths / 10, tenths % 10)
         };
-        let wanted = gibibytes(settings.limits.memory_on(facts));
-        problems.push(has("of memory", wanted, gibibytes(facts.memory), "memory"));
+        let wanted = gibibytes(settings.limits.memory_on(info));
+        problems.push(problem(
+            "of memory",
+            wanted,
+            gibibytes(info.memory),
+            "memory",
+        ));
     }
     problems
 }

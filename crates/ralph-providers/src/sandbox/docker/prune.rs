@@ -1,4 +1,4 @@
-//! Finds guest volumes on the Docker Engine that no sandbox uses.
+//! Finds and removes guest volumes and fill containers on the Docker Engine that no sandbox uses.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -19,12 +19,12 @@ use crate::docker::{DockerEngine, DockerError};
 pub enum UnusedVolume {
     /// The guest program of another ralph build, by volume name.
     GuestVolume(String),
-    /// A container for filling a guest volume, left behind by a killed ralph.
+    /// A container for filling a guest volume, left behind by a killed ralph, by id.
     FillContainer(String),
 }
 
 impl UnusedVolume {
-    /// Returns the object's name on the Docker Engine.
+    /// Returns the volume's name or the container's id.
     pub fn name(&self) -> &str {
         match self {
             Self::GuestVolume(name) | Self::FillContainer(name) => name,
@@ -33,7 +33,8 @@ impl UnusedVolume {
 }
 
 impl DockerProvider {
-    /// Returns the unused objects created before `moment`. Newer ones may still be in preparation.
+    /// Returns the unused objects created before a point in time. Newer ones may still be in
+    /// preparation.
     pub async fn unused_volumes(
         &self,
         before: Timestamp,
@@ -42,29 +43,30 @@ impl DockerProvider {
         let unused = guest_volumes(&engine, "true").await?;
         let used = guest_volumes(&engine, "false").await?;
         let used: BTreeSet<String> = used.into_iter().map(|volume| volume.name).collect();
-        let mut remnants: BTreeSet<UnusedVolume> = unused
+        let mut objects: BTreeSet<UnusedVolume> = unused
             .iter()
             .filter(|volume| is_before(volume, before))
             .filter_map(|volume| volume.labels.get(guest_volume::GUEST_LABEL))
             .filter(|name| **name != guest_volume::volume_name() && !used.contains(*name))
             .map(|name| UnusedVolume::GuestVolume(name.clone()))
             .collect();
-        let fillings = fill_containers(&engine).await?;
-        remnants.extend(
-            fillings
+        let containers = fill_containers(&engine).await?;
+        objects.extend(
+            containers
                 .into_iter()
-                .filter(|filling| filling.created.is_some_and(|at| at < before.as_second()))
-                .filter_map(|filling| filling.id.map(UnusedVolume::FillContainer)),
+                .filter(|container| container.created.is_some_and(|at| at < before.as_second()))
+                .filter_map(|container| container.id.map(UnusedVolume::FillContainer)),
         );
-        Ok(remnants.into_iter().collect())
+        Ok(objects.into_iter().collect())
     }
 
     /// Removes an unused object. One that is missing or in use again is not an error.
-    pub async fn remove_unused(&self, remnant: &UnusedVolume) -> Result<(), DockerError> {
+    pub async fn remove_unused(&self, object: &UnusedVolume) -> Result<(), DockerError> {
         let engine = DockerEngine::connect(self.settings.host.as_deref()).await?;
-        match remnant {
+        match object {
             UnusedVolume::GuestVolume(name) => {
-                // The marker last: a volume without one is filled again on demand.
+                // The marker last, and only without its volume: a volume that is in use and has no
+                // marker would be filled again.
                 if remove_volume(&engine, name).await? == Removal::Done {
                     remove_volume(&engine, &guest_volume::marker_volume_name(name)).await?;
                 }
@@ -112,9 +114,10 @@ async fn fill_containers(engine: &DockerEngine) -> Result<Vec<ContainerSummary>,
 
 /// A volume without a creation time may be new, so it is excluded.
 fn is_before(volume: &Volume, moment: Timestamp) -> bool {
-    let made = volume.created_at.as_ref();
-    made.and_then(|text| parse_value::<Timestamp>(text))
-        .is_some_and(|made| made < moment)
+    let created = volume.created_at.as_ref();
+    created
+        .and_then(|text| parse_value::<Timestamp>(text))
+        .is_some_and(|created| created < moment)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -42,20 +42,20 @@ pub(super) enum ConnectionFailure {
 }
 
 /// Diagnoses a container that does not respond, and restarts it.
-pub(super) async fn recover(container: &Container, symptom: ConnectionFailure) -> Recovery {
-    let state = match wait_until_settled(container, symptom).await {
+pub(super) async fn recover(container: &Container, failure: ConnectionFailure) -> Recovery {
+    let state = match wait_until_settled(container, failure).await {
         Ok(state) => state,
         Err(ContainerError::Missing) => return recover_missing(container).await,
         Err(error) => return Recovery::Failed(error.into_sandbox_error(container)),
     };
-    let mut why = describe(&state, symptom, container.was_out_of_memory());
+    let mut why = describe(&state, failure, container.was_out_of_memory());
     why.push_str(&container.log().await);
     if is_alive(&state) {
-        // It could still answer some time; nobody wants to hear that any more.
+        // It may still run the interrupted operation, whose result is not read any more.
         best_effort(container.kill().await);
     }
     match container.restart().await {
-        Ok(line) => Recovery::Restarted(line, why),
+        Ok(connection) => Recovery::Restarted(connection, why),
         Err(ContainerError::Missing) => recover_missing(container).await,
         Err(error) => Recovery::Failed(error.into_sandbox_error(container)),
     }
@@ -80,10 +80,10 @@ async fn recover_missing(container: &Container) -> Recovery {
 /// notices later than the connection that a container has ended or is being removed.
 async fn wait_until_settled(
     container: &Container,
-    symptom: ConnectionFailure,
+    failure: ConnectionFailure,
 ) -> Result<ContainerState, ContainerError> {
     let state = state_with_retry(container).await?;
-    if symptom == ConnectionFailure::Silent {
+    if failure == ConnectionFailure::Silent {
         return Ok(state);
     }
     let deadline = Instant::now() + SETTLE_TIMEOUT;
@@ -124,19 +124,19 @@ fn is_stopping(state: &ContainerState) -> bool {
 }
 
 /// Describes the state of a container.
-fn describe(state: &ContainerState, symptom: ConnectionFailure, starved_before: bool) -> String {
+fn describe(state: &ContainerState, failure: ConnectionFailure, was_out_of_memory: bool) -> String {
     let code = state.exit_code.unwrap_or(0);
-    match (state.status, symptom) {
+    match (state.status, failure) {
         (Some(Status::PAUSED), _) => "the sandbox does not respond: its container is paused".into(),
         (Some(Status::RUNNING), ConnectionFailure::Silent) => "the sandbox does not respond".into(),
         (Some(Status::RUNNING), ConnectionFailure::Closed) => {
             "the connection to the sandbox was lost".into()
         }
-        (Some(_), _) if state.oom_killed == Some(true) && !starved_before => {
-            "the sandbox ran out of memory as a whole".into()
+        (Some(_), _) if state.oom_killed == Some(true) && !was_out_of_memory => {
+            "the whole sandbox ran out of memory".into()
         }
-        (Some(_), _) if code == 137 && starved_before => {
-            "the sandbox's container was killed from outside, or for lack of memory".into()
+        (Some(_), _) if code == 137 && was_out_of_memory => {
+            "the sandbox's container was killed from outside, or ran out of memory".into()
         }
         (Some(_), _) if code == 137 => "the sandbox's container was killed from outside".into(),
         (Some(_) | None, _) => format!("the sandbox's container stopped with exit code {code}"),
@@ -152,12 +152,12 @@ impl ContainerError {
             Self::TakenOver => problem(
                 container,
                 &self,
-                "go on with the run there, or stop it there",
+                "continue the run in that process, or stop it there",
             ),
-            Self::Guest { .. } | Self::Door { .. } => problem(
+            Self::Guest { .. } | Self::Socket { .. } => problem(
                 container,
                 &self,
-                "look at the engine with `ralph selftest --type docker`",
+                "check the Docker Engine with `ralph selftest --type docker`",
             ),
         }
     }

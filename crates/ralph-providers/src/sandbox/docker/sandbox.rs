@@ -43,12 +43,12 @@ struct GuestResponse {
 }
 
 impl DockerSandbox {
-    pub(super) fn new(id: SandboxId, container: Container, line: GuestConnection) -> Self {
+    pub(super) fn new(id: SandboxId, container: Container, connection: GuestConnection) -> Self {
         Self {
             id,
             env: environment(&container),
             container,
-            connection: Mutex::new(Some(Arc::new(line))),
+            connection: Mutex::new(Some(Arc::new(connection))),
         }
     }
 
@@ -59,79 +59,83 @@ impl DockerSandbox {
 
     /// Returns the connection, re-established if the last one ended.
     pub(super) async fn connection(&self) -> Result<Arc<GuestConnection>, SandboxError> {
-        let mut held = self.connection.lock().await;
-        let line = held.clone().ok_or_else(|| sandbox_gone(&self.id))?;
-        if !line.link().is_closed() {
-            return Ok(line);
+        let mut current = self.connection.lock().await;
+        let connection = current.clone().ok_or_else(|| sandbox_gone(&self.id))?;
+        if !connection.link().is_closed() {
+            return Ok(connection);
         }
         match recover(&self.container, ConnectionFailure::Closed).await {
-            Recovery::Restarted(line, _) => {
-                let line = Arc::new(line);
-                *held = Some(line.clone());
-                Ok(line)
+            Recovery::Restarted(connection, _) => {
+                let connection = Arc::new(connection);
+                *current = Some(connection.clone());
+                Ok(connection)
             }
             Recovery::Gone => {
-                *held = None;
+                *current = None;
                 Err(sandbox_gone(&self.id))
             }
             Recovery::Failed(error) => Err(error),
         }
     }
 
-    /// Determines why the connection ended, and reconnects.
+    /// Determines why the connection ended, reconnects, and returns the error of the interrupted
+    /// operation.
     pub(super) async fn reconnect_after(
         &self,
         broken: &Arc<GuestConnection>,
-        symptom: ConnectionFailure,
+        failure: ConnectionFailure,
     ) -> SandboxError {
-        let mut held = self.connection.lock().await;
-        let is_current = held.as_ref().is_some_and(|line| Arc::ptr_eq(line, broken));
-        if held.is_none() {
+        let mut current = self.connection.lock().await;
+        let is_current = current
+            .as_ref()
+            .is_some_and(|connection| Arc::ptr_eq(connection, broken));
+        if current.is_none() {
             return sandbox_gone(&self.id);
         }
         if !is_current {
             let why = "the connection to the sandbox was lost".into();
             return SandboxError::Interrupted { why };
         }
-        match recover(&self.container, symptom).await {
-            Recovery::Restarted(line, mut why) => {
-                let complaints = broken.stderr();
-                if !complaints.trim().is_empty() {
-                    why = format!("{why}; the guest said: {}", complaints.trim());
+        match recover(&self.container, failure).await {
+            Recovery::Restarted(connection, mut why) => {
+                let stderr = broken.stderr();
+                if !stderr.trim().is_empty() {
+                    why = format!("{why}; guest output: {}", stderr.trim());
                 }
-                *held = Some(Arc::new(line));
+                *current = Some(Arc::new(connection));
                 SandboxError::Interrupted { why }
             }
             Recovery::Gone => {
-                *held = None;
+                *current = None;
                 sandbox_gone(&self.id)
             }
             Recovery::Failed(error) => error,
         }
     }
 
-    /// Sends a request to the guest; repeats it after a lost connection if `RetryPolicy` allows.
+    /// Sends a request to the guest; repeats it after a lost connection if `retry` allows that.
     async fn request(
         &self,
         request: &GuestRequest,
         bytes: &[u8],
-        again: RetryPolicy,
+        retry: RetryPolicy,
     ) -> Result<GuestResponse, SandboxError> {
-        let mut tries = match again {
+        let mut tries = match retry {
             RetryPolicy::Once => 2,
             RetryPolicy::Never => 1,
         };
         loop {
             tries -= 1;
-            let line = self.connection().await?;
-            let symptom =
-                match running_time::timeout(REQUEST_TIMEOUT, exchange(&line, request, bytes)).await
+            let connection = self.connection().await?;
+            let failure =
+                match running_time::timeout(REQUEST_TIMEOUT, exchange(&connection, request, bytes))
+                    .await
                 {
-                    Ok(Some(answer)) => return Ok(answer),
+                    Ok(Some(response)) => return Ok(response),
                     Ok(None) => ConnectionFailure::Closed,
                     Err(_) => ConnectionFailure::Silent,
                 };
-            let error = self.reconnect_after(&line, symptom).await;
+            let error = self.reconnect_after(&connection, failure).await;
             if tries == 0 || !matches!(error, SandboxError::Interrupted { .. }) {
                 return Err(error);
             }
@@ -144,13 +148,13 @@ impl DockerSandbox {
         (verb, path): (&str, &SandboxPath),
         request: &GuestRequest,
         bytes: &[u8],
-        again: RetryPolicy,
+        retry: RetryPolicy,
     ) -> Result<Vec<u8>, SandboxError> {
-        let GuestResponse { reply, bytes } = self.request(request, bytes, again).await?;
+        let GuestResponse { reply, bytes } = self.request(request, bytes, retry).await?;
         match reply {
             GuestReply::Done => Ok(bytes),
             GuestReply::Failed(failure) => {
-                Err(convert::refusal_error(verb, path.as_str(), failure.into()))
+                Err(convert::file_error(verb, path.as_str(), failure.into()))
             }
             GuestReply::Welcome(_)
             | GuestReply::Ended(_)
@@ -164,7 +168,7 @@ impl DockerSandbox {
 /// Returns the environment of all commands: the egress variables and those of the sandbox.
 fn environment(container: &Container) -> BTreeMap<String, String> {
     let mut variables = match &container.egress {
-        Some(way_out) => way_out.environment(),
+        Some(egress) => egress.environment(),
         None => BTreeMap::new(),
     };
     variables.extend(container.labels.env.clone());
@@ -182,7 +186,7 @@ enum RetryPolicy {
 
 /// Sends a request with its body and receives the reply; `None` if the connection ended.
 async fn exchange(
-    line: &GuestConnection,
+    connection: &GuestConnection,
     request: &GuestRequest,
     bytes: &[u8],
 ) -> Option<GuestResponse> {
@@ -190,33 +194,33 @@ async fn exchange(
         sender,
         mut messages,
         mut data,
-    } = logged("send a request to a guest", line.link().open(request))?;
+    } = logged("send a request to a guest", connection.link().open(request))?;
     let send = async {
         sender.send_all(Flow::Main, bytes).await;
         sender.finish();
     };
     let mut send = std::pin::pin!(send);
     let mut is_complete = false;
-    let mut taken = Vec::new();
+    let mut received = Vec::new();
     let reply = loop {
         tokio::select! {
             biased;
-            Some((_, piece)) = data.next() => taken.extend(piece),
+            Some((_, chunk)) = data.next() => received.extend(chunk),
             message = messages.next() => break message?,
             () = &mut send, if !is_complete => is_complete = true,
         }
     };
-    while let Some((_, piece)) = data.try_next() {
-        taken.extend(piece);
+    while let Some((_, chunk)) = data.try_next() {
+        received.extend(chunk);
     }
     Some(GuestResponse {
         reply: logged("read the reply of a guest", serde_json::from_slice(&reply))?,
-        bytes: taken,
+        bytes: received,
     })
 }
 
 fn unexpected_reply(verb: &str, path: &SandboxPath) -> SandboxError {
-    let source = std::io::Error::other("the guest answered something else");
+    let source = std::io::Error::other("unexpected reply from the guest");
     convert::io_failure(verb, path.as_str(), source)
 }
 
@@ -256,11 +260,9 @@ impl Sandbox for DockerSandbox {
                 size,
                 limit,
             }),
-            GuestReply::Failed(failure) => Err(convert::refusal_error(
-                "read",
-                path.as_str(),
-                failure.into(),
-            )),
+            GuestReply::Failed(failure) => {
+                Err(convert::file_error("read", path.as_str(), failure.into()))
+            }
             GuestReply::Welcome(_)
             | GuestReply::Ended(_)
             | GuestReply::Stat(_)
@@ -274,7 +276,7 @@ impl Sandbox for DockerSandbox {
         bytes: &[u8],
         mode: WriteMode,
     ) -> Result<(), SandboxError> {
-        let (way, again) = match mode {
+        let (way, retry) = match mode {
             WriteMode::Replace => (FileWriteMode::Replace, RetryPolicy::Once),
             WriteMode::Append => (FileWriteMode::Append, RetryPolicy::Never),
         };
@@ -282,7 +284,7 @@ impl Sandbox for DockerSandbox {
             path: path.to_string(),
             way,
         };
-        self.request_done(("write", path), &request, bytes, again)
+        self.request_done(("write", path), &request, bytes, retry)
             .await?;
         Ok(())
     }
@@ -326,7 +328,7 @@ impl Sandbox for DockerSandbox {
             GuestReply::Done | GuestReply::Failed(GuestFailure::System { number: None, .. }) => {
                 Ok(())
             }
-            GuestReply::Failed(failure) => Err(convert::refusal_error(
+            GuestReply::Failed(failure) => Err(convert::file_error(
                 "sync sandbox",
                 &self.id.0,
                 failure.into(),
@@ -340,8 +342,8 @@ impl Sandbox for DockerSandbox {
     }
 
     async fn remove(&self) -> Result<(), SandboxError> {
-        let mut line = self.connection.lock().await;
-        *line = None;
+        let mut connection = self.connection.lock().await;
+        *connection = None;
         let removed = self.container.remove().await;
         removed.map_err(|error| error.into_sandbox_error(&self.container))?;
         let object = super::labels::object_name(self.container.name);

@@ -47,16 +47,16 @@ impl DockerLimits {
     /// Returns the number of processors on a given machine.
     #[expect(
         clippy::cast_precision_loss,
-        reason = "no machine has so many processors"
+        reason = "no machine has that many processors"
     )]
-    pub(super) fn cpus_on(&self, facts: &DockerInfo) -> f64 {
+    pub(super) fn cpus_on(&self, info: &DockerInfo) -> f64 {
         self.cpus
-            .unwrap_or(DEFAULT_CPUS.min(facts.cpus.max(1) as f64))
+            .unwrap_or(DEFAULT_CPUS.min(info.cpus.max(1) as f64))
     }
 
     /// Returns the memory on a given machine.
-    pub(super) fn memory_on(&self, facts: &DockerInfo) -> u64 {
-        self.memory.unwrap_or(DEFAULT_MEMORY.min(facts.memory))
+    pub(super) fn memory_on(&self, info: &DockerInfo) -> u64 {
+        self.memory.unwrap_or(DEFAULT_MEMORY.min(info.memory))
     }
 }
 

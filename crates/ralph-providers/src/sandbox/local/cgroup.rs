@@ -24,15 +24,15 @@ pub(super) enum CgroupParents {
 }
 
 impl CgroupParents {
-    /// Finds directories in which this process may create groups.
+    /// Finds the parent directories for new groups. With version 1 they may not be writable.
     pub(super) fn find() -> Option<Self> {
         let groups = available(fs::read_to_string("/proc/self/cgroup"))?;
         let mounts = available(fs::read_to_string("/proc/self/mountinfo"))?;
-        let of = |controller: &str| cgroup_directory(&groups, &mounts, controller);
-        if let (Some(memory), Some(processes)) = (of("memory"), of("pids")) {
+        let directory_of = |controller: &str| cgroup_directory(&groups, &mounts, controller);
+        if let (Some(memory), Some(processes)) = (directory_of("memory"), directory_of("pids")) {
             return Some(Self::Version1 { memory, processes });
         }
-        let own = of("")?;
+        let own = directory_of("")?;
         let parents = [own.parent().map(Path::to_owned), Some(own)];
         let mut parents = parents.into_iter().flatten();
         parents
@@ -129,7 +129,7 @@ impl SandboxCgroup {
 impl Drop for SandboxCgroup {
     fn drop(&mut self) {
         for directory in &self.directories {
-            // One that still has processes stays; it has limits and nothing else.
+            // A group that still has processes cannot be removed.
             best_effort(fs::remove_dir(directory));
         }
     }
@@ -152,18 +152,18 @@ fn cgroup_directory(groups: &str, mounts: &str, controller: &str) -> Option<Path
 
 /// Returns the root and mount point of a controller's hierarchy, if a mountinfo line describes it.
 fn parse_mount<'a>(line: &'a str, controller: &str) -> Option<(&'a str, &'a str)> {
-    let (place, system) = line.split_once(" - ")?;
-    let mut place = place.split(' ').skip(3);
-    let (root, point) = (place.next()?, place.next()?);
+    let (mount, system) = line.split_once(" - ")?;
+    let mut mount = mount.split(' ').skip(3);
+    let (root, point) = (mount.next()?, mount.next()?);
     let mut system = system.split(' ');
     let kind = system.next()?;
     let options = system.nth(1)?;
-    let is_its = if controller.is_empty() {
+    let is_match = if controller.is_empty() {
         kind == "cgroup2"
     } else {
         kind == "cgroup" && options.split(',').any(|option| option == controller)
     };
-    is_its.then_some((root, point))
+    is_match.then_some((root, point))
 }
 
 /// Returns whether groups with limits can be created in a version 2 directory.

@@ -187,7 +187,7 @@ fn sealed_program() -> io::Result<File> {
     let file = match memfd_create("ralph-launch", flags | MemfdFlags::EXEC) {
         // Kernels before 6.3 reject the flag for executable files; there, every file is executable.
         Err(Errno::INVAL) => memfd_create("ralph-launch", flags)?,
-        made => made?,
+        created => created?,
     };
     let mut file = File::from(file);
     file.write_all(GUEST_PROGRAM)?;

@@ -110,11 +110,11 @@ impl LocalProvider {
         let name = self.free_name()?;
         // The record first: a process killed in between then leaves no directory without labels,
         // and the labels identify the run.
-        let made = SandboxRecord::from_spec(spec)
+        let created = SandboxRecord::from_spec(spec)
             .store(&self.root, name)
-            .and_then(|()| self.open_furnished(name));
-        match made {
-            Ok(place) => Ok((name, place)),
+            .and_then(|()| self.create_workspace(name));
+        match created {
+            Ok(workspace) => Ok((name, workspace)),
             Err(error) => {
                 let root = self.open_root()?;
                 remove_entry(&root, name::sandbox_id(name).0.as_ref())?;
@@ -134,7 +134,7 @@ impl LocalProvider {
         }
     }
 
-    fn open_furnished(&self, name: SandboxName) -> io::Result<ConfinedDir> {
+    fn create_workspace(&self, name: SandboxName) -> io::Result<ConfinedDir> {
         private_directory().create(self.root.join(&name::sandbox_id(name).0))?;
         let dir = self.open_root()?.open_dir(&name::sandbox_id(name).0)?;
         with_subdirectories(dir)
@@ -153,9 +153,9 @@ impl LocalProvider {
             }
             Err(error) => return Err(error),
         };
-        let place = with_subdirectories(dir)?;
+        let workspace = with_subdirectories(dir)?;
         let record = SandboxRecord::load(&self.root, name)?;
-        Ok(Some((place, record)))
+        Ok(Some((workspace, record)))
     }
 
     fn open_root(&self) -> io::Result<Dir> {
@@ -165,14 +165,14 @@ impl LocalProvider {
     fn handle(
         &self,
         name: SandboxName,
-        place: ConfinedDir,
+        workspace: ConfinedDir,
         record: SandboxRecord,
     ) -> io::Result<LocalSandbox> {
         let launcher = self.launcher();
         let cgroup = launcher
             .as_ref()
             .map(|launcher| launcher.cgroup(&name::sandbox_id(name).0));
-        let confined = LocalConfinement {
+        let confinement = LocalConfinement {
             cgroup: cgroup.transpose()?.flatten(),
             launcher,
             hidden: self.hidden.clone(),
@@ -182,9 +182,9 @@ impl LocalProvider {
         Ok(LocalSandbox::new(
             name,
             &self.root,
-            place,
+            workspace,
             record.env,
-            (host, confined),
+            (host, confinement),
         ))
     }
 
@@ -213,15 +213,15 @@ impl SandboxProvider for LocalProvider {
 
     async fn preflight(&self) -> Vec<ProviderProblem> {
         let mut problems = Vec::new();
-        if let Some(place) = unwritable_parent(&self.root) {
+        if let Some(directory) = unwritable_parent(&self.root) {
             problems.push(ProviderProblem {
-                what: format!("cannot write in `{}`", place.display()),
-                fix: format!("make it writable for the user that runs ralph, or choose another state directory than the one of `{}`", self.root.display()),
+                what: format!("cannot write in `{}`", directory.display()),
+                fix: format!("make it writable for the user that runs ralph, or choose another state directory: sandboxes are stored in `{}`", self.root.display()),
             });
         }
         if !self.host.has_program("sh") {
             problems.push(ProviderProblem {
-                what: "no directory of `PATH` has a program `sh`".into(),
+                what: "no directory in `PATH` contains `sh`".into(),
                 fix: "add the directory of `sh`, usually `/bin`, to `PATH`".into(),
             });
         }
@@ -235,10 +235,10 @@ impl SandboxProvider for LocalProvider {
     }
 
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, SandboxError> {
-        let failed = |source| self.io_failure("make a sandbox", source);
-        let (name, place) = self.create_directory(spec).map_err(failed)?;
+        let failed = |source| self.io_failure("create a sandbox", source);
+        let (name, workspace) = self.create_directory(spec).map_err(failed)?;
         let sandbox = self
-            .handle(name, place, SandboxRecord::from_spec(spec))
+            .handle(name, workspace, SandboxRecord::from_spec(spec))
             .map_err(failed)?;
         Ok(Box::new(sandbox))
     }
@@ -249,10 +249,10 @@ impl SandboxProvider for LocalProvider {
         };
         command::kill_processes(ProcessOwner::Sandbox(name)).await;
         let failed = |source| self.io_failure(&format!("open sandbox `{id}`"), source);
-        let Some((place, record)) = self.open(name).map_err(failed)? else {
+        let Some((workspace, record)) = self.open(name).map_err(failed)? else {
             return Ok(None);
         };
-        let sandbox = self.handle(name, place, record).map_err(failed)?;
+        let sandbox = self.handle(name, workspace, record).map_err(failed)?;
         Ok(Some(Box::new(sandbox)))
     }
 
@@ -278,19 +278,20 @@ fn private_directory() -> DirBuilder {
 
 /// Ensures that a sandbox has its subdirectories.
 fn with_subdirectories(dir: Dir) -> io::Result<ConfinedDir> {
-    let place = ConfinedDir::new(dir);
-    place.ensure_layout().map_err(|refusal| match refusal {
+    let workspace = ConfinedDir::new(dir);
+    workspace.ensure_layout().map_err(|error| match error {
         ConfinedFileError::Io(error) => error,
-        refusal @ (ConfinedFileError::Escapes
+        error @ (ConfinedFileError::Escapes
         | ConfinedFileError::NotRegular
-        | ConfinedFileError::NotFound) => io::Error::other(refusal),
+        | ConfinedFileError::NotFound) => io::Error::other(error),
     })?;
-    Ok(place)
+    Ok(workspace)
 }
 
 /// Returns the directory that prevents creating or writing `root`.
 fn unwritable_parent(root: &Path) -> Option<&Path> {
-    let place = root.ancestors().find(|place| place.exists())?;
-    let usable = place.is_dir() && access(place, Access::WRITE_OK | Access::EXEC_OK).is_ok();
-    (!usable).then_some(place)
+    let directory = root.ancestors().find(|directory| directory.exists())?;
+    let usable =
+        directory.is_dir() && access(directory, Access::WRITE_OK | Access::EXEC_OK).is_ok();
+    (!usable).then_some(directory)
 }

@@ -34,7 +34,7 @@ pub(super) struct LocalSandbox {
     id: SandboxId,
     name: SandboxName,
     root: PathBuf,
-    place: Arc<ConfinedDir>,
+    workspace: Arc<ConfinedDir>,
     env: BTreeMap<String, String>,
     host: HostEnvironment,
     confinement: LocalConfinement,
@@ -53,18 +53,18 @@ impl LocalSandbox {
     pub(super) fn new(
         name: SandboxName,
         root: &Path,
-        place: ConfinedDir,
+        workspace: ConfinedDir,
         env: BTreeMap<String, String>,
-        (host, confined): (HostEnvironment, LocalConfinement),
+        (host, confinement): (HostEnvironment, LocalConfinement),
     ) -> Self {
         Self {
             id: name::sandbox_id(name),
             name,
             root: root.to_owned(),
-            place: Arc::new(place),
+            workspace: Arc::new(workspace),
             env,
             host,
-            confinement: confined,
+            confinement,
         }
     }
 
@@ -105,24 +105,19 @@ impl LocalSandbox {
     }
 
     /// Returns the error of a failed operation; reports a removed sandbox as such.
-    fn refusal_error(
-        &self,
-        verb: &str,
-        path: &SandboxPath,
-        refusal: ConfinedFileError,
-    ) -> SandboxError {
-        match refusal {
+    fn file_error(&self, verb: &str, path: &SandboxPath, error: ConfinedFileError) -> SandboxError {
+        match error {
             ConfinedFileError::NotFound if self.is_removed() => SandboxError::Gone(self.id.clone()),
             ConfinedFileError::NotFound
             | ConfinedFileError::Escapes
             | ConfinedFileError::NotRegular
-            | ConfinedFileError::Io(_) => convert::refusal_error(verb, path.as_str(), refusal),
+            | ConfinedFileError::Io(_) => convert::file_error(verb, path.as_str(), error),
         }
     }
 
     /// The handle outlives the directory; a directory without a link has been removed.
     fn is_removed(&self) -> bool {
-        let metadata = self.place.dir().dir_metadata();
+        let metadata = self.workspace.dir().dir_metadata();
         !metadata.is_ok_and(|metadata| metadata.nlink() > 0)
     }
 
@@ -133,10 +128,10 @@ impl LocalSandbox {
         verb: &str,
         path: &SandboxPath,
     ) -> Result<&Arc<ConfinedDir>, SandboxError> {
-        self.place
+        self.workspace
             .ensure_layout()
-            .map_err(|refusal| self.refusal_error(verb, path, refusal))?;
-        Ok(&self.place)
+            .map_err(|error| self.file_error(verb, path, error))?;
+        Ok(&self.workspace)
     }
 
     /// Starts a command with piped output.
@@ -147,12 +142,12 @@ impl LocalSandbox {
         cwd: &SandboxPath,
         env: &BTreeMap<String, String>,
     ) -> Result<ProcessTree, SandboxError> {
-        let entering = |refusal| self.refusal_error("enter", cwd, refusal);
-        let place = self.existing_directory("enter", cwd)?;
-        let directory = place
+        let enter_error = |error| self.file_error("enter", cwd, error);
+        let workspace = self.existing_directory("enter", cwd)?;
+        let directory = workspace
             .open_directory(cwd.as_str().as_ref())
-            .map_err(entering)?;
-        let spawn = |source| SandboxError::Spawn {
+            .map_err(enter_error)?;
+        let spawn_error = |source| SandboxError::Spawn {
             program: invocation.argv.first().cloned().unwrap_or_default(),
             source,
         };
@@ -167,7 +162,7 @@ impl LocalSandbox {
             Some((launcher, launch)) => {
                 let argv = launcher
                     .invocation(&launch, &invocation.argv)
-                    .map_err(spawn)?;
+                    .map_err(spawn_error)?;
                 Some(invocation.with_argv(argv))
             }
             None => None,
@@ -185,8 +180,8 @@ impl LocalSandbox {
         start
             .spawn(mark)
             .map_err(|source| match directory.symlink_metadata(".") {
-                Ok(_) => spawn(source),
-                Err(sealed) => entering(sealed.into()),
+                Ok(_) => spawn_error(source),
+                Err(error) => enter_error(error.into()),
             })
     }
 }
@@ -204,12 +199,13 @@ impl Sandbox for LocalSandbox {
         output: &mut dyn OutputSink,
     ) -> Result<ExecOutcome, SandboxError> {
         let started = Instant::now();
-        let reads = if exec.stdin.is_empty() && input.is_none() {
+        let input_mode = if exec.stdin.is_empty() && input.is_none() {
             InputMode::Null
         } else {
             InputMode::Piped
         };
-        let invocation = Invocation::new(convert::program(exec.program), reads, self.marking());
+        let invocation =
+            Invocation::new(convert::program(exec.program), input_mode, self.marking());
         let (mark, before) = (CommandMark::next(self.name), self.counters());
         let tree = self.start(&invocation, mark, &exec.cwd, &exec.env)?;
         let bounds = CommandBounds {
@@ -219,8 +215,8 @@ impl Sandbox for LocalSandbox {
             output_limit: exec.output_limit,
             watchdog: command::no_watchdog(),
         };
-        let attended = command::supervise(tree, bounds, &mut SinkAdapter(output)).await;
-        let outcome = attended.map_err(|source| SandboxError::Io {
+        let supervised = command::supervise(tree, bounds, &mut SinkAdapter(output)).await;
+        let outcome = supervised.map_err(|source| SandboxError::Io {
             doing: format!("wait for a command in sandbox `{}`", self.id),
             source,
         })?;
@@ -237,9 +233,11 @@ impl Sandbox for LocalSandbox {
     }
 
     async fn read(&self, path: &SandboxPath, limit: u64) -> Result<Vec<u8>, SandboxError> {
-        let refused = |refusal| self.refusal_error("read", path, refusal);
-        let place = self.existing_directory("read", path)?;
-        let reading = place.open_file(path.as_str().as_ref()).map_err(refused)?;
+        let failed = |error| self.file_error("read", path, error);
+        let workspace = self.existing_directory("read", path)?;
+        let reading = workspace
+            .open_file(path.as_str().as_ref())
+            .map_err(failed)?;
         let too_large = |size| SandboxError::TooLarge {
             path: path.to_string(),
             size,
@@ -262,40 +260,40 @@ impl Sandbox for LocalSandbox {
         bytes: &[u8],
         mode: WriteMode,
     ) -> Result<(), SandboxError> {
-        let refused = |refusal| self.refusal_error("write", path, refusal);
+        let failed = |error| self.file_error("write", path, error);
         let target = Path::new(path.as_str());
-        let place = self.existing_directory("write", path)?;
+        let workspace = self.existing_directory("write", path)?;
         let mut writing = match mode {
-            WriteMode::Replace => place.replace(target),
-            WriteMode::Append => place.append(target),
+            WriteMode::Replace => workspace.replace(target),
+            WriteMode::Append => workspace.append(target),
         }
-        .map_err(refused)?;
+        .map_err(failed)?;
         writing
             .write_chunk(bytes)
-            .map_err(|source| refused(source.into()))?;
-        writing.finish().map_err(refused)
+            .map_err(|source| failed(source.into()))?;
+        writing.finish().map_err(failed)
     }
 
     async fn list(&self, path: &SandboxPath) -> Result<Vec<SandboxEntry>, SandboxError> {
-        let refused = |refusal| self.refusal_error("list", path, refusal);
-        let place = self.existing_directory("list", path)?;
-        let entries = place.list(path.as_str().as_ref()).map_err(refused)?;
+        let failed = |error| self.file_error("list", path, error);
+        let workspace = self.existing_directory("list", path)?;
+        let entries = workspace.list(path.as_str().as_ref()).map_err(failed)?;
         Ok(entries.into_iter().map(convert::entry).collect())
     }
 
     async fn delete(&self, path: &SandboxPath) -> Result<(), SandboxError> {
-        let place = self.existing_directory("delete", path)?.clone();
-        let whole = PathBuf::from(path.as_str());
-        run_blocking(move || place.delete(&whole))
+        let workspace = self.existing_directory("delete", path)?.clone();
+        let target = PathBuf::from(path.as_str());
+        run_blocking(move || workspace.delete(&target))
             .await
-            .map_err(|refusal| self.refusal_error("delete", path, refusal))
+            .map_err(|error| self.file_error("delete", path, error))
     }
 
     async fn sync(&self) -> Result<(), SandboxError> {
-        let place = self.place.clone();
-        run_blocking(move || Ok(place.sync()?))
+        let workspace = self.workspace.clone();
+        run_blocking(move || Ok(workspace.sync()?))
             .await
-            .map_err(|refusal| self.refusal_error("sync", &SandboxPath::repo(), refusal))
+            .map_err(|error| self.file_error("sync", &SandboxPath::repo(), error))
     }
 
     async fn remove(&self) -> Result<(), SandboxError> {
@@ -307,7 +305,7 @@ impl Sandbox for LocalSandbox {
             Ok(SandboxRecord::remove(&root, name)?)
         })
         .await
-        .map_err(|refusal| convert::refusal_error("remove sandbox", &self.id.0, refusal))
+        .map_err(|error| convert::file_error("remove sandbox", &self.id.0, error))
     }
 }
 

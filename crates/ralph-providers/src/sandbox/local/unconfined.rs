@@ -5,12 +5,12 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use ralph_core::ports::Confinement;
-use ralph_guest::command::{Mark, Name};
+use ralph_guest::command::{CommandMark, SandboxName};
 
 use super::cgroup::SandboxCgroup;
 use super::provider::LocalLimits;
 
-/// Uninhabited.
+/// Never exists: there is no launcher on these systems.
 #[derive(Debug)]
 pub(super) enum Launcher {}
 
@@ -39,8 +39,8 @@ impl Launcher {
 /// A command to be launched.
 #[derive(Debug)]
 pub(super) struct Launch<'a> {
-    pub(super) name: Name,
-    pub(super) mark: Mark,
+    pub(super) name: SandboxName,
+    pub(super) mark: CommandMark,
     pub(super) sandbox: &'a Path,
     pub(super) hidden: &'a [PathBuf],
     pub(super) visible: &'a [PathBuf],

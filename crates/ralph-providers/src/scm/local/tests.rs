@@ -27,10 +27,10 @@ struct ScmFixture(tempfile::TempDir);
 
 impl ScmFixture {
     fn new() -> Self {
-        let place = Self(tempfile::tempdir().unwrap());
-        std::fs::create_dir(place.root().join("repo")).unwrap();
-        create_repository(&place.repo());
-        place
+        let fixture = Self(tempfile::tempdir().unwrap());
+        std::fs::create_dir(fixture.root().join("repo")).unwrap();
+        create_repository(&fixture.repo());
+        fixture
     }
 
     fn root(&self) -> &Path {
@@ -59,13 +59,13 @@ impl ScmFixture {
         self.scm().store.directory
     }
 
-    /// Returns an error's text with the fixture path replaced by `P` and the store by `SHELF`.
+    /// Returns an error's text with the fixture path replaced by `P` and the store by `STORE`.
     fn redact_paths(&self, error: &ScmError) -> String {
         let directory = self.store_directory().display().to_string();
         let root = self.root().canonicalize().unwrap().display().to_string();
         error
             .to_string()
-            .replace(&directory, "SHELF")
+            .replace(&directory, "STORE")
             .replace(&root, "P")
     }
 }
@@ -96,15 +96,15 @@ fn record_names(directory: &Path) -> Vec<String> {
 
 #[tokio::test]
 async fn a_pull_request_is_a_private_file() {
-    let place = ScmFixture::new();
-    let scm = place.scm();
+    let fixture = ScmFixture::new();
+    let scm = fixture.scm();
     assert_eq!(scm.name(), "local");
-    assert_eq!(scm.remote(), place.repo().to_str().unwrap());
+    assert_eq!(scm.remote(), fixture.repo().to_str().unwrap());
     assert_eq!(scm.find("ralph/a").await.unwrap(), None);
-    assert!(!place.root().join("state").exists());
+    assert!(!fixture.root().join("state").exists());
 
     let opened = scm.open(&draft("r1", "ralph/a")).await.unwrap();
-    let path = place.store_directory().join("1.json");
+    let path = fixture.store_directory().join("1.json");
     let expected = PullRequest {
         number: 1,
         url: format!("file://{}", path.display()),
@@ -118,7 +118,7 @@ async fn a_pull_request_is_a_private_file() {
     let text = std::fs::read_to_string(&path).unwrap();
     let seen: serde_json::Value = serde_json::from_str(&text).unwrap();
     let wanted = serde_json::json!({
-        "v": 1, "number": 1, "repo": place.repo(), "run": "r1", "head": "ralph/a", "base": "main",
+        "v": 1, "number": 1, "repo": fixture.repo(), "run": "r1", "head": "ralph/a", "base": "main",
         "commit": "a".repeat(40), "title": "Fix it", "body": "<!-- ralph:run -->\n- [x] done\n",
         "labels": ["ralph"], "state": "draft", "opened_at": MORNING, "updated_at": MORNING,
     });
@@ -126,25 +126,25 @@ async fn a_pull_request_is_a_private_file() {
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&path), 0o600);
     for directory in [
-        place.store_directory(),
-        place.records(),
-        place.root().join("state"),
+        fixture.store_directory(),
+        fixture.records(),
+        fixture.root().join("state"),
     ] {
         assert_eq!(mode(&directory), 0o700);
     }
-    let digest = Digest::compute(place.repo().to_str().unwrap().as_bytes());
+    let digest = Digest::compute(fixture.repo().to_str().unwrap().as_bytes());
     assert_eq!(
-        place.store_directory(),
-        place.records().join(&digest.as_str()[..16])
+        fixture.store_directory(),
+        fixture.records().join(&digest.as_str()[..16])
     );
 }
 
 #[tokio::test]
 async fn a_url_resolves_to_its_record() {
-    let place = ScmFixture::new();
-    let records = place.root().join("Application Support");
+    let fixture = ScmFixture::new();
+    let records = fixture.root().join("Application Support");
     let clock = TestClock::at(MORNING);
-    let scm = LocalScm::new(&records, &place.repo(), git_program(), clock).unwrap();
+    let scm = LocalScm::new(&records, &fixture.repo(), git_program(), clock).unwrap();
     let opened = scm.open(&draft("r1", "ralph/a")).await.unwrap();
     assert!(
         opened.url.contains("/Application%20Support/"),
@@ -165,16 +165,16 @@ async fn a_url_resolves_to_its_record() {
 
 #[tokio::test]
 async fn a_run_opens_one_pull_request_per_branch() {
-    let place = ScmFixture::new();
-    let morning = place.scm();
-    let evening = place.scm_at(&place.repo(), EVENING);
+    let fixture = ScmFixture::new();
+    let morning = fixture.scm();
+    let evening = fixture.scm_at(&fixture.repo(), EVENING);
     let number = async |scm: &LocalScm, run: &str, head: &str| {
         scm.open(&draft(run, head)).await.unwrap().number
     };
     assert_eq!(number(&morning, "r1", "a").await, 1);
     assert_eq!(number(&morning, "r1", "b").await, 2);
     assert_eq!(number(&morning, "r2", "a").await, 3);
-    let path = place.store_directory().join("1.json");
+    let path = fixture.store_directory().join("1.json");
     let before = std::fs::read(&path).unwrap();
     // Reopening without changes does not modify the record.
     assert_eq!(number(&evening, "r1", "a").await, 1);
@@ -200,16 +200,16 @@ async fn a_run_opens_one_pull_request_per_branch() {
     };
     assert_eq!(LocalScm::read_record(&path).unwrap(), wanted);
     assert_eq!(
-        record_names(&place.store_directory()),
+        record_names(&fixture.store_directory()),
         ["1.json", "2.json", "3.json"]
     );
 }
 
 #[tokio::test]
 async fn an_update_changes_its_own_pull_request_only() {
-    let place = ScmFixture::new();
-    place.scm().open(&draft("r1", "a")).await.unwrap();
-    let evening = place.scm_at(&place.repo(), EVENING);
+    let fixture = ScmFixture::new();
+    fixture.scm().open(&draft("r1", "a")).await.unwrap();
+    let evening = fixture.scm_at(&fixture.repo(), EVENING);
     let ready = PullDraft {
         state: PullState::Open,
         ..draft("r1", "a")
@@ -220,41 +220,44 @@ async fn an_update_changes_its_own_pull_request_only() {
         opened_at: MORNING.parse().unwrap(),
         ..PullRecord::new(1, evening.remote(), &ready, EVENING.parse().unwrap())
     };
-    let path = place.store_directory().join("1.json");
+    let path = fixture.store_directory().join("1.json");
     assert_eq!(LocalScm::read_record(&path).unwrap(), wanted);
 
     let foreign = evening.update(1, &draft("r2", "a")).await.unwrap_err();
     assert_eq!(
-        place.redact_paths(&foreign),
+        fixture.redact_paths(&foreign),
         "cannot update pull request 1 for run `r2` and branch `a`: it belongs to run `r1` and branch `a`"
     );
     let missing = evening.update(7, &ready).await.unwrap_err();
     assert_eq!(
-        place.redact_paths(&missing),
-        "cannot read pull request record `SHELF/7.json`: No such file or directory (os error 2)"
+        fixture.redact_paths(&missing),
+        "cannot read pull request record `STORE/7.json`: No such file or directory (os error 2)"
     );
     assert_eq!(LocalScm::read_record(&path).unwrap(), wanted);
-    assert_eq!(record_names(&place.store_directory()), ["1.json"]);
+    assert_eq!(record_names(&fixture.store_directory()), ["1.json"]);
 }
 
 #[tokio::test]
 async fn repositories_are_numbered_separately_whatever_path_names_them() {
-    let place = ScmFixture::new();
-    git(place.root(), &["init", "-q", "--bare", "other.git"]);
-    std::os::unix::fs::symlink(place.repo(), place.root().join("link")).unwrap();
-    let link = place.scm_at(&place.root().join("link"), MORNING);
-    let other = place.scm_at(&place.root().join("other.git"), MORNING);
-    assert_eq!(place.scm().open(&draft("r1", "a")).await.unwrap().number, 1);
+    let fixture = ScmFixture::new();
+    git(fixture.root(), &["init", "-q", "--bare", "other.git"]);
+    std::os::unix::fs::symlink(fixture.repo(), fixture.root().join("link")).unwrap();
+    let link = fixture.scm_at(&fixture.root().join("link"), MORNING);
+    let other = fixture.scm_at(&fixture.root().join("other.git"), MORNING);
+    assert_eq!(
+        fixture.scm().open(&draft("r1", "a")).await.unwrap().number,
+        1
+    );
     assert_eq!(link.open(&draft("r1", "b")).await.unwrap().number, 2);
-    assert_eq!(link.remote(), place.repo().to_str().unwrap());
+    assert_eq!(link.remote(), fixture.repo().to_str().unwrap());
     assert_eq!(other.open(&draft("r1", "a")).await.unwrap().number, 1);
     assert_eq!(other.find("b").await.unwrap(), None);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_tasks_get_distinct_numbers() {
-    let place = ScmFixture::new();
-    let scm = Arc::new(place.scm());
+    let fixture = ScmFixture::new();
+    let scm = Arc::new(fixture.scm());
     let mut tasks = tokio::task::JoinSet::new();
     for index in 0..24 {
         let scm = Arc::clone(&scm);
@@ -269,5 +272,5 @@ async fn concurrent_tasks_get_distinct_numbers() {
     let mut given: Vec<u64> = seen.iter().map(|(_, number)| *number).collect();
     given.sort_unstable();
     assert_eq!(given, (1..=12).collect::<Vec<u64>>());
-    assert_eq!(record_names(&place.store_directory()).len(), 12);
+    assert_eq!(record_names(&fixture.store_directory()).len(), 12);
 }

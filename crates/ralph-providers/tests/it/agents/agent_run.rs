@@ -39,7 +39,7 @@ pub(super) struct AgentTestOutcome {
     pub(super) requests: Vec<RecordedRequest>,
 }
 
-/// What an agent logs in with here, where its provider's API begins, and a model that it knows.
+/// Returns an agent's placeholder token, the path of its provider's API, and a model that it knows.
 fn login_settings(name: &str) -> (&'static str, &'static str, &'static str) {
     if name == "claude" {
         ("sk-ant-oat01-phantom", "", "claude-sonnet-5-5")
@@ -96,11 +96,11 @@ impl AgentWorkFixture {
     }
 
     /// Runs the session with additional environment variables.
-    pub(super) async fn run(self, switches: &[(&str, &str)]) -> (AgentTestOutcome, Self) {
+    pub(super) async fn run(self, variables: &[(&str, &str)]) -> (AgentTestOutcome, Self) {
         let command = self.agent.command("write hello.txt");
         let mut exec = Exec::argv(command.argv, self.timeout).with_stdin(command.stdin);
         exec.env = command.env;
-        for (name, value) in switches {
+        for (name, value) in variables {
             exec = exec.with_env(name, *value);
         }
         let (send, messages) = mpsc::unbounded_channel();
@@ -130,13 +130,13 @@ impl AgentWorkFixture {
         };
         let stderr = String::from_utf8_lossy(&session.stderr).into_owned();
         let (end, report) = session.reader.finish(ended, &stderr);
-        let worked = AgentTestOutcome {
+        let outcome = AgentTestOutcome {
             end,
             report,
             events: session.events,
             requests: self.upstream.model_requests(),
         };
-        (worked, self)
+        (outcome, self)
     }
 }
 

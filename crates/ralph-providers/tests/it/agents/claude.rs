@@ -10,10 +10,10 @@ use super::agent_run::{AgentTestOutcome, AgentWorkFixture};
 
 async fn outcome<const N: usize>(
     steps: [ScenarioStep; N],
-    switches: &[(&str, &str)],
+    variables: &[(&str, &str)],
 ) -> Option<AgentTestOutcome> {
-    let work = AgentWorkFixture::prepare("claude", |_| steps).await?;
-    Some(work.run(switches).await.0)
+    let fixture = AgentWorkFixture::prepare("claude", |_| steps).await?;
+    Some(fixture.run(variables).await.0)
 }
 
 fn write(repo: &str) -> ScenarioStep {
@@ -24,22 +24,22 @@ fn write(repo: &str) -> ScenarioStep {
 #[tokio::test]
 async fn it_finishes_two_steps() {
     let steps = |repo: &str| [write(repo), ScenarioStep::text("Done.")];
-    let Some(work) = AgentWorkFixture::prepare("claude", steps).await else {
+    let Some(fixture) = AgentWorkFixture::prepare("claude", steps).await else {
         return;
     };
-    let (worked, work) = work.run(&[]).await;
-    assert_eq!(worked.end, AgentEnd::Finished);
-    assert_eq!(worked.report.summary, "Done.");
-    assert_eq!(worked.report.usage.total(), 220);
-    let file = std::fs::read_to_string(work.repo.join("hello.txt")).unwrap();
+    let (session, fixture) = fixture.run(&[]).await;
+    assert_eq!(session.end, AgentEnd::Finished);
+    assert_eq!(session.report.summary, "Done.");
+    assert_eq!(session.report.usage.total(), 220);
+    let file = std::fs::read_to_string(fixture.repo.join("hello.txt")).unwrap();
     assert_eq!(file, "hi\n");
-    assert_eq!(worked.requests.len(), 2);
-    for request in &worked.requests {
+    assert_eq!(session.requests.len(), 2);
+    for request in &session.requests {
         let authorization = request.header("authorization");
         assert_eq!(authorization, Some("Bearer sk-ant-oat01-phantom"));
         assert_eq!(request.json()["model"], "claude-sonnet-5-5");
     }
-    let tools: Vec<_> = worked
+    let tools: Vec<_> = session
         .events
         .iter()
         .filter(|event| matches!(event, AgentEvent::Tool { .. } | AgentEvent::ToolDone { .. }))
@@ -57,12 +57,12 @@ async fn it_takes_a_message_while_it_works() {
             ScenarioStep::text("Done."),
         ]
     };
-    let Some(work) = AgentWorkFixture::prepare("claude", steps).await else {
+    let Some(fixture) = AgentWorkFixture::prepare("claude", steps).await else {
         return;
     };
-    let (worked, _) = work.with_message("use tabs, please").run(&[]).await;
-    assert_eq!(worked.end, AgentEnd::Finished);
-    let acknowledged: Vec<_> = worked
+    let (session, _) = fixture.with_message("use tabs, please").run(&[]).await;
+    assert_eq!(session.end, AgentEnd::Finished);
+    let acknowledged: Vec<_> = session
         .events
         .iter()
         .filter_map(|event| match event {
@@ -76,18 +76,18 @@ async fn it_takes_a_message_while_it_works() {
         })
         .collect();
     assert_eq!(acknowledged, ["use tabs, please"]);
-    let second = String::from_utf8(worked.requests[1].body.clone()).unwrap();
+    let second = String::from_utf8(session.requests[1].body.clone()).unwrap();
     assert!(second.contains("use tabs, please"), "{second}");
 }
 
 #[tokio::test]
 async fn its_credential_is_refused() {
-    let refused = [ScenarioStep::error(401, "invalid bearer token")];
-    let Some(worked) = outcome(refused, &[]).await else {
+    let rejected = [ScenarioStep::error(401, "invalid bearer token")];
+    let Some(session) = outcome(rejected, &[]).await else {
         return;
     };
     assert_eq!(
-        worked.end,
+        session.end,
         AgentEnd::Unauthorized {
             why: "Failed to authenticate. API Error: 401 invalid bearer token".into()
         }
@@ -97,11 +97,11 @@ async fn its_credential_is_refused() {
 #[tokio::test]
 async fn the_budget_is_used_up() {
     let spent = "ralph: the budget is used up";
-    let Some(worked) = outcome([ScenarioStep::error(402, spent)], &[]).await else {
+    let Some(session) = outcome([ScenarioStep::error(402, spent)], &[]).await else {
         return;
     };
     assert_eq!(
-        (worked.end, worked.requests.len()),
+        (session.end, session.requests.len()),
         (AgentEnd::OutOfBudget, 1)
     );
 }
@@ -113,37 +113,37 @@ async fn the_budget_is_used_up_in_the_middle_of_an_answer() {
         ScenarioStep::fail("I will", 402, spent),
         ScenarioStep::error(402, spent),
     ];
-    let Some(worked) = outcome(steps, &[]).await else {
+    let Some(session) = outcome(steps, &[]).await else {
         return;
     };
     assert_eq!(
-        (worked.end, worked.requests.len()),
+        (session.end, session.requests.len()),
         (AgentEnd::OutOfBudget, 2)
     );
 }
 
 #[tokio::test]
 async fn its_limit_is_reached_for_long() {
-    let lifted = jiff::Timestamp::now().as_second() + 7200;
+    let reset = jiff::Timestamp::now().as_second() + 7200;
     let limit = ScenarioStep::error(429, "This request would exceed your account's rate limit")
         .with_header("retry-after", "7200")
         .with_header("anthropic-ratelimit-unified-status", "rejected")
-        .with_header("anthropic-ratelimit-unified-reset", &lifted.to_string())
+        .with_header("anthropic-ratelimit-unified-reset", &reset.to_string())
         .with_header(
             "anthropic-ratelimit-unified-representative-claim",
             "five_hour",
         );
-    let Some(worked) = outcome([limit], &[]).await else {
+    let Some(session) = outcome([limit], &[]).await else {
         return;
     };
     let AgentEnd::Quota {
         wait: Some(wait), ..
-    } = worked.end
+    } = session.end
     else {
-        panic!("{:?}", worked.end);
+        panic!("{:?}", session.end);
     };
     assert!((7100..=7200).contains(&wait.as_secs()), "{wait:?}");
-    assert_eq!(worked.requests.len(), 1);
+    assert_eq!(session.requests.len(), 1);
 }
 
 #[tokio::test]
@@ -155,37 +155,37 @@ async fn it_recovers_from_an_overload_and_a_broken_reply() {
         ScenarioStep::cut("I will"),
         ScenarioStep::text("Done."),
     ];
-    let Some(worked) = outcome(steps, &[]).await else {
+    let Some(session) = outcome(steps, &[]).await else {
         return;
     };
-    assert_eq!(worked.end, AgentEnd::Finished);
+    assert_eq!(session.end, AgentEnd::Finished);
     let waits = |event: &&AgentEvent| matches!(event, AgentEvent::Waiting { .. });
-    assert!(worked.events.iter().filter(waits).count() >= 2);
+    assert!(session.events.iter().filter(waits).count() >= 2);
 }
 
 #[tokio::test]
 async fn every_answer_breaks() {
     let retries = [("CLAUDE_CODE_MAX_RETRIES", "1")];
-    let Some(worked) = outcome([ScenarioStep::cut("I will")], &retries).await else {
+    let Some(session) = outcome([ScenarioStep::cut("I will")], &retries).await else {
         return;
     };
     assert!(
-        matches!(worked.end, AgentEnd::Overloaded { .. }),
+        matches!(session.end, AgentEnd::Overloaded { .. }),
         "{:?}",
-        worked.end
+        session.end
     );
 }
 
 #[tokio::test]
 async fn it_is_killed_in_the_middle_of_its_work() {
     let kill = json!({"command": "kill -9 $PPID", "description": "ends it"});
-    let Some(worked) = outcome([ScenarioStep::tool("Bash", kill)], &[]).await else {
+    let Some(session) = outcome([ScenarioStep::tool("Bash", kill)], &[]).await else {
         return;
     };
     assert_eq!(
-        worked.end,
+        session.end,
         AgentEnd::Crashed {
-            why: "killed by signal 9, without a word".into()
+            why: "killed by signal 9, without any output".into()
         }
     );
 }
@@ -193,9 +193,12 @@ async fn it_is_killed_in_the_middle_of_its_work() {
 #[tokio::test]
 async fn it_times_out() {
     let slow = |_: &str| [ScenarioStep::text("Done.").with_stall(Duration::from_mins(1))];
-    let Some(work) = AgentWorkFixture::prepare("claude", slow).await else {
+    let Some(fixture) = AgentWorkFixture::prepare("claude", slow).await else {
         return;
     };
-    let (worked, _) = work.with_timeout(Duration::from_secs(4)).run(&[]).await;
-    assert_eq!((worked.end, worked.requests.len()), (AgentEnd::TimedOut, 1));
+    let (session, _) = fixture.with_timeout(Duration::from_secs(4)).run(&[]).await;
+    assert_eq!(
+        (session.end, session.requests.len()),
+        (AgentEnd::TimedOut, 1)
+    );
 }

@@ -15,17 +15,17 @@ async fn it_finishes_two_steps() {
             ScenarioStep::text("Done."),
         ]
     };
-    let Some(work) = AgentWorkFixture::prepare("opencode", steps).await else {
+    let Some(fixture) = AgentWorkFixture::prepare("opencode", steps).await else {
         return;
     };
-    let (worked, work) = work.run(&[]).await;
-    assert_eq!(worked.end, AgentEnd::Finished);
-    assert_eq!(worked.report.summary, "Done.");
-    let file = std::fs::read_to_string(work.repo.join("hello.txt")).unwrap();
+    let (session, fixture) = fixture.run(&[]).await;
+    assert_eq!(session.end, AgentEnd::Finished);
+    assert_eq!(session.report.summary, "Done.");
+    let file = std::fs::read_to_string(fixture.repo.join("hello.txt")).unwrap();
     assert_eq!(file, "hi\n");
-    assert_eq!(worked.requests.len(), 2);
+    assert_eq!(session.requests.len(), 2);
     assert_eq!(
-        worked.requests[0].header("authorization"),
+        session.requests[0].header("authorization"),
         Some("Bearer sk-phantom")
     );
 }

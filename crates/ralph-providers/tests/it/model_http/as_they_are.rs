@@ -22,7 +22,7 @@ fn counted() -> TokenUsage {
 #[tokio::test]
 async fn a_stream_is_complete_without_a_mark_at_its_end() {
     let stopped = || FakeResponse::stream().event(TEXT).event(STOP);
-    for answer in [
+    for response in [
         stopped().event(COUNT),
         // The last event is not followed by an empty line.
         stopped().text(&format!("data: {COUNT}")),
@@ -34,7 +34,7 @@ async fn a_stream_is_complete_without_a_mark_at_its_end() {
             &format!("data: {TEXT}\n\ndata: {STOP}\n\ndata: {COUNT}\n\n"),
         ),
     ] {
-        let api = FakeModelApi::start([answer]).unwrap();
+        let api = FakeModelApi::start([response]).unwrap();
         let reply = ask(&model(WireApi::Chat, &api)).await.unwrap();
         assert_eq!((reply.text.as_str(), reply.usage), ("hello", counted()));
         assert_eq!(reply.finish, FinishReason::Complete);
@@ -53,7 +53,7 @@ async fn the_content_counts_and_not_its_declared_type() {
         format!(": hi\n\ndata: {TEXT}\n\ndata: {STOP}\n\ndata: {COUNT}\n\ndata: [DONE]\n\n");
     let blanks = format!("\n \n{WHOLE}");
     let marked = format!("\u{feff}{WHOLE}");
-    for (kind, body) in [
+    for (content_type, body) in [
         ("application/json", events.as_str()),
         ("text/plain", &events),
         ("", &events),
@@ -63,12 +63,12 @@ async fn the_content_counts_and_not_its_declared_type() {
         ("application/json", &blanks),
         ("application/json", &marked),
     ] {
-        let api = FakeModelApi::start([FakeResponse::new(200, kind, body)]).unwrap();
+        let api = FakeModelApi::start([FakeResponse::new(200, content_type, body)]).unwrap();
         let reply = ask(&model(WireApi::Chat, &api)).await.unwrap();
         assert_eq!(
             (reply.text.as_str(), reply.usage),
             ("hello", counted()),
-            "{kind} {body}"
+            "{content_type} {body}"
         );
     }
 }
@@ -80,11 +80,11 @@ async fn a_content_may_be_a_list_of_parts() {
         format!(r#"{{"choices":[{{"message":{{"content":{parts},"reasoning_content":"hm"}}}}]}}"#);
     let event =
         format!(r#"{{"choices":[{{"delta":{{"content":{parts}}},"finish_reason":"stop"}}]}}"#);
-    for answer in [
+    for response in [
         FakeResponse::json(200, &whole),
         FakeResponse::stream().event(&event),
     ] {
-        let api = FakeModelApi::start([answer]).unwrap();
+        let api = FakeModelApi::start([response]).unwrap();
         let reply = ask(&model(WireApi::Chat, &api)).await.unwrap();
         assert_eq!(
             (reply.text.as_str(), reply.finish),
@@ -102,7 +102,7 @@ async fn a_refusal_keeps_the_words_of_the_model() {
     let part = r#"{"type":"response.refusal.delta","delta":"I will not"}"#;
     let end = r#"{"type":"response.completed","response":{"usage":{"input_tokens":5,"output_tokens":2}}}"#;
     let messages = r#"{"content":[{"type":"text","text":"I will not"}],"stop_reason":"refusal"}"#;
-    for (wire, answer) in [
+    for (wire, response) in [
         (WireApi::Chat, FakeResponse::json(200, chat)),
         (
             WireApi::Chat,
@@ -119,7 +119,7 @@ async fn a_refusal_keeps_the_words_of_the_model() {
         ),
         (WireApi::Messages, FakeResponse::json(200, messages)),
     ] {
-        let api = FakeModelApi::start([answer]).unwrap();
+        let api = FakeModelApi::start([response]).unwrap();
         let reply = ask(&model(wire, &api)).await.unwrap();
         assert_eq!(
             (reply.text.as_str(), reply.finish),

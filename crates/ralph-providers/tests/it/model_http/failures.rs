@@ -13,11 +13,11 @@ use super::{KEY, ask, model, settings};
 const HALF: &str = r#"{"choices":[{"index":0,"delta":{"content":"{\"summary\":"}}]}"#;
 
 /// Returns the error for a response, in one line.
-async fn error_text(wire: WireApi, answer: FakeResponse) -> String {
-    let api = FakeModelApi::start([answer]).unwrap();
+async fn error_text(wire: WireApi, response: FakeResponse) -> String {
+    let api = FakeModelApi::start([response]).unwrap();
     let error = ask(&model(wire, &api)).await.unwrap_err();
-    let told = format!("{error:?}");
-    assert!(!told.contains(KEY), "{told}");
+    let debug = format!("{error:?}");
+    assert!(!debug.contains(KEY), "{debug}");
     match error {
         ModelError::Transient {
             status,
@@ -48,14 +48,14 @@ async fn error_text(wire: WireApi, answer: FakeResponse) -> String {
 
 #[tokio::test]
 async fn half_an_answer_is_an_error_that_is_charged() {
-    for (answer, expected) in [
+    for (response, expected) in [
         (
             FakeResponse::stream().event(HALF),
-            "cut off, the stream ended before the answer did, \"{\\\"summary\\\":\", 10 tokens",
+            "cut off, the stream ended before the reply was complete, \"{\\\"summary\\\":\", 10 tokens",
         ),
         (
             FakeResponse::stream().event(HALF).event(r#"{"choices":[{"delta":{},"finish_reason":""}],"usage":{"prompt_tokens":50,"completion_tokens":9}}"#),
-            "cut off, the stream ended before the answer did, \"{\\\"summary\\\":\", 59 tokens",
+            "cut off, the stream ended before the reply was complete, \"{\\\"summary\\\":\", 59 tokens",
         ),
         (
             FakeResponse::stream().event(HALF).event(r#"{"error":{"message":"the server is on fire","code":500}}"#).event("[DONE]"),
@@ -67,16 +67,16 @@ async fn half_an_answer_is_an_error_that_is_charged() {
         ),
         (
             FakeResponse::json(200, "{\"choices\":[{\"message\":"),
-            "cut off, its JSON ended too early, \"{\\\"choices\\\":[{\\\"message\\\":\", 14 tokens",
+            "cut off, its JSON is incomplete, \"{\\\"choices\\\":[{\\\"message\\\":\", 14 tokens",
         ),
     ] {
-        assert_eq!(error_text(WireApi::Chat, answer).await, expected);
+        assert_eq!(error_text(WireApi::Chat, response).await, expected);
     }
-    for answer in [
+    for response in [
         FakeResponse::stream().event(HALF).cut(),
         FakeResponse::json(200, "{\"choices\"").cut(),
     ] {
-        let seen = error_text(WireApi::Chat, answer).await;
+        let seen = error_text(WireApi::Chat, response).await;
         assert!(seen.starts_with("cut off, "), "{seen}");
     }
 }
@@ -92,7 +92,7 @@ async fn each_wire_needs_its_own_end() {
         (WireApi::Gemini, part),
     ] {
         let seen = error_text(wire, FakeResponse::stream().event(event)).await;
-        let expected = "cut off, the stream ended before the answer did, \"x\", 7 tokens";
+        let expected = "cut off, the stream ended before the reply was complete, \"x\", 7 tokens";
         assert_eq!(seen, expected, "{wire:?}");
     }
 }
@@ -102,7 +102,7 @@ async fn an_error_in_a_stream_is_what_it_says_it_is() {
     let overloaded =
         r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
     let quota = r#"{"type":"response.failed","response":{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}}"#;
-    for (wire, answer, expected) in [
+    for (wire, response, expected) in [
         (
             WireApi::Messages,
             FakeResponse::stream().named_event("error", overloaded),
@@ -119,7 +119,7 @@ async fn an_error_in_a_stream_is_what_it_says_it_is() {
             "transient 502 None upstream",
         ),
     ] {
-        assert_eq!(error_text(wire, answer).await, expected);
+        assert_eq!(error_text(wire, response).await, expected);
     }
 }
 
@@ -127,7 +127,7 @@ async fn an_error_in_a_stream_is_what_it_says_it_is() {
 async fn rejections_are_retried_or_final() {
     let busy = |status| FakeResponse::json(status, r#"{"error":{"message":"busy"}}"#);
     let echo = format!(r#"{{"error":{{"message":"no model for {KEY}"}}}}"#);
-    for (answer, expected) in [
+    for (response, expected) in [
         (
             busy(429).header("retry-after", "7"),
             "transient 429 Some(7s) busy",
@@ -167,10 +167,10 @@ async fn rejections_are_retried_or_final() {
         ),
         (
             FakeResponse::new(200, "text/html", "<html>log in</html>"),
-            "broken `127.0.0.1` answers with a web page instead of JSON — correct `api_base` of its profile in `models.yaml`",
+            "broken `127.0.0.1` responds with a web page instead of JSON — correct `api_base` of its profile in `models.yaml`",
         ),
     ] {
-        assert_eq!(error_text(WireApi::Chat, answer).await, expected);
+        assert_eq!(error_text(WireApi::Chat, response).await, expected);
     }
 }
 
@@ -185,7 +185,7 @@ async fn a_redirect_is_not_followed() {
         let moved = FakeResponse::new(status, "text/plain", "").header("location", &target);
         let seen = error_text(WireApi::Chat, moved).await;
         let expected = format!(
-            "broken status {status}, it sends us on to `localhost`, where the credential does not belong — correct `api_base` of its profile in `models.yaml`"
+            "broken status {status}, a redirect to `localhost`, which must not receive the credential — correct `api_base` of its profile in `models.yaml`"
         );
         assert_eq!(seen, expected);
     }
@@ -201,27 +201,27 @@ async fn slow_providers_time_out() {
         idle: Duration::from_millis(idle),
         total: Duration::from_millis(total),
     };
-    let dawdling = (0..60).fold(FakeResponse::stream(), |answer, _| {
-        answer.event(HALF).wait(Duration::from_millis(50))
+    let dawdling = (0..60).fold(FakeResponse::stream(), |response, _| {
+        response.event(HALF).wait(Duration::from_millis(50))
     });
-    for (answer, timeouts, expected) in [
+    for (response, timeouts, expected) in [
         (
             FakeResponse::stream().wait(long),
             timeouts(200, 5000, 9000),
-            "the answer of model `acme/one` was cut off: no answer began within 0.2 s",
+            "the answer of model `acme/one` was cut off: no data arrived within 0.2 s",
         ),
         (
             FakeResponse::stream().event(HALF).wait(long),
             timeouts(5000, 200, 9000),
-            "the answer of model `acme/one` was cut off: nothing more came within 0.2 s",
+            "the answer of model `acme/one` was cut off: no more data arrived within 0.2 s",
         ),
         (
             dawdling,
             timeouts(5000, 5000, 400),
-            "the answer of model `acme/one` was cut off: it did not come to its end within 0.4 s",
+            "the answer of model `acme/one` was cut off: it was not complete within 0.4 s",
         ),
     ] {
-        let api = FakeModelApi::start([answer]).unwrap();
+        let api = FakeModelApi::start([response]).unwrap();
         let mut settings = settings("acme/one", WireApi::Chat, &api.url(), KEY);
         settings.timeouts = timeouts;
         let started = Instant::now();
@@ -233,9 +233,9 @@ async fn slow_providers_time_out() {
 
 #[tokio::test]
 async fn an_answer_beyond_the_limit_is_cut_and_says_so() {
-    let piece = "x".repeat(256 * 1024);
-    let event = serde_json::json!({"choices": [{"delta": {"content": piece}}]}).to_string();
-    let endless = (0..40).fold(FakeResponse::stream(), |answer, _| answer.event(&event));
+    let chunk = "x".repeat(256 * 1024);
+    let event = serde_json::json!({"choices": [{"delta": {"content": chunk}}]}).to_string();
+    let endless = (0..40).fold(FakeResponse::stream(), |response, _| response.event(&event));
     let api = FakeModelApi::start([endless]).unwrap();
     let reply = ask(&model(WireApi::Chat, &api)).await.unwrap();
     assert_eq!(reply.finish, FinishReason::Length);
@@ -300,11 +300,11 @@ async fn an_unknown_host_is_named_and_can_be_retried() {
 
 #[test]
 fn a_key_goes_nowhere_that_others_can_read() {
-    let refused = |base: &str| {
+    let result_for = |base: &str| {
         let settings = settings("acme/one", WireApi::Chat, base, KEY);
         HttpModel::new(settings).map(drop)
     };
-    let wrong = |base: &str, why| {
+    let invalid = |base: &str, why| {
         Err(HttpModelSettingsError::Base {
             base: base.into(),
             why,
@@ -317,26 +317,26 @@ fn a_key_goes_nowhere_that_others_can_read() {
         "http://litellm:4000",
         "http://[::1]:11434",
     ] {
-        assert_eq!(refused(base), Ok(()), "{base}");
+        assert_eq!(result_for(base), Ok(()), "{base}");
     }
-    let open = "the key could be read on the way, so it must begin with `https://`";
-    let user = "a user or a password has no place in it, the key is in a variable";
+    let open = "without `https://` the key could be read in transit";
+    let user = "it must not contain a user name or password, the key comes from a variable";
     assert_eq!(
-        refused("http://example.com/v1"),
-        wrong("http://example.com/v1", open)
+        result_for("http://example.com/v1"),
+        invalid("http://example.com/v1", open)
     );
     assert_eq!(
-        refused("https://me:pw@example.com/"),
-        wrong("https://example.com/", user)
+        result_for("https://me:pw@example.com/"),
+        invalid("https://example.com/", user)
     );
     assert_eq!(
-        refused("ftp://example.com/"),
-        wrong(
+        result_for("ftp://example.com/"),
+        invalid(
             "ftp://example.com/",
             "it must begin with `https://` or `http://`"
         )
     );
-    assert_eq!(refused("nowhere"), wrong("nowhere", "it is no URL"));
+    assert_eq!(result_for("nowhere"), invalid("nowhere", "not a URL"));
     let mut settings = settings(
         "acme/one",
         WireApi::Chat,

@@ -64,7 +64,7 @@ async fn a_gateway_answers_on_every_wire_that_it_has() {
             assert_eq!(reply.billed, Some(cost), "{:?}", reply.usage);
         }
     }
-    // Its mock of this API breaks off at the start of a stream: an error, never a reply.
+    // LiteLLM's mock of this API breaks off at the start of a stream: an error, never a reply.
     let codex = model(
         "litellm_proxy/openai/gpt-5",
         WireApi::Responses,
@@ -74,10 +74,10 @@ async fn a_gateway_answers_on_every_wire_that_it_has() {
     if let Ok(reply) = ask(&codex).await {
         assert_eq!(action::parse(&reply.text).unwrap().summary, "ready");
     }
-    refusals(&proxy).await;
+    assert_rejections(&proxy).await;
 }
 
-async fn refusals(proxy: &LiteLlm) {
+async fn assert_rejections(proxy: &LiteLlm) {
     let busy = model("litellm_proxy/busy", WireApi::Chat, proxy, LiteLlm::KEY);
     let error = ask(&busy).await.unwrap_err();
     assert!(

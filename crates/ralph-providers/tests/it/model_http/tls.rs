@@ -11,14 +11,14 @@ use super::{KEY, ask, settings};
 async fn a_certificate_that_is_not_trusted_is_a_wrong_setting() {
     let certificate = FakeCertificate::new("127.0.0.1");
     let api = FakeModelApi::start_tls([FakeResponse::json(200, "{}")], &certificate).unwrap();
-    let place = api.url().replace("https://", "");
+    let host = api.url().replace("https://", "");
     let settings = settings("acme/one", WireApi::Chat, &api.url(), KEY);
     let error = ask(&HttpModel::new(settings).unwrap()).await.unwrap_err();
     let ModelError::Broken { message, fix, .. } = error else {
         panic!("{error:?}");
     };
     let expected = format!(
-        "the certificate of `{place}` is signed by an authority that this machine does not trust"
+        "the certificate of `{host}` is signed by an authority that this machine does not trust"
     );
     assert_eq!(message, expected);
     assert!(fix.unwrap().contains("`SSL_CERT_FILE`"));

@@ -28,9 +28,9 @@ fn response_with_usage(wire: WireApi, usage: &Value) -> FakeResponse {
 
 /// Asserts the parsed counts: input, output, cache read, cache write, one-hour cache write,
 /// reasoning.
-async fn assert_counted(wire: WireApi, told: &Value, counts: [u64; 6]) {
+async fn assert_counted(wire: WireApi, usage: &Value, counts: [u64; 6]) {
     let [input, output, read, write, hour, reasoning] = counts;
-    let api = FakeModelApi::start([response_with_usage(wire, told)]).unwrap();
+    let api = FakeModelApi::start([response_with_usage(wire, usage)]).unwrap();
     let reply = ask(&model(wire, &api)).await.unwrap();
     let expected = TokenUsage {
         input_tokens: input,
@@ -40,12 +40,12 @@ async fn assert_counted(wire: WireApi, told: &Value, counts: [u64; 6]) {
         cache_write_1h_tokens: hour,
         reasoning_tokens: reasoning,
     };
-    assert_eq!(reply.usage, expected, "{wire:?} {told}");
+    assert_eq!(reply.usage, expected, "{wire:?} {usage}");
 }
 
 #[tokio::test]
 async fn reasoning_is_counted_once() {
-    for (wire, told, counts) in [
+    for (wire, usage, counts) in [
         // OpenAI: reasoning is part of the output.
         (
             WireApi::Chat,
@@ -81,13 +81,13 @@ async fn reasoning_is_counted_once() {
             [100, 50, 60, 0, 0, 40],
         ),
     ] {
-        assert_counted(wire, &told, counts).await;
+        assert_counted(wire, &usage, counts).await;
     }
 }
 
 #[tokio::test]
 async fn cache_writes_are_counted_by_their_time() {
-    for (wire, told, counts) in [
+    for (wire, usage, counts) in [
         // A gateway's notation for Anthropic's cache.
         (
             WireApi::Chat,
@@ -111,6 +111,6 @@ async fn cache_writes_are_counted_by_their_time() {
             [80, 10, 0, 30, 30, 0],
         ),
     ] {
-        assert_counted(wire, &told, counts).await;
+        assert_counted(wire, &usage, counts).await;
     }
 }

@@ -16,21 +16,21 @@ const ALL: [WireApi; 4] = [
 
 /// Returns a stream as sent by the provider of a wire API.
 fn streamed_response(wire: WireApi) -> FakeResponse {
-    let answer = FakeResponse::stream().text(": keep alive\n\n");
+    let response = FakeResponse::stream().text(": keep alive\n\n");
     match wire {
-        WireApi::Chat => answer
+        WireApi::Chat => response
             .event(r#"{"model":"one-2026","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#)
             .event(r#"{"choices":[{"index":0,"delta":{"reasoning_content":"hm"}}]}"#)
             .event(r#"{"choices":[{"index":0,"delta":{"content":"hél"}}]}"#)
             .event(r#"{"choices":[{"index":0,"delta":{"content":"lo"},"finish_reason":"stop"}]}"#)
             .event(r#"{"choices":[{"index":0,"delta":{}}],"usage":{"prompt_tokens":100,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":60}}}"#)
             .event("[DONE]"),
-        WireApi::Responses => answer
+        WireApi::Responses => response
             .named_event("response.created", r#"{"type":"response.created","response":{"id":"r"}}"#)
             .named_event("response.output_text.delta", r#"{"type":"response.output_text.delta","delta":"hél"}"#)
             .named_event("response.output_text.delta", r#"{"type":"response.output_text.delta","delta":"lo"}"#)
             .named_event("response.completed", r#"{"type":"response.completed","response":{"model":"one-2026","status":"completed","error":null,"usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":60},"output_tokens":7}}}"#),
-        WireApi::Messages => answer
+        WireApi::Messages => response
             .named_event("message_start", r#"{"type":"message_start","message":{"model":"one-2026","usage":{"input_tokens":40,"cache_read_input_tokens":60,"cache_creation_input_tokens":0,"output_tokens":1}}}"#)
             .named_event("ping", r#"{"type":"ping"}"#)
             .named_event("content_block_start", r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#)
@@ -39,7 +39,7 @@ fn streamed_response(wire: WireApi) -> FakeResponse {
             .named_event("content_block_delta", r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"lo"}}"#)
             .named_event("message_delta", r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":7}}"#)
             .named_event("message_stop", r#"{"type":"message_stop"}"#),
-        WireApi::Gemini => answer
+        WireApi::Gemini => response
             .event(r#"{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"hél"}]}}],"modelVersion":"one-2026"}"#)
             .event(r#"{"candidates":[{"content":{"parts":[{"text":"lo"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":60,"candidatesTokenCount":4,"thoughtsTokenCount":3}}"#),
     }
@@ -123,11 +123,11 @@ async fn requests_match_the_wire_api() {
     ] {
         let api = FakeModelApi::start([streamed_response(wire)]).unwrap();
         ask(&model(wire, &api)).await.unwrap();
-        let heard = &api.received()[0];
-        assert_eq!(heard.line, line);
-        assert!(heard.headers[key].ends_with(super::KEY), "{wire:?}");
+        let received = &api.received()[0];
+        assert_eq!(received.line, line);
+        assert!(received.headers[key].ends_with(super::KEY), "{wire:?}");
         let schema = ralph_core::action::json_schema().to_string();
-        let body: Value = serde_json::from_str(&heard.body).unwrap();
+        let body: Value = serde_json::from_str(&received.body).unwrap();
         assert_eq!(body.to_string().replace(&schema, "\"SCHEMA\""), expected);
     }
 }
@@ -166,10 +166,10 @@ async fn a_request_lowers_the_output_limit_of_its_profile_and_never_raises_it() 
         (WireApi::Messages, "/max_tokens"),
         (WireApi::Gemini, "/generationConfig/maxOutputTokens"),
     ] {
-        for (most, sent) in [(300, 300), (5000, 1000)] {
+        for (limit, sent) in [(300, 300), (5000, 1000)] {
             let api = FakeModelApi::start([streamed_response(wire)]).unwrap();
             let request = ModelRequest {
-                max_output_tokens: Some(most),
+                max_output_tokens: Some(limit),
                 ..question()
             };
             let model = model(wire, &api);
@@ -236,26 +236,26 @@ async fn why_an_answer_ended_is_understood() {
 
 #[tokio::test]
 async fn rejected_parameters_are_omitted_from_then_on() {
-    let refusals = [
+    let rejections = [
         "Unsupported value: 'temperature' does not support 0.5 with this model.",
         "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
         "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
     ];
-    let mut answers: Vec<FakeResponse> = refusals
+    let mut responses: Vec<FakeResponse> = rejections
         .iter()
         .map(|message| {
             let body = serde_json::json!({"error": {"message": message, "code": "unsupported"}});
             FakeResponse::json(400, &body.to_string())
         })
         .collect();
-    answers.push(streamed_response(WireApi::Chat));
-    let api = FakeModelApi::start(answers).unwrap();
+    responses.push(streamed_response(WireApi::Chat));
+    let api = FakeModelApi::start(responses).unwrap();
     let model = model(WireApi::Chat, &api);
     assert_eq!(ask(&model).await.unwrap().text, "héllo");
     assert_eq!(ask(&model).await.unwrap().text, "héllo");
-    let heard = api.received();
-    assert_eq!(heard.len(), 5);
-    for request in &heard[3..] {
+    let received = api.received();
+    assert_eq!(received.len(), 5);
+    for request in &received[3..] {
         let body: Value = serde_json::from_str(&request.body).unwrap();
         assert_eq!(body["max_completion_tokens"], 1000);
         assert_eq!(body["response_format"]["type"], "json_object");

@@ -1,9 +1,9 @@
-"""Prints what LiteLLM's own calculation charges for each of its chat models: a JSON object a line.
+"""Prints the costs that LiteLLM computes for each of its chat models, one JSON object per line.
 
-Each line has a model's key and provider, and a list of calls: six counts of tokens (input, output, read from a cache,
+Each line has a model's key and provider, and a list of calls: six token counts (input, output, read from a cache,
 written to a cache, of those for an hour, reasoning) and the cost in dollars; or `error` if LiteLLM has no price. The
-first line has the path of the map that the prices are from, and calls of a model of xAI, which counts reasoning apart from
-the answer: input, output, reasoning, total, and the cost.
+first line has the path of the price map, and calls of an xAI model, which counts reasoning separately from the
+output: input, output, reasoning, total, and the cost.
 """
 import json
 import logging
@@ -19,9 +19,9 @@ from litellm import _internal_context
 from litellm.types.utils import ModelResponse, PromptTokensDetailsWrapper, Usage
 
 logging.disable(logging.CRITICAL)
-# LiteLLM prints advice of its own.
+# LiteLLM prints hints to standard output.
 results, sys.stdout = sys.stdout, sys.stderr
-# Some models are cheaper at night: this is a Wednesday, at an hour when none is.
+# Some models are cheaper at night; at this time no discount applies.
 _internal_context._billing_time.set(datetime(2026, 11, 18, 8, 0, tzinfo=timezone.utc))
 
 XAI = "xai/grok-4.7"
@@ -36,7 +36,7 @@ def provider(entry):
 
 
 def limits(entry):
-    """Returns the lengths of prompts at which a price of the entry changes."""
+    """Returns the prompt lengths at which a price of the entry changes."""
     found = set()
     for key in entry:
         if match := LENGTH.search(key):
@@ -56,7 +56,7 @@ def calls(entry):
             yield tokens, 3_000, 0, 0, 0, 0
         for tokens in (limit, limit + 1):
             yield tokens, 3_000, limit // 2, limit // 4, limit // 5, 1_000
-        # Cached tokens count for the length.
+        # Cached tokens count towards the length.
         yield limit + 1, 3_000, limit, 0, 0, 0
 
 
@@ -91,7 +91,7 @@ def priced(key, entry):
             [call, cost(key, name, usage(*call))]
             for call in calls(entry)
         ]
-    except Exception as error:  # whatever keeps LiteLLM from a price
+    except Exception as error:  # any reason why LiteLLM has no price
         line["error"] = str(error).splitlines()[0][:200]
     return line
 

@@ -16,13 +16,13 @@ async fn a_fork_bomb_is_ended() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::with_settings(|settings| {
+    let env = DockerTestEnv::with_settings(|settings| {
         settings.limits = DockerLimits {
             processes: 128,
             ..DockerLimits::default()
         };
     });
-    let sandbox = place.sandbox().await;
+    let sandbox = env.sandbox().await;
     for bomb in [
         // Each process starts two more, until the limit. The shell itself forks only once, while it
         // still can: a pipe would need two forks, and the second could fail.
@@ -42,20 +42,20 @@ while True:
             Exec::shell(bomb, SHORT)
         };
         let (outcome, _) = run(&*sandbox, exec).await;
-        let took = (outcome.ended, outcome.process_limit);
-        assert_eq!(took, (ExecStatus::TimedOut, true), "{bomb}");
+        let result = (outcome.ended, outcome.process_limit);
+        assert_eq!(result, (ExecStatus::TimedOut, true), "{bomb}");
         assert_eq!(sh(&*sandbox, "echo usable").await, "usable\n");
         assert_eq!(other_processes(&*sandbox).await, "0", "{bomb}");
     }
     // The next command is not affected by the last one.
     let (outcome, _) = run(&*sandbox, Exec::shell("true | true", TEST_TIMEOUT)).await;
     assert!(!outcome.process_limit, "{outcome:?}");
-    place.finish().await;
+    env.finish().await;
 }
 
 /// Leaves processes behind in every possible way: as a daemon, without a terminal, without an
 /// environment, in its own session, with SIGTERM ignored.
-const LEAVERS: &str = r#"
+const LEAVE_PROCESSES: &str = r#"
     beat='trap "" TERM HUP INT; while :; do echo . >> "$0"; sleep 0.02; done'
     (setsid sh -c "$beat" one >/dev/null 2>&1 &)
     nohup sh -c "$beat" two >/dev/null 2>&1 &
@@ -71,7 +71,7 @@ os.execv("/bin/sh", ["sh", "-c", sys.argv[1], os.path.join(sys.argv[2], "four")]
     while ! [ -s one ] || ! [ -s two ] || ! [ -s three ] || ! [ -s four ]; do sleep 0.01; done"#;
 
 /// Asserts that a heartbeat was written and has stopped.
-async fn assert_still(sandbox: &dyn Sandbox) {
+async fn assert_stopped(sandbox: &dyn Sandbox) {
     let line = "cat one two three four | wc -c; sleep 0.2; cat one two three four | wc -c; rm one two three four";
     let counts = sh(sandbox, line).await;
     let counts: Vec<&str> = counts.lines().collect();
@@ -84,23 +84,23 @@ async fn nothing_survives_its_command() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     // After a normal exit.
-    let (outcome, _) = run(&*sandbox, Exec::shell(LEAVERS, TEST_TIMEOUT)).await;
+    let (outcome, _) = run(&*sandbox, Exec::shell(LEAVE_PROCESSES, TEST_TIMEOUT)).await;
     assert_eq!(outcome.ended, ExecStatus::Exited(0));
-    assert_still(&*sandbox).await;
+    assert_stopped(&*sandbox).await;
     // After a timeout.
-    let line = format!("{LEAVERS}; trap '' TERM; while :; do sleep 1; done");
+    let line = format!("{LEAVE_PROCESSES}; trap '' TERM; while :; do sleep 1; done");
     let (outcome, _) = run(&*sandbox, Exec::shell(line, SHORT)).await;
     assert_eq!(outcome.ended, ExecStatus::TimedOut);
-    assert_still(&*sandbox).await;
+    assert_stopped(&*sandbox).await;
     // After the command kills itself.
-    let line = format!("{LEAVERS}; kill -9 $$");
+    let line = format!("{LEAVE_PROCESSES}; kill -9 $$");
     let (outcome, _) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
     assert_eq!(outcome.ended, ExecStatus::Signalled(9));
-    assert_still(&*sandbox).await;
-    place.finish().await;
+    assert_stopped(&*sandbox).await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -108,14 +108,14 @@ async fn ending_one_command_spares_processes_of_another() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     // While another command runs, which must not be affected.
     let long = "(env -i setsid sh -c 'PATH=/usr/bin:/bin; while ! [ -f stop ]; do echo . >> other; sleep 0.02; done' </dev/null >/dev/null 2>&1 &)
         while ! [ -f stop ]; do sleep 0.02; done; sleep 0.1; echo ended";
     let short = async {
         sh(&*sandbox, "while ! [ -s other ]; do sleep 0.01; done").await;
-        sh(&*sandbox, LEAVERS).await;
+        sh(&*sandbox, LEAVE_PROCESSES).await;
         let line = "cat one two three four | wc -c; wc -c < other; sleep 0.3; cat one two three four | wc -c; wc -c < other; touch stop";
         sh(&*sandbox, line).await
     };
@@ -125,10 +125,16 @@ async fn ending_one_command_spares_processes_of_another() {
         .lines()
         .map(|line| line.trim().parse().unwrap())
         .collect();
-    assert_eq!(counts[0], counts[2], "what the short one left still runs");
-    assert!(counts[1] < counts[3], "what the long one left was ended");
+    assert_eq!(
+        counts[0], counts[2],
+        "a process of the short command still runs"
+    );
+    assert!(
+        counts[1] < counts[3],
+        "a process of the long command was ended"
+    );
     assert_eq!(other_processes(&*sandbox).await, "0");
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -136,8 +142,8 @@ async fn a_command_may_kill_all_that_it_can() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     let line = "sleep 60 & kill -9 -1; echo survived; kill -9 1 2>/dev/null || echo refused; kill -TERM 1 2>/dev/null || echo refused";
     assert_eq!(sh(&*sandbox, line).await, "survived\nrefused\nrefused\n");
     let (outcome, _) = run(
@@ -157,5 +163,5 @@ async fn a_command_may_kill_all_that_it_can() {
     let (outcome, _) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
     assert_eq!(outcome.ended, ExecStatus::Signalled(9));
     assert_eq!(other_processes(&*sandbox).await, "0");
-    place.finish().await;
+    env.finish().await;
 }

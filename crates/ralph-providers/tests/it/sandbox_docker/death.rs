@@ -16,22 +16,22 @@ use super::fixture::{
 const LONG: &str = "echo kept > file; (setsid sleep 60 &); echo begun > begun; sleep 60";
 
 /// Runs a command, disturbs its container as soon as it runs, and returns the outcome.
-async fn run_and_strike(
-    place: &DockerTestEnv,
+async fn run_and_disturb(
+    env: &DockerTestEnv,
     sandbox: &dyn Sandbox,
     exec: Exec,
-    blow: &[&str],
+    disturbance: &[&str],
 ) -> Result<ExecOutcome, SandboxError> {
     let container = object_name(sandbox.id());
-    let strike = async {
+    let disturb = async {
         let deadline = Instant::now() + TEST_TIMEOUT;
         while sandbox.read(&repo("begun"), 100).await.is_err() {
             assert!(Instant::now() < deadline, "the command has not begun");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        place.docker(&[blow, &[&container]].concat());
+        env.docker(&[disturbance, &[&container]].concat());
     };
-    let ((outcome, _), ()) = tokio::join!(try_run(sandbox, exec), strike);
+    let ((outcome, _), ()) = tokio::join!(try_run(sandbox, exec), disturb);
     outcome
 }
 
@@ -53,46 +53,36 @@ async fn three_causes_of_death_are_distinguished() {
     if skip_without_docker() {
         return;
     }
-    for place in [DockerTestEnv::new(), DockerTestEnv::attached()] {
-        let sandbox = place.sandbox().await;
+    for env in [DockerTestEnv::new(), DockerTestEnv::attached()] {
+        let sandbox = env.sandbox().await;
         // The command kills itself.
         let (outcome, _) = run(&*sandbox, Exec::shell("kill -9 $$", TEST_TIMEOUT)).await;
         assert_eq!(outcome.ended, ExecStatus::Signalled(9));
         // The container is killed from outside.
-        let outcome = run_and_strike(
-            &place,
-            &*sandbox,
-            Exec::shell(LONG, TEST_TIMEOUT),
-            &["kill"],
-        )
-        .await;
+        let outcome =
+            run_and_disturb(&env, &*sandbox, Exec::shell(LONG, TEST_TIMEOUT), &["kill"]).await;
         assert_eq!(
             interruption_reason(outcome),
             "the sandbox's container was killed from outside"
         );
         assert_usable(&*sandbox).await;
         // The container is stopped.
-        let outcome = run_and_strike(
-            &place,
-            &*sandbox,
-            Exec::shell(LONG, TEST_TIMEOUT),
-            &["stop"],
-        )
-        .await;
+        let outcome =
+            run_and_disturb(&env, &*sandbox, Exec::shell(LONG, TEST_TIMEOUT), &["stop"]).await;
         assert_eq!(
             interruption_reason(outcome),
             "the sandbox's container stopped with exit code 0"
         );
         assert_usable(&*sandbox).await;
         // While no command runs, the restart is invisible.
-        place.docker(&["kill", &object_name(sandbox.id())]);
+        env.docker(&["kill", &object_name(sandbox.id())]);
         assert_eq!(sh(&*sandbox, "echo again").await, "again\n");
-        place.docker(&["stop", &object_name(sandbox.id())]);
+        env.docker(&["stop", &object_name(sandbox.id())]);
         sandbox
             .write(&repo("file"), b"x", WriteMode::Replace)
             .await
             .unwrap();
-        place.finish().await;
+        env.finish().await;
     }
 }
 
@@ -101,28 +91,23 @@ async fn a_killed_container_is_not_one_without_memory() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::with_settings(|settings| {
+    let env = DockerTestEnv::with_settings(|settings| {
         settings.limits = DockerLimits {
             memory: Some(64 << 20),
             ..DockerLimits::default()
         };
     });
-    let sandbox = place.sandbox().await;
+    let sandbox = env.sandbox().await;
     let hungry = Exec::argv(["python3", "-c", "x = b'x' * (200 << 20)"], TEST_TIMEOUT);
     let (outcome, _) = run(&*sandbox, hungry).await;
     assert_eq!(outcome.ended, ExecStatus::OutOfMemory);
     // The Docker Engine remembers that and reports it for the whole container.
-    let outcome = run_and_strike(
-        &place,
-        &*sandbox,
-        Exec::shell(LONG, TEST_TIMEOUT),
-        &["kill"],
-    )
-    .await;
-    let said = "the sandbox's container was killed from outside, or for lack of memory";
-    assert_eq!(interruption_reason(outcome), said);
+    let outcome =
+        run_and_disturb(&env, &*sandbox, Exec::shell(LONG, TEST_TIMEOUT), &["kill"]).await;
+    let expected = "the sandbox's container was killed from outside, or ran out of memory";
+    assert_eq!(interruption_reason(outcome), expected);
     assert_usable(&*sandbox).await;
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -130,16 +115,16 @@ async fn a_paused_container_is_noticed_by_our_own_clock() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     let exec = Exec::shell(LONG, Duration::from_secs(1));
-    let outcome = run_and_strike(&place, &*sandbox, exec, &["pause"]).await;
+    let outcome = run_and_disturb(&env, &*sandbox, exec, &["pause"]).await;
     assert_eq!(
         interruption_reason(outcome),
         "the sandbox does not respond: its container is paused"
     );
     assert_usable(&*sandbox).await;
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -147,10 +132,10 @@ async fn a_removed_container_is_gone_and_its_workspace_is_not() {
     if skip_without_docker() {
         return;
     }
-    for place in [DockerTestEnv::new(), DockerTestEnv::attached()] {
-        let sandbox = place.sandbox().await;
-        let outcome = run_and_strike(
-            &place,
+    for env in [DockerTestEnv::new(), DockerTestEnv::attached()] {
+        let sandbox = env.sandbox().await;
+        let outcome = run_and_disturb(
+            &env,
             &*sandbox,
             Exec::shell(LONG, TEST_TIMEOUT),
             &["rm", "--force"],
@@ -165,9 +150,9 @@ async fn a_removed_container_is_gone_and_its_workspace_is_not() {
         assert!(matches!(outcome, Err(SandboxError::Gone(_))), "{outcome:?}");
         let written = sandbox.write(&repo("file"), b"x", WriteMode::Replace).await;
         assert!(matches!(written, Err(SandboxError::Gone(_))), "{written:?}");
-        let again = place.provider.attach(sandbox.id()).await.unwrap().unwrap();
+        let again = env.provider.attach(sandbox.id()).await.unwrap().unwrap();
         assert_usable(&*again).await;
         sandbox.remove().await.unwrap();
-        place.finish().await;
+        env.finish().await;
     }
 }

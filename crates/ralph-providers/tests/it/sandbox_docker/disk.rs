@@ -19,23 +19,27 @@ fn small_disk() -> DockerTestEnv {
 
 /// Asserts that a command is killed in time because of the disk, with the reason; then frees space.
 async fn assert_ended(sandbox: &dyn Sandbox, exec: Exec, why: &str) {
-    let what = exec.label().to_owned();
+    let label = exec.label().to_owned();
     let (outcome, output) = run(sandbox, exec).await;
-    let said = (output.stdout_text(), output.stderr_text());
-    assert_eq!(outcome.ended, ExecStatus::DiskLimit, "{what}: {said:?}");
+    let output_text = (output.stdout_text(), output.stderr_text());
+    assert_eq!(
+        outcome.ended,
+        ExecStatus::DiskLimit,
+        "{label}: {output_text:?}"
+    );
     assert!(
         outcome.duration < Duration::from_secs(20),
-        "{what}: {outcome:?}"
+        "{label}: {outcome:?}"
     );
-    assert_eq!(said.0, "", "{what}");
-    let line = said.1.lines().last().unwrap_or_default().to_owned();
+    assert_eq!(output_text.0, "", "{label}");
+    let line = output_text.1.lines().last().unwrap_or_default().to_owned();
     assert!(
         line.starts_with("ralph: the sandbox's disk is full: "),
-        "{what}: {line}"
+        "{label}: {line}"
     );
-    assert!(line.contains(why), "{what}: {line}");
-    assert_eq!(outcome.stderr_bytes, said.1.len() as u64, "{what}");
-    assert_eq!(other_processes(sandbox).await, "0", "{what}");
+    assert!(line.contains(why), "{label}: {line}");
+    assert_eq!(outcome.stderr_bytes, output_text.1.len() as u64, "{label}");
+    assert_eq!(other_processes(sandbox).await, "0", "{label}");
     // There is time to free space.
     sh(
         sandbox,
@@ -49,8 +53,8 @@ async fn a_full_disk_ends_a_command() {
     if skip_without_docker() {
         return;
     }
-    let place = small_disk();
-    let sandbox = place.sandbox().await;
+    let env = small_disk();
+    let sandbox = env.sandbox().await;
     // Written by a hidden process, and by many small files.
     for line in [
         "head -c 100M /dev/zero > file; (setsid sleep 60 &); sleep 60; echo not reached",
@@ -65,7 +69,7 @@ async fn a_full_disk_ends_a_command() {
     }
     // A sparse file uses no space.
     sh(&*sandbox, "truncate -s 100G hole; sleep 1.5").await;
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -73,8 +77,8 @@ async fn files_without_a_name_count_until_they_are_closed() {
     if skip_without_docker() {
         return;
     }
-    let place = small_disk();
-    let sandbox = place.sandbox().await;
+    let env = small_disk();
+    let sandbox = env.sandbox().await;
     let unlinked = "import os, sys, time
 for number in range(10):
     file = open(f'file{number}', 'wb')
@@ -106,7 +110,7 @@ print('done')";
         "{}",
         output.stderr_text()
     );
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -114,8 +118,8 @@ async fn files_below_very_long_paths_count() {
     if skip_without_docker() {
         return;
     }
-    let place = small_disk();
-    let sandbox = place.sandbox().await;
+    let env = small_disk();
+    let sandbox = env.sandbox().await;
     let deep = "import os, time
 for number in range(40):
     os.mkdir('d' * 200); os.chdir('d' * 200)
@@ -123,7 +127,7 @@ with open('file', 'wb') as file: file.write(bytes(100 << 20))
 time.sleep(60)";
     let exec = Exec::argv(["python3", "-c", deep], TEST_TIMEOUT);
     assert_ended(&*sandbox, exec, "MiB, at most 50 MiB are allowed").await;
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -131,8 +135,8 @@ async fn files_without_content_count() {
     if skip_without_docker() {
         return;
     }
-    let place = small_disk();
-    let sandbox = place.sandbox().await;
+    let env = small_disk();
+    let sandbox = env.sandbox().await;
     let crowd = "import os, time
 for number in range(200000):
     if number % 1000 == 0: os.mkdir(f'd{number}')
@@ -140,7 +144,7 @@ for number in range(200000):
 time.sleep(60)";
     let exec = Exec::argv(["python3", "-c", crowd], TEST_TIMEOUT);
     assert_ended(&*sandbox, exec, "files, at most 12800 are allowed").await;
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -148,14 +152,14 @@ async fn a_writable_image_counts_as_well() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::with_settings(|settings| {
+    let env = DockerTestEnv::with_settings(|settings| {
         settings.read_only = false;
         settings.limits = DockerLimits {
             disk: 50 << 20,
             ..DockerLimits::default()
         };
     });
-    let sandbox = place.sandbox().await;
+    let sandbox = env.sandbox().await;
     // The image itself exceeds the limit and does not count.
     sh(&*sandbox, "sleep 2.5").await;
     let line = "head -c 30M /dev/zero > file; head -c 40M /dev/zero > /run/lock/file; sleep 60";
@@ -165,5 +169,5 @@ async fn a_writable_image_counts_as_well() {
         "MiB, at most 50 MiB are allowed",
     )
     .await;
-    place.finish().await;
+    env.finish().await;
 }

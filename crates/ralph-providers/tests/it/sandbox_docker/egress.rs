@@ -34,7 +34,7 @@ impl SandboxEgress for EchoEgress {
     }
 
     fn environment(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([("THE_DOOR".to_owned(), "127.0.0.1:3128".to_owned())])
+        BTreeMap::from([("TEST_PROXY".to_owned(), "127.0.0.1:3128".to_owned())])
     }
 
     fn files(&self) -> BTreeMap<String, Vec<u8>> {
@@ -59,11 +59,11 @@ impl SandboxEgress for EchoEgress {
             stream.write_all(&question.repeat(2)).await.unwrap();
             return;
         }
-        let mut got = Vec::new();
-        stream.read_to_end(&mut got).await.unwrap();
+        let mut received = Vec::new();
+        stream.read_to_end(&mut received).await.unwrap();
         let head = format!("{listener} {local}: ");
         stream.write_all(head.as_bytes()).await.unwrap();
-        stream.write_all(&got).await.unwrap();
+        stream.write_all(&received).await.unwrap();
         stream.shutdown().await.unwrap();
     }
 }
@@ -77,7 +77,7 @@ def ask(address, data):
         piece = s.recv(65536)
         if not piece: return got
         got += piece
-host, port = os.environ['THE_DOOR'].split(':')
+host, port = os.environ['TEST_PROXY'].split(':')
 print(ask((host, int(port)), b'hello').decode())
 print(ask(('127.1.2.3', 80), b'there').decode())
 big = os.urandom(3_000_000)
@@ -88,8 +88,8 @@ try: socket.create_connection(('192.0.2.1', 80), 2); print('out!')
 except OSError as error: print(error.errno)
 ";
 
-async fn assert_answered(place: DockerTestEnv) {
-    let provider: DockerProvider = place.second_provider().with_egress(Arc::new(EchoEgress));
+async fn assert_answered(env: DockerTestEnv) {
+    let provider: DockerProvider = env.second_provider().with_egress(Arc::new(EchoEgress));
     let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
     let mut output = CollectedOutput::default();
     let exec = Exec::argv(["python3", "-c", CLIENT], Duration::from_secs(30));
@@ -131,15 +131,15 @@ async fn a_command_cannot_block_the_egress_files() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let provider = || place.second_provider().with_egress(Arc::new(EchoEgress));
+    let env = DockerTestEnv::new();
+    let provider = || env.second_provider().with_egress(Arc::new(EchoEgress));
     let mut sandbox = provider().create(&SandboxSpec::default()).await.unwrap();
     for obstacle in OBSTACLES.into_iter().chain(REPLACEMENTS) {
         if OBSTACLES.contains(&obstacle) {
             sh(&*sandbox, &format!("cd /workspace/.way-out && {obstacle}")).await;
         } else {
             let line = format!("cd /workspace && rm -r .way-out && {obstacle}");
-            root_sh(&place, &*sandbox, &line);
+            root_sh(&env, &*sandbox, &line);
         }
         let again = provider().attach(sandbox.id()).await;
         sandbox = again
@@ -148,5 +148,5 @@ async fn a_command_cannot_block_the_egress_files() {
         let found = sh(&*sandbox, "cd /workspace/.way-out && ls -A && cat one two").await;
         assert_eq!(found, "one\ntwo\nfile one\nfile two\n", "`{obstacle}`");
     }
-    place.finish().await;
+    env.finish().await;
 }

@@ -38,8 +38,8 @@ async fn nothing_is_read_or_written_outside_and_nothing_waits() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     sh(
         &*sandbox,
         "echo kept > /tmp/outside; chmod 666 /tmp/outside; echo kept > /tmp/file",
@@ -103,7 +103,7 @@ async fn nothing_is_read_or_written_outside_and_nothing_waits() {
     // A link may point outside the repository, but not outside the sandbox.
     let left = sh(&*sandbox, "rm -rf ./* && ls -A . .. | grep -vx file").await;
     assert_eq!(left, ".:\n\n..:\nhome\nrepo\nscratch\ntmp\n");
-    place.finish().await;
+    env.finish().await;
 }
 
 /// Counts an error that a swapped file may cause; panics on any other.

@@ -62,8 +62,8 @@ impl DockerTestEnv {
     /// Runs `docker` against the engine of this environment; it must succeed.
     pub(super) fn docker(&self, arguments: &[&str]) -> String {
         match self.try_docker(arguments) {
-            Ok(said) => said,
-            Err(said) => panic!("`docker {}`: {said}", arguments.join(" ")),
+            Ok(text) => text,
+            Err(text) => panic!("`docker {}`: {text}", arguments.join(" ")),
         }
     }
 
@@ -113,7 +113,7 @@ impl DockerTestEnv {
     fn list_labelled(&self, list: &[&str]) -> Vec<String> {
         let label = format!("label=ralph.state={}", self.state().display());
         let arguments = [list, &["--quiet", "--filter", &label]].concat();
-        // An engine that is gone has nothing left either.
+        // A Docker Engine that has stopped has no objects left.
         let listed = available(self.try_docker(&arguments)).unwrap_or_default();
         listed.lines().map(Into::into).collect()
     }
@@ -137,9 +137,9 @@ pub(super) fn object_name(id: &SandboxId) -> String {
 }
 
 /// Returns the inspection of a sandbox's container.
-pub(super) fn inspect(place: &DockerTestEnv, id: &SandboxId) -> serde_json::Value {
-    let said = place.docker(&["container", "inspect", &object_name(id)]);
-    let mut list: Vec<serde_json::Value> = serde_json::from_str(&said).unwrap();
+pub(super) fn inspect(env: &DockerTestEnv, id: &SandboxId) -> serde_json::Value {
+    let json = env.docker(&["container", "inspect", &object_name(id)]);
+    let mut list: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
     list.remove(0)
 }
 
@@ -166,19 +166,19 @@ pub(super) async fn try_run(
 /// Runs a shell command that must succeed.
 pub(super) async fn sh(sandbox: &dyn Sandbox, line: &str) -> String {
     let (outcome, output) = run(sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
-    let said = output.stderr_text();
+    let stderr = output.stderr_text();
     assert_eq!(
         outcome.ended,
         ExecStatus::Exited(0),
-        "`{line}` said: {said}"
+        "`{line}` printed: {stderr}"
     );
     output.stdout_text()
 }
 
 /// Runs a shell command that must succeed, as root in a sandbox's container.
-pub(super) fn root_sh(place: &DockerTestEnv, sandbox: &dyn Sandbox, line: &str) -> String {
+pub(super) fn root_sh(env: &DockerTestEnv, sandbox: &dyn Sandbox, line: &str) -> String {
     let container = object_name(sandbox.id());
-    place.docker(&["exec", "--user", "0", &container, "sh", "-c", line])
+    env.docker(&["exec", "--user", "0", &container, "sh", "-c", line])
 }
 
 /// Returns the number of processes in a sandbox, except the first one.

@@ -46,8 +46,8 @@ async fn gibibytes_are_counted_and_not_kept() {
     if skip_without_docker() || !runs_in_own_process(test) {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     sh(&*sandbox, "true").await;
     let before = resident_memory();
     for (line, limit, ended, stdout, stderr) in [
@@ -66,26 +66,26 @@ async fn gibibytes_are_counted_and_not_kept() {
             1 << 30,
         ),
     ] {
-        let mut watch = FloodSink::default();
+        let mut sink = FloodSink::default();
         let exec = Exec {
             output_limit: limit,
             ..Exec::shell(line, TEST_TIMEOUT)
         };
-        let outcome = sandbox.exec(exec, None, &mut watch).await.unwrap();
+        let outcome = sandbox.exec(exec, None, &mut sink).await.unwrap();
         assert_eq!(outcome.ended, ended, "{line}");
         assert_eq!(
             (outcome.stdout_bytes, outcome.stderr_bytes),
             (stdout, stderr),
             "{line}"
         );
-        assert_eq!((watch.stdout, watch.stderr), (stdout, stderr), "{line}");
-        let growth = watch.highest.saturating_sub(before);
+        assert_eq!((sink.stdout, sink.stderr), (stdout, stderr), "{line}");
+        let growth = sink.highest.saturating_sub(before);
         assert!(
             growth <= MAX_GROWTH_KIB,
             "{growth} KiB more were needed for {line}"
         );
     }
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -93,8 +93,8 @@ async fn a_flood_is_cut_at_its_limit() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     // Also if closing the pipe cannot stop it, and if it is not the first process.
     for line in [
         "yes",
@@ -102,14 +102,14 @@ async fn a_flood_is_cut_at_its_limit() {
         "trap '' PIPE TERM; (setsid yes &) ; (setsid yes >&2 &); sleep 60",
         "while :; do printf %099999d 0; done",
     ] {
-        let mut watch = FloodSink::default();
+        let mut sink = FloodSink::default();
         let exec = Exec {
             output_limit: 10 << 20,
             ..Exec::shell(line, TEST_TIMEOUT)
         };
-        let outcome = sandbox.exec(exec, None, &mut watch).await.unwrap();
+        let outcome = sandbox.exec(exec, None, &mut sink).await.unwrap();
         assert_eq!(outcome.ended, ExecStatus::OutputLimit, "{line}");
-        assert_eq!(watch.stdout + watch.stderr, 10 << 20, "{line}");
+        assert_eq!(sink.stdout + sink.stderr, 10 << 20, "{line}");
         assert_eq!(other_processes(&*sandbox).await, "0", "{line}");
     }
     // Output exactly at the limit is not truncated.
@@ -118,7 +118,7 @@ async fn a_flood_is_cut_at_its_limit() {
         ..Exec::shell("printf %01000d 0", TEST_TIMEOUT)
     };
     assert_eq!(run(&*sandbox, exec).await.0.ended, ExecStatus::Exited(0));
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -126,8 +126,8 @@ async fn lines_have_no_length_limit() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     let length = 64 << 20;
     let line = format!("head -c {length} /dev/zero | tr '\\0' x; echo; echo next");
     let (outcome, output) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
@@ -135,7 +135,7 @@ async fn lines_have_no_length_limit() {
     assert_eq!(output.stdout.len(), length + 6);
     assert!(output.stdout[..length].iter().all(|byte| *byte == b'x'));
     assert_eq!(&output.stdout[length..], b"\nnext\n");
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -143,11 +143,11 @@ async fn the_last_bytes_are_never_lost() {
     if skip_without_docker() {
         return;
     }
-    for (place, rounds) in [
+    for (env, rounds) in [
         (DockerTestEnv::new(), 400),
         (DockerTestEnv::attached(), 100),
     ] {
-        let sandbox = place.sandbox().await;
+        let sandbox = env.sandbox().await;
         for round in 0..rounds {
             let line = match round % 4 {
                 0 => "printf out; printf err >&2; kill -9 $$",
@@ -157,14 +157,14 @@ async fn the_last_bytes_are_never_lost() {
                 _ => "exec 3>&1; (printf out >&3; printf err >&2; exec kill -9 $$) & wait",
             };
             let (_, output) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
-            let came = (output.stdout_text(), output.stderr_text());
+            let streams = (output.stdout_text(), output.stderr_text());
             assert_eq!(
-                came,
+                streams,
                 ("out".to_owned(), "err".to_owned()),
                 "{round}: {line}"
             );
         }
-        place.finish().await;
+        env.finish().await;
     }
 }
 
@@ -173,8 +173,8 @@ async fn output_is_not_waited_for_longer_than_its_command() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     // A grandchild has the output open and continues to write to it.
     let line = "(trap '' TERM HUP; while :; do echo more; sleep 0.1; done) & echo first";
     let (outcome, output) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
@@ -184,5 +184,5 @@ async fn output_is_not_waited_for_longer_than_its_command() {
     );
     // Otherwise the grandchild would keep it open until the timeout.
     assert!(outcome.duration < TEST_TIMEOUT, "{outcome:?}");
-    place.finish().await;
+    env.finish().await;
 }

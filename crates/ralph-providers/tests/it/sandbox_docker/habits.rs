@@ -17,8 +17,8 @@ async fn changes_to_the_working_environment_end_with_the_command() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     for line in [
         "ulimit -f 0; ulimit -n 3; ulimit -u 1; ulimit -v 1; true",
         "umask 777; touch sealed; mkdir sealed-directory",
@@ -44,7 +44,7 @@ async fn changes_to_the_working_environment_end_with_the_command() {
         assert_eq!(sh(&*sandbox, WORKS).await, "works\n", "after {line}");
         sh(&*sandbox, "cat written >/dev/null; rm -rf ./*").await;
     }
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -52,14 +52,14 @@ async fn directories_cannot_be_exchanged() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     // The directories belong to the command, but their parent does not.
     let line = r#"for d in repo scratch home tmp; do
         (rmdir /workspace/$d; mv /workspace/$d /workspace/other; ln -s /etc /workspace/$d; mkfifo /workspace/x) 2>/dev/null && echo "exchanged $d"
         done; ls /workspace"#;
     assert_eq!(sh(&*sandbox, line).await, "home\nrepo\nscratch\ntmp\n");
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -67,19 +67,19 @@ async fn a_directory_that_cannot_be_entered_is_named() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     sh(&*sandbox, "mkdir -p sealed/inner loop; chmod 000 sealed; ln -s loop2 loop1; ln -s loop1 loop2; ln -s / root; touch file; mkfifo pipe").await;
-    let mut said = Vec::new();
+    let mut errors = Vec::new();
     for directory in [
         "sealed", "loop1", "root", "root/etc", "file", "pipe", "none",
     ] {
         let exec = Exec::shell("true", TEST_TIMEOUT).in_dir(repo(directory));
         let (outcome, _) = try_run(&*sandbox, exec).await;
-        said.push(outcome.unwrap_err().to_string());
+        errors.push(outcome.unwrap_err().to_string());
     }
     assert_eq!(
-        said,
+        errors,
         [
             "cannot enter `repo/sealed`: Permission denied (os error 13)",
             "cannot enter `repo/loop1`: Too many levels of symbolic links (os error 40)",
@@ -90,7 +90,7 @@ async fn a_directory_that_cannot_be_entered_is_named() {
             "`repo/none` does not exist",
         ]
     );
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -98,8 +98,8 @@ async fn every_exit_status_is_reported_exactly() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     sh(
         &*sandbox,
         "echo x > plain; printf '#!/nowhere/sh\\n' > broken; chmod 755 broken; mkdir dir",
@@ -123,7 +123,7 @@ async fn every_exit_status_is_reported_exactly() {
         let (outcome, _) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
         assert_eq!(outcome.ended, ended, "{line}");
     }
-    for (program, said) in [
+    for (program, expected) in [
         (
             "./plain",
             "cannot start `./plain`: Permission denied (os error 13)",
@@ -142,9 +142,9 @@ async fn every_exit_status_is_reported_exactly() {
         ),
     ] {
         let (outcome, _) = try_run(&*sandbox, Exec::argv([program], TEST_TIMEOUT)).await;
-        assert_eq!(outcome.unwrap_err().to_string(), said);
+        assert_eq!(outcome.unwrap_err().to_string(), expected);
     }
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -152,8 +152,8 @@ async fn nothing_is_too_large_to_be_refused() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     // Many arguments, such as a list of files.
     let files: Vec<String> = (0..20_000)
         .map(|number| format!("directory/file-{number}"))
@@ -168,9 +168,9 @@ async fn nothing_is_too_large_to_be_refused() {
     for size in [200 << 10, 3 << 20, 40 << 20] {
         let exec = Exec::argv(["true".to_owned(), "x".repeat(size)], TEST_TIMEOUT);
         let (outcome, _) = try_run(&*sandbox, exec).await;
-        let said = outcome.unwrap_err().to_string();
+        let error = outcome.unwrap_err().to_string();
         assert_eq!(
-            said, "cannot start `true`: Argument list too long (os error 7)",
+            error, "cannot start `true`: Argument list too long (os error 7)",
             "{size}"
         );
     }
@@ -186,5 +186,5 @@ async fn nothing_is_too_large_to_be_refused() {
         matches!(large, Err(SandboxError::NotRegular(_))),
         "{large:?}"
     );
-    place.finish().await;
+    env.finish().await;
 }

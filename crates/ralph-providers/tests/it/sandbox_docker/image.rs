@@ -83,7 +83,7 @@ fn unique_tag() -> String {
 fn docker_with_input(arguments: &[&str], input: &[u8]) {
     let mut docker = Command::new("docker")
         .args(arguments)
-        // The builder that every engine has.
+        // The legacy builder, which every Docker Engine has.
         .env("DOCKER_BUILDKIT", "0")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -92,10 +92,10 @@ fn docker_with_input(arguments: &[&str], input: &[u8]) {
         .unwrap();
     docker.stdin.take().unwrap().write_all(input).unwrap();
     let output = docker.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success(),
-        "`docker {}`: {said}",
+        "`docker {}`: {stderr}",
         arguments.join(" ")
     );
 }

@@ -28,15 +28,15 @@ fn small_limits() -> DockerTestEnv {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "a table of cases in one sandbox")]
-async fn the_engine_says_what_a_container_may_use() {
+async fn the_engine_reports_the_limits_of_a_container() {
     if skip_without_docker() {
         return;
     }
-    let place = small_limits();
-    let sandbox = place.sandbox().await;
-    let inspected = inspect(&place, sandbox.id());
+    let env = small_limits();
+    let sandbox = env.sandbox().await;
+    let inspected = inspect(&env, sandbox.id());
     let host = &inspected["HostConfig"];
-    let said: Vec<&Value> = [
+    let values: Vec<&Value> = [
         "NetworkMode",
         "Memory",
         "MemorySwap",
@@ -74,7 +74,7 @@ async fn the_engine_says_what_a_container_may_use() {
         ["127.0.0.1"],
         ["."],
     ]);
-    assert_eq!(json!(said), expected);
+    assert_eq!(json!(values), expected);
     // Engines write a capability with or without its prefix.
     let added = host["CapAdd"].to_string().replace("CAP_", "");
     let expected = r#"["CHOWN","DAC_OVERRIDE","FOWNER","KILL","SETGID","SETUID"]"#;
@@ -98,7 +98,7 @@ async fn the_engine_says_what_a_container_may_use() {
     assert_eq!(inspected["Config"]["User"], "0:0");
     // Otherwise the Docker Engine would run the image's health check as root.
     assert_eq!(inspected["Config"]["Healthcheck"]["Test"], json!(["NONE"]));
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -106,8 +106,8 @@ async fn a_command_feels_its_limits() {
     if skip_without_docker() {
         return;
     }
-    let place = small_limits();
-    let sandbox = place.sandbox().await;
+    let env = small_limits();
+    let sandbox = env.sandbox().await;
 
     // Half a second of CPU time per second of wall-clock time.
     let busy = "import time
@@ -147,10 +147,10 @@ print(started)";
     let line = "head -c 1G /dev/zero > /tmp/x; head -c 1G /dev/zero > /var/tmp/x; head -c 1G /dev/zero > /dev/shm/x
         rm -f /tmp/x /var/tmp/x /dev/shm/x; echo done";
     let (outcome, output) = run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
-    let said = (outcome.ended, output.stdout_text());
-    assert_eq!(said, (ExecStatus::Exited(0), "done\n".to_owned()));
+    let result = (outcome.ended, output.stdout_text());
+    assert_eq!(result, (ExecStatus::Exited(0), "done\n".to_owned()));
     assert_eq!(output.stderr_text().matches("No space left").count(), 3);
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -158,8 +158,8 @@ async fn a_command_has_no_rights() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     let status = sh(&*sandbox, "cat /proc/self/status").await;
     let fields: BTreeMap<&str, &str> = status
         .lines()
@@ -200,5 +200,5 @@ async fn a_command_has_no_rights() {
     let line = "cp /bin/sh ./shell && chmod 4755 shell && ./shell -p -c 'id -u'; su -c 'id -u' 2>/dev/null; \
         mount -t tmpfs x /tmp 2>/dev/null; passwd -d root 2>/dev/null; echo end";
     assert_eq!(sh(&*sandbox, line).await, "10001\nend\n");
-    place.finish().await;
+    env.finish().await;
 }

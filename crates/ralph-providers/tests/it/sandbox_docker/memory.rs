@@ -24,8 +24,8 @@ async fn memory_that_ran_out_is_never_green() {
     if skip_without_docker() {
         return;
     }
-    let place = small_memory();
-    let sandbox = place.sandbox().await;
+    let env = small_memory();
+    let sandbox = env.sandbox().await;
     for line in [
         HUNGRY.to_owned(),
         // The exit code is that of the last process and does not show it.
@@ -42,7 +42,7 @@ async fn memory_that_ran_out_is_never_green() {
     let (outcome, _) = run(&*sandbox, Exec::shell("exit 7", TEST_TIMEOUT)).await;
     assert_eq!(outcome.ended, ExecStatus::Exited(7));
     assert_eq!(other_processes(&*sandbox).await, "0");
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -50,8 +50,8 @@ async fn a_command_that_spares_itself_is_ended_before_the_guest() {
     if skip_without_docker() {
         return;
     }
-    let place = small_memory();
-    let sandbox = place.sandbox().await;
+    let env = small_memory();
+    let sandbox = env.sandbox().await;
     // Many small processes, each of which prefers that any other be killed.
     let line = r#"echo 0 > /proc/self/oom_score_adj; echo -1000 > /proc/self/oom_score_adj 2>/dev/null
         for i in 1 2 3 4 5 6 7 8 9 10; do
@@ -65,7 +65,7 @@ while True: kept.append(bytearray(1 << 20)); time.sleep(0.01)" &
     let known = [ExecStatus::OutOfMemory, ExecStatus::TimedOut].contains(&outcome.ended);
     assert!(known, "{outcome:?}");
     assert_eq!(sh(&*sandbox, "echo usable").await, "usable\n");
-    place.finish().await;
+    env.finish().await;
 }
 
 /// Fills every kind of memory that outlives a process.
@@ -91,8 +91,8 @@ async fn nothing_is_left_in_shared_memory_for_later_commands() {
     if skip_without_docker() {
         return;
     }
-    let place = small_memory();
-    let sandbox = place.sandbox().await;
+    let env = small_memory();
+    let sandbox = env.sandbox().await;
     for _ in 0..3 {
         let exec = Exec::argv(["python3", "-c", LEAVE], TEST_TIMEOUT);
         let (outcome, output) = run(&*sandbox, exec).await;
@@ -104,7 +104,7 @@ async fn nothing_is_left_in_shared_memory_for_later_commands() {
     // It needs most of the available memory.
     let large = r#"python3 -c "x = b'x' * (40 << 20); print(len(x))""#;
     assert_eq!(sh(&*sandbox, large).await, "41943040\n");
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -112,8 +112,8 @@ async fn shared_memory_stays_while_another_command_runs() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     let long =
         "echo mine > /dev/shm/mine; while ! [ -e stop ]; do sleep 0.02; done; cat /dev/shm/mine";
     let short = async {
@@ -127,7 +127,7 @@ async fn shared_memory_stays_while_another_command_runs() {
     let (long, _) = tokio::join!(sh(&*sandbox, long), short);
     assert_eq!(long, "mine\n");
     assert_eq!(sh(&*sandbox, "ls /dev/shm").await, "");
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -135,8 +135,8 @@ async fn a_full_temporary_directory_is_an_error_and_not_a_death() {
     if skip_without_docker() {
         return;
     }
-    let place = small_memory();
-    let sandbox = place.sandbox().await;
+    let env = small_memory();
+    let sandbox = env.sandbox().await;
     // By size, and by the number of empty files.
     let fill = "for d in /tmp /var/tmp; do head -c 1G /dev/zero > $d/x; done";
     let crowd = "import os
@@ -147,8 +147,8 @@ for number in range(1000000): os.close(os.open(f'/tmp/{number}', os.O_CREAT))";
     ] {
         let (outcome, output) = run(&*sandbox, exec).await;
         assert_eq!(outcome.ended, ExecStatus::Exited(1));
-        let said = output.stderr_text();
-        assert!(said.contains("No space left on device"), "{said}");
+        let stderr = output.stderr_text();
+        assert!(stderr.contains("No space left on device"), "{stderr}");
         // Later commands get the rest, with an error message.
         let large = r#"python3 -c "x = b'x' * (20 << 20); print(len(x))""#;
         assert_eq!(sh(&*sandbox, large).await, "20971520\n");
@@ -158,9 +158,9 @@ for number in range(1000000): os.close(os.open(f'/tmp/{number}', os.O_CREAT))";
         )
         .await;
         assert!(!outcome.ended.is_success(), "{outcome:?}");
-        let said = output.stderr_text();
-        assert!(said.contains("No space left on device"), "{said}");
+        let stderr = output.stderr_text();
+        assert!(stderr.contains("No space left on device"), "{stderr}");
         sh(&*sandbox, "find /tmp /var/tmp -mindepth 1 -delete").await;
     }
-    place.finish().await;
+    env.finish().await;
 }

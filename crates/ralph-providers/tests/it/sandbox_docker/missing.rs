@@ -9,10 +9,10 @@ use super::image::TemporaryImage;
 
 /// Tries to create a sandbox, which must fail without leaving anything behind, and returns the
 /// error.
-async fn create_error(place: &DockerTestEnv) -> (String, String) {
-    let made = place.provider.create(&SandboxSpec::default()).await;
-    place.assert_empty();
-    match made.map(drop) {
+async fn create_error(env: &DockerTestEnv) -> (String, String) {
+    let created = env.provider.create(&SandboxSpec::default()).await;
+    env.assert_empty();
+    match created.map(drop) {
         Err(SandboxError::Provider(problem)) => (problem.what, problem.fix),
         other => panic!("{other:?}"),
     }
@@ -23,38 +23,34 @@ async fn a_missing_image_is_named_with_the_way_to_build_it() {
     if skip_without_docker() {
         return;
     }
-    let place =
+    let env =
         DockerTestEnv::with_settings(|settings| settings.image = "ralph-test-hostile:none".into());
-    let (what, fix) = create_error(&place).await;
+    let (what, fix) = create_error(&env).await;
     assert_eq!(what, "there is no image `ralph-test-hostile:none`");
     assert!(fix.contains("`ralph image build`"), "{fix}");
 
     // Also one that disappears after it was found.
     let image = TemporaryImage::build("LABEL vanishes=soon");
-    let place = DockerTestEnv::with_settings(|settings| settings.image.clone_from(&image.tag));
-    let first = place.sandbox().await;
-    let second = place.sandbox().await;
+    let env = DockerTestEnv::with_settings(|settings| settings.image.clone_from(&image.tag));
+    let first = env.sandbox().await;
+    let second = env.sandbox().await;
     first.remove().await.unwrap();
     let tag = image.tag.clone();
     drop(image);
     let missing = format!("there is no image `{tag}`");
-    let made = place
-        .provider
-        .create(&SandboxSpec::default())
-        .await
-        .map(drop);
-    assert_eq!(made.unwrap_err().to_string(), missing);
+    let created = env.provider.create(&SandboxSpec::default()).await.map(drop);
+    assert_eq!(created.unwrap_err().to_string(), missing);
     // Existing sandboxes can still be listed, used and removed, but not recreated.
-    for provider in [&place.provider, &place.second_provider()] {
+    for provider in [&env.provider, &env.second_provider()] {
         assert_eq!(provider.list().await.unwrap().len(), 1);
     }
     assert_eq!(sh(&*second, "echo works").await, "works\n");
-    for provider in [&place.provider, &place.second_provider()] {
+    for provider in [&env.provider, &env.second_provider()] {
         let attached = provider.attach(second.id()).await.map(drop);
         assert_eq!(attached.unwrap_err().to_string(), missing);
     }
     assert_eq!(sh(&*second, "echo works").await, "works\n");
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -63,8 +59,8 @@ async fn an_image_for_another_machine_is_not_started() {
         return;
     }
     let image = TemporaryImage::bare("s390x");
-    let place = DockerTestEnv::with_settings(|settings| settings.image.clone_from(&image.tag));
-    let (what, fix) = create_error(&place).await;
+    let env = DockerTestEnv::with_settings(|settings| settings.image.clone_from(&image.tag));
+    let (what, fix) = create_error(&env).await;
     assert!(
         what.contains("is for `s390x`, the Docker Engine's machine is"),
         "{what}"
@@ -77,26 +73,28 @@ async fn limits_beyond_the_machine_are_reported_by_preflight() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::with_settings(|settings| {
+    let env = DockerTestEnv::with_settings(|settings| {
         settings.limits = DockerLimits {
             cpus: Some(4096.0),
             memory: Some(1 << 50),
             ..DockerLimits::default()
         };
     });
-    let problems = place.provider.preflight().await;
+    let problems = env.provider.preflight().await;
     let what: Vec<&str> = problems
         .iter()
         .map(|problem| problem.what.as_str())
         .collect();
     assert_eq!(what.len(), 2, "{what:?}");
     assert!(
-        what[0].starts_with("the sandbox should have 4096 processors, the engine's machine has "),
+        what[0].starts_with(
+            "the sandbox is configured for 4096 processors, but the Docker Engine's machine has "
+        ),
         "{what:?}"
     );
     assert!(
-        what[1].starts_with("the sandbox should have 1048576.0 GiB of memory, "),
+        what[1].starts_with("the sandbox is configured for 1048576.0 GiB of memory, "),
         "{what:?}"
     );
-    create_error(&place).await;
+    create_error(&env).await;
 }

@@ -12,7 +12,7 @@ use super::fixture::{DockerTestEnv, object_name, sh};
 
 /// The state directory of the process that is killed.
 const STATE: &str = "RALPH_TEST_STATE";
-const TEST: &str = "sandbox_docker::owner::what_a_killed_ralph_left_is_found";
+const TEST: &str = "sandbox_docker::owner::sandboxes_of_a_killed_ralph_are_found";
 
 /// Creates a sandbox, runs a command in it, and kills this process meanwhile.
 async fn leave_behind(state: &Path) {
@@ -27,9 +27,9 @@ async fn leave_behind(state: &Path) {
         .unwrap();
 }
 
-async fn found(place: &DockerTestEnv) -> Vec<ExistingSandbox> {
-    let mut found = place.provider.list_all().await.unwrap();
-    found.retain(|found| found.state_directory == place.state());
+async fn found(env: &DockerTestEnv) -> Vec<ExistingSandbox> {
+    let mut found = env.provider.list_all().await.unwrap();
+    found.retain(|found| found.state_directory == env.state());
     found
 }
 
@@ -41,22 +41,22 @@ fn owned(found: &[ExistingSandbox]) -> Vec<(SandboxId, bool)> {
 }
 
 #[tokio::test]
-async fn what_a_killed_ralph_left_is_found() {
+async fn sandboxes_of_a_killed_ralph_are_found() {
     if let Some(state) = std::env::var_os(STATE) {
         return leave_behind(Path::new(&state)).await;
     }
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
+    let env = DockerTestEnv::new();
     let status = Command::new(std::env::current_exe().unwrap())
         .args([TEST, "--exact"])
-        .env(STATE, place.state())
+        .env(STATE, env.state())
         .output()
         .unwrap()
         .status;
     assert!(!status.success());
-    let left = found(&place).await;
+    let left = found(&env).await;
     assert_eq!(left.len(), 1, "{left:?}");
     assert!(left[0].is_orphaned, "{left:?}");
     assert_eq!(
@@ -73,26 +73,26 @@ async fn what_a_killed_ralph_left_is_found() {
         "{{.State.Running}}",
         &object_name(&id),
     ];
-    while place.docker(&running) != "false" {
+    while env.docker(&running) != "false" {
         assert!(Instant::now() < deadline, "the container still runs");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 
     // The process that takes it over becomes its owner, and is alive.
-    let mine = place.sandbox().await;
+    let mine = env.sandbox().await;
     let mut expected = vec![(id.clone(), true), (mine.id().clone(), false)];
     expected.sort_by(|a, b| a.0.0.cmp(&b.0.0));
-    assert_eq!(owned(&found(&place).await), expected);
-    let adopted = place.provider.attach(&id).await.unwrap().unwrap();
+    assert_eq!(owned(&found(&env).await), expected);
+    let adopted = env.provider.attach(&id).await.unwrap().unwrap();
     assert_eq!(sh(&*adopted, "cat file").await, "kept\n");
     for (_, is_dead) in &mut expected {
         *is_dead = false;
     }
-    assert_eq!(owned(&found(&place).await), expected);
+    assert_eq!(owned(&found(&env).await), expected);
 
     // An unwanted one is removed without being started.
-    place.provider.discard(&id).await.unwrap();
-    place.provider.discard(&id).await.unwrap();
-    assert_eq!(owned(&found(&place).await), [(mine.id().clone(), false)]);
-    place.finish().await;
+    env.provider.discard(&id).await.unwrap();
+    env.provider.discard(&id).await.unwrap();
+    assert_eq!(owned(&found(&env).await), [(mine.id().clone(), false)]);
+    env.finish().await;
 }

@@ -20,15 +20,15 @@ async fn an_engine_that_comes_back_brings_its_sandboxes() {
     let mut engine = tokio::task::spawn_blocking(|| PrivateDockerEngine::start().unwrap())
         .await
         .unwrap();
-    let at = |reach| {
+    let at = |transport| {
         let host = engine.host();
         DockerTestEnv::with_settings(move |settings| {
             settings.host = Some(host);
-            settings.transport = reach;
+            settings.transport = transport;
         })
     };
-    let places = [at(DockerTransport::Auto), at(DockerTransport::Attached)];
-    let sandboxes = [places[0].sandbox().await, places[1].sandbox().await];
+    let envs = [at(DockerTransport::Auto), at(DockerTransport::Attached)];
+    let sandboxes = [envs[0].sandbox().await, envs[1].sandbox().await];
     for sandbox in &sandboxes {
         sandbox
             .write(&repo("file"), b"kept", WriteMode::Replace)
@@ -68,8 +68,8 @@ async fn an_engine_that_comes_back_brings_its_sandboxes() {
     // Without an engine, the provider reports that and how to fix it.
     drop(sandboxes);
     let gone = DockerTestEnv::with_settings(|settings| settings.host = Some(engine.host()));
-    for place in places {
-        place.finish().await;
+    for env in envs {
+        env.finish().await;
     }
     tokio::task::spawn_blocking(move || drop(engine))
         .await
@@ -79,7 +79,7 @@ async fn an_engine_that_comes_back_brings_its_sandboxes() {
     assert!(
         problems[0]
             .what
-            .starts_with("no Docker Engine runs here: there is no socket"),
+            .starts_with("no Docker Engine is running here: socket `"),
         "{problems:?}"
     );
     assert!(
@@ -88,10 +88,13 @@ async fn an_engine_that_comes_back_brings_its_sandboxes() {
             .starts_with("start Docker, or set `DOCKER_HOST`"),
         "{problems:?}"
     );
-    let made = gone
+    let created = gone
         .provider
         .create(&SandboxSpec::default())
         .await
         .map(drop);
-    assert!(matches!(made, Err(SandboxError::Provider(_))), "{made:?}");
+    assert!(
+        matches!(created, Err(SandboxError::Provider(_))),
+        "{created:?}"
+    );
 }

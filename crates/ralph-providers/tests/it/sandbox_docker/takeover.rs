@@ -19,9 +19,9 @@ async fn commands_of_the_first_owner_end() {
     if skip_without_docker() {
         return;
     }
-    for place in [DockerTestEnv::new(), DockerTestEnv::attached()] {
-        let first = place.sandbox().await;
-        let another = place.second_provider();
+    for env in [DockerTestEnv::new(), DockerTestEnv::attached()] {
+        let first = env.sandbox().await;
+        let another = env.second_provider();
         let long = "(setsid sh -c 'while :; do echo . >> beat; sleep 0.02; done' &) ; sleep 60";
         let running = try_run(&*first, Exec::shell(long, TEST_TIMEOUT));
         let taking = async {
@@ -34,12 +34,12 @@ async fn commands_of_the_first_owner_end() {
             second
         };
         let ((outcome, _), second) = tokio::join!(running, taking);
-        let said = outcome.unwrap_err().to_string();
+        let error = outcome.unwrap_err().to_string();
         let expected = format!(
-            "sandbox `{}` cannot be used: another ralph uses it now",
+            "sandbox `{}` cannot be used: another ralph process uses it now",
             first.id()
         );
-        assert_eq!(said, expected);
+        assert_eq!(error, expected);
 
         // The first process can no longer interfere, even if it tries.
         let busy = try_run(
@@ -62,7 +62,7 @@ async fn commands_of_the_first_owner_end() {
         assert!(outcome.unwrap().ended.is_success());
         assert_eq!(output.stdout_text(), "undisturbed\n");
         assert_eq!(sh(&*second, "rm beat; ls -A").await, "");
-        place.finish().await;
+        env.finish().await;
     }
 }
 
@@ -71,8 +71,8 @@ async fn a_container_may_be_in_any_state() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let first = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let first = env.sandbox().await;
     sh(&*first, "echo kept > file").await;
     let container = object_name(first.id());
     let volume = format!("{container}:/workspace");
@@ -104,13 +104,13 @@ async fn a_container_may_be_in_any_state() {
             ],
         ),
     ];
-    let mut holders = vec![first];
+    let mut handles = vec![first];
     for (state, commands) in states {
         for command in commands {
-            place.docker(command);
+            env.docker(command);
         }
         let started = Instant::now();
-        let next = take_over(&place.second_provider(), &*holders[0]).await;
+        let next = take_over(&env.second_provider(), &*handles[0]).await;
         assert_eq!(
             sh(&*next, "cat file; id -u").await,
             "kept\n10001\n",
@@ -122,9 +122,9 @@ async fn a_container_may_be_in_any_state() {
             started.elapsed()
         );
         // The earlier handles still exist and do not interfere.
-        holders.push(next);
+        handles.push(next);
     }
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -132,9 +132,9 @@ async fn concurrent_takeovers_leave_one_owner() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let first = place.sandbox().await;
-    let (one, other) = (place.second_provider(), place.second_provider());
+    let env = DockerTestEnv::new();
+    let first = env.sandbox().await;
+    let (one, other) = (env.second_provider(), env.second_provider());
     let (one, other) = tokio::join!(one.attach(first.id()), other.attach(first.id()));
     let mut usable = 0;
     for attached in [one, other] {
@@ -145,7 +145,7 @@ async fn concurrent_takeovers_leave_one_owner() {
         }
     }
     assert_eq!(usable, 1);
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -153,13 +153,8 @@ async fn several_sandboxes_at_once() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let (a, b, c, d) = tokio::join!(
-        place.sandbox(),
-        place.sandbox(),
-        place.sandbox(),
-        place.sandbox()
-    );
+    let env = DockerTestEnv::new();
+    let (a, b, c, d) = tokio::join!(env.sandbox(), env.sandbox(), env.sandbox(), env.sandbox());
     let all = [a, b, c, d];
     for (number, sandbox) in all.iter().enumerate() {
         sandbox
@@ -186,6 +181,6 @@ async fn several_sandboxes_at_once() {
         );
         assert_eq!(output.stdout_text(), number.to_string().repeat(8));
     }
-    assert_eq!(place.provider.list().await.unwrap().len(), 4);
-    place.finish().await;
+    assert_eq!(env.provider.list().await.unwrap().len(), 4);
+    env.finish().await;
 }

@@ -8,9 +8,9 @@ use super::fixture::{DockerTestEnv, TEST_TIMEOUT, sh, try_run};
 use super::image::TemporaryImage;
 
 async fn in_image(tag: &str) -> (DockerTestEnv, Box<dyn Sandbox>) {
-    let place = DockerTestEnv::with_settings(|settings| settings.image = tag.to_owned());
-    let sandbox = place.sandbox().await;
-    (place, sandbox)
+    let env = DockerTestEnv::with_settings(|settings| settings.image = tag.to_owned());
+    let sandbox = env.sandbox().await;
+    (env, sandbox)
 }
 
 /// Prints the user and whether files given to it belong to it.
@@ -42,9 +42,9 @@ async fn no_image_makes_a_command_root() {
         ),
     ] {
         let image = TemporaryImage::build(lines);
-        let (place, sandbox) = in_image(&image.tag).await;
+        let (env, sandbox) = in_image(&image.tag).await;
         assert_eq!(sh(&*sandbox, WHO).await, expected, "{lines}");
-        place.finish().await;
+        env.finish().await;
     }
 }
 
@@ -59,7 +59,7 @@ async fn image_entrypoint_healthcheck_and_files_are_ignored() {
         HEALTHCHECK --interval=1s CMD touch /workspace/repo/health\n\
         ENV LD_PRELOAD=/nowhere.so GREETING=hello",
     );
-    let (place, sandbox) = in_image(&image.tag).await;
+    let (env, sandbox) = in_image(&image.tag).await;
     assert_eq!(
         sh(&*sandbox, "sleep 2; ls -A; echo $GREETING").await,
         "hello\n"
@@ -68,7 +68,7 @@ async fn image_entrypoint_healthcheck_and_files_are_ignored() {
     assert_eq!(top, "755 0\nhome\nrepo\nscratch\ntmp\n");
     let list = sandbox.list(&SandboxPath::repo()).await.unwrap();
     assert_eq!(list, []);
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn commands_missing_from_an_empty_image_are_reported() {
         return;
     }
     let image = TemporaryImage::bare("amd64");
-    let (place, sandbox) = in_image(&image.tag).await;
+    let (env, sandbox) = in_image(&image.tag).await;
     for (exec, missing) in [
         (Exec::shell("true", TEST_TIMEOUT), "sh"),
         (Exec::argv(["/bin/true"], TEST_TIMEOUT), "/bin/true"),
@@ -88,5 +88,5 @@ async fn commands_missing_from_an_empty_image_are_reported() {
             "{outcome:?}"
         );
     }
-    place.finish().await;
+    env.finish().await;
 }

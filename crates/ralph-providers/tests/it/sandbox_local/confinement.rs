@@ -98,12 +98,12 @@ fn rerun_under(test: &str, wrapper: &[&str]) -> bool {
         .env(RERUN_VARIABLE, "yes")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned()
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned()
         + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    assert!(output.status.success(), "{printed}");
     assert!(
-        said.contains("1 passed"),
-        "no test is named `{test}`: {said}"
+        printed.contains("1 passed"),
+        "no test is named `{test}`: {printed}"
     );
     false
 }
@@ -178,8 +178,9 @@ async fn the_state_directory_of_an_ordinary_user_is_out_of_reach() {
 }
 
 #[tokio::test]
-async fn without_namespaces_landlock_keeps_the_state_directory() {
-    let test = "sandbox_local::confinement::without_namespaces_landlock_keeps_the_state_directory";
+async fn without_namespaces_landlock_protects_the_state_directory() {
+    let test =
+        "sandbox_local::confinement::without_namespaces_landlock_protects_the_state_directory";
     if !rerun_under(test, &WITHOUT_NAMESPACES) {
         return;
     }
@@ -275,7 +276,7 @@ fn small_provider(state: &GuardedState) -> LocalProvider {
 }
 
 #[tokio::test]
-async fn a_fork_bomb_is_held_and_ends_with_its_command() {
+async fn a_fork_bomb_is_limited_and_ends_with_its_command() {
     let state = GuardedState::new();
     let provider = small_provider(&state);
     let confinement = provider.confinement().unwrap();
@@ -350,7 +351,7 @@ async fn a_command_cannot_leave_its_control_group() {
 }
 
 #[tokio::test]
-async fn control_groups_go_with_their_sandbox() {
+async fn control_groups_are_removed_with_their_sandbox() {
     let state = GuardedState::new();
     let provider = small_provider(&state);
     let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();

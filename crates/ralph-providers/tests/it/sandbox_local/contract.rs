@@ -7,8 +7,8 @@ use super::fixture::LocalTestEnv;
 
 #[tokio::test]
 async fn it_keeps_the_contract() {
-    let place = LocalTestEnv::new();
-    assert_eq!(place.provider.preflight().await, []);
-    sandbox_contract(&place.provider).await;
-    assert_eq!(place.provider.list().await.unwrap(), []);
+    let env = LocalTestEnv::new();
+    assert_eq!(env.provider.preflight().await, []);
+    sandbox_contract(&env.provider).await;
+    assert_eq!(env.provider.list().await.unwrap(), []);
 }

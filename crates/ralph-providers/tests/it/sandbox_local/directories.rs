@@ -12,17 +12,17 @@ use ralph_core::ports::{
 use super::fixture::{LocalTestEnv, provider_at, repo, sh};
 
 #[tokio::test]
-async fn a_sandbox_is_private_and_its_record_is_beside_it() {
-    let place = LocalTestEnv::new();
+async fn a_sandbox_is_private_and_its_record_is_next_to_it() {
+    let env = LocalTestEnv::new();
     let spec = SandboxSpec {
         labels: Labels::from([("run".into(), "r1".into())]),
         env: [("A".into(), "1".into())].into(),
     };
-    let sandbox = place.provider.create(&spec).await.unwrap();
-    let directory = place.root().join(&sandbox.id().0);
+    let sandbox = env.provider.create(&spec).await.unwrap();
+    let directory = env.root().join(&sandbox.id().0);
     let mode = fs::metadata(&directory).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
-    let record = fs::read_to_string(place.root().join(format!("{}.json", sandbox.id())));
+    let record = fs::read_to_string(env.root().join(format!("{}.json", sandbox.id())));
     assert_eq!(
         record.unwrap(),
         r#"{"labels":{"run":"r1"},"env":{"A":"1"}}"#
@@ -37,31 +37,31 @@ async fn a_sandbox_is_private_and_its_record_is_beside_it() {
 
 #[tokio::test]
 async fn leftovers_of_a_crash_are_listed_and_removed() {
-    let place = LocalTestEnv::new();
+    let env = LocalTestEnv::new();
     let (no_record, no_directory) = ("local-00000000000a", "local-00000000000b");
-    fs::create_dir_all(place.root().join(no_record)).unwrap();
-    fs::write(place.root().join(format!("{no_directory}.json")), "{").unwrap();
-    fs::write(place.root().join("other.json"), "{}").unwrap();
+    fs::create_dir_all(env.root().join(no_record)).unwrap();
+    fs::write(env.root().join(format!("{no_directory}.json")), "{").unwrap();
+    fs::write(env.root().join("other.json"), "{}").unwrap();
     let info = |id: &str| SandboxInfo {
         id: SandboxId(id.into()),
         labels: Labels::new(),
     };
     assert_eq!(
-        place.provider.list().await.unwrap(),
+        env.provider.list().await.unwrap(),
         [info(no_record), info(no_directory)]
     );
-    let found = place.provider.attach(&SandboxId(no_record.into())).await;
+    let found = env.provider.attach(&SandboxId(no_record.into())).await;
     found.unwrap().unwrap().remove().await.unwrap();
-    let found = place.provider.attach(&SandboxId(no_directory.into())).await;
+    let found = env.provider.attach(&SandboxId(no_directory.into())).await;
     assert!(found.unwrap().is_none());
-    assert_eq!(place.provider.list().await.unwrap(), []);
+    assert_eq!(env.provider.list().await.unwrap(), []);
 }
 
 #[tokio::test]
 async fn any_tree_can_be_removed() {
-    let place = LocalTestEnv::new();
-    let sandbox = place.sandbox().await;
-    let repo = place.root().join(&sandbox.id().0).join("repo");
+    let env = LocalTestEnv::new();
+    let sandbox = env.sandbox().await;
+    let repo = env.root().join(&sandbox.id().0).join("repo");
     let mut deep = Dir::open_ambient_dir(repo, ambient_authority()).unwrap();
     for _ in 0..5000 {
         deep.create_dir("deep").unwrap();
@@ -73,13 +73,13 @@ async fn any_tree_can_be_removed() {
         chmod 000 a/b/c; chmod 100 a/b; chmod 500 a; chmod 000 .";
     sh(&*sandbox, line).await;
     sandbox.remove().await.unwrap();
-    assert_eq!(fs::read_dir(place.root()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(env.root()).unwrap().count(), 0);
 }
 
 #[tokio::test]
-async fn what_a_command_does_to_itself_ends_with_it() {
-    let place = LocalTestEnv::new();
-    let sandbox = place.sandbox().await;
+async fn changes_to_the_environment_end_with_the_command() {
+    let env = LocalTestEnv::new();
+    let sandbox = env.sandbox().await;
     sh(
         &*sandbox,
         "umask 777; ulimit -f 0; ulimit -n 10; rm -rf \"$HOME\" \"$TMPDIR\"; true",
@@ -95,34 +95,34 @@ async fn what_a_command_does_to_itself_ends_with_it() {
 
 #[tokio::test]
 async fn an_exchanged_directory_is_not_followed() {
-    let place = LocalTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = LocalTestEnv::new();
+    let sandbox = env.sandbox().await;
     sandbox
         .write(&repo("file"), b"own", WriteMode::Replace)
         .await
         .unwrap();
-    let outside = place.outside("elsewhere");
+    let outside = env.outside("elsewhere");
     fs::create_dir_all(outside.join("repo")).unwrap();
     fs::write(outside.join("repo/file"), "strange").unwrap();
-    let directory = place.root().join(&sandbox.id().0);
-    fs::rename(&directory, place.outside("aside")).unwrap();
+    let directory = env.root().join(&sandbox.id().0);
+    fs::rename(&directory, env.outside("aside")).unwrap();
     symlink(&outside, &directory).unwrap();
 
     assert_eq!(sandbox.read(&repo("file"), 10).await.unwrap(), b"own");
-    let attached = place.provider.attach(sandbox.id()).await.map(drop);
+    let attached = env.provider.attach(sandbox.id()).await.map(drop);
     assert!(
         matches!(attached, Err(SandboxError::Io { .. })),
         "{attached:?}"
     );
     sandbox.remove().await.unwrap();
     assert_eq!(fs::read(outside.join("repo/file")).unwrap(), b"strange");
-    assert_eq!(place.provider.list().await.unwrap(), []);
+    assert_eq!(env.provider.list().await.unwrap(), []);
 }
 
 #[tokio::test]
 async fn preflight_reports_problems() {
-    let place = LocalTestEnv::new();
-    let file = place.outside("file");
+    let env = LocalTestEnv::new();
+    let file = env.outside("file");
     fs::write(&file, "").unwrap();
     let provider = ralph_providers::sandbox::LocalProvider::new(file.join("below"), "/nowhere");
     let problems = provider.preflight().await;
@@ -131,12 +131,12 @@ async fn preflight_reports_problems() {
         what,
         [
             format!("cannot write in `{}`", file.display()).as_str(),
-            "no directory of `PATH` has a program `sh`",
+            "no directory in `PATH` contains `sh`",
         ]
     );
     assert!(provider.create(&SandboxSpec::default()).await.is_err());
-    assert!(!place.root().exists());
-    let not_yet_made = provider_at(place.outside("a/b/c"));
-    assert_eq!(not_yet_made.preflight().await, []);
-    assert!(!place.outside("a").exists());
+    assert!(!env.root().exists());
+    let not_yet_created = provider_at(env.outside("a/b/c"));
+    assert_eq!(not_yet_created.preflight().await, []);
+    assert!(!env.outside("a").exists());
 }

@@ -61,11 +61,11 @@ pub(super) async fn run(sandbox: &dyn Sandbox, exec: Exec) -> (ExecOutcome, Coll
 /// Runs a shell command that must succeed.
 pub(super) async fn sh(sandbox: &dyn Sandbox, line: &str) -> String {
     let (outcome, output) = run(sandbox, Exec::shell(line, TEST_TIMEOUT)).await;
-    let said = output.stderr_text();
+    let stderr = output.stderr_text();
     assert_eq!(
         outcome.ended,
         ExecStatus::Exited(0),
-        "`{line}` said: {said}"
+        "`{line}` printed: {stderr}"
     );
     output.stdout_text()
 }

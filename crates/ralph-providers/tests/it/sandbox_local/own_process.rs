@@ -16,9 +16,9 @@ pub(crate) fn runs_in_own_process(test: &str) -> bool {
         .env(CANARY, "sings-in-the-mine")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned()
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned()
         + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    assert!(said.contains("1 passed"), "no test is named `{test}`");
+    assert!(output.status.success(), "{printed}");
+    assert!(printed.contains("1 passed"), "no test is named `{test}`");
     false
 }

@@ -36,9 +36,9 @@ async fn has_stopped(beat: &Path) -> bool {
 
 #[tokio::test]
 async fn a_runaway_is_ended_at_the_timeout() {
-    let place = LocalTestEnv::new();
-    let sandbox = place.sandbox().await;
-    let beat = place.outside("beat");
+    let env = LocalTestEnv::new();
+    let sandbox = env.sandbox().await;
+    let beat = env.outside("beat");
     let line = format!("{}; sleep 60", runaway(&beat));
     let (outcome, _) = run(&*sandbox, Exec::shell(line, SHORT)).await;
     assert_eq!(outcome.ended, ExecStatus::TimedOut);
@@ -47,9 +47,9 @@ async fn a_runaway_is_ended_at_the_timeout() {
 
 #[tokio::test]
 async fn a_runaway_belongs_to_its_own_command() {
-    let place = LocalTestEnv::new();
-    let (one, other) = (place.sandbox().await, place.sandbox().await);
-    let (one_beat, other_beat) = (place.outside("one"), place.outside("other"));
+    let env = LocalTestEnv::new();
+    let (one, other) = (env.sandbox().await, env.sandbox().await);
+    let (one_beat, other_beat) = (env.outside("one"), env.outside("other"));
     let long = format!(
         "{}; while ! [ -f stop ]; do sleep 0.05; done",
         runaway(&one_beat)
@@ -72,9 +72,9 @@ async fn a_runaway_belongs_to_its_own_command() {
 
 #[tokio::test]
 async fn a_daemon_of_this_process_itself_is_left_alone() {
-    let place = LocalTestEnv::new();
-    let sandbox = place.sandbox().await;
-    let beat = place.outside("beat");
+    let env = LocalTestEnv::new();
+    let sandbox = env.sandbox().await;
+    let beat = env.outside("beat");
     let host = Command::new("sh")
         .args(["-c", &runaway(&beat)])
         .status()
@@ -82,16 +82,16 @@ async fn a_daemon_of_this_process_itself_is_left_alone() {
     assert!(host.success());
     sh(&*sandbox, "(setsid sleep 60 &); true").await;
     assert!(!has_stopped(&beat).await);
-    let pid = fs::read_to_string(place.outside("beat.pid")).unwrap();
+    let pid = fs::read_to_string(env.outside("beat.pid")).unwrap();
     let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     kill_process(pid, Signal::KILL).unwrap();
 }
 
 #[tokio::test]
 async fn a_crowd_that_restarts_itself_is_ended() {
-    let place = LocalTestEnv::new();
-    let sandbox = place.sandbox().await;
-    let beat = place.outside("beat");
+    let env = LocalTestEnv::new();
+    let sandbox = env.sandbox().await;
+    let beat = env.outside("beat");
     let line = format!(
         r#"again='trap "" TERM; while :; do setsid sh -c "echo . >> {beat}; sleep 0.05"; done'
         i=0; while [ $i -lt 40 ]; do setsid sh -c "$again" & i=$((i+1)); done; wait"#,
@@ -106,8 +106,8 @@ async fn a_crowd_that_restarts_itself_is_ended() {
 const LEFT_BEHIND: &str = "RALPH_TEST_LEFT_BEHIND";
 
 #[tokio::test]
-async fn what_a_killed_ralph_left_is_ended() {
-    let test = "sandbox_local::processes::what_a_killed_ralph_left_is_ended";
+async fn processes_of_a_killed_ralph_are_ended() {
+    let test = "sandbox_local::processes::processes_of_a_killed_ralph_are_ended";
     if let Some(directory) = std::env::var_os(LEFT_BEHIND) {
         let directory = Path::new(&directory);
         let sandbox = provider_at(directory.join("sandboxes"))
@@ -132,17 +132,17 @@ async fn what_a_killed_ralph_left_is_ended() {
     if !runs_in_own_process(test) {
         return;
     }
-    let place = LocalTestEnv::new();
+    let env = LocalTestEnv::new();
     let status = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact"])
-        .env(LEFT_BEHIND, place.outside(""))
+        .env(LEFT_BEHIND, env.outside(""))
         .output()
         .unwrap()
         .status;
     assert!(!status.success());
-    let beat = place.outside("beat");
+    let beat = env.outside("beat");
     assert!(!has_stopped(&beat).await);
-    let ids: Vec<SandboxId> = place
+    let ids: Vec<SandboxId> = env
         .provider
         .list()
         .await
@@ -151,16 +151,16 @@ async fn what_a_killed_ralph_left_is_ended() {
         .map(|info| info.id)
         .collect();
     assert_eq!(ids.len(), 1);
-    let sandbox = place.provider.attach(&ids[0]).await.unwrap().unwrap();
+    let sandbox = env.provider.attach(&ids[0]).await.unwrap().unwrap();
     assert!(has_stopped(&beat).await);
     assert_eq!(sh(&*sandbox, "echo usable").await, "usable\n");
 }
 
 #[tokio::test]
-async fn removing_ends_what_runs() {
-    let place = LocalTestEnv::new();
-    let sandbox = place.sandbox().await;
-    let beat = place.outside("beat");
+async fn removing_ends_running_commands() {
+    let env = LocalTestEnv::new();
+    let sandbox = env.sandbox().await;
+    let beat = env.outside("beat");
     let line = format!("{}; sleep 60", runaway(&beat));
     let removing = async {
         while !beat.exists() {
@@ -172,7 +172,7 @@ async fn removing_ends_what_runs() {
         tokio::join!(run(&*sandbox, Exec::shell(line, TEST_TIMEOUT)), removing);
     assert_eq!(outcome.ended, ExecStatus::Signalled(9));
     assert!(has_stopped(&beat).await);
-    assert!(!place.root().join(&sandbox.id().0).exists());
+    assert!(!env.root().join(&sandbox.id().0).exists());
 }
 
 #[tokio::test]
@@ -180,8 +180,8 @@ async fn orphans_are_reaped_while_a_command_runs() {
     if !runs_in_own_process("sandbox_local::processes::orphans_are_reaped_while_a_command_runs") {
         return;
     }
-    let place = LocalTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = LocalTestEnv::new();
+    let sandbox = env.sandbox().await;
     let line = "i=0; while [ $i -lt 50 ]; do (sh -c true &); i=$((i+1)); done; sleep 6
         ps -o stat= --ppid $PPID | grep -c Z; true";
     assert_eq!(sh(&*sandbox, line).await, "0\n");

@@ -36,17 +36,17 @@ async fn a_gibibyte_of_output_is_not_kept() {
     if !runs_in_own_process("sandbox_local::resources::a_gibibyte_of_output_is_not_kept") {
         return;
     }
-    let place = LocalTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = LocalTestEnv::new();
+    let sandbox = env.sandbox().await;
     sh(&*sandbox, "true").await;
     let before = resident_memory();
-    let mut watch = MemorySampler::default();
+    let mut sampler = MemorySampler::default();
     let exec = Exec::shell("head -c 1G /dev/zero", TEST_TIMEOUT * 5);
-    let outcome = sandbox.exec(exec, None, &mut watch).await.unwrap();
+    let outcome = sandbox.exec(exec, None, &mut sampler).await.unwrap();
     assert_eq!(outcome.ended, ExecStatus::Exited(0));
     assert_eq!(outcome.stdout_bytes, 1 << 30);
-    assert!(watch.highest > 0, "the output came in too few pieces");
-    let growth = watch.highest.saturating_sub(before);
+    assert!(sampler.highest > 0, "the output came in too few pieces");
+    let growth = sampler.highest.saturating_sub(before);
     assert!(growth <= 64 * 1024, "{growth} KiB more were needed");
 }
 
@@ -69,8 +69,8 @@ async fn many_commands_leave_nothing_behind() {
     if !runs_in_own_process("sandbox_local::resources::many_commands_leave_nothing_behind") {
         return;
     }
-    let place = LocalTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = LocalTestEnv::new();
+    let sandbox = env.sandbox().await;
     sh(&*sandbox, "true").await;
     let before = open_files_and_children();
     for number in 0..200 {
@@ -87,8 +87,8 @@ async fn many_commands_leave_nothing_behind() {
 
 #[tokio::test]
 async fn the_last_bytes_are_never_lost() {
-    let place = LocalTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = LocalTestEnv::new();
+    let sandbox = env.sandbox().await;
     for round in 0..200 {
         let (outcome, output) =
             run(&*sandbox, Exec::shell("printf x; kill -9 $$", TEST_TIMEOUT)).await;
@@ -102,8 +102,8 @@ async fn a_variable_of_this_process_is_not_seen() {
     if !runs_in_own_process("sandbox_local::resources::a_variable_of_this_process_is_not_seen") {
         return;
     }
-    let place = LocalTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = LocalTestEnv::new();
+    let sandbox = env.sandbox().await;
     let line = "env; cat /proc/self/environ; cat /proc/$$/environ";
     let seen = sh(&*sandbox, line).await;
     assert!(seen.contains("RALPH_SANDBOX"), "{seen}");

@@ -1,8 +1,8 @@
-"""Makes every call that the profile closes and prints what came of it, one line each.
+"""Makes every system call that the profile blocks and prints the results, one per line.
 
-The arguments are such that the kernel refuses them in another way, should it ever see them: a bad
-address, a bad descriptor, an impossible combination. So nothing happens to the machine, and the
-answer tells whether the profile or the kernel gave it.
+The arguments are invalid, so that the kernel would reject them with another error: a bad address, a
+bad descriptor, an impossible combination. The machine is not affected, and the error shows whether
+the profile or the kernel rejected the call.
 """
 import ctypes
 import errno
@@ -80,7 +80,7 @@ X86_CALLS = {
     "ustat": (136, (0, BAD_ADDRESS)),
     "sysfs": (139, (99, 0, 0)),
 }
-CLONE_THREAD = 0x10000  # never without CLONE_SIGHAND, so the kernel refuses it
+CLONE_THREAD = 0x10000  # invalid without CLONE_SIGHAND, so the kernel rejects it
 NAMESPACES = {
     "mount": 0x20000,
     "cgroup": 0x2000000,
@@ -130,7 +130,7 @@ def in_child(action):
 
 
 def call_as_32_bit(number):
-    """Calls the kernel by the door of 32-bit programs, with every argument zero."""
+    """Makes a system call through the interface of 32-bit programs, with every argument zero."""
     code = b"\x53\xb8" + number.to_bytes(4, "little") + b"\x31\xdb\x31\xc9\xcd\x80\x5b\xc3"
     page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     page.write(code)
@@ -138,7 +138,7 @@ def call_as_32_bit(number):
 
 
 def grouped(name, outcomes):
-    """Yields one line for each outcome, with all that had it."""
+    """Yields one line per outcome, with everything that has this outcome."""
     by_outcome = {}
     for thing, result in outcomes.items():
         by_outcome.setdefault(result, []).append(str(thing))

@@ -1,4 +1,4 @@
-"""Does what programs in a sandbox need and prints what came of it, one line each."""
+"""Uses the system calls that programs in a sandbox need and prints the results, one per line."""
 import array
 import concurrent.futures
 import ctypes
@@ -39,7 +39,7 @@ def call(number, *arguments):
 
 
 def refused_by_kernel(number, *arguments):
-    """Makes a system call that the kernel refuses; the profile would with EPERM."""
+    """Makes a system call that the kernel rejects; the profile would reject it with EPERM."""
     try:
         call(number, *arguments)
     except OSError as error:
@@ -219,7 +219,7 @@ def terminals():
         os.execvp("stty", ["stty", "size"])
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
     assert os.waitpid(child, 0)[1] == 0
-    # As the C library musl passes a request whose highest bit is set: extended by its sign.
+    # musl passes a request whose highest bit is set with its sign extended.
     number = ctypes.c_int()
     call(16 if ON_X86 else 29, terminal, (-1 << 32) | 0x80045430, at(number))
 
@@ -324,7 +324,7 @@ def newer_calls():
 
 @need
 def calls_newer_than_the_runtime():
-    # A runtime that does not know a name yet answers as an old kernel would, never with EPERM.
+    # A container runtime that does not know a call yet must fail it like an old kernel, not with EPERM.
     for number in (451, 452, 453, 454, 455, 456, 459, 460, 461, 462, 463, 464, 465, 466):
         refused_by_kernel(number, -1, 1, 0, 0, 0, 0)
 

@@ -135,7 +135,7 @@ const BROKEN: [BrokenSetup; 20] = [
             project.env("PATH", path)
         },
         args: &[],
-        told: "sandbox — sandbox `local` cannot be used: no directory of `PATH` has a program `sh` — ",
+        told: "sandbox — sandbox `local` cannot be used: no directory in `PATH` contains `sh` — ",
     },
     BrokenSetup {
         spoil: |project| {
@@ -215,12 +215,12 @@ const BROKEN: [BrokenSetup; 20] = [
     BrokenSetup {
         spoil: |project| project.env("DOCKER_HOST", "unix:///nonexistent/docker.sock"),
         args: &["--sandbox", "docker"],
-        told: "sandbox — sandbox `docker` cannot be used: no Docker Engine runs here: there is no socket `/nonexistent/docker.sock` — ",
+        told: "sandbox — sandbox `docker` cannot be used: no Docker Engine is running here: socket `/nonexistent/docker.sock` does not exist — ",
     },
     BrokenSetup {
         spoil: |project| project.env("DOCKER_HOST", "ssh://build"),
         args: &["--sandbox", "docker"],
-        told: "sandbox — cannot use engine `ssh://build`: ",
+        told: "sandbox — cannot use Docker Engine `ssh://build`: ",
     },
     BrokenSetup {
         spoil: |project| {
@@ -231,7 +231,7 @@ const BROKEN: [BrokenSetup; 20] = [
             project
         },
         args: &["--sandbox", "docker"],
-        told: "sandbox — the sandbox should have 4096 processors, the engine's machine has ",
+        told: "sandbox — the sandbox is configured for 4096 processors, but the Docker Engine's machine has ",
     },
     BrokenSetup {
         spoil: |project| {

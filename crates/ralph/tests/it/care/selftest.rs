@@ -213,7 +213,8 @@ fn without_an_engine_or_an_image_the_rest_is_not_tried() {
                 ("prerequisites", "pass"),
                 ("engine", "fail")
             ]),
-            "sandbox `docker` cannot be used: no Docker Engine runs here: there is no socket `/nonexistent/docker.sock`".to_owned()
+            "sandbox `docker` cannot be used: no Docker Engine is running here: socket `/nonexistent/docker.sock` does not exist"
+                .to_owned()
         )
     );
     let mut command = ralph.command(&["selftest", "--offline"]);

@@ -36,45 +36,45 @@ pub(super) fn body(model: &str, request: &ModelRequest, parameters: &RequestPara
     body
 }
 
-pub(super) fn read_event(value: &Value, answer: &mut PartialReply) {
-    read_common(value, answer);
-    read_message(&value["choices"][0]["delta"], answer);
+pub(super) fn read_event(value: &Value, reply: &mut PartialReply) {
+    read_common(value, reply);
+    read_message(&value["choices"][0]["delta"], reply);
 }
 
-pub(super) fn read_whole(value: &Value, answer: &mut PartialReply) {
-    read_common(value, answer);
+pub(super) fn read_whole(value: &Value, reply: &mut PartialReply) {
+    read_common(value, reply);
     let message = &value["choices"][0]["message"];
     if message.is_object() {
-        read_message(message, answer);
-        answer.is_complete = true;
+        read_message(message, reply);
+        reply.is_complete = true;
     }
 }
 
 /// Reads a message or a delta. Its content is a string or a list of parts; reasoning is not part of
 /// the reply.
-fn read_message(message: &Value, answer: &mut PartialReply) {
-    answer.push_refusal(message["refusal"].as_str().unwrap_or_default());
+fn read_message(message: &Value, reply: &mut PartialReply) {
+    reply.push_refusal(message["refusal"].as_str().unwrap_or_default());
     let content = &message["content"];
-    answer.push_text(content.as_str().unwrap_or_default());
+    reply.push_text(content.as_str().unwrap_or_default());
     for part in content.as_array().into_iter().flatten() {
         match part["type"].as_str() {
             Some("text" | "output_text") | None => {
-                answer.push_text(part["text"].as_str().unwrap_or_default());
+                reply.push_text(part["text"].as_str().unwrap_or_default());
             }
-            Some("refusal") => answer.push_refusal(part["refusal"].as_str().unwrap_or_default()),
+            Some("refusal") => reply.push_refusal(part["refusal"].as_str().unwrap_or_default()),
             Some(_) => {}
         }
     }
 }
 
-fn read_common(value: &Value, answer: &mut PartialReply) {
+fn read_common(value: &Value, reply: &mut PartialReply) {
     if let Some(model) = value["model"].as_str() {
-        answer.model = Some(model.to_owned());
+        reply.model = Some(model.to_owned());
     }
     // Some servers send an empty reason with every event.
     let reason = value["choices"][0]["finish_reason"].as_str();
     if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
-        answer.finish = Some(match reason {
+        reply.finish = Some(match reason {
             "length" | "max_tokens" => FinishReason::Length,
             "content_filter" | "sensitive" => FinishReason::Refused,
             _ => FinishReason::Complete,
@@ -84,7 +84,7 @@ fn read_common(value: &Value, answer: &mut PartialReply) {
     if !usage.is_object() {
         return;
     }
-    let counted = &mut answer.reported;
+    let counted = &mut reply.reported;
     counted.input = parse_tokens(&usage["prompt_tokens"]).or(counted.input);
     if let Some(output) = parse_tokens(&usage["completion_tokens"]) {
         let reasoning = &usage["completion_tokens_details"]["reasoning_tokens"];

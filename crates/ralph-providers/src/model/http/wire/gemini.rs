@@ -31,41 +31,41 @@ pub(super) fn body(request: &ModelRequest, parameters: &RequestParameters) -> Va
 }
 
 /// The finish reason is the only end marker of a stream.
-pub(super) fn read_event(value: &Value, answer: &mut PartialReply) {
+pub(super) fn read_event(value: &Value, reply: &mut PartialReply) {
     if let Some(model) = value["modelVersion"].as_str() {
-        answer.model = Some(model.to_owned());
+        reply.model = Some(model.to_owned());
     }
     let candidate = &value["candidates"][0];
     let parts = candidate["content"]["parts"].as_array();
     for part in parts.map_or(&[][..], Vec::as_slice) {
         if part["thought"] != true {
-            answer.push_text(part["text"].as_str().unwrap_or_default());
+            reply.push_text(part["text"].as_str().unwrap_or_default());
         }
     }
     if let Some(reason) = candidate["finishReason"].as_str() {
-        answer.is_complete = true;
-        answer.finish = Some(match reason {
+        reply.is_complete = true;
+        reply.finish = Some(match reason {
             "STOP" | "FINISH_REASON_UNSPECIFIED" => FinishReason::Complete,
             "MAX_TOKENS" => FinishReason::Length,
             _ => FinishReason::Refused,
         });
     }
     if value["promptFeedback"]["blockReason"].is_string() {
-        answer.is_complete = true;
-        answer.finish = Some(FinishReason::Refused);
+        reply.is_complete = true;
+        reply.finish = Some(FinishReason::Refused);
     }
-    read_usage(&value["usageMetadata"], answer);
+    read_usage(&value["usageMetadata"], reply);
 }
 
-pub(super) fn read_whole(value: &Value, answer: &mut PartialReply) {
+pub(super) fn read_whole(value: &Value, reply: &mut PartialReply) {
     match value.as_array() {
-        Some(pieces) => pieces.iter().for_each(|piece| read_event(piece, answer)),
-        None => read_event(value, answer),
+        Some(pieces) => pieces.iter().for_each(|piece| read_event(piece, reply)),
+        None => read_event(value, reply),
     }
 }
 
-fn read_usage(usage: &Value, answer: &mut PartialReply) {
-    let counted = &mut answer.reported;
+fn read_usage(usage: &Value, reply: &mut PartialReply) {
+    let counted = &mut reply.reported;
     counted.input = parse_tokens(&usage["promptTokenCount"]).or(counted.input);
     let thoughts = parse_tokens(&usage["thoughtsTokenCount"]);
     let written = parse_tokens(&usage["candidatesTokenCount"]);

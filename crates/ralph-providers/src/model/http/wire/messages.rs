@@ -29,46 +29,46 @@ pub(super) fn body(model: &str, request: &ModelRequest, parameters: &RequestPara
     body
 }
 
-pub(super) fn read_event(value: &Value, answer: &mut PartialReply) {
+pub(super) fn read_event(value: &Value, reply: &mut PartialReply) {
     match value["type"].as_str().unwrap_or_default() {
         "message_start" => {
             let message = &value["message"];
-            answer.model = message["model"].as_str().map(str::to_owned);
-            read_usage(&message["usage"], answer);
+            reply.model = message["model"].as_str().map(str::to_owned);
+            read_usage(&message["usage"], reply);
         }
         // A text block may start with some text; reasoning is not part of the reply.
         "content_block_start" if value["content_block"]["type"] == "text" => {
             let text = value["content_block"]["text"].as_str();
-            answer.push_text(text.unwrap_or_default());
+            reply.push_text(text.unwrap_or_default());
         }
         "content_block_delta" => {
-            answer.push_text(value["delta"]["text"].as_str().unwrap_or_default());
+            reply.push_text(value["delta"]["text"].as_str().unwrap_or_default());
         }
         "message_delta" => {
-            read_stop(&value["delta"]["stop_reason"], answer);
-            read_usage(&value["usage"], answer);
+            read_stop(&value["delta"]["stop_reason"], reply);
+            read_usage(&value["usage"], reply);
         }
-        "message_stop" => answer.is_complete = true,
+        "message_stop" => reply.is_complete = true,
         _ => {}
     }
 }
 
-pub(super) fn read_whole(value: &Value, answer: &mut PartialReply) {
+pub(super) fn read_whole(value: &Value, reply: &mut PartialReply) {
     let Some(blocks) = value["content"].as_array() else {
         return;
     };
     for block in blocks.iter().filter(|block| block["type"] == "text") {
-        answer.push_text(block["text"].as_str().unwrap_or_default());
+        reply.push_text(block["text"].as_str().unwrap_or_default());
     }
-    answer.model = value["model"].as_str().map(str::to_owned);
-    read_stop(&value["stop_reason"], answer);
-    read_usage(&value["usage"], answer);
-    answer.is_complete = true;
+    reply.model = value["model"].as_str().map(str::to_owned);
+    read_stop(&value["stop_reason"], reply);
+    read_usage(&value["usage"], reply);
+    reply.is_complete = true;
 }
 
-fn read_stop(reason: &Value, answer: &mut PartialReply) {
+fn read_stop(reason: &Value, reply: &mut PartialReply) {
     if let Some(reason) = reason.as_str() {
-        answer.finish = Some(match reason {
+        reply.finish = Some(match reason {
             "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
             "refusal" => FinishReason::Refused,
             _ => FinishReason::Complete,
@@ -77,15 +77,15 @@ fn read_stop(reason: &Value, answer: &mut PartialReply) {
 }
 
 /// This API counts cached tokens separately from the input; ralph includes them.
-fn read_usage(usage: &Value, answer: &mut PartialReply) {
-    let counted = &mut answer.reported;
-    if let Some(fresh) = parse_tokens(&usage["input_tokens"]) {
+fn read_usage(usage: &Value, reply: &mut PartialReply) {
+    let counted = &mut reply.reported;
+    if let Some(uncached) = parse_tokens(&usage["input_tokens"]) {
         counted.cache_read = parse_tokens(&usage["cache_read_input_tokens"]).unwrap_or(0);
         counted.cache_write = parse_tokens(&usage["cache_creation_input_tokens"]).unwrap_or(0);
         let for_an_hour = &usage["cache_creation"]["ephemeral_1h_input_tokens"];
         // An event that repeats the counts may omit this one.
         counted.cache_write_1h = parse_tokens(for_an_hour).unwrap_or(counted.cache_write_1h);
-        counted.input = Some(fresh + counted.cache_read + counted.cache_write);
+        counted.input = Some(uncached + counted.cache_read + counted.cache_write);
     }
     counted.output = parse_tokens(&usage["output_tokens"]).or(counted.output);
 }

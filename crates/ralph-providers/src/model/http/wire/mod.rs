@@ -50,29 +50,29 @@ pub(super) fn body(
 pub(super) fn read_event(
     wire: WireApi,
     event: &SseEvent,
-    answer: &mut PartialReply,
+    reply: &mut PartialReply,
 ) -> Result<(), ReplyReadError> {
     if event.data.is_empty() {
         return Ok(());
     }
     if wire == WireApi::Chat && event.data.trim() == "[DONE]" {
-        answer.is_complete = true;
+        reply.is_complete = true;
         return Ok(());
     }
     let value: Value = serde_json::from_str(&event.data).map_err(|error| {
         ReplyReadError::Unreadable(format!("an event is not valid JSON: {error}"))
     })?;
-    let refused = event.name == "error" || value["type"] == "error";
-    if let Some(error) = error_in(&value, refused) {
+    let is_error_event = event.name == "error" || value["type"] == "error";
+    if let Some(error) = error_in(&value, is_error_event) {
         return Err(ReplyReadError::Rejected(
             ProviderRejection::from_error_value(error),
         ));
     }
     match wire {
-        WireApi::Chat => chat::read_event(&value, answer),
-        WireApi::Responses => return responses::read_event(&value, answer),
-        WireApi::Messages => messages::read_event(&value, answer),
-        WireApi::Gemini => gemini::read_event(&value, answer),
+        WireApi::Chat => chat::read_event(&value, reply),
+        WireApi::Responses => return responses::read_event(&value, reply),
+        WireApi::Messages => messages::read_event(&value, reply),
+        WireApi::Gemini => gemini::read_event(&value, reply),
     }
     Ok(())
 }
@@ -81,7 +81,7 @@ pub(super) fn read_event(
 pub(super) fn read_whole(
     wire: WireApi,
     body: &Value,
-    answer: &mut PartialReply,
+    reply: &mut PartialReply,
 ) -> Result<(), ReplyReadError> {
     if let Some(error) = error_in(body.get(0).unwrap_or(body), false) {
         return Err(ReplyReadError::Rejected(
@@ -89,21 +89,19 @@ pub(super) fn read_whole(
         ));
     }
     match wire {
-        WireApi::Chat => chat::read_whole(body, answer),
-        WireApi::Responses => responses::read_whole(body, answer)?,
-        WireApi::Messages => messages::read_whole(body, answer),
-        WireApi::Gemini => gemini::read_whole(body, answer),
+        WireApi::Chat => chat::read_whole(body, reply),
+        WireApi::Responses => responses::read_whole(body, reply)?,
+        WireApi::Messages => messages::read_whole(body, reply),
+        WireApi::Gemini => gemini::read_whole(body, reply),
     }
-    if answer.is_complete {
+    if reply.is_complete {
         Ok(())
     } else {
-        Err(ReplyReadError::Unreadable(
-            "there is no answer in it".into(),
-        ))
+        Err(ReplyReadError::Unreadable("it contains no reply".into()))
     }
 }
 
-/// Returns the error in place of a reply.
+/// Returns the error that a provider sent instead of a reply.
 fn error_in(value: &Value, is_error: bool) -> Option<&Value> {
     let error = value.get("error").filter(|error| !error.is_null());
     error.or_else(|| is_error.then_some(value))

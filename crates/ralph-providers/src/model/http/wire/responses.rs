@@ -35,27 +35,27 @@ pub(super) fn body(model: &str, request: &ModelRequest, parameters: &RequestPara
     body
 }
 
-pub(super) fn read_event(value: &Value, answer: &mut PartialReply) -> Result<(), ReplyReadError> {
+pub(super) fn read_event(value: &Value, reply: &mut PartialReply) -> Result<(), ReplyReadError> {
     match value["type"].as_str().unwrap_or_default() {
         "response.output_text.delta" => {
-            answer.push_text(value["delta"].as_str().unwrap_or_default());
+            reply.push_text(value["delta"].as_str().unwrap_or_default());
         }
         "response.refusal.delta" => {
-            answer.push_refusal(value["delta"].as_str().unwrap_or_default());
+            reply.push_refusal(value["delta"].as_str().unwrap_or_default());
         }
-        "response.refusal.done" if answer.refusal.is_empty() => {
-            answer.push_refusal(value["refusal"].as_str().unwrap_or_default());
+        "response.refusal.done" if reply.refusal.is_empty() => {
+            reply.push_refusal(value["refusal"].as_str().unwrap_or_default());
         }
         "response.completed" | "response.incomplete" | "response.failed" => {
-            read_end(&value["response"], answer)?;
-            answer.is_complete = true;
+            read_end(&value["response"], reply)?;
+            reply.is_complete = true;
         }
         _ => {}
     }
     Ok(())
 }
 
-pub(super) fn read_whole(value: &Value, answer: &mut PartialReply) -> Result<(), ReplyReadError> {
+pub(super) fn read_whole(value: &Value, reply: &mut PartialReply) -> Result<(), ReplyReadError> {
     let Some(output) = value["output"].as_array() else {
         return Ok(());
     };
@@ -66,35 +66,35 @@ pub(super) fn read_whole(value: &Value, answer: &mut PartialReply) -> Result<(),
         .flatten();
     for part in parts {
         match part["type"].as_str() {
-            Some("output_text") => answer.push_text(part["text"].as_str().unwrap_or_default()),
-            Some("refusal") => answer.push_refusal(part["refusal"].as_str().unwrap_or_default()),
+            Some("output_text") => reply.push_text(part["text"].as_str().unwrap_or_default()),
+            Some("refusal") => reply.push_refusal(part["refusal"].as_str().unwrap_or_default()),
             Some(_) | None => {}
         }
     }
-    read_end(value, answer)?;
-    answer.is_complete = true;
+    read_end(value, reply)?;
+    reply.is_complete = true;
     Ok(())
 }
 
 /// Reads the final state of a response.
-fn read_end(response: &Value, answer: &mut PartialReply) -> Result<(), ReplyReadError> {
+fn read_end(response: &Value, reply: &mut PartialReply) -> Result<(), ReplyReadError> {
     if let Some(error) = response.get("error").filter(|error| error.is_object()) {
         return Err(ReplyReadError::Rejected(
             ProviderRejection::from_error_value(error),
         ));
     }
     if let Some(model) = response["model"].as_str() {
-        answer.model = Some(model.to_owned());
+        reply.model = Some(model.to_owned());
     }
-    let cut_by = response["incomplete_details"]["reason"].as_str();
-    let finish = match cut_by {
+    let incomplete_reason = response["incomplete_details"]["reason"].as_str();
+    let finish = match incomplete_reason {
         Some("content_filter") => FinishReason::Refused,
         Some(_) => FinishReason::Length,
         None => FinishReason::Complete,
     };
-    answer.finish.get_or_insert(finish);
+    reply.finish.get_or_insert(finish);
     let usage = &response["usage"];
-    let counted = &mut answer.reported;
+    let counted = &mut reply.reported;
     counted.input = parse_tokens(&usage["input_tokens"]);
     if let Some(output) = parse_tokens(&usage["output_tokens"]) {
         let reasoning = &usage["output_tokens_details"]["reasoning_tokens"];

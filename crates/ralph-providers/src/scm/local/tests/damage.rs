@@ -4,10 +4,10 @@ use super::*;
 
 #[tokio::test]
 async fn other_files_are_ignored() {
-    let place = ScmFixture::new();
-    let scm = place.scm();
+    let fixture = ScmFixture::new();
+    let scm = fixture.scm();
     scm.open(&draft("r1", "a")).await.unwrap();
-    let shelf = place.store_directory();
+    let directory = fixture.store_directory();
     // Remains of a process killed during a write, and other stray files.
     for name in [
         "next.tmp",
@@ -18,25 +18,27 @@ async fn other_files_are_ignored() {
         ".json",
         "2",
     ] {
-        std::fs::write(shelf.join(name), "{\"v\": 1, \"num").unwrap();
+        std::fs::write(directory.join(name), "{\"v\": 1, \"num").unwrap();
     }
     assert_eq!(scm.find("a").await.unwrap().unwrap().number, 1);
     assert_eq!(scm.open(&draft("r1", "b")).await.unwrap().number, 2);
-    assert!(!shelf.join("next.tmp").exists());
+    assert!(!directory.join("next.tmp").exists());
     assert_eq!(
-        LocalScm::read_record(&shelf.join("2.json")).unwrap().head,
+        LocalScm::read_record(&directory.join("2.json"))
+            .unwrap()
+            .head,
         "b"
     );
 }
 
 #[tokio::test]
 async fn a_damaged_record_is_an_error_and_nothing_is_opened() {
-    let place = ScmFixture::new();
-    let scm = place.scm();
+    let fixture = ScmFixture::new();
+    let scm = fixture.scm();
     scm.open(&draft("r1", "a")).await.unwrap();
-    let path = place.store_directory().join("1.json");
+    let path = fixture.store_directory().join("1.json");
     let good = std::fs::read_to_string(&path).unwrap();
-    let repo = place.repo().display().to_string();
+    let repo = fixture.repo().display().to_string();
     let cases = [
         (
             String::new(),
@@ -44,11 +46,11 @@ async fn a_damaged_record_is_an_error_and_nothing_is_opened() {
         ),
         (
             good.replace("\"v\": 1", "\"v\": 2"),
-            "its format is 2, known is 1".to_owned(),
+            "its format version is 2, but only 1 is supported".to_owned(),
         ),
         (
             good.replace("\"number\": 1", "\"number\": 2"),
-            "its number is 2, which is not the file's name".to_owned(),
+            "its number 2 does not match the file name".to_owned(),
         ),
         (
             good.replace(&"a".repeat(40), "HEAD"),
@@ -65,31 +67,31 @@ async fn a_damaged_record_is_an_error_and_nothing_is_opened() {
     ];
     for (text, why) in cases {
         std::fs::write(&path, text).unwrap();
-        let expected = format!("pull request record `SHELF/1.json` is damaged: {why}");
+        let expected = format!("pull request record `STORE/1.json` is damaged: {why}");
         for error in [
             scm.find("a").await.unwrap_err(),
             scm.open(&draft("r2", "b")).await.unwrap_err(),
             scm.update(1, &draft("r1", "a")).await.unwrap_err(),
         ] {
-            assert_eq!(place.redact_paths(&error), expected);
+            assert_eq!(fixture.redact_paths(&error), expected);
         }
-        assert_eq!(record_names(&place.store_directory()), ["1.json"]);
+        assert_eq!(record_names(&fixture.store_directory()), ["1.json"]);
     }
 }
 
 #[tokio::test]
 async fn a_record_over_the_limit_is_not_written() {
-    let place = ScmFixture::new();
+    let fixture = ScmFixture::new();
     let large = PullDraft {
         body: "x".repeat(4 << 20),
         ..draft("r1", "a")
     };
-    let error = place.redact_paths(&place.scm().open(&large).await.unwrap_err());
-    let start = "cannot write pull request record `SHELF/1.json`: it has 41";
+    let error = fixture.redact_paths(&fixture.scm().open(&large).await.unwrap_err());
+    let start = "cannot write pull request record `STORE/1.json`: it has 41";
     assert!(error.starts_with(start), "{error}");
     assert!(
         error.ends_with(" bytes, at most 4194304 are allowed"),
         "{error}"
     );
-    assert_eq!(record_names(&place.store_directory()), [""; 0]);
+    assert_eq!(record_names(&fixture.store_directory()), [""; 0]);
 }

@@ -12,8 +12,8 @@ const CHILD_VARIABLE: &str = "RALPH_TEST_LOCAL_SCM_CHILD";
 /// How many pull requests a child opens.
 const BRANCHES: u64 = 10;
 
-fn start_child(place: &ScmFixture, test: &str, run: &str) -> Child {
-    let mut task = place.root().as_os_str().to_owned();
+fn start_child(fixture: &ScmFixture, test: &str, run: &str) -> Child {
+    let mut task = fixture.root().as_os_str().to_owned();
     task.push(format!(":{run}"));
     Command::new(std::env::current_exe().unwrap())
         .args([&format!("scm::local::tests::processes::{test}"), "--exact"])
@@ -49,21 +49,21 @@ async fn processes_that_open_at_once_get_one_number_each() {
     if let Some((scm, run)) = child_role() {
         return open_many(&scm, &run).await;
     }
-    let place = ScmFixture::new();
+    let fixture = ScmFixture::new();
     let runs = ["r0", "r1", "r2", "r3"];
     let children: Vec<Child> = runs
         .iter()
-        .map(|run| start_child(&place, NAME, run))
+        .map(|run| start_child(&fixture, NAME, run))
         .collect();
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
     let mut heads = Vec::new();
-    let names = record_names(&place.store_directory());
+    let names = record_names(&fixture.store_directory());
     for (index, name) in names.iter().enumerate() {
         assert_eq!(*name, format!("{}.json", index + 1));
         heads.push(
-            LocalScm::read_record(&place.store_directory().join(name))
+            LocalScm::read_record(&fixture.store_directory().join(name))
                 .unwrap()
                 .head,
         );
@@ -95,14 +95,14 @@ async fn a_killed_process_leaves_only_whole_records() {
     if let Some((scm, run)) = child_role() {
         return update_until_killed(&scm, &run).await;
     }
-    let place = ScmFixture::new();
+    let fixture = ScmFixture::new();
     for kill in 1..=KILLS {
         let run = format!("r{kill}");
-        let mut child = start_child(&place, "a_killed_process_leaves_only_whole_records", &run);
-        let record = place.store_directory().join(format!("{kill}.json"));
-        let patience = Instant::now() + Duration::from_mins(1);
+        let mut child = start_child(&fixture, "a_killed_process_leaves_only_whole_records", &run);
+        let record = fixture.store_directory().join(format!("{kill}.json"));
+        let deadline = Instant::now() + Duration::from_mins(1);
         while !record.exists() {
-            assert!(Instant::now() < patience, "the process opened nothing");
+            assert!(Instant::now() < deadline, "the process opened nothing");
             std::thread::sleep(Duration::from_millis(1));
         }
         // Kills at a different point of the write each time.
@@ -113,8 +113,8 @@ async fn a_killed_process_leaves_only_whole_records() {
         let read = LocalScm::read_record(&record).unwrap();
         assert_eq!((read.number, read.run.as_str()), (kill, run.as_str()));
         // The run resumes after the crash: it finds its pull request, and the lock is free.
-        let again = place.scm().open(&draft(&run, "a")).await.unwrap();
+        let again = fixture.scm().open(&draft(&run, "a")).await.unwrap();
         assert_eq!(again.number, kill);
     }
-    assert_eq!(record_names(&place.store_directory()).len() as u64, KILLS);
+    assert_eq!(record_names(&fixture.store_directory()).len() as u64, KILLS);
 }

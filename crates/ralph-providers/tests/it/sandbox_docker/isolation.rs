@@ -11,7 +11,7 @@ use ralph_test::skip_without_docker;
 
 use super::fixture::{DockerTestEnv, TEST_TIMEOUT, object_name, root_sh, run, sh};
 
-const PROBE: &str = include_str!("walls/probe.py");
+const PROBE: &str = include_str!("isolation/probe.py");
 
 /// A service on every address of this machine, which must be unreachable from inside.
 struct HostService {
@@ -32,8 +32,8 @@ impl HostService {
     }
 
     fn assert_no_connection(&self) {
-        let came = self.listener.accept().map_err(|error| error.kind());
-        assert_eq!(came.map(drop), Err(ErrorKind::WouldBlock));
+        let accepted = self.listener.accept().map_err(|error| error.kind());
+        assert_eq!(accepted.map(drop), Err(ErrorKind::WouldBlock));
     }
 }
 
@@ -93,8 +93,8 @@ fn probed_by_root(sandbox: &dyn Sandbox, arguments: &[String]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The results for both, unless stated otherwise.
-const WALLS: &str = "interfaces: lo
+/// The expected results for a command and for root, unless a test states otherwise.
+const EXPECTED: &str = "interfaces: lo
 routes: 0
 name: no answer
 names come from: nameserver 127.0.0.1
@@ -132,15 +132,15 @@ host name: EPERM
 rights: EPERM
 ";
 
-/// Asserts that the lines are those of `WALLS`, with some changed.
-fn assert_walls(found: &str, changed: &[(&str, &str)]) {
+/// Asserts that the lines are those of `EXPECTED`, except for the `changed` ones.
+fn assert_isolation(found: &str, changed: &[(&str, &str)]) {
     let read = |text: &str| -> BTreeMap<String, String> {
         text.lines()
             .filter_map(|line| line.split_once(": "))
             .map(|(name, end)| (name.to_owned(), end.to_owned()))
             .collect()
     };
-    let mut expected = read(WALLS);
+    let mut expected = read(EXPECTED);
     expected.extend(read(
         &changed.iter().fold(String::new(), |text, (name, end)| {
             text + name + ": " + end + "\n"
@@ -158,15 +158,15 @@ fn assert_walls(found: &str, changed: &[(&str, &str)]) {
 }
 
 #[tokio::test]
-async fn there_is_no_way_out() {
+async fn nothing_inside_reaches_the_host() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     let outside = HostService::new();
     let by_command = probed_by_a_command(&*sandbox, &outside.arguments).await;
-    assert_walls(
+    assert_isolation(
         &by_command,
         &[
             ("kill the first process", "EPERM"),
@@ -177,7 +177,7 @@ async fn there_is_no_way_out() {
         ],
     );
     let by_root = probed_by_root(&*sandbox, &outside.arguments);
-    assert_walls(
+    assert_isolation(
         &by_root,
         &[
             // The kernel does not deliver this signal to it.
@@ -189,7 +189,7 @@ async fn there_is_no_way_out() {
     );
     outside.assert_no_connection();
     assert_eq!(sh(&*sandbox, "echo alive").await, "alive\n");
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -197,15 +197,15 @@ async fn sandboxes_do_not_see_each_other() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let (one, other) = (place.sandbox().await, place.sandbox().await);
+    let env = DockerTestEnv::new();
+    let (one, other) = (env.sandbox().await, env.sandbox().await);
     let serve = r#"import socket, time
 for family, address in [(socket.AF_INET, ("0.0.0.0", 4141)), (socket.AF_UNIX, "\0ralph-test")]:
     s = socket.socket(family); s.bind(address); s.listen()
     globals()[address] = s
 open("ready", "w").close()
 while True: time.sleep(1)"#;
-    let look = r#"import socket, os
+    let connect = r#"import socket, os
 for family, address in [(socket.AF_INET, ("127.0.0.1", 4141)), (socket.AF_UNIX, "\0ralph-test")]:
     try: socket.socket(family).connect(address); print("reached")
     except ConnectionRefusedError: print("refused")
@@ -216,20 +216,23 @@ print([p for p in os.listdir("/proc") if p.isdigit() and int(p) not in (1, os.ge
         None,
         &mut output,
     );
-    let looked = async {
+    let connected = async {
         while one.read(&super::fixture::repo("ready"), 1).await.is_err() {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
-        run(&*other, Exec::argv(["python3", "-c", look], TEST_TIMEOUT))
-            .await
-            .1
+        run(
+            &*other,
+            Exec::argv(["python3", "-c", connect], TEST_TIMEOUT),
+        )
+        .await
+        .1
     };
     let seen = tokio::select! {
         outcome = served => panic!("{outcome:?}"),
-        seen = looked => seen,
+        seen = connected => seen,
     };
     assert_eq!(seen.stdout_text(), "refused\nrefused\n[]\n");
-    place.finish().await;
+    env.finish().await;
 }
 
 #[tokio::test]
@@ -238,27 +241,27 @@ async fn no_process_inside_can_impersonate_the_guest() {
         return;
     }
     // A command has no handle of either transport between guest and host.
-    for place in [DockerTestEnv::new(), DockerTestEnv::attached()] {
-        let sandbox = place.sandbox().await;
+    for env in [DockerTestEnv::new(), DockerTestEnv::attached()] {
+        let sandbox = env.sandbox().await;
         let line = "ls -l /proc/self/fd | sed 's/.* -> //' | grep -v '^/proc\\|^total'";
-        let held = sh(&*sandbox, line).await;
-        let kinds: Vec<&str> = held
+        let descriptors = sh(&*sandbox, line).await;
+        let kinds: Vec<&str> = descriptors
             .lines()
             .map(|line| line.split(':').next().unwrap())
             .collect();
-        assert_eq!(kinds, ["/dev/null", "pipe", "pipe"], "{held}");
+        assert_eq!(kinds, ["/dev/null", "pipe", "pipe"], "{descriptors}");
         for descriptor in ["0", "1", "3", "5"] {
             let line =
                 format!("(echo forged > /proc/1/fd/{descriptor}) 2>/dev/null || echo refused");
             assert_eq!(sh(&*sandbox, &line).await, "refused\n");
         }
         let listening = root_sh(
-            &place,
+            &env,
             &*sandbox,
             "cat /proc/net/unix | tail -n +2 | grep -c 00010000 || true",
         );
         assert_eq!(listening, "0");
-        place.finish().await;
+        env.finish().await;
     }
 }
 
@@ -267,15 +270,16 @@ async fn nothing_of_this_machine_is_in_the_environment() {
     if skip_without_docker() {
         return;
     }
-    let place = DockerTestEnv::new();
-    let sandbox = place.sandbox().await;
+    let env = DockerTestEnv::new();
+    let sandbox = env.sandbox().await;
     let seen = sh(&*sandbox, "env; cat /proc/*/environ 2>/dev/null; cat /etc/hosts /etc/hostname /proc/sys/kernel/hostname").await;
     for (name, value) in std::env::vars() {
-        let telling = value.len() > 3 && !["PATH", "LANG", "HOME", "USER"].contains(&name.as_str());
-        assert!(!telling || !seen.contains(&value), "{name}");
+        let is_distinctive =
+            value.len() > 3 && !["PATH", "LANG", "HOME", "USER"].contains(&name.as_str());
+        assert!(!is_distinctive || !seen.contains(&value), "{name}");
     }
     let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     assert!(own.trim().len() < 4 || !seen.contains(own.trim()), "{seen}");
     assert!(seen.contains("127.0.0.1\tlocalhost"), "{seen}");
-    place.finish().await;
+    env.finish().await;
 }

@@ -1,6 +1,6 @@
-"""Tries every way out of a sandbox and prints what came of it, one line each.
+"""Tries to leave a sandbox in every known way and prints the result of each attempt, one per line.
 
-arguments: the port of a service outside, then addresses that it may be reached at.
+arguments: the port of a service outside, then the addresses of that service.
 """
 import ctypes
 import errno
@@ -17,7 +17,7 @@ signal.alarm(30)
 
 
 def tried(name, attempt):
-    """Prints what an attempt brings, or how it fails."""
+    """Prints the result of an attempt, or its error."""
     try:
         got = attempt()
         print(f"{name}: {got if got is not None else 'ok'}")
@@ -59,7 +59,7 @@ def datagrams(address):
 
 
 def new_interface():
-    """Asks the kernel for a new interface of the kind that needs no other one."""
+    """Asks the kernel for a dummy interface, which needs no other one."""
     kind = struct.pack("HH", 9, 1) + b"dummy\0\0\0"
     info = struct.pack("HH", 4 + len(kind), 18) + kind
     body = struct.pack("BxHiII", 0, 0, 0, 0, 0) + info
@@ -93,7 +93,7 @@ def routes():
 
 
 def host_mounts():
-    """Returns where something of a disk outside is mounted, and whether it can be written."""
+    """Returns the mount points of file systems on a disk, and whether they are writable."""
     found = []
     for line in open("/proc/self/mountinfo"):
         fields, _, rest = line.partition(" - ")
@@ -124,7 +124,7 @@ def first_process():
 
 
 def sockets():
-    """Returns every socket in the file system, and those that somebody listens on."""
+    """Returns every socket in the file system, and every Unix socket that listens."""
     found = []
     for directory, inner, names in os.walk("/"):
         inner[:] = [name for name in inner if os.path.join(directory, name) not in ("/proc", "/sys")]
