@@ -162,7 +162,7 @@ impl PinnedTask {
             Err(error) => return Ok(ContractUpdate::Rejected(error.to_string())),
         };
         if *wanted == self.digest {
-            return Ok(ContractUpdate::Rejected("it is in force already".into()));
+            return Ok(ContractUpdate::Rejected("it is already in force".into()));
         }
         if let Some(name) = secret_in(&task, redactor) {
             let why = format!("the text contains the value of `{name}`");
@@ -214,7 +214,7 @@ impl PinnedTask {
         self.restore_copy()?;
         let (copy, aside) = (self.dir.contract(), aside.display().to_string());
         Ok(Some(format!(
-            "`{}` was edited, which has no effect; it is put back, and the edit is in `{aside}`: \
+            "`{}` was edited, which has no effect; it was restored, and the edit is in `{aside}`: \
              `ralph task {run} {aside}` puts it in force",
             copy.display()
         )))
@@ -232,7 +232,12 @@ impl PinnedTask {
         // A command in a `local` sandbox can write this file, too.
         let next = format!("if it is yours, `ralph task {run}` puts it in force");
         let (changes, next) = TaskFile::parse(&bytes).map_or_else(
-            |_| ("it cannot be used".into(), "`ralph lint` says why".into()),
+            |_| {
+                (
+                    "it cannot be used".into(),
+                    "`ralph lint` reports why".into(),
+                )
+            },
             |task| (differences(&self.task, &task).join(", "), next),
         );
         Some(format!(

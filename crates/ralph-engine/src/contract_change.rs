@@ -30,7 +30,7 @@ pub(crate) fn apply_contract_change(
             reopened,
         } => {
             recorder.log_activity(&format!(
-                "the contract was changed by a person: {}",
+                "the contract was changed by the user: {}",
                 changes.join("; ")
             ))?;
             let mut ticked = recorder.state().ticked.clone();
@@ -49,7 +49,7 @@ pub(crate) fn apply_contract_change(
             Ok(true)
         }
         ContractUpdate::Rejected(why) => {
-            recorder.log_activity(&format!("a change of the task file cannot be used: {why}"))?;
+            recorder.log_activity(&format!("a change to the task file was rejected: {why}"))?;
             recorder.append(RunEvent::ContractRejected { why })?;
             Ok(false)
         }

@@ -48,13 +48,13 @@ impl StoreError {
         if matches!(kind, K::StorageFull | K::QuotaExceeded) {
             DISK_FULL_HINT
         } else if matches!(kind, K::PermissionDenied | K::ReadOnlyFilesystem) {
-            "make the directory writable for you, or set RALPH_HOME to one that is"
+            "make the directory writable, or set `RALPH_HOME` to a writable one"
         } else if self.source.raw_os_error() == Some(EIO) {
-            "the disk reports an error: look at the system's log and check the disk, then run `ralph resume`"
+            "the disk reports an error: check the system log and the disk, then run `ralph resume`"
         } else if matches!(kind, K::AlreadyExists | K::NotADirectory) {
-            "move away what is in its place, or set RALPH_HOME to another directory"
+            "move the existing entry away, or set `RALPH_HOME` to another directory"
         } else {
-            "look at the path, then try again"
+            "check the path, then try again"
         }
     }
 }

@@ -76,7 +76,7 @@ pub(crate) async fn finish_with(
     }
     // The status is decided; the cleanup cannot change it.
     if let Err(error) = clean_up_sandbox(recorder, bench, services, &status).await {
-        let message = format!("not everything could be tidied up: {error}");
+        let message = format!("the cleanup is incomplete: {error}");
         recorder.append(RunEvent::Notice { message })?;
     }
     record_final_status(&recorder.dir, &mut recorder.journal, &status)?;

@@ -34,7 +34,7 @@ pub fn files_event(dir: &RunDir, state: &RunState) -> Option<Event> {
     match all_marks(dir, state) {
         Ok(files) => Some(Event::Run(RunEvent::FilesRecorded { files })),
         Err(error) => {
-            tracing::warn!("the files of the run are not recorded: {error}");
+            tracing::warn!("cannot record the files of the run: {error}");
             None
         }
     }

@@ -57,7 +57,7 @@ pub(crate) fn handle_control_event(
 pub(crate) fn refuse_without_gate(door: &GateHandle, command: &Command) -> Option<String> {
     match (door, command) {
         (GateHandle::Missing, Command::AllowHost { .. }) => {
-            Some("its sandbox has no way out that could be opened for a host".into())
+            Some("its sandbox has no gate that could allow a host".into())
         }
         (GateHandle::Missing | GateHandle::Open(_) | GateHandle::Closed, _) => None,
     }
@@ -115,7 +115,7 @@ pub(crate) fn allow_host(
     }
     let when = match door {
         GateHandle::Open(_) => "from now on",
-        GateHandle::Missing | GateHandle::Closed => "when it goes on",
+        GateHandle::Missing | GateHandle::Closed => "once it resumes",
     };
     Ok(CommandResult::success(format!(
         "commands can reach `{host}` {when}"
@@ -136,7 +136,7 @@ pub(crate) fn queue_message(
             to: MessageState::Queued,
         })?;
     }
-    Ok(CommandResult::success("the message waits to be taken up"))
+    Ok(CommandResult::success("the message is queued"))
 }
 
 /// Allows the hosts that the user allowed earlier in the run.
@@ -150,7 +150,7 @@ pub(crate) fn restore_allowed_hosts(
     let hosts: Vec<String> = journal.state().allowed_hosts.iter().cloned().collect();
     for host in hosts {
         if let Err(why) = gate.allow_host(&host) {
-            let message = format!("`{host}` cannot be reached any more: {why}");
+            let message = format!("`{host}` can no longer be reached: {why}");
             journal.append(RunEvent::Notice { message })?;
         }
     }

@@ -80,7 +80,7 @@ pub enum JournalError {
 pub fn lost_to(pid: Option<u32>) -> String {
     match pid {
         Some(pid) => format!("was taken over by pid {pid}"),
-        None => "does not belong to this process any more".to_owned(),
+        None => "no longer belongs to this process".to_owned(),
     }
 }
 

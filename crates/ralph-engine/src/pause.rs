@@ -25,7 +25,7 @@ pub(crate) async fn handle_pending_input(run: &mut Run) -> Result<(), RunError> 
 /// Waits until the user resumes the run, and checks the sandbox before it continues.
 async fn wait_for_resume(run: &mut Run) -> Result<(), RunError> {
     let before = run.recorder.state().status.clone();
-    run.recorder.log_activity("paused by a person")?;
+    run.recorder.log_activity("paused by the user")?;
     run.recorder.files.sync()?;
     run.recorder
         .set_status(RunStatus::Paused(PauseReason::Person))?;
@@ -34,7 +34,7 @@ async fn wait_for_resume(run: &mut Run) -> Result<(), RunError> {
         handle_control_event(&mut run.recorder.journal, &mut run.controls, call)?;
         run_pending_commands(run).await?;
     }
-    run.recorder.log_activity("resumed by a person")?;
+    run.recorder.log_activity("resumed by the user")?;
     run.recorder.set_status(before)?;
     check_sandbox(&mut run.recorder, &mut run.bench, &mut run.controls).await
 }

@@ -42,7 +42,7 @@ pub(crate) async fn restore_repository(
     }
     if was_there && head != plan.base {
         let message = format!(
-            "the run's repository was damaged, as after a power cut; it was made again up to commit {}, the rest of it is in `{}`",
+            "the run's repository was damaged, for example by a power cut; it was rebuilt up to commit {}, and the damaged one is in `{}`",
             head.short(),
             aside.display()
         );

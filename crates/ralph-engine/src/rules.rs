@@ -22,7 +22,7 @@ pub(crate) fn refuse_commits(
     let redactor = &redactor.with_shapes(TokenShapes::Issued);
     let Some(history) = history else {
         return Some(format!(
-            "the changes since {} have more than {} MiB, which is too much to look through",
+            "the changes since {} are larger than {} MiB, too large to search for secrets",
             known.short(),
             MAX_SEARCHED >> 20
         ));
@@ -59,7 +59,7 @@ pub(crate) fn refuse_marks(
         });
         if let Some(forged) = forged {
             return Some(format!(
-                "commit {} carries `{forged}`, which only ralph writes, into its own commits; commit the files again without that line",
+                "commit {} has the line `{forged}`, which is reserved for ralph's own commits; commit the files again without it",
                 commit.id.short()
             ));
         }
@@ -90,7 +90,7 @@ fn refuse_patches(redactor: &Redactor, patches: &[u8], own: OwnFiles) -> Option<
             file = first_name(names);
             if own == OwnFiles::Excluded && is_run_file(file) {
                 return Some(format!(
-                    "`{file}` belongs to the runner and is no part of the work; leave it out of commits"
+                    "`{file}` belongs to the runner and is not part of the work; leave it out of commits"
                 ));
             }
         }
@@ -154,7 +154,7 @@ mod tests {
         let secret = "`src/a b.rs` adds something that looks like a secret; commit without it";
         let own = |file: &str| {
             format!(
-                "`{file}` belongs to the runner and is no part of the work; leave it out of commits"
+                "`{file}` belongs to the runner and is not part of the work; leave it out of commits"
             )
         };
         for (words, patches, expected) in [
@@ -253,7 +253,7 @@ mod tests {
             (vec![commit(&[of_run("r")])], "Ralph-Run: r"),
         ] {
             let why = answer(commits).unwrap();
-            assert!(why.contains(&format!("carries `{forged}`, ")), "{why}");
+            assert!(why.contains(&format!("has the line `{forged}`, ")), "{why}");
         }
     }
 }

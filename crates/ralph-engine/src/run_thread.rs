@@ -51,7 +51,7 @@ pub fn spawn_run(
             Ok(runtime.block_on(drive(dir, journal, services, interrupt)))
         }));
         if sender.send(flatten(result)).is_err() {
-            tracing::debug!("a run ended that nothing waits for");
+            tracing::debug!("no task waits for the result of the run");
         }
     };
     thread::Builder::new()

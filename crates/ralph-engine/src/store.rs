@@ -29,7 +29,7 @@ pub enum FindError {
     #[error("there are no runs yet")]
     None,
     /// Several runs start with these characters.
-    #[error("`{query}` fits several runs: {}", matches.join(", "))]
+    #[error("`{query}` matches several runs: {}", matches.join(", "))]
     Ambiguous { query: String, matches: Vec<String> },
     /// The directory cannot be read.
     #[error(transparent)]
@@ -43,12 +43,12 @@ impl StateDir {
         durable::create_dir(&root)?;
         let root = root.canonicalize().unwrap_or(root);
         let mode = fs::metadata(&root)
-            .map_err(StoreError::when("look at", &root))?
+            .map_err(StoreError::when("inspect", &root))?
             .permissions()
             .mode();
         if mode & 0o077 != 0 {
             fs::set_permissions(&root, fs::Permissions::from_mode(0o700))
-                .map_err(StoreError::when("close to others", &root))?;
+                .map_err(StoreError::when("restrict access to", &root))?;
         }
         Ok(Self { root })
     }

@@ -165,7 +165,7 @@ async fn run_command(
         }
         Command::Guardrail(sign) => {
             recorder.append_once("guardrails.md", &sign.render(iteration))?;
-            CommandResult::success("the sign is in `guardrails.md`")
+            CommandResult::success("the guardrail is in `guardrails.md`")
         }
         Command::Diagnose => {
             match consult_doctor(recorder, controls, services, pinned, DoctorTrigger::Person)
@@ -174,12 +174,12 @@ async fn run_command(
                 Some(number) => {
                     CommandResult::success(format!("report {number} is in `diagnostics.md`"))
                 }
-                None => CommandResult::failure("the doctor could not help; `errors.log` says why"),
+                None => CommandResult::failure("the doctor failed; `errors.log` has the reason"),
             }
         }
         Command::Apply => match apply_report(recorder, services, pinned, AppliedBy::Person)? {
             Some(done) => CommandResult::success(done),
-            None => CommandResult::failure("there is no report that could be applied"),
+            None => CommandResult::failure("there is no report to apply"),
         },
         Command::Debug { id } => run_debug_command(recorder, controls, pinned, id, sandbox).await?,
         Command::AllowHost { host } => {

@@ -93,7 +93,7 @@ fn claimed_boxes(
             }
             NamedBox::Ambiguous(found) => {
                 let ids: Vec<&str> = found.iter().map(|it| it.id.as_str()).collect();
-                let why = format!("it fits several checkboxes: {}", join_first(&ids, ", "));
+                let why = format!("it matches several checkboxes: {}", join_first(&ids, ", "));
                 unclear.push((claimed, why));
             }
             NamedBox::Unknown => {
@@ -127,7 +127,9 @@ fn reject_unclear_claims(
     } else {
         join_first(&open, "; ")
     };
-    recorder.log_error(&format!("claim checkboxes by their id; open are: {list}"))
+    recorder.log_error(&format!(
+        "claim checkboxes by their id; open checkboxes: {list}"
+    ))
 }
 
 /// Records a claim that was not checked.

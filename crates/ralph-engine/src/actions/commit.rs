@@ -101,8 +101,9 @@ pub(super) async fn commit_before_restart(
         .git()
         .head_with_trailer(&action_trailer(recorder, index))
         .await?;
-    Ok(made
-        .map(|commit| ActionEffect::done(format!("commit {commit} was made before the restart"))))
+    Ok(made.map(|commit| {
+        ActionEffect::done(format!("commit {commit} was created before the restart"))
+    }))
 }
 
 /// Returns the result of a commit action, with everything that is not part of the commit.

@@ -131,7 +131,7 @@ fn reject_placeholders(recorder: &Recorder, step: FileStep, before: &[u8]) -> Fi
         return step;
     };
     let why = format!(
-        "line {line} of `{path}` would be the redacted form of a line that is there now; `[REDACTED]` \
+        "line {line} of `{path}` is the redacted form of an existing line; `[REDACTED]` \
          stands for text that is not shown, so leave that line out of the change"
     );
     FileStep::Resolved(ActionResult::Refused { why })
@@ -211,7 +211,7 @@ async fn set_file_mode(
         Err(error) => return Err(error),
     };
     Ok(ActionEffect::failed(format!(
-        "the text of `{path}` is written, but it could not be made {word}: {why}"
+        "`{path}` was written but could not be made {word}: {why}"
     )))
 }
 
@@ -260,7 +260,7 @@ fn new_content(action: &Action, path: &WorkspacePath, old: Option<Vec<u8>>) -> F
                     ..
                 }) => {
                     let detail = if fuzzy {
-                        "applied, not exactly where it said"
+                        "applied at a different position"
                     } else {
                         "applied"
                     };

@@ -314,7 +314,7 @@ async fn execute_action(
         | Action::StopFailure { .. }) => {
             record_intent(&mut run.recorder, index, action, None)?;
             let request = matches!(action, Action::StopSuccess { .. });
-            Ok(ActionEffect::done(if request { "a request" } else { "" }))
+            Ok(ActionEffect::done(if request { "requested" } else { "" }))
         }
     }
 }
@@ -370,7 +370,7 @@ async fn run_command(
     run.recorder
         .append_test_output(command, &output, outcome.ended)?;
     if outcome.process_limit {
-        let words = "process limit reached: something in it could not be started";
+        let words = "process limit reached: some of its processes could not start";
         run.recorder.log_error(&format!("`{command}`: {words}"))?;
     }
     update_checks_after_command(

@@ -152,7 +152,7 @@ fn session_outcome(
     let end = match (cut, said) {
         (Some(CutReason::Halted | CutReason::Refused(_)), AgentEnd::Finished) => AgentEnd::Finished,
         (Some(CutReason::Refused(status)), _) => AgentEnd::Unauthorized {
-            why: format!("the provider answers with status {status}"),
+            why: format!("the provider responds with status {status}"),
         },
         (Some(CutReason::Halted), _) => AgentEnd::Halted,
         // An earlier failure explains the silence better.
@@ -178,13 +178,13 @@ fn failure_message(worked: &SessionOutcome) -> Option<String> {
         // would fill it.
         AgentEnd::Finished | AgentEnd::Halted | AgentEnd::Overloaded { .. } => None,
         AgentEnd::Crashed { why } if worked.was_interrupted => Some(format!("interrupted: {why}")),
-        AgentEnd::Crashed { why } => Some(format!("broke down: {why}")),
+        AgentEnd::Crashed { why } => Some(format!("crashed: {why}")),
         AgentEnd::GaveUp { why } => Some(format!("gave up: {why}")),
         AgentEnd::Unauthorized { why } => Some(format!("its credential was refused: {why}")),
         AgentEnd::Quota { why, .. } => Some(format!("its usage limit is reached: {why}")),
         AgentEnd::OutOfBudget => Some("the budget is used up".into()),
-        AgentEnd::Stalled => Some("nothing came from it any more".into()),
-        AgentEnd::TimedOut => Some("its time was up".into()),
+        AgentEnd::Stalled => Some("it stopped producing output".into()),
+        AgentEnd::TimedOut => Some("it timed out".into()),
     }
 }
 

@@ -92,7 +92,7 @@ impl RoomChanges {
     pub(super) fn objection(&self, command: &str) -> Option<String> {
         let moved = self.moved.as_ref()?;
         Some(format!(
-            "`{command}` {moved}; a check must leave the commit that it checks alone"
+            "`{command}` {moved}; a check must not change the commit that it checks"
         ))
     }
 

@@ -206,7 +206,7 @@ async fn try_success(run: &mut Run) -> Result<DeliveryOutcome, RunError> {
 fn reopen_red_boxes(run: &mut Run, report: &CleanRoomReport) -> Result<(), RunError> {
     let red: Vec<&str> = report.red_boxes.iter().map(String::as_str).collect();
     run.recorder.log_activity(&format!(
-        "red in the clean room, boxes are open again: {}",
+        "red in the clean room, boxes reopened: {}",
         red.join(", ")
     ))?;
     let mut ticked = run.recorder.state().ticked.clone();
@@ -310,7 +310,10 @@ async fn broken_rules(
     let mut broken = Vec::new();
     if !pinned.contract().allow_workflow_changes {
         let named = surface.workflows.iter().map(|finding| {
-            format!("`{}` is a workflow file; the task does not allow to change it, take the change back", finding.path)
+            format!(
+                "`{}` is a workflow file; the task does not allow changes to it, revert the change",
+                finding.path
+            )
         });
         broken.extend(named);
     }

@@ -62,7 +62,7 @@ pub(crate) async fn consult_doctor(
     charge_abandoned(recorder, &doctor.price)?;
     let number = recorder.state().doctor.current();
     recorder.log_activity(&format!(
-        "the doctor is asked ({}): `{}`",
+        "asking the doctor ({}): `{}`",
         trigger.description(),
         doctor.model.name()
     ))?;
@@ -90,7 +90,7 @@ pub(crate) async fn consult_doctor(
             }
             Err(errors) => errors,
         };
-        let why = format!("its reply cannot be read: {errors}");
+        let why = format!("its reply is invalid: {errors}");
         record_doctor_failure(recorder, number, &why, reading == MAX_REPLIES)?;
         request = doctor::build_repair(&first, &reply.text, &errors);
     }
@@ -129,7 +129,7 @@ fn choose_doctor_model(
                 });
             }
             Err(why) => recorder.log_error(&format!(
-                "the doctor's profile `{profile}` cannot be used, the run's own is asked: {why}"
+                "the doctor's profile `{profile}` cannot be used, asking the run's own: {why}"
             ))?,
         }
     }
@@ -186,7 +186,7 @@ async fn ask_doctor(
         let reserved = match reserve_doctor_call(recorder, doctor, question.request) {
             Ok(reserved) => reserved,
             Err(budget) => {
-                let why = format!("the budget `{}` does not pay for it", budget.key());
+                let why = format!("the budget `{}` is too small for the call", budget.key());
                 record_doctor_failure(recorder, question.number, &why, true)?;
                 return Ok(None);
             }
@@ -207,12 +207,7 @@ async fn ask_doctor(
             Ok(Err(error)) => error,
             Err(_) => {
                 charge_abandoned(recorder, &doctor.price)?;
-                record_doctor_failure(
-                    recorder,
-                    question.number,
-                    "it did not answer in time",
-                    true,
-                )?;
+                record_doctor_failure(recorder, question.number, "it did not reply in time", true)?;
                 return Ok(None);
             }
         };
@@ -322,7 +317,7 @@ fn record_doctor_failure(
     why: &str,
     given_up: bool,
 ) -> Result<(), RunError> {
-    recorder.log_error(&format!("the doctor could not help: {why}"))?;
+    recorder.log_error(&format!("the doctor failed: {why}"))?;
     recorder.append(DoctorEvent::DoctorFailed {
         number,
         attempt: recorder.state().doctor.attempt,
@@ -357,7 +352,7 @@ fn write_report(
 fn parse_report(reply: &ModelReply) -> Result<doctor::DoctorReport, String> {
     match reply.finish {
         FinishReason::Length => {
-            Err("the reply was cut off at the output limit; answer with less".into())
+            Err("the reply was cut off at the output limit; send a shorter one".into())
         }
         FinishReason::Refused => Err(format!(
             "the model or its provider's filter refused to answer{}; answer with the report only",

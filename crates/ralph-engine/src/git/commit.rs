@@ -118,7 +118,7 @@ impl SandboxGit<'_> {
         let named = paths.iter().map(WorkspacePath::as_str);
         if let Some(path) = named.clone().find(|path| large.iter().any(|l| l == path)) {
             return Ok(Err(format!(
-                "`{path}` is larger than the {} MiB that a commit may have; ignore or delete it",
+                "`{path}` is larger than {} MiB, the limit of a commit; ignore or delete it",
                 MAX_COMMIT_BYTES >> 20
             )));
         }
@@ -152,7 +152,7 @@ impl SandboxGit<'_> {
         if blobs.len() > MAX_COMMIT_FILES {
             let dirs = top_directories(blobs);
             return Ok(Some(format!(
-                "the commit has {} files, at most {MAX_COMMIT_FILES} are allowed; most are in {dirs}; ignore what is generated",
+                "the commit has {} files, at most {MAX_COMMIT_FILES} are allowed; most are in {dirs}; ignore generated files",
                 blobs.len()
             )));
         }

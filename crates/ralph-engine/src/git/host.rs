@@ -148,7 +148,7 @@ impl HostRepo {
                 let joined = self
                     .run(&["repack", "-a", "-d", "--keep-unreachable", "--quiet"])
                     .await;
-                durable::warn_if_failed("join the packs of the repository", joined);
+                durable::warn_if_failed("repack the repository", joined);
             }
         }
     }

@@ -54,7 +54,7 @@ impl HostRepo {
     ) -> Result<IncomingCommits, GitError> {
         let (head, pack) = split_bundle(bundle, branch).ok_or_else(|| GitError::InSandbox {
             command: "bundle".into(),
-            message: format!("its answer is no bundle of `{branch}`"),
+            message: format!("its output is not a bundle of `{branch}`"),
         })?;
         let apart = QuarantineDir::create(objects)?;
         // The command that `git fetch` starts, without its reachability checks: the repository

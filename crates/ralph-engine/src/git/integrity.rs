@@ -147,7 +147,7 @@ async fn has_all_objects(command: &mut Command) -> Result<bool, GitError> {
     if output.status.code().is_none() {
         return Err(GitError::Failed {
             command: "rev-list".into(),
-            message: format!("it did not end by itself: {}", output.status),
+            message: format!("it was killed: {}", output.status),
         });
     }
     let complaints = String::from_utf8_lossy(&output.stderr);

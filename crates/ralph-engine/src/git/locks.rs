@@ -34,7 +34,7 @@ fn find_locks(repo: &Path) -> Vec<PathBuf> {
             Ok(entries) => entries,
             Err(error) => {
                 if error.kind() != io::ErrorKind::NotFound {
-                    tracing::warn!("cannot look for locks in `{}`: {error}", dir.display());
+                    tracing::warn!("cannot search `{}` for locks: {error}", dir.display());
                 }
                 continue;
             }

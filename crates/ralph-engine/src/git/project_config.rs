@@ -33,7 +33,7 @@ pub enum ProjectConfigError {
         bytes: u64,
     },
     /// A file's name is not text.
-    #[error("`.agent-loop/{path}` is no UTF-8 name")]
+    #[error("the name `.agent-loop/{path}` is not valid UTF-8")]
     Name {
         /// The name, with invalid bytes replaced.
         path: String,
@@ -45,7 +45,7 @@ impl ProjectConfigError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Git(error) => error.hint(),
-            Self::TooMany | Self::TooLarge { .. } => "keep only what the image needs in it",
+            Self::TooMany | Self::TooLarge { .. } => "keep only the files that the image needs",
             Self::Name { .. } => "give the file another name",
         }
     }
@@ -130,7 +130,7 @@ impl HostGit {
             .collect::<Option<_>>()
             .ok_or_else(|| GitError::Unexpected {
                 command: "cat-file".to_owned(),
-                answer: "a file is not what the tree says".to_owned(),
+                answer: "a file does not match its tree entry".to_owned(),
             })
     }
 }

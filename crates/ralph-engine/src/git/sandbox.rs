@@ -157,7 +157,7 @@ impl<'a> SandboxGit<'a> {
         let answer = self.exec_outside_repo(Exec::shell("git --version", TIMEOUT));
         let answer = answer.await?;
         if !answer.ended.is_success() {
-            return Ok(Some("has no git that can be started".to_owned()));
+            return Ok(Some("has no working git".to_owned()));
         }
         let version = GitVersion::parse(&String::from_utf8_lossy(&answer.stdout));
         Ok(version.filter(GitVersion::is_too_old).map(|version| {

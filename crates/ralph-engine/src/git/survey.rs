@@ -58,9 +58,9 @@ impl SandboxGit<'_> {
         for part in answer.stdout.split(|byte| *byte == 0) {
             match part {
                 [b'!', b'p', path @ ..] => {
-                    survey.add_finding(path, "the permissions were taken; given back");
+                    survey.add_finding(path, "the permissions were removed; restored");
                 }
-                [b'!', b's', path @ ..] => survey.add_finding(path, "was no file; removed"),
+                [b'!', b's', path @ ..] => survey.add_finding(path, "not a regular file; removed"),
                 [b'!', b'l', path @ ..] => return Err(link_error(path)),
                 [b'.', b'/', path @ ..] if path.len() <= MAX_PATH => {
                     candidates.push(path.to_vec());

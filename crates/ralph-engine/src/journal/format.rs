@@ -94,7 +94,7 @@ pub(super) fn classify_unreadable(
     JournalError::Damaged {
         path: path.to_owned(),
         line: index + 1,
-        why: "its digest is not the one that was recorded".to_owned(),
+        why: "its digest does not match the recorded one".to_owned(),
     }
 }
 

@@ -40,7 +40,7 @@ fn resume_iteration(
     recorder.dir.reopen_iteration(iteration)?;
     scratch.resumed = true;
     recorder.log_activity(&format!(
-        "iteration {iteration} goes on after an interruption"
+        "iteration {iteration} resumes after an interruption"
     ))?;
     charge_abandoned_call(recorder, services)
 }

@@ -215,7 +215,7 @@ fn log_circling(
     }
     let done = match &report.step {
         Some(step) => format!("GUTTER {score}, {times} in a row; mitigation: {step}"),
-        None => "no gutter: there is progress, or the run goes elsewhere anyway".into(),
+        None => "no gutter: there is progress, or the run ends or pauses for another reason".into(),
     };
     recorder.log_activity(&done)
 }

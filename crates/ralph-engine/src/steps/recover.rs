@@ -73,7 +73,7 @@ async fn inspect_work_tree_once(
     git.reset_to_branch(&branch, &target, pinned.own_files())
         .await?;
     let tree = git.status().await?;
-    let finding = "another branch was checked out; put back";
+    let finding = "another branch was checked out; restored";
     recorder.record_tampering(vec![TamperFinding::new(".git", finding)])?;
     Ok(tree)
 }
@@ -94,9 +94,9 @@ async fn rebuild_repository(
     git.reset_to_branch(&branch, &head, pinned.own_files())
         .await?;
     let finding = if git.restore_if_empty().await? {
-        "the repository and its files were removed; put back as of the last commit"
+        "the repository and its files were removed; restored to the last commit"
     } else {
-        "the repository was damaged; put back, files kept"
+        "the repository was damaged; restored, files kept"
     };
     recorder.record_tampering(vec![TamperFinding::new(".git", finding)])
 }
@@ -135,7 +135,7 @@ pub(super) async fn record_dropped_commits(
     bench: &Workbench,
     taken: &[CommitId],
 ) -> Result<(), RunError> {
-    let what = "is not on the branch any more; what its files hold now counts as not committed";
+    let what = "is no longer on the branch; the changes in its files count as uncommitted";
     record_lost_commits(recorder, bench, taken, what).await
 }
 
@@ -183,7 +183,7 @@ pub(crate) fn describe_large_files(large: &[String]) -> String {
         more => format!(" and {more} more"),
     };
     format!(
-        "not committed: larger than the {} MiB that a commit may have: {}{more}; ignore or delete what is no part of the work",
+        "not committed: larger than {} MiB, the limit of a commit: {}{more}; ignore or delete files that are not part of the work",
         MAX_COMMIT_BYTES >> 20,
         named.join(", ")
     )

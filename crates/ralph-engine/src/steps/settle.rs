@@ -160,7 +160,7 @@ async fn import_commits(
         Err(error) => return Err(error),
     };
     recorder.log_error(&format!(
-        "the commits were not taken, the branch is back at {}, the files are as they were: {why}",
+        "the commits were not imported; the branch is back at {} and the files are unchanged: {why}",
         known.short()
     ))?;
     recorder.append(DeliveryEvent::ImportRefused { why })?;

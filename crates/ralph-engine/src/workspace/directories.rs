@@ -61,7 +61,7 @@ pub(super) async fn remove_foreign_iterations(
         sandbox.delete(&repo_path(ITERATIONS_DIR)?).await?;
         return Ok(vec![TamperFinding::new(
             ITERATIONS_DIR,
-            "was no directory; removed",
+            "not a directory; removed",
         )]);
     }
     let mut findings = Vec::new();
@@ -79,14 +79,14 @@ pub(super) async fn remove_foreign_iterations(
             sandbox.delete(&repo_path(ITERATIONS_DIR)?).await?;
             return Ok(vec![TamperFinding::new(
                 ITERATIONS_DIR,
-                "had a strange entry; removed",
+                "contained an entry with an invalid name; removed",
             )]);
         };
         sandbox.delete(&place).await?;
         // A process that crashed while it closed an iteration leaves a part of its files.
         let is_open = number.is_ok_and(|number| dir.open_iteration(number).exists());
         if !is_open {
-            findings.push(TamperFinding::new(&path, "not the runner's; removed"));
+            findings.push(TamperFinding::new(&path, "not created by ralph; removed"));
         }
     }
     Ok(findings)

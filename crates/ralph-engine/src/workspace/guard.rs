@@ -80,7 +80,7 @@ impl GitGuard {
             if let Some(bytes) = expected {
                 sandbox.write(&path, bytes, WriteMode::Replace).await?;
             }
-            findings.push(TamperFinding::new(name, "changed; put back"));
+            findings.push(TamperFinding::new(name, "changed; restored"));
         }
         let hooks = repo_path(".git/hooks")?;
         let any = sandbox

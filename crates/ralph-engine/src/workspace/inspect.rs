@@ -209,7 +209,7 @@ impl Workspace {
                 let mut findings = self.inspect_once(sandbox, files).await?;
                 findings.push(TamperFinding::new(
                     ".",
-                    "the permissions were taken; given back",
+                    "the permissions were removed; restored",
                 ));
                 Ok(findings)
             }
@@ -229,7 +229,7 @@ impl Workspace {
             self.compare_old_iterations(sandbox, files.dir()).await?;
             findings.push(TamperFinding::new(
                 ".ralph",
-                "the directory was removed; put back",
+                "the directory was removed; restored",
             ));
             return Ok(findings);
         }
@@ -274,7 +274,7 @@ impl Workspace {
             .await?;
         Ok(Some(TamperFinding::new(
             "ralph_task.md",
-            "the contract was changed in the sandbox; put back, it has no effect",
+            "the contract was changed in the sandbox, which has no effect; restored",
         )))
     }
 
@@ -309,10 +309,10 @@ impl Workspace {
             Err(SandboxError::NotFound(_)) if doubt == CrashState::AfterCrash => return Ok(None),
             Err(SandboxError::NotFound(_)) => "removed",
             Err(SandboxError::NotRegular(_) | SandboxError::Escapes(_)) => {
-                "replaced by something that is no file"
+                "replaced by an entry that is not a file"
             }
-            Err(SandboxError::TooLarge { .. }) => "made too large",
-            Err(SandboxError::Io { .. }) => "made unreadable",
+            Err(SandboxError::TooLarge { .. }) => "grew too large",
+            Err(SandboxError::Io { .. }) => "became unreadable",
             Err(
                 error @ (SandboxError::Gone(_)
                 | SandboxError::Spawn { .. }
@@ -328,7 +328,7 @@ impl Workspace {
             .insert(name, files.length(name).unwrap_or_default());
         Ok(Some(TamperFinding::new(
             &format!(".ralph/{name}"),
-            &format!("{why}; put back"),
+            &format!("{why}; restored"),
         )))
     }
 
@@ -357,7 +357,10 @@ impl Workspace {
                 }
                 sandbox.delete(&repo_path(&path)?).await?;
                 transfer::upload(sandbox, &file, &repo_path(&path)?).await?;
-                findings.push(TamperFinding::new(&path, "not what the host has; put back"));
+                findings.push(TamperFinding::new(
+                    &path,
+                    "differs from the host's copy; restored",
+                ));
             }
         }
         Ok(findings)
@@ -403,9 +406,9 @@ fn compare_contents(
         }
         RunFileOwner::Host if doubt == CrashState::AfterCrash => FileComparison::Same,
         RunFileOwner::AgentAppendOnly => {
-            FileComparison::Restore("changed, though it may only grow")
+            FileComparison::Restore("changed, but may only be appended to")
         }
-        RunFileOwner::Agent => FileComparison::Restore("made too large"),
+        RunFileOwner::Agent => FileComparison::Restore("grew too large"),
         RunFileOwner::Runner | RunFileOwner::Host => FileComparison::Restore("changed"),
     }
 }

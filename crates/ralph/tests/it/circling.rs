@@ -129,7 +129,7 @@ fn the_ladder_is_climbed_and_the_run_recovers() {
         "signal stagnation +0.3: ",
         "GUTTER 0.8, 1 in a row; mitigation: rotate",
         "mitigation: switch to the fallback profile `strong`",
-        "the profile `strong` answers from now on",
+        "now using profile `strong`",
         "mitigation: ask the doctor",
         "report 1 of the doctor: The fixture is missing.",
     ] {

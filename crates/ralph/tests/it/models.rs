@@ -151,7 +151,7 @@ fn a_refused_key_pauses_at_once() {
     assert_data_eq!(
         project.show()["reason"].as_str().unwrap().to_owned(),
         str![
-            "model `acme/one` refused the credential: status 401, Incorrect API key provided: *** — give it a valid key in `ACME_API_KEY`, then `ralph resume`"
+            "model `acme/one` refused the credential: status 401, Incorrect API key provided: *** — set `ACME_API_KEY` to a valid key, then `ralph resume`"
         ]
     );
 }

@@ -283,7 +283,7 @@ async fn an_agent_that_does_nothing_pauses_the_run() {
     let world = EngineTestRun::new("");
     let idle = PauseReason::Broken {
         what: "`script` changed nothing in 3 iterations".into(),
-        fix: "look at `ralph logs`, make the task clearer, then `ralph resume`".into(),
+        fix: "read `ralph logs`, make the task clearer, then `ralph resume`".into(),
     };
     assert_eq!(
         world.run_to_end(ScriptedAgent::new(&["true"])).await,

@@ -134,7 +134,7 @@ async fn a_message_waits_for_an_idle_run() {
     let done = world.apply_offline(message("use one"));
     assert_eq!(
         (done.succeeded, done.detail.as_str()),
-        (true, "the message waits to be taken up")
+        (true, "the message is queued")
     );
     assert_eq!(world.state().messages[0].state, MessageState::Queued);
     assert_eq!(
