@@ -22,15 +22,15 @@ pub(crate) async fn attend<T>(
     work: impl Future<Output = T>,
 ) -> Result<T, RunError> {
     let mut work = std::pin::pin!(work);
-    let (mut beat, mut look) = (heartbeat(), every(OWNERSHIP_CHECK_INTERVAL));
+    let (mut heartbeat_timer, mut owner_timer) = (heartbeat(), every(OWNERSHIP_CHECK_INTERVAL));
     loop {
         tokio::select! {
             done = &mut work => return Ok(done),
-            call = control.next() => handle_control_event(journal, control, call)?,
-            _ = beat.tick() => drop(journal.append(RunEvent::StillActive {})?),
-            _ = look.tick() => {
+            event = control.next() => handle_control_event(journal, control, event)?,
+            _ = heartbeat_timer.tick() => drop(journal.append(RunEvent::StillActive {})?),
+            _ = owner_timer.tick() => {
                 journal.check_owner()?;
-                journal.report_absence()?;
+                journal.report_suspension()?;
             }
         }
     }

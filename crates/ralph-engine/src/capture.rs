@@ -47,8 +47,8 @@ impl Capture {
         self
     }
 
-    /// Returns the captured end of standard error so far.
-    pub(crate) fn stderr_tail(&self) -> String {
+    /// Returns the captured part of standard error so far: its beginning and its end.
+    pub(crate) fn captured_stderr(&self) -> String {
         self.stderr.clone().into_text()
     }
 
@@ -76,12 +76,12 @@ impl Capture {
 impl OutputSink for Capture {
     fn chunk(&mut self, stream: OutputStream, bytes: &[u8]) {
         self.redacted.clear();
-        let (redact, kept) = match stream {
+        let (redact, buffer) = match stream {
             OutputStream::Stdout => (&mut self.redact_stdout, &mut self.stdout),
             OutputStream::Stderr => (&mut self.redact_stderr, &mut self.stderr),
         };
         redact.push(bytes, &mut self.redacted);
-        kept.push(&self.redacted);
+        buffer.push(&self.redacted);
         self.both.push(&self.redacted);
         self.live.write_redacted(&self.redacted);
     }

@@ -129,9 +129,9 @@ impl PinnedTask {
     /// left alone until the edit is reported.
     pub fn write_ticks(&mut self, ticked: &BTreeSet<String>) -> Result<String, StoreError> {
         self.text = self.task.with_ticks(ticked);
-        let there = durable::read_if_present(&self.dir.contract())?;
-        let there = there.map(|bytes| Digest::compute(&bytes));
-        if there.is_none() || there == self.copy_digest {
+        let current = durable::read_if_present(&self.dir.contract())?;
+        let current = current.map(|bytes| Digest::compute(&bytes));
+        if current.is_none() || current == self.copy_digest {
             self.restore_copy()?;
         }
         Ok(self.text.clone())
@@ -173,14 +173,14 @@ impl PinnedTask {
                 "`{key}` cannot change while a run is under way"
             )));
         }
-        let taken = ContractUpdate::Applied {
+        let update = ContractUpdate::Applied {
             changes: differences(&self.task, &task),
             reopened: reopened(&self.task, &task),
             digest: wanted.clone(),
         };
         self.task = task;
         self.digest = wanted.clone();
-        Ok(taken)
+        Ok(update)
     }
 
     /// Returns the notices about edited files, one for each edit. None of the edits is in force;
@@ -190,10 +190,10 @@ impl PinnedTask {
         run: &RunId,
         redactor: &Redactor,
     ) -> Result<Vec<String>, StoreError> {
-        let mut found = Vec::new();
-        found.extend(self.report_edited_copy(run, redactor)?);
-        found.extend(self.report_edited_source(run));
-        Ok(found)
+        let mut notices = Vec::new();
+        notices.extend(self.report_edited_copy(run, redactor)?);
+        notices.extend(self.report_edited_source(run));
+        Ok(notices)
     }
 
     fn report_edited_copy(

@@ -60,8 +60,8 @@ fn file_marks(dir: &RunDir) -> Result<BTreeMap<String, LogPosition>, StoreError>
         .collect();
     // A recorded file must not be shorter, or missing, after a crash of the machine.
     let all: Vec<PathBuf> = paths.iter().cloned().chain(directories).collect();
-    for some in all.chunks(MAX_PARALLEL_SYNCS) {
-        durable::sync_paths(some)?;
+    for chunk in all.chunks(MAX_PARALLEL_SYNCS) {
+        durable::sync_paths(chunk)?;
     }
     let marks = paths
         .iter()

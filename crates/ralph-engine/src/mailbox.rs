@@ -34,12 +34,12 @@ impl Mailbox {
     /// Queues a command. `id` must sort after those of earlier commands.
     pub fn send(&self, id: &str, command: Command) -> Result<(), StoreError> {
         durable::create_dir(&self.dir)?;
-        let letter = CommandFile {
+        let file = CommandFile {
             id: id.to_owned(),
             command,
         };
         let path = self.path(id);
-        let text = serde_json::to_vec(&letter)
+        let text = serde_json::to_vec(&file)
             .map_err(io::Error::from)
             .map_err(StoreError::when("write", &path))?;
         durable::write(&path, &text)

@@ -42,20 +42,20 @@ pub(crate) fn refuse_commits(
 }
 
 /// Returns why new commits must not be imported, if one has a trailer that only ralph's own commits
-/// have. `made` contains the trailers of the commit actions since the last import: a command may
+/// have. `action_marks` contains the trailers of the commit actions since the last import: a command may
 /// have amended such a commit, and no other commit has the same trailer.
-pub(crate) fn refuse_marks(
+pub(crate) fn refuse_reserved_trailers(
     history: &History,
     run: &str,
-    made: &BTreeSet<String>,
+    action_marks: &BTreeSet<String>,
 ) -> Option<String> {
     let mut seen = BTreeSet::new();
     for commit in &history.commits {
         let is_action = |trailer: &RunnerTrailer| matches!(trailer, RunnerTrailer::Action(_));
-        let is_marked = commit.trailers.iter().any(is_action);
+        let has_action = commit.trailers.iter().any(is_action);
         let forged = commit.trailers.iter().find(|trailer| match trailer {
-            RunnerTrailer::Action(action) => !made.contains(action) || !seen.insert(action),
-            RunnerTrailer::Run(of) => of != run || !is_marked,
+            RunnerTrailer::Action(action) => !action_marks.contains(action) || !seen.insert(action),
+            RunnerTrailer::Run(named) => named != run || !has_action,
         });
         if let Some(forged) = forged {
             return Some(format!(
@@ -233,13 +233,13 @@ mod tests {
         let action = |value: &str| RunnerTrailer::Action(value.into());
         let of_run = |value: &str| RunnerTrailer::Run(value.into());
         let own = [of_run("r"), action("r/2/1")];
-        let made = BTreeSet::from(["r/2/1".to_owned()]);
+        let action_marks = BTreeSet::from(["r/2/1".to_owned()]);
         let answer = |commits: Vec<crate::git::Commit>| {
             let history = History {
                 commits,
                 ..History::default()
             };
-            refuse_marks(&history, "r", &made)
+            refuse_reserved_trailers(&history, "r", &action_marks)
         };
         assert_eq!(answer(vec![commit(&[]), commit(&own)]), None);
         for (commits, forged) in [

@@ -73,8 +73,8 @@ pub async fn drive(
     });
     let events: Vec<Event> = [opened, preparing].into_iter().chain(approved).collect();
     journal.append_all(events)?;
-    if let Some(deadly) = journal.state().crash_loop() {
-        let error = RunError::CrashLoop(deadly.clone());
+    if let Some(crashed) = journal.state().crash_loop() {
+        let error = RunError::CrashLoop(crashed.clone());
         return record_failure_status(&dir, &mut journal, &error);
     }
     let gate = services

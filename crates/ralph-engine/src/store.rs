@@ -126,11 +126,11 @@ impl StateDir {
         if let Some(exact) = runs.iter().find(|id| id.as_str() == query) {
             return Ok(exact.clone());
         }
-        let of_task = runs.iter().rev().find(|id| {
+        let newest_of_task = runs.iter().rev().find(|id| {
             let outline = RunOutline::read(&self.run(id).journal());
             outline.task_id.as_deref() == Some(query)
         });
-        if let Some(run) = of_task {
+        if let Some(run) = newest_of_task {
             return Ok(run.clone());
         }
         let matches: Vec<&RunId> = runs

@@ -69,9 +69,9 @@ async fn try_commit(
     message: &str,
     paths: &[WorkspacePath],
 ) -> Result<CommitOutcome, RunError> {
-    let own = pinned.own_files();
+    let own_files = pinned.own_files();
     let git = bench.git();
-    let committing = git.commit(message, paths, own);
+    let committing = git.commit(message, paths, own_files);
     attend(&mut recorder.journal, controls, committing).await?
 }
 
@@ -97,11 +97,11 @@ pub(super) async fn commit_before_restart(
     bench: &Workbench,
     index: usize,
 ) -> Result<Option<ActionEffect>, RunError> {
-    let made = bench
+    let existing = bench
         .git()
         .head_with_trailer(&action_trailer(recorder, index))
         .await?;
-    Ok(made.map(|commit| {
+    Ok(existing.map(|commit| {
         ActionEffect::done(format!("commit {commit} was created before the restart"))
     }))
 }

@@ -193,8 +193,8 @@ fn skip_reason_after(
         performed.reason.clone_from(reason);
         return Some("an earlier action ended the iteration");
     }
-    let go_on = pinned.contract().on_action_error == OnActionError::Continue;
-    if result.is_success() || go_on {
+    let continues = pinned.contract().on_action_error == OnActionError::Continue;
+    if result.is_success() || continues {
         return None;
     }
     performed.outcome = IterationOutcome::ActionFailed { index };
@@ -370,8 +370,8 @@ async fn run_command(
     run.recorder
         .append_test_output(command, &output, outcome.ended)?;
     if outcome.process_limit {
-        let words = "process limit reached: some of its processes could not start";
-        run.recorder.log_error(&format!("`{command}`: {words}"))?;
+        let problem = "process limit reached: some of its processes could not start";
+        run.recorder.log_error(&format!("`{command}`: {problem}"))?;
     }
     update_checks_after_command(
         &run.pinned,
@@ -416,10 +416,10 @@ fn record_outcome(
         };
         recorder.append_json_line("actions.jsonl", &line)?;
     }
-    let words = describe_result(&result);
+    let description = describe_result(&result);
     let number = index + 1;
     recorder.log_activity(&format!(
-        "action {number} {} `{label}`: {words} ({duration_ms} ms)",
+        "action {number} {} `{label}`: {description} ({duration_ms} ms)",
         action.kind()
     ))?;
     if !result.is_success()
@@ -435,7 +435,7 @@ fn record_outcome(
             format!("; output ends:\n{tail}")
         };
         recorder.log_error(&format!(
-            "action {number} {} `{label}`: {words}{tail}",
+            "action {number} {} `{label}`: {description}{tail}",
             action.kind()
         ))?;
     }

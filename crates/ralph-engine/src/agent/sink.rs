@@ -75,7 +75,7 @@ pub(super) struct AgentSink {
     pub(super) reader: Box<dyn AgentReader>,
     pub(super) capture: Capture,
     live: LiveOutput,
-    pulse: Arc<AgentActivity>,
+    activity: Arc<AgentActivity>,
     line: Vec<u8>,
     events: UnboundedSender<AgentEvent>,
     sent_events: usize,
@@ -87,14 +87,14 @@ impl AgentSink {
     pub(super) fn new(
         reader: Box<dyn AgentReader>,
         capture: Capture,
-        pulse: Arc<AgentActivity>,
+        activity: Arc<AgentActivity>,
         events: UnboundedSender<AgentEvent>,
     ) -> Self {
         Self {
             reader,
             capture,
             live: LiveOutput::disabled(),
-            pulse,
+            activity,
             line: Vec::new(),
             events,
             sent_events: 0,
@@ -117,7 +117,7 @@ impl AgentSink {
                 wait: Some(wait), ..
             } = &event
             {
-                self.pulse.allow_silence(*wait);
+                self.activity.allow_silence(*wait);
             }
             if let AgentEvent::Tool { tool, label, .. } = &event
                 && self.tools.len() < MAX_TOOLS
@@ -125,8 +125,10 @@ impl AgentSink {
                 self.tools.push(format!("{tool} {label}"));
             }
             // There are no more of these than messages were sent.
-            let is_answer = matches!(event, AgentEvent::Acknowledged { .. });
-            if self.sent_events < MAX_EVENTS || (is_answer && self.sent_events < 2 * MAX_EVENTS) {
+            let is_acknowledgement = matches!(event, AgentEvent::Acknowledged { .. });
+            if self.sent_events < MAX_EVENTS
+                || (is_acknowledgement && self.sent_events < 2 * MAX_EVENTS)
+            {
                 self.sent_events += 1;
                 if self.events.send(event).is_err() {
                     tracing::debug!("the session ended before an event of the agent was recorded");
@@ -135,7 +137,7 @@ impl AgentSink {
         }
         // A message that arrives with the last output lets the agent continue.
         let is_done = self.reader.is_done();
-        self.pulse.done.store(is_done, Ordering::Relaxed);
+        self.activity.done.store(is_done, Ordering::Relaxed);
     }
 
     /// Reads the rest after the last newline.
@@ -148,7 +150,7 @@ impl AgentSink {
 
 impl OutputSink for AgentSink {
     fn chunk(&mut self, stream: OutputStream, bytes: &[u8]) {
-        self.pulse.record_activity();
+        self.activity.record_activity();
         self.capture.chunk(stream, bytes);
         if stream == OutputStream::Stderr {
             return;

@@ -11,7 +11,7 @@ use ralph_core::id::Digest;
 use ralph_core::ports::{FinishReason, Model, ModelError, ModelReply, ModelRequest, TokenUsage};
 use ralph_core::price::{self, Price};
 
-use super::chart::build_chart;
+use super::prompt_input::build_prompt_input;
 use crate::contract::PinnedTask;
 use crate::controls::Controls;
 use crate::durable;
@@ -66,9 +66,12 @@ pub(crate) async fn consult_doctor(
         trigger.description(),
         doctor.model.name()
     ))?;
-    let first = redact_request(recorder, doctor::build(&build_chart(recorder, pinned)?));
+    let first = redact_request(
+        recorder,
+        doctor::build(&build_prompt_input(recorder, pinned)?),
+    );
     let mut request = first.clone();
-    for reading in 1..=MAX_REPLIES {
+    for reply_number in 1..=MAX_REPLIES {
         let question = DoctorQuestion {
             number,
             trigger,
@@ -91,7 +94,7 @@ pub(crate) async fn consult_doctor(
             Err(errors) => errors,
         };
         let why = format!("its reply is invalid: {errors}");
-        record_doctor_failure(recorder, number, &why, reading == MAX_REPLIES)?;
+        record_doctor_failure(recorder, number, &why, reply_number == MAX_REPLIES)?;
         request = doctor::build_repair(&first, &reply.text, &errors);
     }
     Ok(None)
@@ -177,7 +180,7 @@ async fn ask_doctor(
     doctor: &DoctorModel,
     question: &DoctorQuestion<'_>,
 ) -> Result<Option<ModelReply>, RunError> {
-    for tries in 1..=MAX_CALL_ATTEMPTS {
+    for attempt in 1..=MAX_CALL_ATTEMPTS {
         if let Some(budget) = recorder.exhausted_budget() {
             let why = format!("the budget `{}` is used up", budget.key());
             record_doctor_failure(recorder, question.number, &why, true)?;
@@ -197,8 +200,8 @@ async fn ask_doctor(
         let clock = recorder.clock.clone();
         let asking =
             running_time::timeout(&*clock, recorder.time_left().min(REPLY_TIMEOUT), asking);
-        let heard = attend(&mut recorder.journal, controls, asking).await?;
-        let error = match heard {
+        let result = attend(&mut recorder.journal, controls, asking).await?;
+        let error = match result {
             Ok(Ok(reply)) => {
                 let waited = recorder.clock.monotonic().saturating_sub(started);
                 record_doctor_reply(recorder, services, doctor, question.number, &reply, waited)?;
@@ -214,8 +217,8 @@ async fn ask_doctor(
         if let ModelError::CutOff { usage, .. } = &error {
             record_abandoned_call(recorder, *usage, &doctor.price)?;
         }
-        let wait = services.outage.delay(tries, random_jitter());
-        let retry = retry_delay(&error, wait).filter(|_| tries < MAX_CALL_ATTEMPTS);
+        let wait = services.outage.delay(attempt, random_jitter());
+        let retry = retry_delay(&error, wait).filter(|_| attempt < MAX_CALL_ATTEMPTS);
         record_doctor_failure(
             recorder,
             question.number,

@@ -139,11 +139,11 @@ impl SandboxGit<'_> {
             ];
             exec = Exec::argv(args, STATUS_TIMEOUT);
         }
-        let answer = self.exec(exec).await?;
-        Ok(if answer.ended.is_success() {
+        let output = self.exec(exec).await?;
+        Ok(if output.ended.is_success() {
             Ok(())
         } else {
-            let why = failure_reason(&answer.stderr, answer.ended);
+            let why = failure_reason(&output.stderr, output.ended);
             Err(why.replace(":(literal)", ""))
         })
     }
@@ -216,12 +216,12 @@ fn top_directories(blobs: &[StagedBlob]) -> String {
 }
 
 /// Parses the object id in the output of a command.
-fn parse_object_id(command: &str, answer: &[u8]) -> Result<CommitId, RunError> {
-    let answer = String::from_utf8_lossy(answer).trim().to_owned();
-    CommitId::parse(&answer).ok_or_else(|| {
+fn parse_object_id(command: &str, output: &[u8]) -> Result<CommitId, RunError> {
+    let output = String::from_utf8_lossy(output).trim().to_owned();
+    CommitId::parse(&output).ok_or_else(|| {
         GitError::Unexpected {
             command: command.to_owned(),
-            answer,
+            output,
         }
         .into()
     })

@@ -34,9 +34,9 @@ impl HostRepo {
         limit: u64,
     ) -> Result<Option<Vec<u8>>, GitError> {
         let mut diff = Vec::new();
-        for some in chunk_paths(paths) {
+        for chunk in chunk_paths(paths) {
             let commits = [from.as_str(), to.as_str(), "--"];
-            let selected: Vec<String> = some.iter().map(|path| literal_pathspec(path)).collect();
+            let selected: Vec<String> = chunk.iter().map(|path| literal_pathspec(path)).collect();
             let args: Vec<&str> = BARE_DIFF
                 .into_iter()
                 .chain(commits)

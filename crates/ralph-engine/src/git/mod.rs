@@ -104,8 +104,8 @@ pub enum GitError {
         remote: String,
     },
     /// The output of git cannot be parsed.
-    #[error("git {command} printed unexpected output: {answer}")]
-    Unexpected { command: String, answer: String },
+    #[error("git {command} printed unexpected output: {output}")]
+    Unexpected { command: String, output: String },
 }
 
 impl GitError {

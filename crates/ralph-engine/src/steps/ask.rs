@@ -47,11 +47,11 @@ const MAX_REFUSAL: usize = 300;
 /// Returns the text of a model that refused to answer, for a message.
 pub(crate) fn quote_refusal(reply: &str) -> String {
     let words: Vec<&str> = reply.split_whitespace().collect();
-    let words: String = words.join(" ").chars().take(MAX_REFUSAL).collect();
-    if words.is_empty() {
+    let text: String = words.join(" ").chars().take(MAX_REFUSAL).collect();
+    if text.is_empty() {
         return String::new();
     }
-    format!(", it says: {words}")
+    format!(", it says: {text}")
 }
 
 /// Asks the model, or loads the reply from before a restart. Costs are charged on the way.

@@ -86,7 +86,7 @@ pub(crate) async fn close_iteration(
         logs: run.recorder.files.marks()?,
         then: circling.next_status.clone(),
     });
-    let told = circling.event(number);
+    let gutter_event = circling.event(number);
     // The messages of an agent were acknowledged when it ended.
     let is_read = run
         .recorder
@@ -94,10 +94,10 @@ pub(crate) async fn close_iteration(
         .open
         .as_ref()
         .is_some_and(|open| open.accepted);
-    let taken_up = is_read.then(|| acknowledged_messages(&run.recorder));
-    let events = taken_up.into_iter().flatten();
+    let acknowledged = is_read.then(|| acknowledged_messages(&run.recorder));
+    let events = acknowledged.into_iter().flatten();
     run.recorder
-        .append_all(events.chain([finished]).chain(told))?;
+        .append_all(events.chain([finished]).chain(gutter_event))?;
     run.scratch = IterationScratch::default();
     Ok(())
 }

@@ -27,7 +27,7 @@ pub(crate) async fn inspect_work_tree(
         Err(error) if is_repository_damage(&error) => {
             inspect_after_damage(recorder, bench, pinned).await?
         }
-        looked => looked?,
+        inspected => inspected?,
     };
     report_large_files(recorder, bench, &tree)?;
     Ok(tree)
@@ -39,13 +39,13 @@ pub(super) async fn inspect_after_damage(
     pinned: &PinnedTask,
 ) -> Result<WorkTree, RunError> {
     let rebuilt = rebuild_repository(recorder, bench, pinned).await;
-    let looked = match rebuilt {
+    let inspected = match rebuilt {
         Ok(()) => inspect_work_tree_once(recorder, bench, pinned).await,
         Err(error) => Err(error),
     };
-    match looked {
+    match inspected {
         Err(error) if is_repository_damage(&error) => {}
-        looked => return looked,
+        inspected => return inspected,
     }
     // One of the files prevents git from working.
     bench.sandbox.delete(&SandboxPath::repo()).await?;
@@ -133,10 +133,10 @@ fn report_large_files(
 pub(super) async fn record_dropped_commits(
     recorder: &mut Recorder,
     bench: &Workbench,
-    taken: &[CommitId],
+    imported: &[CommitId],
 ) -> Result<(), RunError> {
     let what = "is no longer on the branch; the changes in its files count as uncommitted";
-    record_lost_commits(recorder, bench, taken, what).await
+    record_lost_commits(recorder, bench, imported, what).await
 }
 
 /// Records commits of the open iteration that were not imported when the sandbox was lost.
@@ -150,18 +150,18 @@ pub(crate) async fn record_commits_of_lost_sandbox(
 async fn record_lost_commits(
     recorder: &mut Recorder,
     bench: &Workbench,
-    taken: &[CommitId],
+    imported: &[CommitId],
     what: &str,
 ) -> Result<(), RunError> {
-    let made: Vec<CommitId> = recorder
+    let created: Vec<CommitId> = recorder
         .state()
         .open
         .iter()
         .flat_map(|open| open.results.values())
         .filter_map(commit_from_result)
         .collect();
-    for commit in made {
-        if taken.contains(&commit) || bench.repo.has_commit(&commit).await {
+    for commit in created {
+        if imported.contains(&commit) || bench.repo.has_commit(&commit).await {
             continue;
         }
         let why = format!("commit {} {what}", commit.short());

@@ -132,11 +132,11 @@ async fn import_commits(
     let branch = recorder.state().plan.branch.clone();
     let known = recorder.state().head.clone();
     let git = bench.git();
-    let taken = match git.bundle(&branch, &known).await {
+    let imported = match git.bundle(&branch, &known).await {
         Ok(bundle) => import_bundle(recorder, bench, pinned, &bundle, &known).await,
         Err(error) => Err(error),
     };
-    let why = match taken {
+    let why = match imported {
         Ok(Err(why)) => why,
         Ok(Ok((head, history))) => {
             // Before the record of the imported commits: a later inspection must not excuse these.
@@ -171,7 +171,7 @@ async fn import_commits(
     {
         // The next inspection finds the damage.
         Err(error) if is_repository_damage(&error) => {}
-        put_back => put_back?,
+        reset => reset?,
     }
     Ok(false)
 }
@@ -195,7 +195,7 @@ async fn import_bundle(
     }
     let history = history.unwrap_or_default();
     let run = recorder.state().plan.run.as_str();
-    if let Some(why) = rules::refuse_marks(&history, run, &commit_marks(recorder)) {
+    if let Some(why) = rules::refuse_reserved_trailers(&history, run, &commit_marks(recorder)) {
         return Ok(Err(why));
     }
     if !history.continues(known) {

@@ -38,7 +38,7 @@ impl GitGuard {
 
     /// Loads the state that an earlier process recorded.
     pub(super) fn load(dir: &RunDir) -> Result<Self, RunError> {
-        let recall = |name: &'static str| -> Result<_, StoreError> {
+        let load_file = |name: &'static str| -> Result<_, StoreError> {
             let path = dir.file(&host_name(name));
             match std::fs::read(&path) {
                 Ok(bytes) => Ok((name, Some(bytes))),
@@ -51,7 +51,10 @@ impl GitGuard {
             }
         };
         Ok(Self {
-            expected: WATCHED.into_iter().map(recall).collect::<Result<_, _>>()?,
+            expected: WATCHED
+                .into_iter()
+                .map(load_file)
+                .collect::<Result<_, _>>()?,
         })
     }
 
@@ -83,11 +86,11 @@ impl GitGuard {
             findings.push(TamperFinding::new(name, "changed; restored"));
         }
         let hooks = repo_path(".git/hooks")?;
-        let any = sandbox
+        let has_hooks = sandbox
             .list(&hooks)
             .await
             .is_ok_and(|entries| !entries.is_empty());
-        if any {
+        if has_hooks {
             sandbox.delete(&hooks).await?;
             findings.push(TamperFinding::new(
                 ".git/hooks",

@@ -213,7 +213,7 @@ impl Workspace {
                 ));
                 Ok(findings)
             }
-            looked => looked,
+            inspected => inspected,
         }
     }
 
@@ -240,11 +240,11 @@ impl Workspace {
         };
         // Compared only after a change, because the directory grows with every iteration.
         if now("iterations") != self.stamps.get("iterations").copied() {
-            let cleared = directories::remove_foreign_iterations(sandbox, files.dir()).await?;
-            if !cleared.is_empty() {
+            let removed = directories::remove_foreign_iterations(sandbox, files.dir()).await?;
+            if !removed.is_empty() {
                 self.compare_old_iterations(sandbox, files.dir()).await?;
             }
-            findings.extend(cleared);
+            findings.extend(removed);
         }
         for (name, owner) in FILE_OWNERS {
             let stamp = now(name);
@@ -285,7 +285,7 @@ impl Workspace {
         files: &HostFiles,
         name: &'static str,
         owner: RunFileOwner,
-        doubt: CrashState,
+        crash_state: CrashState,
     ) -> Result<Option<TamperFinding>, RunError> {
         let host = files.dir().file(name);
         let host_length = std::fs::metadata(&host).map_or(0, |metadata| metadata.len());
@@ -294,7 +294,7 @@ impl Workspace {
             Ok(found) => {
                 let expected = std::fs::read(&host)
                     .map_err(crate::durable::StoreError::when("read", &host))?;
-                match compare_contents(&found, &expected, owner, doubt) {
+                match compare_contents(&found, &expected, owner, crash_state) {
                     FileComparison::Same => return Ok(None),
                     FileComparison::Accept => {
                         // The next change is compared with the stored version.
@@ -306,7 +306,9 @@ impl Workspace {
                     FileComparison::Restore(why) => why,
                 }
             }
-            Err(SandboxError::NotFound(_)) if doubt == CrashState::AfterCrash => return Ok(None),
+            Err(SandboxError::NotFound(_)) if crash_state == CrashState::AfterCrash => {
+                return Ok(None);
+            }
             Err(SandboxError::NotFound(_)) => "removed",
             Err(SandboxError::NotRegular(_) | SandboxError::Escapes(_)) => {
                 "replaced by an entry that is not a file"
@@ -386,7 +388,7 @@ fn compare_contents(
     found: &[u8],
     expected: &[u8],
     owner: RunFileOwner,
-    doubt: CrashState,
+    crash_state: CrashState,
 ) -> FileComparison {
     if found == expected {
         return FileComparison::Same;
@@ -400,11 +402,11 @@ fn compare_contents(
         // The host's copy is written first, so a crash leaves a prefix of it. The user may have
         // written to it while no process worked on the run.
         RunFileOwner::Runner | RunFileOwner::AgentAppendOnly
-            if doubt == CrashState::AfterCrash && expected.starts_with(found) =>
+            if crash_state == CrashState::AfterCrash && expected.starts_with(found) =>
         {
             FileComparison::Same
         }
-        RunFileOwner::Host if doubt == CrashState::AfterCrash => FileComparison::Same,
+        RunFileOwner::Host if crash_state == CrashState::AfterCrash => FileComparison::Same,
         RunFileOwner::AgentAppendOnly => {
             FileComparison::Restore("changed, but may only be appended to")
         }

@@ -104,9 +104,9 @@ fn an_absence_is_reported_once_before_the_next_event() {
     journal.append(notice("before")).unwrap();
     place.clock.suspend(Duration::from_secs(12));
     journal.append(notice("after")).unwrap();
-    journal.report_absence().unwrap();
+    journal.report_suspension().unwrap();
     place.clock.suspend(Duration::from_secs(5));
-    journal.report_absence().unwrap();
+    journal.report_suspension().unwrap();
     let told: Vec<String> = read(&place.dir.journal())
         .unwrap()
         .into_iter()
