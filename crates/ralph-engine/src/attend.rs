@@ -12,7 +12,7 @@ use crate::immediate_commands::handle_control_event;
 use crate::journal::Journal;
 
 /// How often a process checks during a wait whether it still owns the run, and whether it was
-/// stopped.
+/// suspended.
 const OWNERSHIP_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Waits for work to end while receiving user commands; a stop drops the work.
@@ -36,7 +36,7 @@ pub(crate) async fn attend<T>(
     }
 }
 
-/// Returns the interval of the signs of life during long work.
+/// Returns the interval at which long work records that the run is still active.
 pub(crate) fn heartbeat() -> Interval {
     every(Controls::HEARTBEAT)
 }

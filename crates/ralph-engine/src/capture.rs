@@ -139,7 +139,7 @@ impl Captured {
         check
     }
 
-    /// Returns the last lines of both streams, at most `lines` and 2 KiB.
+    /// Returns the last non-empty lines of both streams, at most `lines` and 2 KiB.
     pub(crate) fn tail(&self, lines: usize) -> String {
         let mut start = self.both.len().saturating_sub(2048);
         while !self.both.is_char_boundary(start) {

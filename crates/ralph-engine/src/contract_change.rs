@@ -9,7 +9,8 @@ use crate::error::RunError;
 use crate::recorder::Recorder;
 use crate::workbench::Workbench;
 
-/// Applies the contract that the user wants, if any. Returns whether the task file changed.
+/// Reports edits that are not in force, then applies the contract that the user wants, if any.
+/// Returns whether the contract changed.
 pub(crate) fn apply_contract_change(
     recorder: &mut Recorder,
     bench: &mut Workbench,

@@ -105,7 +105,7 @@ impl Controls {
     /// How often a run reports that it still works on something.
     pub(crate) const HEARTBEAT: Duration = Duration::from_secs(30);
 
-    /// Removes a command that was answered.
+    /// Removes the file of a command whose response is in the journal.
     pub(crate) fn discard(&self, file: &CommandFile) {
         self.mailbox.discard(&file.id);
     }

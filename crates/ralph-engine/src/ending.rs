@@ -99,7 +99,7 @@ async fn clean_up_sandbox(
     save_state(recorder, bench, services).await?;
     if *status == RunStatus::Succeeded {
         // Record it first: after a crash, a partly removed sandbox must not be used as the
-        // workspace. The next opening removes a sandbox without a record.
+        // workspace. The next process that opens the run removes a sandbox without a record.
         let sandbox = bench.sandbox.id().clone();
         recorder.append(SandboxEvent::SandboxRemoved { sandbox })?;
         bench.sandbox.remove().await?;

@@ -139,7 +139,7 @@ impl RunError {
 pub(crate) const OUTAGE_HINT: &str =
     "`ralph resume` tries again; `model.max_outage` in `ralph.toml` sets how long a run waits";
 
-/// Returns how long a run has waited for a provider, for messages.
+/// Returns the part of a message that describes how long a run has waited for a provider.
 pub(crate) fn waited_for(waited: Duration) -> String {
     if waited.is_zero() {
         return "several attempts failed".into();

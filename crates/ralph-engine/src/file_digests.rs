@@ -78,7 +78,7 @@ fn pull_file(dir: &RunDir, state: &RunState) -> Option<(String, PathBuf)> {
     path.is_file().then(|| (name.to_owned(), path))
 }
 
-/// Appends the record of a run's files, for a process that changed a run between two openings.
+/// Appends the record of a run's files, for a command that changed a run that no process works on.
 pub(crate) fn append_files_event(dir: &RunDir, journal: &mut Journal) -> Result<(), JournalError> {
     if let Some(recorded) = files_event(dir, journal.state()) {
         journal.append(recorded)?;

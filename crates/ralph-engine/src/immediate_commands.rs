@@ -16,7 +16,8 @@ use crate::mailbox::CommandFile;
 use crate::recorder::Recorder;
 use crate::user_commands::CommandResult;
 
-/// Records the answer to a user command. A stop and an interrupt end the work immediately.
+/// Records the response to a user command and applies it. A stop and an interrupt are returned as
+/// errors, which end the work.
 pub(crate) fn handle_control_event(
     journal: &mut Journal,
     control: &mut Controls,
@@ -27,7 +28,7 @@ pub(crate) fn handle_control_event(
     };
     let CommandFile { id, command } = file.clone();
     if journal.state().last_command_file.as_ref() == Some(&id) {
-        // A restart came between the answer and the removal.
+        // The process restarted between the response and the removal of the file.
         control.discard(&file);
         return Ok(());
     }
@@ -157,7 +158,7 @@ pub(crate) fn restore_allowed_hosts(
     Ok(())
 }
 
-/// The results of gate events that are not in the journal.
+/// What the recorded gate events mean for a running agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct GateEventSummary {
     /// Whether a call was charged.
@@ -257,7 +258,7 @@ fn screened_event(
     }))
 }
 
-/// Records the events of the gate and the immediate commands.
+/// Records the pending events of the gate, and logs the results of immediate commands.
 pub(crate) fn drain_gate_events(
     recorder: &mut Recorder,
     controls: &mut Controls,

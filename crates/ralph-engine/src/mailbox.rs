@@ -68,8 +68,8 @@ impl Mailbox {
         Ok(paths)
     }
 
-    /// Removes a command that has been answered. If the removal fails, the command is received
-    /// again and ignored.
+    /// Removes a command whose response is in the journal. If the removal fails, the command is
+    /// received again and ignored.
     pub fn discard(&self, id: &str) {
         durable::remove_leftover(&self.path(id));
     }

@@ -1,5 +1,5 @@
 //! Checks a sandbox from inside, before work continues there: the sandbox and its gate respond, and
-//! forbidden hosts cannot be reached. `Run::check_sandbox` runs the checks before the first
+//! forbidden hosts cannot be reached. `check_sandbox` runs the checks before the first
 //! iteration of every process and after every pause; `ralph selftest` runs them, too.
 //!
 //! The sandbox's own guest probes, not a program of the image. A probe without a result is a

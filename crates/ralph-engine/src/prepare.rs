@@ -129,8 +129,8 @@ pub(crate) async fn install_branch(
     installed
 }
 
-/// Prevents tools from writing files beside the sources: the runner's own checks must not change
-/// the work.
+/// Returns environment variables that keep tools from writing files beside the sources: checks must
+/// not change the work.
 fn tool_environment() -> BTreeMap<String, String> {
     BTreeMap::from([("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned())])
 }
@@ -178,8 +178,8 @@ async fn attach_existing(
     Ok(sandbox)
 }
 
-/// Removes sandboxes of this run without a record: clean rooms, and those created just before a
-/// crash.
+/// Removes all sandboxes of this run except its workspace: clean rooms, and those created just
+/// before a crash.
 pub(crate) async fn remove_orphaned_sandboxes(
     journal: &mut Journal,
     sandboxes: &dyn SandboxProvider,

@@ -42,8 +42,8 @@ pub(crate) fn refuse_commits(
 }
 
 /// Returns why new commits must not be imported, if one has a trailer that only ralph's own commits
-/// have. `action_marks` contains the trailers of the commit actions since the last import: a command may
-/// have amended such a commit, and no other commit has the same trailer.
+/// have. `action_marks` contains the trailer values of the commit actions in the open iteration; each
+/// may occur once, because a command may have amended the commit of an action.
 pub(crate) fn refuse_reserved_trailers(
     history: &History,
     run: &str,
@@ -85,7 +85,7 @@ fn refuse_patches(redactor: &Redactor, patches: &[u8], own: OwnFiles) -> Option<
             return Some(why);
         }
         added.clear();
-        // The lines of files start with a sign, so this line is git's.
+        // Lines of files start with `+`, `-` or a space, so this line is git's own.
         if let Some(names) = line.strip_prefix(b"diff --git ") {
             file = first_name(names);
             if own == OwnFiles::Excluded && is_run_file(file) {

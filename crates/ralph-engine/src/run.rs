@@ -46,7 +46,8 @@ pub struct Run {
     pub(crate) services: Services,
     pub(crate) pinned: PinnedTask,
     pub(crate) scratch: IterationScratch,
-    /// The last profile for which the activity log names the run's own model as substitute.
+    /// The last profile that the activity log announced while the run's own model replaces all
+    /// profiles.
     pub(crate) announced_profile: Option<String>,
     /// The last iteration after which this process consulted the doctor automatically.
     pub(crate) last_doctor_iteration: u32,

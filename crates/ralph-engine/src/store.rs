@@ -182,7 +182,7 @@ impl RunDir {
         self.root.join("journal.jsonl")
     }
 
-    /// Returns the path of the run's copy of the task file with its ticks, which the user may edit.
+    /// Returns the path of the run's copy of the task file with its ticks. Edits of it have no effect.
     pub fn contract(&self) -> PathBuf {
         self.root.join("ralph_task.md")
     }
@@ -192,7 +192,7 @@ impl RunDir {
         self.root.join("contracts").join(format!("{digest}.md"))
     }
 
-    /// Returns the path of the user's last rejected contract.
+    /// Returns the path of the last edit of the run's copy of the task file.
     pub fn rejected_contract(&self) -> PathBuf {
         self.root.join("ralph_task.rejected.md")
     }
@@ -242,7 +242,7 @@ impl RunDir {
         self.root.join("commands")
     }
 
-    /// Returns the directory of torn parts of files after a crash.
+    /// Returns the directory of incomplete lines and damaged repositories that were moved aside.
     pub fn recovered(&self) -> PathBuf {
         self.root.join("recovered")
     }

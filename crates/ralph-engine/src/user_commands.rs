@@ -1,5 +1,5 @@
-//! User commands that do not change the course of a run: notes, signs, the doctor, commands of the
-//! mode `debug`, hosts, messages. An accepted command is performed even after a crash.
+//! User commands that do not change the status of a run: notes, guardrails, the doctor, commands of
+//! the mode `debug`, hosts, messages. An accepted command is performed even after a crash.
 
 use std::time::Duration;
 

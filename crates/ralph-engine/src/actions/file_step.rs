@@ -37,8 +37,8 @@ pub(super) enum FileStep {
     Delete {
         path: WorkspacePath,
     },
-    /// A crash came after the effect and before the record. The digest is recorded again for the
-    /// case of another crash. The mode may not have been set yet.
+    /// An earlier process wrote the file and crashed before it recorded that. The digest is recorded
+    /// again for the case of another crash. The mode may not have been set yet.
     AlreadyDone {
         path: WorkspacePath,
         after: Digest,
@@ -121,7 +121,7 @@ pub(super) async fn plan_file_step(
     Ok(reject_placeholders(recorder, step, &before))
 }
 
-/// Refuses content that contains the redacted form of a line in place of the line.
+/// Refuses a write that would replace a line with its redacted form.
 fn reject_placeholders(recorder: &Recorder, step: FileStep, before: &[u8]) -> FileStep {
     let FileStep::Write { path, bytes, .. } = &step else {
         return step;

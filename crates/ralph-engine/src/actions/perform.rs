@@ -26,7 +26,8 @@ use crate::pause::handle_pending_input;
 use crate::recorder::Recorder;
 use crate::run::Run;
 
-/// The reason for skipping actions when the user requests a fresh iteration.
+/// The reason for skipping actions when the user requests a fresh iteration. Compared with recorded
+/// results, so journals of older versions depend on the text.
 const ROTATION_REQUESTED: &str = "a person wants a fresh iteration";
 /// The reason for skipping actions when a budget is used up.
 const OUT_OF_BUDGET: &str = "a budget is used up";
@@ -61,7 +62,7 @@ impl Performed {
 }
 
 impl Performed {
-    /// Restores the reason for which actions were skipped before a restart.
+    /// Restores the outcome from the recorded reason for skipping actions, and returns the reason.
     fn restore_skip_reason(&mut self, why: &str) -> &'static str {
         if why == ROTATION_REQUESTED {
             self.outcome = IterationOutcome::Rotated;
@@ -117,7 +118,8 @@ impl ActionEffect {
     }
 }
 
-/// Performs the actions up to the first control action or failure; the rest is recorded as skipped.
+/// Performs the actions up to the first control action, or the first failure unless the contract
+/// continues after failures. The rest is recorded as skipped.
 pub(crate) async fn perform(run: &mut Run, response: &Response) -> Result<Performed, RunError> {
     let mut performed = Performed {
         total: response.actions.len(),

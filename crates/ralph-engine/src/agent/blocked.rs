@@ -27,7 +27,7 @@ pub(super) async fn agent_obstacle(
     Ok(last_new_obstacle(&before, &now))
 }
 
-/// Returns the last reason that the earlier text does not contain.
+/// Returns the last reason that the earlier text does not contain, or contains less often.
 fn last_new_obstacle(before: &str, now: &str) -> Option<String> {
     let mut known = blocked_reasons(before);
     let is_new = |reason: &String| match known.iter().position(|old| old == reason) {

@@ -25,7 +25,7 @@ use crate::run::Run;
 pub(super) struct SessionOutcome {
     pub(super) end: AgentEnd,
     pub(super) report: AgentReport,
-    /// Whether something other than the agent cut it off.
+    /// Whether a signal that the run did not send, or an interruption of the sandbox, ended it.
     pub(super) was_interrupted: bool,
 }
 
@@ -45,7 +45,7 @@ pub(super) async fn run_agent_session(
     mark_messages_delivered(recorder)?;
     let prompt = agent_prompt(recorder, pinned)?;
     let attempt = record_start(recorder, agent.name(), &prompt)?;
-    // Unrecorded spending would be allowed twice.
+    // The allowance is computed from recorded spending, so record the pending events first.
     drain_gate_events(recorder, controls)?;
     set_allowance(recorder, controls);
     let started = recorder.clock.monotonic();
@@ -69,7 +69,7 @@ pub(super) async fn run_agent_session(
     let took = recorder.clock.monotonic().saturating_sub(started);
     let mut outcome = session_outcome(watched, &mut sink)?;
     if is_over_budget && is_failure(&outcome.end) {
-        // Every agent describes a refused call in its own way.
+        // The agents' messages about a refused call differ, so the gate's observation decides.
         outcome.end = AgentEnd::OutOfBudget;
     }
     let untrusted = apply_provider_failure(&mut outcome, failure);
@@ -109,7 +109,7 @@ fn agent_exec(recorder: &Recorder, agent: &dyn Agent, prompt: &str) -> Exec {
     .with_stdin(command.stdin)
 }
 
-/// Sets the remaining budget of the gate.
+/// Sets the gate's allowance to the remaining budget.
 fn set_allowance(recorder: &Recorder, controls: &Controls) {
     let Some(gate) = controls.open_gate() else {
         return;
@@ -190,7 +190,7 @@ fn failure_message(outcome: &SessionOutcome) -> Option<String> {
 }
 
 /// Replaces an agent's failure with the provider failure that the gate saw, because the agent's
-/// message is not always recognised. Returns the problem that only another setting solves.
+/// message is not always recognised. Returns a problem that the user has to solve.
 fn apply_provider_failure(
     outcome: &mut SessionOutcome,
     failure: Option<ProviderFailure>,

@@ -57,7 +57,7 @@ pub(crate) fn status_after_agent(
 ) -> Option<RunStatus> {
     let agent = services.agent.as_ref()?.name();
     if *outcome == IterationOutcome::Rotated {
-        // The user has resolved it.
+        // The user asked for a fresh iteration, whatever the end of the agent was.
         return None;
     }
     if recorder.exhausted_budget().is_some() {

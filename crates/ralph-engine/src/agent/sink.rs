@@ -12,9 +12,10 @@ use crate::live_output::LiveOutput;
 
 /// The longest line that is read; a longer one is truncated.
 const MAX_LINE: usize = 1 << 20;
-/// The most tool uses in the activity log of one iteration.
+/// The most tool uses of one session in the activity log.
 const MAX_TOOLS: usize = 1_000;
-/// The most events that one iteration reports; further ones are still counted and limited.
+/// The most events of one session that are recorded, apart from acknowledgements. The reader still
+/// parses the rest.
 const MAX_EVENTS: usize = 5_000;
 
 /// The observed activity of a running agent.
@@ -124,7 +125,7 @@ impl AgentSink {
             {
                 self.tools.push(format!("{tool} {label}"));
             }
-            // There are no more of these than messages were sent.
+            // An acknowledgement beyond the limit is recorded, too: there are as few as messages.
             let is_acknowledgement = matches!(event, AgentEvent::Acknowledged { .. });
             if self.sent_events < MAX_EVENTS
                 || (is_acknowledgement && self.sent_events < 2 * MAX_EVENTS)
@@ -135,12 +136,12 @@ impl AgentSink {
                 }
             }
         }
-        // A message that arrives with the last output lets the agent continue.
+        // Not final: a message that arrives with the last output makes the agent continue.
         let is_done = self.reader.is_done();
         self.activity.done.store(is_done, Ordering::Relaxed);
     }
 
-    /// Reads the rest after the last newline.
+    /// Parses the incomplete last line.
     pub(super) fn flush(&mut self) {
         if !self.line.is_empty() {
             self.read_line();

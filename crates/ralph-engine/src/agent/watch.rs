@@ -113,7 +113,7 @@ pub(super) async fn watch_agent(
             }
         }
     };
-    // All of its events are recorded and charged, however it ended.
+    // Record and charge the remaining events, however the session ended.
     sink.flush();
     while let Ok(event) = events.try_recv() {
         record_agent_event(journal, &messenger, event)?;

@@ -32,10 +32,10 @@ enum SessionFollowUp {
     RestartAfter(WaitReason, Duration),
 }
 
-/// How often a provider failure after successful responses counts as a new outage.
+/// The most provider failures after successful responses that count as new outages.
 const MAX_RECOVERIES: u32 = 3;
 
-/// The attempts of an iteration.
+/// Counts the reasons for which the sessions of an iteration were repeated.
 #[derive(Debug)]
 struct SessionRetries {
     outage: Outage,
@@ -95,7 +95,7 @@ impl SessionRetries {
     }
 }
 
-/// Runs the agent and returns its last response with the outcome.
+/// Runs the agent, with restarts if they help, and returns its summary with the outcome.
 pub(crate) async fn run_agent_iteration(
     run: &mut Run,
     agent: Arc<dyn Agent>,
@@ -162,7 +162,7 @@ fn wait_reason(services: &Services, end: &AgentEnd) -> String {
     why
 }
 
-/// Returns the reason of an end.
+/// Returns the reported reason of an end; empty for an end without one.
 fn end_reason(end: &AgentEnd) -> String {
     match end {
         AgentEnd::GaveUp { why }

@@ -63,7 +63,7 @@ pub(crate) async fn check_commit(
     .await
 }
 
-/// Runs each command on an untouched copy of these files, like [`Run::check_commit`].
+/// Runs each command on an untouched copy of these files, like [`check_commit`].
 pub(crate) async fn check_tree(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -125,7 +125,8 @@ pub(crate) async fn list_tests(
     Ok(listing.count(&ran.output.stdout).filter(|_| is_complete))
 }
 
-/// Runs one check in a clean room of its own and adds its output to the iteration's transcript.
+/// Runs one check in a clean room of its own, and adds its output to `test_output.txt` if an
+/// iteration is open.
 async fn check_in_room(
     recorder: &mut Recorder,
     controls: &mut Controls,

@@ -84,7 +84,8 @@ pub(super) async fn create_branch_bundle(
     bench: &Workbench,
 ) -> Result<BranchBundle, RunError> {
     let bundle = BranchBundle {
-        // In the repository's directory, so that `locks::release` finds a lock that a crash leaves.
+        // In the repository's directory, so that `remove_stale_locks` finds a lock that a crash
+        // left behind.
         file: recorder.dir.repo().join("room.bundle"),
         branch: recorder.state().plan.branch.clone(),
     };

@@ -172,7 +172,7 @@ fn record_abandoned_call(
     Ok(())
 }
 
-/// Asks until there is a reply; none if the doctor is given up.
+/// Asks until there is a reply; none if a budget is used up or no further attempt helps.
 async fn ask_doctor(
     recorder: &mut Recorder,
     controls: &mut Controls,
@@ -330,7 +330,7 @@ fn record_doctor_failure(
     Ok(())
 }
 
-/// Writes a report. The file comes first: the user can read every report in the journal.
+/// Writes a report. The file is written first, so that it contains every report in the journal.
 fn write_report(
     recorder: &mut Recorder,
     about: DoctorReportHeader<'_>,
@@ -375,7 +375,7 @@ fn retry_delay(error: &ModelError, wait: Duration) -> Option<Duration> {
                 .min(MAX_RETRY_DELAY),
         ),
         ModelError::CutOff { .. } => Some(wait.min(MAX_RETRY_DELAY)),
-        // The run does not wait for the doctor.
+        // Another attempt would fail in the same way, or only after a long wait.
         ModelError::Unauthorized { .. }
         | ModelError::Broken { .. }
         | ModelError::QuotaUsedUp { .. } => None,

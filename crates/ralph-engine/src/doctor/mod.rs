@@ -1,6 +1,6 @@
-//! The doctor: `prompt_input` collects its input, `consult` asks it and stores its report, `apply` applies
-//! the proposals of a report. It needs no sandbox, so it can also examine a run that no process
-//! works on.
+//! The doctor: `prompt_input` collects its input, `consult` asks it and stores its report, `apply`
+//! applies the proposals of a report. It needs no sandbox, so it can also examine a run that no
+//! process works on.
 
 mod apply;
 mod consult;

@@ -1,5 +1,5 @@
-//! Commits in the sandbox with plumbing commands: no hooks run, and files outside of the commit are
-//! not read.
+//! Commits in the sandbox with plumbing commands: no hooks run, and files that are not part of the
+//! commit are not read.
 
 use ralph_core::id::CommitId;
 use ralph_core::path::WorkspacePath;
@@ -35,9 +35,9 @@ pub struct CommitExclusions {
 /// Whether the run's own files, `.ralph/` and `ralph_task.md`, are part of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnFiles {
-    /// They are not.
+    /// Commits leave them out.
     Excluded,
-    /// They are.
+    /// Commits contain them.
     Committed,
 }
 

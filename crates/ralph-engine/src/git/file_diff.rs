@@ -8,8 +8,8 @@ use super::{GitError, HostRepo};
 /// The most bytes of paths in one git command; systems limit an argument list to 128 KiB or more.
 const MAX_PATH_BYTES: usize = 64 << 10;
 
-/// The start of a diff without context. Attributes of the tree could declare source code to be
-/// binary, and configuration could rename a file away.
+/// The arguments of a diff without context. Attributes of the tree could declare source code to be
+/// binary, and configuration could enable the detection of renames.
 pub(super) const BARE_DIFF: [&str; 10] = [
     "-c",
     "core.quotePath=false",

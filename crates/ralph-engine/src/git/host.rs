@@ -220,7 +220,7 @@ impl HostRepo {
             .transpose()
     }
 
-    /// Pushes a commit to a branch of a remote, without force.
+    /// Pushes a commit to a ref of a remote, without force.
     pub async fn push(
         &self,
         remote: &str,

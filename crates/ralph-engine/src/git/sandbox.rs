@@ -38,9 +38,8 @@ const CONFIG: [(&str, &str); 5] = [
     // A diff would read every file with a changed time, excluded or not; `status` has already done
     // so.
     ("diff.autoRefreshIndex", "false"),
-    // A power cut must not leave an empty index or object: git would take the repository for
-    // damaged, and commits that were not imported yet would be lost with it. Versions before 2.36
-    // ignore the key.
+    // A power cut must not leave an empty index or object: the repository would be damaged, and
+    // commits that were not imported yet would be lost with it. Versions before 2.36 ignore the key.
     ("core.fsync", "all"),
 ];
 

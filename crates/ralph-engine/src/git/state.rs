@@ -223,7 +223,7 @@ impl SandboxGit<'_> {
         Ok(split_nul_paths(&text))
     }
 
-    /// Returns the index; none for an empty commit, and none if it is too large to store.
+    /// Returns the index; none if it does not exist or is too large to store.
     pub(crate) async fn index(&self) -> Result<Option<Vec<u8>>, RunError> {
         match self.sandbox.read(&index_path()?, MAX_INDEX).await {
             Ok(index) => Ok(Some(index)),

@@ -41,7 +41,7 @@ const CHANGED_PATHS_SCRIPT: &str =
 pub struct Survey {
     /// Files and directories that git must not read.
     pub large: Vec<String>,
-    /// The repairs.
+    /// The repairs, one of each kind.
     pub findings: Vec<TamperFinding>,
 }
 

@@ -27,7 +27,7 @@ use crate::run::{Run, attend};
 use crate::running_time;
 use crate::services::Services;
 
-/// Asks until there is a reply; none if the time is used up. Provider errors use no iterations.
+/// Asks until there is a reply; none if a budget is used up. Provider errors use no iterations.
 pub(super) async fn call_model(
     run: &mut Run,
     request: &ModelRequest,

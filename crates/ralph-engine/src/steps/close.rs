@@ -20,7 +20,7 @@ use crate::messages::acknowledged_messages;
 use crate::recorder::Recorder;
 use crate::run::Run;
 
-/// State of the open iteration that is determined again after a crash.
+/// In-memory state of the open iteration. After a crash it is determined again.
 #[derive(Debug, Default)]
 pub(crate) struct IterationScratch {
     /// Whether a crashed process started the iteration, so that its in-memory results are lost.

@@ -115,7 +115,7 @@ async fn latest_descendant(
     })
 }
 
-/// Reports files that are too large for git to the model, once for each change among them.
+/// Reports files that are too large for git to the model, whenever the list of them changes.
 fn report_large_files(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -128,8 +128,8 @@ fn report_large_files(
     recorder.log_error(&describe_large_files(large))
 }
 
-/// Records commits of an iteration that are not among the imported ones: they were reverted, or
-/// lost with a damaged repository.
+/// Records commits of an iteration that are not among the imported ones: a command removed them from
+/// the branch, or they were lost with a damaged repository.
 pub(super) async fn record_dropped_commits(
     recorder: &mut Recorder,
     bench: &Workbench,

@@ -139,7 +139,8 @@ async fn import_commits(
     let why = match imported {
         Ok(Err(why)) => why,
         Ok(Ok((head, history))) => {
-            // Before the record of the imported commits: a later inspection must not excuse these.
+            // Before `commits_imported`: after the commit of an action, `ralph audit` accepts that it
+            // is missing only if a refusal is the next of these two events.
             let ids: Vec<CommitId> = history.iter().map(|commit| commit.id.clone()).collect();
             record_dropped_commits(recorder, bench, &ids).await?;
             let titles: Vec<String> = history.iter().map(Commit::title).collect();

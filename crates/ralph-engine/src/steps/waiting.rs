@@ -1,5 +1,5 @@
 //! Waits until a model can be asked again: for the end of a usage limit, or of a provider's outage.
-//! Both use no iteration, and their time does not count.
+//! A wait uses no iteration and no wall time of the budget.
 
 use std::time::Duration;
 

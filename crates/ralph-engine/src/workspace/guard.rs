@@ -13,7 +13,7 @@ use crate::store::RunDir;
 const WATCHED: [&str; 3] = [".git/config", ".git/info/exclude", ".git/info/attributes"];
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The digests of the guarded files after the runner created them; none for a file that did not
+/// The contents of the guarded files after the runner created them; none for a file that did not
 /// exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GitGuard {

@@ -1,4 +1,5 @@
-//! The projection of the run's files in the sandbox: updates it, and detects changes by others.
+//! The copies of the run's files in the sandbox: updates them, and detects changes that the runner
+//! did not make.
 
 use std::collections::BTreeMap;
 
@@ -121,7 +122,7 @@ impl Workspace {
         self.task = task;
     }
 
-    /// Writes all files that differ or are missing, without reporting them.
+    /// Writes all files, whether they differ or not, without reporting differences.
     async fn restore(&mut self, sandbox: &dyn Sandbox, files: &HostFiles) -> Result<(), RunError> {
         sandbox
             .write(
