@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_keeps_its_beginning_its_end_and_the_count() {
+    fn long_output_keeps_its_beginning_its_end_and_the_count() {
         let mut kept = HeadTailBuffer::default();
         kept.push(b"begin");
         for _ in 0..100 {

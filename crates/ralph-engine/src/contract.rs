@@ -40,7 +40,7 @@ pub enum ContractUpdate {
         digest: Digest,
         /// The differences, for display.
         changes: Vec<String>,
-        /// Boxes whose text or verification changed, or which were removed: their ticks are dropped.
+        /// Boxes that lose their ticks: their text or verification changed, or they were removed.
         reopened: BTreeSet<String>,
     },
     /// It cannot be used, for this reason.

@@ -333,8 +333,8 @@ fn hash_file(path: &Path) -> io::Result<(u64, Sha256)> {
     }
 }
 
-/// Returns the last bytes of a file, from the start of a line; empty if the file does not exist. The
-/// cost does not depend on its size.
+/// Returns the last bytes of a file, from the start of a line; empty if the file does not exist.
+/// The cost does not depend on its size.
 pub fn tail(path: &Path, max_bytes: u64) -> Result<String, StoreError> {
     use std::io::{Read as _, Seek as _, SeekFrom};
     let read = || -> io::Result<String> {
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_the_file_and_the_way_out() {
+    fn an_error_names_the_file_and_a_hint() {
         let error = write(Path::new("/proc/nothing/x"), b"").unwrap_err();
         assert_eq!(
             error.to_string(),

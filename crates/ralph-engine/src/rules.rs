@@ -42,8 +42,8 @@ pub(crate) fn refuse_commits(
 }
 
 /// Returns why new commits must not be imported, if one has a trailer that only ralph's own commits
-/// have. `action_marks` contains the trailer values of the commit actions in the open iteration; each
-/// may occur once, because a command may have amended the commit of an action.
+/// have. `action_marks` contains the trailer values of the commit actions in the open iteration;
+/// each may occur once, because a command may have amended the commit of an action.
 pub(crate) fn refuse_reserved_trailers(
     history: &History,
     run: &str,
@@ -223,7 +223,7 @@ mod tests {
         );
     }
     #[test]
-    fn only_commit_actions_leave_marks() {
+    fn reserved_trailers_are_refused_except_once_per_commit_action() {
         let commit = |trailers: &[RunnerTrailer]| crate::git::Commit {
             id: CommitId::parse(&"b".repeat(40)).unwrap(),
             parents: Vec::new(),
@@ -234,14 +234,14 @@ mod tests {
         let of_run = |value: &str| RunnerTrailer::Run(value.into());
         let own = [of_run("r"), action("r/2/1")];
         let action_marks = BTreeSet::from(["r/2/1".to_owned()]);
-        let answer = |commits: Vec<crate::git::Commit>| {
+        let refusal_of = |commits: Vec<crate::git::Commit>| {
             let history = History {
                 commits,
                 ..History::default()
             };
             refuse_reserved_trailers(&history, "r", &action_marks)
         };
-        assert_eq!(answer(vec![commit(&[]), commit(&own)]), None);
+        assert_eq!(refusal_of(vec![commit(&[]), commit(&own)]), None);
         for (commits, forged) in [
             (vec![commit(&own), commit(&own)], "Ralph-Action: r/2/1"),
             (vec![commit(&[action("r/2/0")])], "Ralph-Action: r/2/0"),
@@ -252,7 +252,7 @@ mod tests {
             ),
             (vec![commit(&[of_run("r")])], "Ralph-Run: r"),
         ] {
-            let why = answer(commits).unwrap();
+            let why = refusal_of(commits).unwrap();
             assert!(why.contains(&format!("has the line `{forged}`, ")), "{why}");
         }
     }

@@ -182,7 +182,7 @@ impl RunDir {
         self.root.join("journal.jsonl")
     }
 
-    /// Returns the path of the run's copy of the task file with its ticks. Edits of it have no effect.
+    /// Returns the path of the run's copy of the task file with its ticks. Edits have no effect.
     pub fn contract(&self) -> PathBuf {
         self.root.join("ralph_task.md")
     }

@@ -37,8 +37,8 @@ pub(super) enum FileStep {
     Delete {
         path: WorkspacePath,
     },
-    /// An earlier process wrote the file and crashed before it recorded that. The digest is recorded
-    /// again for the case of another crash. The mode may not have been set yet.
+    /// An earlier process wrote the file and crashed before it recorded that. The digest is
+    /// recorded again for the case of another crash. The mode may not have been set yet.
     AlreadyDone {
         path: WorkspacePath,
         after: Digest,

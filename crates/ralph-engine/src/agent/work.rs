@@ -182,16 +182,16 @@ fn end_reason(end: &AgentEnd) -> String {
 mod tests {
     use super::*;
 
-    fn ended(end: AgentEnd, broke_off: bool) -> SessionOutcome {
+    fn ended(end: AgentEnd, was_interrupted: bool) -> SessionOutcome {
         SessionOutcome {
             end,
             report: AgentReport::default(),
-            was_interrupted: broke_off,
+            was_interrupted,
         }
     }
 
     #[test]
-    fn an_agent_is_started_again_only_where_that_can_help() {
+    fn an_agent_restarts_only_if_that_can_help() {
         let why = || "w".to_owned();
         let crash = || AgentEnd::Crashed { why: why() };
         let quota = |wait| AgentEnd::Quota { why: why(), wait };

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn output_without_end_is_cut() {
+    async fn excessive_output_is_cut_off() {
         let error = shell("yes", b"").await.unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -250,7 +250,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn memory_without_end_is_refused() {
+    async fn excessive_memory_use_fails() {
         // Reads a line of 3 GiB into memory.
         let hungry = "sleep 0.1; head -c 3G /dev/zero | tail -n 1 | wc -c";
         let output = shell(hungry, b"").await.unwrap();

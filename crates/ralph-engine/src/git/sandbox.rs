@@ -39,7 +39,8 @@ const CONFIG: [(&str, &str); 5] = [
     // so.
     ("diff.autoRefreshIndex", "false"),
     // A power cut must not leave an empty index or object: the repository would be damaged, and
-    // commits that were not imported yet would be lost with it. Versions before 2.36 ignore the key.
+    // commits that were not imported yet would be lost with it. Versions before 2.36 ignore the
+    // key.
     ("core.fsync", "all"),
 ];
 

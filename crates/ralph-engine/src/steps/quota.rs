@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_what_the_provider_says_or_grows() {
+    fn a_wait_follows_the_provider_or_grows() {
         let minutes = |minutes| Some(Duration::from_mins(minutes));
         for (resets_in, hits, expected) in [
             (minutes(300), 1, minutes(300)),

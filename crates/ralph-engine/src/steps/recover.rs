@@ -128,8 +128,8 @@ fn report_large_files(
     recorder.log_error(&describe_large_files(large))
 }
 
-/// Records commits of an iteration that are not among the imported ones: a command removed them from
-/// the branch, or they were lost with a damaged repository.
+/// Records commits of an iteration that are not among the imported ones: a command removed them
+/// from the branch, or they were lost with a damaged repository.
 pub(super) async fn record_dropped_commits(
     recorder: &mut Recorder,
     bench: &Workbench,

@@ -139,8 +139,8 @@ async fn import_commits(
     let why = match imported {
         Ok(Err(why)) => why,
         Ok(Ok((head, history))) => {
-            // Before `commits_imported`: after the commit of an action, `ralph audit` accepts that it
-            // is missing only if a refusal is the next of these two events.
+            // Before `commits_imported`: `ralph audit` accepts that the commit of an action is
+            // missing only if a refusal is the next of these two events.
             let ids: Vec<CommitId> = history.iter().map(|commit| commit.id.clone()).collect();
             record_dropped_commits(recorder, bench, &ids).await?;
             let titles: Vec<String> = history.iter().map(Commit::title).collect();

@@ -48,13 +48,13 @@ async fn a_host_is_allowed_while_the_agent_works() {
     let answers = world
         .wait_for(|events| Some(command_results(events)).filter(|done| done.len() == 4))
         .await;
-    let well = |host: &str| (true, format!("commands can reach `{host}` from now on"));
+    let allowed = |host: &str| (true, format!("commands can reach `{host}` from now on"));
     assert_eq!(
         answers,
         [
-            well("a.example"),
-            well("*.b.example"),
-            well("a.example"),
+            allowed("a.example"),
+            allowed("*.b.example"),
+            allowed("a.example"),
             (false, "the gate does not want it".into()),
         ]
     );
