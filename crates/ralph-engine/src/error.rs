@@ -162,11 +162,9 @@ fn model_hint(error: &ModelError) -> String {
         ModelError::Unauthorized { key: Some(key), .. } => {
             format!("set `{key}` to a valid key, then `ralph resume`")
         }
-        ModelError::Unauthorized { key: None, .. } => {
-            "give it a valid key, then `ralph resume`".into()
-        }
+        ModelError::Unauthorized { key: None, .. } => "set a valid key, then `ralph resume`".into(),
         ModelError::Transient { .. } | ModelError::CutOff { .. } => {
-            "wait a little, then `ralph resume`".into()
+            "wait a few minutes, then `ralph resume`".into()
         }
         ModelError::QuotaUsedUp { .. } => {
             "raise the limit or choose another model with `ralph profile`, then `ralph resume`"

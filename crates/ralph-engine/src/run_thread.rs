@@ -77,5 +77,5 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("it panicked: {}", text.unwrap_or("without a message"))
+    format!("it panicked: {}", text.unwrap_or("no message"))
 }

@@ -152,7 +152,7 @@ pub(super) async fn execute_file_step(
     let done = match &step {
         FileStep::Resolved(result) => return Ok(ActionEffect::from_result(result.clone())),
         FileStep::AlreadyDone { path, mode, .. } => {
-            let done = "was done before the restart".to_owned();
+            let done = "before the restart".to_owned();
             return set_file_mode(recorder, bench, controls, path, *mode, done).await;
         }
         FileStep::Write { path, bytes, .. } => {

@@ -58,7 +58,7 @@ pub(super) fn log_session(
     }
     let usage = &outcome.report.usage;
     recorder.log_activity(&format!(
-        "{agent} ends: {} after {} s, {} tools, {} input and {} output tokens by its own count",
+        "{agent} ended: {} after {} s, {} tools, {} input and {} output tokens by its own count",
         outcome.end.as_str(),
         took.as_secs(),
         tools.len(),

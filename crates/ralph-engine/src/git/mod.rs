@@ -61,7 +61,7 @@ pub enum GitError {
     #[error("git {command} failed: {message}")]
     Failed {
         command: String,
-        /// The error message of git.
+        /// The error message of git, or its exit status.
         message: String,
     },
     /// A git command on the host exceeded its timeout and was killed.

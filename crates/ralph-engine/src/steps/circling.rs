@@ -213,7 +213,10 @@ fn log_circling(
     }
     let times = report.ladder.consecutive;
     for skipped in &report.skipped {
-        recorder.log_activity(&format!("mitigation: no {}: {}", skipped.rung, skipped.why))?;
+        recorder.log_activity(&format!(
+            "mitigation: skipped {}: {}",
+            skipped.rung, skipped.why
+        ))?;
     }
     let done = match &report.step {
         Some(step) => format!("GUTTER {score}, {times} in a row; mitigation: {step}"),

@@ -28,7 +28,7 @@ pub(crate) struct IterationScratch {
     /// Results of checks that are valid while the files stay the same, by command.
     pub(crate) checks: BTreeMap<String, CheckResult>,
     pub(crate) tests: Option<CheckResult>,
-    /// Whether the files differ from the end of the last iteration.
+    /// Whether the files differ from the end of the last iteration; always true if `resumed`.
     pub(crate) changed: bool,
     /// Since the start of the iteration.
     pub(crate) diff: DiffSize,

@@ -73,7 +73,7 @@ async fn inspect_work_tree_once(
     git.reset_to_branch(&branch, &target, pinned.own_files())
         .await?;
     let tree = git.status().await?;
-    let finding = "another branch was checked out; restored";
+    let finding = "another branch was checked out; switched back";
     recorder.record_tampering(vec![TamperFinding::new(".git", finding)])?;
     Ok(tree)
 }

@@ -16,9 +16,9 @@ use crate::torn_lines;
 /// The permission to change a `.ralph/` file from inside the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunFileOwner {
-    /// Read-only in the sandbox: the runner appends to it.
+    /// Only the runner appends to it. Changes in the sandbox are reverted.
     Runner,
-    /// Read-only in the sandbox: the user and the doctor write it on the host.
+    /// The user and the doctor write it on the host. Changes in the sandbox are reverted.
     Host,
     /// The agent may append to it.
     AgentAppendOnly,

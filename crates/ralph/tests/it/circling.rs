@@ -180,7 +180,7 @@ fn a_missing_rung_is_skipped_and_the_user_is_asked_before_failure() {
     assert!(
         project
             .file("activity.log")
-            .contains("mitigation: no fallback profile: profile `cheap` is already in use")
+            .contains("mitigation: skipped fallback profile: profile `cheap` is already in use")
     );
     let reason = project.show()["reason"].as_str().unwrap().to_owned();
     assert!(
