@@ -71,7 +71,7 @@ impl GitGuard {
         for (name, expected) in &self.expected {
             let found = match read_if_present(sandbox, name).await {
                 Ok(found) => found,
-                // An unreadable file counts as changed.
+                // An unreadable file counts as missing, so it is restored if it was recorded.
                 Err(RunError::Sandbox(_)) => None,
                 Err(error) => return Err(error),
             };
